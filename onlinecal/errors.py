@@ -1,0 +1,59 @@
+"""The errors that onlinecal raises on purpose; everything else is a bug.
+
+Each message says what is wrong, where, the offending value, and what was expected.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class OnlinecalError(Exception):
+    """Base of every error that a user can mend."""
+
+
+class InvalidData(OnlinecalError, ValueError):
+    """Samples, counts or a file that are not forecasts and outcomes."""
+
+
+class InvalidParameter(OnlinecalError, ValueError):
+    """A parameter of a strategy, measure, task or game that is out of range."""
+
+
+class InvalidForecast(OnlinecalError, ValueError):
+    """A player stated something that is not a law on [0, 1]; the game stops in that round."""
+
+
+class SightError(OnlinecalError):
+    """A nature asked for more than the `Sight` that it declares."""
+
+
+class UnknownName(OnlinecalError, LookupError):
+    """No strategy, measure, task or key of that name."""
+
+    @classmethod
+    def of(cls, kind: str, name: object, known: Iterable[str]) -> UnknownName:
+        """The error for `name`, with the nearest of the `known` names if there is one."""
+        return cls(f"unknown {kind} {name!r}{suggestion(str(name), known)}")
+
+
+class ScenarioError(OnlinecalError, ValueError):
+    """A scenario file that cannot be played."""
+
+
+class StoreError(OnlinecalError):
+    """A results file that cannot be read or written."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`"; did you mean 'x'?"`, or the list of what is known where nothing comes near.
+
+    >>> suggestion("smoth_ce", ["ece", "smooth_ce"])
+    "; did you mean 'smooth_ce'?"
+    >>> suggestion("zebra", ["ece", "cdl"])
+    '; known: cdl, ece'
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
