@@ -1,0 +1,331 @@
+"""Grid forecasters that play between two neighbouring points whose biases have opposite signs.
+
+All of them keep, for each point i/m, the bias E_i = Σ (y − i/m) over the rounds that played it. E_0 ≥ 0 ≥ E_m always,
+so neighbours with E_i ≥ 0 ≥ E_{i+1} exist and a binary search finds a pair. The biases are kept as the integers m·E_i,
+so that no sign is ever a matter of rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal._compile import kernel
+from onlinecal.expressions import grid_steps
+from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player
+from onlinecal.guarantee import Guarantee
+from onlinecal.streams import Stream
+
+
+@dataclass(frozen=True)
+class ForecastHedging(Forecaster):
+    r"""Randomises between two neighbouring grid points so that their biases cannot grow together.
+
+    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one
+    half where both are 0). Up to a term of order 1/m the expected first-order change of Σ E² is then 0, whatever
+    the outcome.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/3)"
+        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    E[T·ECE] ≤ 2√(mT) + T/(2m), which is 2.5·T^{2/3} at m = T^{1/3}. Proof of the constant: to the edge e = (i, i+1)
+    belongs the energy Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)². A round that plays the edge with biases a and −b raises
+    Φ_e by 2ab/((a+b)m) ≤ √(2Φ_e)/(2m) in expectation to first order, and by (y−p)² ≤ 1 to second order, part of
+    which crosses to a neighbouring edge where a bias changes sign. So Σ_e √(Φ_e + c²) grows by at most
+    √2/(4m) + 1/(2c) a round; with c = √(T/(2m)) and Σ|E_i| ≤ √2 Σ_e √Φ_e the bound follows.
+
+    Information
+    -----------
+    Randomised; needs the horizon (through m). O(log m) time a round, m + 1 counters a run.
+
+    Source
+    ------
+    Foster 1999, "A proof of calibration via Blackwell's approachability theorem"; Foster and Hart 2021, "Forecast
+    hedging and calibration". Deviations: hedges on the biases themselves, without Foster's tolerance of 1/(2m)
+    around each point.
+    """
+
+    m: int | str = "T^(1/3)"
+
+    def __post_init__(self) -> None:
+        grid_steps("m", self.m, 1000)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player on the grid of this horizon."""
+        return _HedgingPlayer(runs, grid_steps("m", self.m, horizon), anytime=False)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The bound of the docstring, at this m."""
+
+        def bound(horizon: float) -> float:
+            m = grid_steps("m", self.m, int(horizon))
+            return 2.0 * math.sqrt(m * horizon) + horizon / (2.0 * m)
+
+        return (
+            Guarantee(
+                measure="ece",
+                formula=f"2√(mT) + T/(2m), m = {self.m}",
+                bound=bound,
+                kind="expected",
+                against="every nature that sees the law",
+                source="Foster 1999; Foster and Hart 2021; constant in the docstring",
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class CDLMinimiser(Forecaster):
+    r"""Hedges like `ForecastHedging`, with each bias weighed by how unlikely it is at its number of rounds.
+
+    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |h_{i+1}| / (|h_i| + |h_{i+1}|), where h_i =
+    w(E_i, n_i) − w(−E_i, n_i) is the AdaNormalHedge weight, w(R, C) = ½[exp([R+1]₊²/(3(C+1))) −
+    exp([R−1]₊²/(3(C+1)))]. Every bias then stays of order √(n_i log T), not only the sum of squares small.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/2)"
+        Steps of the grid, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    E[T·CDL] = O(√T log T) against natures that see the law; no constant is stated in the source.
+
+    Information
+    -----------
+    Randomised; needs the horizon (through m). O(log m) time a round, 2(m + 1) counters a run.
+
+    Source
+    ------
+    Hu and Wu 2024, "Predict to minimize swap regret for all payoff-bounded tasks"; Luo and Schapire 2015
+    (AdaNormalHedge). Deviations: h is computed as exp((E²+1)/(3(n+1))) · sinh(2E/(3(n+1))), to which the
+    difference of the two weights simplifies for every E, and only ratios are formed, so nothing overflows.
+    """
+
+    m: int | str = "T^(1/2)"
+
+    def __post_init__(self) -> None:
+        grid_steps("m", self.m, 1000)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player on the grid of this horizon."""
+        return _HedgingPlayer(runs, grid_steps("m", self.m, horizon), anytime=True)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The rate of Hu and Wu."""
+        return (
+            Guarantee(
+                measure="cdl",
+                formula="√T log T",
+                bound=lambda horizon: math.sqrt(horizon) * math.log(horizon),
+                kind="rate",
+                against="every nature that sees the law",
+                source="Hu and Wu 2024, m = √T",
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class AlmostOneStepAhead(Forecaster):
+    r"""Plays, without randomness, next to an imagined player who knows one outcome in advance.
+
+    The biases are those of the imagined player. From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i/m; when y arrives the
+    imagined player takes i + 1 if y = 1 and i if y = 0, so each of its biases moves towards 0 and |E_i| ≤ 1 for ever.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/2)"
+        Steps of the grid, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    For every sequence of outcomes the total distance from calibration is at most T/m + m + 1, which is 2√T + 1 at
+    m = √T (also where √T is rounded up: E_0 and E_m never leave 0, so two of the m + 1 are to spare). The imagined
+    forecasts are the certificate: the player tracks Σ|p_t − p̃_t| + Σ|E_i|, an upper bound on the total distance, as
+    ``distance_certificate``.
+
+    Information
+    -----------
+    Deterministic; needs the horizon (through m). O(log m) time a round, m + 1 counters a run.
+
+    Source
+    ------
+    Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
+    Deviations: none.
+    """
+
+    m: int | str = "T^(1/2)"
+
+    def __post_init__(self) -> None:
+        grid_steps("m", self.m, 1000)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player on the grid of this horizon."""
+        return _AheadPlayer(runs, grid_steps("m", self.m, horizon))
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The bound on the certificate, at this m, and what it implies."""
+
+        root = self.m == "T^(1/2)"
+
+        def bound(horizon: float) -> float:
+            m = grid_steps("m", self.m, int(horizon))
+            return 2.0 * math.sqrt(horizon) + 1.0 if root else horizon / m + m + 1.0
+
+        formula = "2√T + 1" if root else f"T/m + m + 1, m = {self.m}"
+        source = "Arunachaleswaran, Collina, Roth and Shi 2025"
+        against = "every sequence"
+        return (
+            Guarantee("distance_certificate", formula, bound, "deterministic", against, source),
+            Guarantee(
+                measure="smooth_ce",
+                formula=f"2({formula})",
+                bound=lambda horizon: 2.0 * bound(horizon),
+                kind="deterministic",
+                against=against,
+                source=f"{source}, with smCE ≤ 2·distance (Błasiok et al. 2023)",
+            ),
+        )
+
+
+def _grid(m: int) -> Floats:
+    """0, 1/m, …, 1, each the correctly rounded quotient."""
+    return np.arange(m + 1) / m
+
+
+class _HedgingPlayer:
+    """The two hedges; `anytime` tells which weight."""
+
+    def __init__(self, runs: int, m: int, *, anytime: bool) -> None:
+        self.law = Law(runs, 2, _grid(m))
+        self.bias = np.zeros((runs, m + 1), np.int64)
+        self.rounds = np.zeros((runs, m + 1 if anytime else 0), np.int64)
+
+    def forecast(self, view: ForecasterView) -> Law:
+        law = self.law
+        if self.rounds.size:
+            _hedge_anytime(self.bias, self.rounds, law.atoms, law.weights)
+        else:
+            _hedge(self.bias, law.atoms, law.weights)
+        return law
+
+    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        if self.rounds.size:
+            _count(self.rounds, forecast)
+        _learn(self.bias, forecast, outcome)
+
+
+class _AheadPlayer:
+    """The almost-one-step-ahead forecaster, with the imagined player's biases and how far apart they are."""
+
+    def __init__(self, runs: int, m: int) -> None:
+        self.law = Law(runs, 1, _grid(m))
+        self.bias = np.zeros((runs, m + 1), np.int64)
+        self.apart = np.zeros(runs, np.int64)
+
+    def forecast(self, view: ForecasterView) -> Law:
+        _pairs(self.bias, self.law.atoms)
+        return self.law
+
+    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        _imagine(self.bias, self.apart, forecast, outcome)
+
+    def certificates(self) -> dict[str, Floats]:
+        """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
+        m = self.bias.shape[1] - 1
+        return {"distance_certificate": (self.apart + np.abs(self.bias).sum(axis=1)) / m}
+
+
+@kernel
+def _pair(bias):
+    """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run.
+
+    Among several pairs it stops at the first point of the search whose bias is 0, so that a game starts in the
+    middle of the grid and not at its end.
+    """
+    low, high = 0, len(bias) - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        b = bias[middle]
+        if b > 0:
+            low = middle
+        elif b < 0:
+            high = middle
+        elif bias[middle + 1] <= 0:
+            return middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def _pairs(bias, atoms):
+    for r in range(len(bias)):
+        atoms[r, 0] = _pair(bias[r])
+
+
+@kernel
+def _hedge(bias, atoms, weights):
+    for r in range(len(bias)):
+        i = _pair(bias[r])
+        a, b = bias[r, i], -bias[r, i + 1]
+        share = 0.5 if a + b == 0 else b / (a + b)
+        atoms[r, 0] = i
+        atoms[r, 1] = i + 1
+        weights[r, 0] = share
+        weights[r, 1] = 1.0 - share
+
+
+@kernel
+def _hedge_anytime(bias, rounds, atoms, weights):
+    m = bias.shape[1] - 1
+    for r in range(len(bias)):
+        i = _pair(bias[r])
+        a, b = bias[r, i] / m, -bias[r, i + 1] / m
+        if a == 0.0:
+            share = 0.5 if b == 0.0 else 1.0
+        elif b == 0.0:
+            share = 0.0
+        else:
+            s, t = 1.0 / (3.0 * (rounds[r, i] + 1)), 1.0 / (3.0 * (rounds[r, i + 1] + 1))
+            # The two weights side by side: their ratio is finite, or infinite with the limit 0 for the share.
+            ratio = math.exp((a * a + 1.0) * s - (b * b + 1.0) * t) * math.sinh(2.0 * a * s) / math.sinh(2.0 * b * t)
+            share = 1.0 / (1.0 + ratio)
+        atoms[r, 0] = i
+        atoms[r, 1] = i + 1
+        weights[r, 0] = share
+        weights[r, 1] = 1.0 - share
+
+
+@kernel
+def _learn(bias, forecast, outcome):
+    m = bias.shape[1] - 1
+    for r in range(len(bias)):
+        i = forecast[r]
+        bias[r, i] += m * outcome[r] - i
+
+
+@kernel
+def _count(rounds, forecast):
+    for r in range(len(rounds)):
+        rounds[r, forecast[r]] += 1
+
+
+@kernel
+def _imagine(bias, apart, forecast, outcome):
+    m = bias.shape[1] - 1
+    for r in range(len(bias)):
+        y = outcome[r]
+        i = forecast[r] + y
+        bias[r, i] += m * y - i
+        apart[r] += y

@@ -1,0 +1,109 @@
+"""What forecasters and natures have in common: a specification is a frozen dataclass of parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from onlinecal.errors import InvalidParameter, UnknownName, suggestion
+
+
+def strategy_name(strategy: Any) -> str:
+    """The name in scenarios and tables: the class in snake case, or the name that a plug-in was called by.
+
+    >>> class CDLMinimiser: ...
+    >>> strategy_name(CDLMinimiser)
+    'cdl_minimiser'
+    """
+    cls = strategy if isinstance(strategy, type) else type(strategy)
+    called = getattr(strategy, "name", None)
+    if isinstance(called, str):
+        return called
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+
+
+def parameters(strategy: Any) -> dict[str, Any]:
+    """Names and values of a specification's parameters."""
+    if not dataclasses.is_dataclass(strategy):
+        return {}
+    return {f.name: getattr(strategy, f.name) for f in dataclasses.fields(strategy) if f.init}
+
+
+def strategy_key(strategy: Any) -> str:
+    """Who plays, as text: ``bernoulli(q=0.5)``. The same text means the same strategy; streams and cells use it.
+
+    A strategy that reads a file adds the digest of what it read, its attribute `fingerprint`, and keeps the path
+    out with the field metadata ``{"key": False}``.
+    """
+    hidden = {f.name for f in dataclasses.fields(strategy) if not f.metadata.get("key", True)}
+    values = [f"{name}={_text(value)}" for name, value in sorted(parameters(strategy).items()) if name not in hidden]
+    fingerprint = getattr(strategy, "fingerprint", None)
+    if fingerprint is not None:
+        values.append(f"sha256={fingerprint}")
+    return f"{strategy_name(strategy)}({', '.join(values)})"
+
+
+def strategy_label(strategy: Any) -> str:
+    """A short name for people: the parameters only where they differ from the defaults."""
+    changed = []
+    if dataclasses.is_dataclass(strategy):
+        for f in dataclasses.fields(strategy):
+            value = getattr(strategy, f.name)
+            if f.init and value != f.default:
+                changed.append(f"{f.name}={value:g}" if isinstance(value, float) else f"{f.name}={_text(value)}")
+    name = strategy_name(strategy).replace("_", " ")
+    return f"{name} ({', '.join(changed)})" if changed else name
+
+
+def registry(classes: Iterable[type]) -> dict[str, type]:
+    """Name → class, from an explicit list of exports."""
+    return {strategy_name(cls): cls for cls in classes}
+
+
+def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, Any]) -> Any:
+    """The specification called `name` with these parameters.
+
+    Raises
+    ------
+    UnknownName
+        No such name.
+    InvalidParameter
+        A parameter that it does not have, lacks, or refuses.
+    """
+    if name not in known:
+        raise UnknownName.of(kind, name, known)
+    cls = known[name]
+    fields = {f.name: f for f in dataclasses.fields(cls) if f.init} if dataclasses.is_dataclass(cls) else {}
+    for key in options:
+        if key not in fields:
+            raise InvalidParameter(f"{kind} {name!r} has no parameter {key!r}{suggestion(key, fields)}")
+    for key, f in fields.items():
+        missing = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        if missing and key not in options:
+            raise InvalidParameter(f"{kind} {name!r} needs the parameter {key!r}")
+    return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+
+
+def check_probability(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a number in [0, 1]."""
+    check_number(name, value, 0.0, 1.0)
+
+
+def check_number(name: str, value: Any, low: float, high: float) -> None:
+    """Refuse a parameter that is not a number in [low, high]."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not low <= value <= high:
+        raise InvalidParameter(f"{name} = {value!r}; expected a number in [{low:g}, {high:g}]")
+
+
+def _text(value: Any) -> str:
+    if dataclasses.is_dataclass(value):
+        return strategy_key(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # q = 1 and q = 1.0 are one strategy
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    return json.dumps(value)
