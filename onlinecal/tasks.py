@@ -133,7 +133,7 @@ class QuadraticTask:
     """Name the probability itself: actions a in [0, 1], payoff 1 − (a − y)².
 
     The best response to v is v, without ties. External regret is the Brier score less the variance of the
-    outcomes; swap and action swap regret coincide, since each level set is its own action: Σ w_i (q_i − v_i)².
+    outcomes; swap and action swap regret are both Σ w_i (q_i − v_i)², since each level is its own action.
 
     Source
     ------
@@ -183,7 +183,7 @@ def _payoffs(task: str, payoffs: Any) -> tuple[tuple[float, float], ...]:
         rows = [list(row) for row in payoffs]
     except TypeError:
         raise InvalidParameter(
-            f"task {task!r}: payoffs = {payoffs!r}; expected a pair of payoffs (for y = 0 and y = 1) per action"
+            f"task {task!r}: payoffs = {payoffs!r}; expected payoffs for y = 0 and y = 1, per action"
         ) from None
     if not rows:
         raise InvalidParameter(f"task {task!r}: payoffs is empty; expected at least one action")
