@@ -1,0 +1,213 @@
+"""Proper scores: sound, but not 0 for a calibrated forecast of an uncertain outcome."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from onlinecal._compile import kernel
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.base import Measure
+
+
+class BrierDecomposition(NamedTuple):
+    """Murphy's three parts: brier = reliability − resolution + uncertainty.
+
+    Attributes
+    ----------
+    reliability : float
+        Σ w_i (q_i − v_i)²: 0 for a calibrated forecast; it is the swap regret of the quadratic task.
+    resolution : float
+        Σ w_i (q_i − E[y])²: how far the forecast separates outcomes.
+    uncertainty : float
+        E[y] (1 − E[y]): nothing to do with the forecast.
+    """
+
+    reliability: float
+    resolution: float
+    uncertainty: float
+
+
+def brier(gamma: JointDistribution) -> float:
+    """Brier score, the mean squared error of the forecast.
+
+    E[(y − v)²] = Σ w_i ((q_i − v_i)² + q_i (1 − q_i)).
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 only for predictions that are the outcomes.
+
+    Source
+    ------
+    Brier 1950.
+
+    Deviations
+    ----------
+    Brier summed over both outcomes, which is twice this.
+
+    Examples
+    --------
+    >>> brier(JointDistribution.from_samples([0.5, 0.5, 0.0, 1.0], [0, 1, 0, 1]))
+    0.125
+    """
+    q = gamma.means
+    return float(gamma.mass @ ((q - gamma.predictions) ** 2 + q * (1.0 - q)))
+
+
+def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
+    """Murphy's decomposition of the Brier score over the level sets: it is exact, nothing is binned.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    BrierDecomposition
+        reliability − resolution + uncertainty = brier.
+
+    Source
+    ------
+    Murphy 1973.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> brier_decomposition(JointDistribution.from_samples([0.25, 0.25, 0.75, 0.75], [0, 0, 1, 1]))
+    BrierDecomposition(reliability=0.0625, resolution=0.25, uncertainty=0.25)
+    """
+    w, q, b = gamma.mass, gamma.means, gamma.base_rate
+    return BrierDecomposition(
+        reliability=float(w @ (q - gamma.predictions) ** 2),
+        resolution=float(w @ (q - b) ** 2),
+        uncertainty=b * (1.0 - b),
+    )
+
+
+def log_loss(gamma: JointDistribution) -> float:
+    """Logarithmic loss (cross-entropy, negative log-likelihood) in nats.
+
+    −E[y ln v + (1 − y) ln(1 − v)] with 0 ln 0 = 0. One outcome that was called impossible makes it infinite;
+    predictions are not clipped.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    float
+        In [0, ∞].
+
+    Source
+    ------
+    Good 1952.
+
+    Deviations
+    ----------
+    none; libraries that clip predictions return a number where this returns inf.
+
+    Examples
+    --------
+    >>> log_loss(JointDistribution.from_samples([0.5, 0.5], [0, 1])) == math.log(2)
+    True
+    >>> log_loss(JointDistribution.from_samples([0.0, 0.5], [1, 1]))
+    inf
+    """
+    return _log_loss(gamma.predictions, gamma.mass, gamma.means)
+
+
+def nce(gamma: JointDistribution) -> float:
+    """Normalised cross-entropy: log loss over that of always predicting the base rate.
+
+    log_loss / H(b) with b = E[y] and H(b) = −b ln b − (1 − b) ln(1 − b). 1 is no better than the base rate, 0
+    is perfect. Where all outcomes are equal, H(b) = 0: then 0 if the log loss is 0, and infinite otherwise.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    float
+        In [0, ∞].
+
+    Source
+    ------
+    Siu, Gish & Richardson 1997; in this orientation He et al. 2014 ("normalised entropy").
+
+    Deviations
+    ----------
+    Siu et al. report 1 − this, the share of the entropy that the forecast removes. Here smaller is better, as
+    for every other measure (BGHN23 Table 1 calls it sound, that is, 0 only if calibrated).
+
+    Examples
+    --------
+    >>> nce(JointDistribution.from_samples([0.5, 0.5], [0, 1]))
+    1.0
+    """
+    b = gamma.base_rate
+    base = _log_loss(np.array([b]), np.ones(1), np.array([b]))
+    loss = log_loss(gamma)
+    if base > 0.0:
+        return loss / base
+    return math.inf if loss > 0.0 else 0.0
+
+
+@kernel
+def _log_loss(v, w, q):
+    total = 0.0
+    for i in range(v.shape[0]):
+        if q[i] > 0.0:
+            if v[i] == 0.0:
+                return np.inf
+            total -= w[i] * q[i] * np.log(v[i])
+        if q[i] < 1.0:
+            if v[i] == 1.0:
+                return np.inf
+            total -= w[i] * (1.0 - q[i]) * np.log1p(-v[i])
+    return total
+
+
+MEASURES = (
+    Measure(
+        function=brier,
+        symbol="Brier",
+        source="Brier 1950; Murphy 1973",
+        complexity="O(k)",
+        continuous="yes",
+        complete="no",
+        sound="yes",
+        decisions="mean loss over cost-loss tasks with a uniform cost, doubled",
+    ),
+    Measure(
+        function=log_loss,
+        symbol="NLL",
+        source="Good 1952",
+        complexity="O(k)",
+        continuous="yes",
+        complete="no",
+        sound="yes",
+        decisions="growth rate of a gambler at fair odds",
+    ),
+    Measure(
+        function=nce,
+        symbol="NCE",
+        source="Siu, Gish & Richardson 1997",
+        complexity="O(k)",
+        continuous="yes",
+        complete="no",
+        sound="yes",
+        decisions="",
+    ),
+)
