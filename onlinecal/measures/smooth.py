@@ -25,7 +25,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
 
     smCE(Γ) = max Σ_i r_i ω_i over |ω_i| ≤ 1, |ω_{i+1} − ω_i| ≤ h(v_{i+1}) − h(v_i), h(v) = v or logit v.
     By duality it is min Σ_i |g_i − g_{i−1}| + Σ_i d_i |P_i − g_i| over g with g_0 = 0, g_k = P_k, where
-    P_i = r_1 + … + r_i and d_i is the distance from level i to i + 1. For h(v) = v all the distances add to at
+    P_i = r_1 + … + r_i and d_i is the distance from level i to i + 1. For h(v) = v the distances add to at
     most 1, and then a monotone g is optimal: |P_k| plus the error of an isotonic L1 regression of the P_i.
 
     Parameters
@@ -92,7 +92,9 @@ class LipschitzWeights:
             If Γ has other levels, or the weights break a constraint.
         """
         if not np.array_equal(self.predictions, gamma.predictions):
-            raise InvalidData(f"these weights are for {len(self.predictions)} levels that are not those of {gamma!r}")
+            raise InvalidData(
+                f"expected the levels of {gamma!r}; the weights have {len(self.predictions)} others"
+            )
         largest = float(np.abs(self.weights).max())
         if not largest <= 1.0 + 1e-12:
             raise InvalidData(f"the largest |weight| is {largest!r}; expected at most 1")
@@ -100,8 +102,8 @@ class LipschitzWeights:
         if len(excess) and not excess.max() <= 1e-12:
             i = int(np.argmax(excess))
             raise InvalidData(
-                f"weights[{i}] and weights[{i + 1}] differ by {float(excess[i])!r} more than their predictions; "
-                "expected 1-Lipschitz weights"
+                f"weights[{i}] and weights[{i + 1}] differ by {float(excess[i])!r} more than v does;"
+                " expected 1-Lipschitz weights"
             )
         return float(self.weights @ gamma.residuals)
 
@@ -165,22 +167,22 @@ def _distances(gamma: JointDistribution, metric: str) -> Floats:
         return np.diff(v)
     if metric != "logit":
         raise InvalidParameter(f"metric = {metric!r}; expected 'identity' or 'logit'")
-    # log1p of the odds ratio minus 1 keeps the digits of neighbours that logit v_{i+1} − logit v_i would cancel.
+    # log1p of (odds ratio − 1) keeps digits that logit v_{i+1} − logit v_i cancels between neighbours.
     # A level below 1e-300 may overflow the quotient: then the distance is far above 2 all the same.
     with np.errstate(divide="ignore", over="ignore"):
         return np.minimum(np.log1p(np.diff(v) / (v[:-1] * (1.0 - v[1:]))), _FAR)
 
 
-# ---------------------------------------------------------------- the value, for distances that add to at most 1
+# ---------------------------------------------------------------- the value, where distances add to at most 1
 
 
 @kernel
 def _isotonic_dual(v, r):
     """smCE in the identity metric.
 
-    The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s), so only the
-    queue Q_s of that walk (fed by d where P > s, drained where P < s) at its end is needed, for s between 0 and P_k:
-    smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds. Q is a multiset of mass on the line: a heap with the largest P on top.
+    The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s), so only
+    the queue Q_s of that walk (fed by d where P > s, drained where P < s) at its end is needed, for s between
+    0 and P_k: smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds. Q is mass on the line: a heap with the largest P on top.
     """
     k = len(v)
     end = 0.0
@@ -269,10 +271,10 @@ def _sink(at, mass, size, key, weight):
 
 @kernel
 def _chain_dual(distances, r):
-    """smCE for any distances, and the interval [low_i, high_i] to which the dual's g_i is clipped on the way back.
+    """smCE for any distances, and the interval [low_i, high_i] to which the way back clips the dual's g_i.
 
-    H_i(g) = min over g_1 … g_i with g_i = g of the dual objective so far is convex with break points of total mass
-    2, at first all at 0. Level i adds mass 2 d_i at P_i; the next |g_{i+1} − g_i| then takes d_i away at each end.
+    H_i(g) = min over g_1 … g_i with g_i = g of the dual objective so far is convex; its break points have
+    total mass 2, at first all at 0. Level i adds 2 d_i at P_i; |g_{i+1} − g_i| then takes d_i at each end.
     """
     k = len(r)
     low = np.zeros(k)
@@ -355,7 +357,7 @@ def _take(heap, at, mass, size, amount, sign):
 
 @kernel
 def _weights(distances, r, low, high):
-    """The weights that complementary slackness leaves: forward the intervals reachable, then back a choice."""
+    """The weights that complementary slackness leaves: forward the reachable intervals, back a choice."""
     k = len(r)
     prefix = np.empty(k)
     p = 0.0
@@ -389,7 +391,8 @@ def _weights(distances, r, low, high):
     weights = np.empty(k)
     weights[k - 1] = least[k - 1] if p < 0.0 else most[k - 1]
     for i in range(k - 2, -1, -1):
-        # Into the interval as far as the Lipschitz constraint lets: rounding may cost optimality, never feasibility.
+        # Into the interval as far as the Lipschitz constraint lets: rounding may cost digits of the value,
+        # never feasibility.
         d = min(distances[i], 2.0)
         after = weights[i + 1]
         if prefix[i] > g[i]:
