@@ -45,9 +45,10 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
     -------
     float
         In [0, 1]. Laplace: exact up to rounding, O(k). Gaussian, scale ≥ 0.0224: the features
-        exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the result;
-        O(k/scale²). Narrower Gaussian: the sum over pairs within 6.3 scales, O(k²) at worst; it is
-        right to 1e-15 in the square, thus to 4e-8 where the result is near 0.
+        exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the
+        result, rounding aside (some 1e-16/scale², relative); O(k/scale²). Narrower Gaussian:
+        the sum over pairs within 6.3 scales, O(k²) at worst; right to 1e-15 in the square, thus to 4e-8
+        where the result is near 0.
 
     Raises
     ------
@@ -318,7 +319,7 @@ def kernel_ce_squared_binning(
 
     Deviations
     ----------
-    The printed algorithm returns Σ_t B[t]² of unnormalised sums; here r_i carries the 1/n, as its theorem needs.
+    As printed it returns Σ_t B[t]² of sums over samples; here r_i carries the 1/n that its theorem needs.
 
     Examples
     --------
@@ -383,7 +384,7 @@ def _terms(widest: float) -> int:
 
 
 def _gaussian_moments(gamma: JointDistribution, scale: float, terms: int) -> Floats:
-    """Σ_i r_i exp(−z_i²/2) z_iⁿ / sqrt(n!), n < terms; these features have inner product exp(−(u−v)²/s²)."""
+    """Σ_i r_i exp(−z_i²/2) z_iⁿ / sqrt(n!), n < terms; their inner product is exp(−(u−v)²/s²)."""
     z = (gamma.predictions - 0.5) * (math.sqrt(2.0) / scale)
     return _moments(z, gamma.residuals * np.exp(-0.5 * z * z), np.sqrt(np.arange(1.0, terms)))
 

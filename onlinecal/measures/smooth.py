@@ -151,7 +151,7 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> witness = smooth_ce_witness(gamma)
     >>> print(witness)
-    weights on 2 levels, 1-Lipschitz in the identity metric, from -1 at v = 0.6 to -0.8 at v = 0.4
+    weights on 2 levels, 1-Lipschitz in the identity metric, from +0.8 at v = 0.6 to +1 at v = 0.4
     >>> round(witness.value(gamma), 12)
     0.06
     """
