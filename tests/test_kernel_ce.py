@@ -1,0 +1,182 @@
+"""Kernel calibration error: against the double sum, its bounds, its estimators."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.kernel import (
+    kernel_ce,
+    kernel_ce_squared_binning,
+    kernel_ce_squared_fourier,
+    kernel_ce_squared_pairs,
+    kernel_ce_witness,
+)
+from onlinecal.measures.smooth import smooth_ce
+from tests.gammas_metric import ANY, many_levels, split
+from tests.oracles import smooth as oracle
+
+KERNELS = ["laplace", "gaussian"]
+SCALES = [1.0, 0.2, 0.0225, 0.0223, 1e-3, 30.0]  # two of them on either side of the switch of the Gaussian
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("scale", SCALES)
+@settings(max_examples=60, deadline=None)
+@given(gamma=ANY)
+def test_equals_the_double_sum(kernel, scale, gamma):
+    value = kernel_ce(gamma, kernel=kernel, scale=scale)
+    square = oracle.kernel_ce_squared(gamma, kernel, scale)
+    # The oracle's terms are rounded, to 1e-16 of Σ|r|² ≤ 1, so its root is not right to 1e-9 below 1e-7.
+    # The narrow Gaussian series multiplies some 1/scale² factors.
+    assert value**2 == pytest.approx(square, abs=1e-15, rel=1e-12)
+    if square > 1e-12:
+        assert value == pytest.approx(math.sqrt(square), abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@settings(max_examples=60, deadline=None)
+@given(gamma=ANY)
+def test_the_witness_attains_the_value(kernel, gamma):
+    value = kernel_ce(gamma, kernel=kernel)
+    witness = kernel_ce_witness(gamma, kernel=kernel)
+    if value == 0.0 or value > 1e-7:  # below, the plain double sum of the check has too few digits
+        assert witness.value(gamma) == pytest.approx(value, abs=1e-9)
+    assert kernel in str(witness)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@settings(deadline=None)
+@given(gamma=ANY, shares=st.lists(st.floats(0.1, 0.9), min_size=1, max_size=5))
+def test_invariances(kernel, gamma, shares):
+    value = kernel_ce(gamma, kernel=kernel)
+    assert kernel_ce(split(gamma, shares), kernel=kernel) == pytest.approx(value, abs=1e-12)
+    assert kernel_ce(gamma.flip(), kernel=kernel) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("scale", SCALES)
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_calibrated_is_exactly_zero(kernel, scale, gamma):
+    calibrated = JointDistribution.from_levels(gamma.predictions, gamma.mass, gamma.predictions)
+    assert kernel_ce(calibrated, kernel=kernel, scale=scale) == 0.0
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@settings(deadline=None)
+@given(v=st.floats(0.0, 1.0), q=st.floats(0.0, 1.0))
+def test_one_level_is_its_residual(kernel, v, q):
+    gamma = JointDistribution.from_levels([v], [1.0], [q])
+    assert kernel_ce(gamma, kernel=kernel) == pytest.approx(abs(q - v), abs=1e-15)
+
+
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_laplace_is_at_least_a_third_of_smooth(gamma):
+    assert smooth_ce(gamma) / 3.0 <= kernel_ce(gamma) + 1e-12
+    assert kernel_ce(gamma) <= float(np.abs(gamma.residuals).sum()) + 1e-12
+
+
+def test_two_distant_levels_next_to_each_other():
+    """Neighbours 1 ulp apart act as one level: a sum of squares does not go below 0."""
+    v = [0.3, float(np.nextafter(0.3, 1.0))]
+    gamma = JointDistribution.from_levels(v, [1.0, 1.0], [0.5, v[1] - (0.5 - v[0])])
+    assert 0.0 <= kernel_ce(gamma) < 1e-7
+
+
+def test_gaussian_is_not_sound():
+    """Theorem 8.6's phenomenon: residuals ± alternating as binomial coefficients kill the first moments.
+
+    On m + 1 even levels in [1/4, 3/4] the residuals (−1)^i C(m, i) / 2^m · c are orthogonal to the
+    polynomials of degree < m, so the Gaussian error falls like (1/4)^m / sqrt(m!) while smCE falls like 1/m.
+    """
+    ratios = []
+    for m in (2, 6, 10, 14):
+        binomial = np.array([math.comb(m, i) for i in range(m + 1)], dtype=float)
+        v = 0.25 + 0.5 * np.arange(m + 1) / m
+        q = v + 0.25 * (-1.0) ** np.arange(m + 1)
+        gamma = JointDistribution.from_levels(v, binomial, q)
+        assert smooth_ce(gamma) >= 0.9 * 0.25 * 0.25 / m
+        assert kernel_ce(gamma) >= smooth_ce(gamma) / 3.0
+        ratios.append(kernel_ce(gamma, kernel="gaussian") / smooth_ce(gamma))
+    assert ratios[-1] < 1e-9 < 1e-2 < ratios[0]
+
+
+# Hoeffding: the mean of N terms in an interval of length c misses its expectation by more than
+# c sqrt(ln(2/δ) / (2N)) with probability < δ. Each check below has δ = 1e-12, whatever the seed.
+DELTA = 1e-12
+RUNS = 20_000
+
+
+def _slack(length: float) -> float:
+    return length * math.sqrt(math.log(2.0 / DELTA) / (2.0 * RUNS))
+
+
+BIASED = JointDistribution.from_levels([0.05, 0.3, 0.7, 0.9], [1, 1, 1, 1], [0.9, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [1.0, 0.3])
+def test_estimators_are_unbiased(seed, scale):
+    """A bias of 2 slack (0.02 for the last two, of a square around 0.07) is seen with probability ≥ 1 − 2e-12."""
+    square = kernel_ce(BIASED, scale=scale) ** 2
+    widest = float(np.abs(BIASED.means - BIASED.predictions).max())
+    pairs = kernel_ce_squared_pairs(BIASED, seed=seed, pairs=RUNS, scale=scale)
+    assert abs(pairs - square) <= _slack(2.0 * widest**2)
+    total = float(np.abs(BIASED.residuals).sum()) ** 2
+    for estimator in (kernel_ce_squared_fourier, kernel_ce_squared_binning):
+        assert abs(estimator(BIASED, seed=seed, draws=RUNS, scale=scale) - square) <= _slack(total)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_unbiasedness_test_can_fail(seed):
+    """Negative control: estimates at another scale are told apart from the square at scale 1."""
+    square = kernel_ce(BIASED) ** 2
+    total = float(np.abs(BIASED.residuals).sum()) ** 2
+    for estimator in (kernel_ce_squared_fourier, kernel_ce_squared_binning):
+        assert abs(estimator(BIASED, seed=seed, draws=RUNS, scale=0.1) - square) > _slack(total)
+
+
+def test_gaussian_pairs_are_unbiased():
+    square = kernel_ce(BIASED, kernel="gaussian", scale=0.5) ** 2
+    estimate = kernel_ce_squared_pairs(BIASED, seed=0, pairs=RUNS, kernel="gaussian", scale=0.5)
+    widest = float(np.abs(BIASED.means - BIASED.predictions).max())
+    assert abs(estimate - square) <= _slack(2.0 * widest**2)
+
+
+def test_a_seed_fixes_an_estimate():
+    gamma = many_levels(3, 40)
+    for estimator in (kernel_ce_squared_pairs, kernel_ce_squared_fourier, kernel_ce_squared_binning):
+        assert estimator(gamma, seed=7) == estimator(gamma, seed=7) != estimator(gamma, seed=8)
+
+
+def test_a_witness_of_larger_norm_is_refused():
+    gamma = JointDistribution.from_samples([0.4, 0.6, 0.9], [1, 0, 1])
+    witness = kernel_ce_witness(gamma)
+    with pytest.raises(InvalidData, match="squared norm"):
+        replace(witness, coefficients=1.1 * witness.coefficients).value(gamma)
+
+
+@pytest.mark.parametrize(
+    "options", [{"kernel": "cauchy"}, {"scale": 0.0}, {"scale": math.nan}, {"scale": "1"}]
+)
+def test_bad_options(options):
+    gamma = JointDistribution.from_samples([0.4], [1])
+    with pytest.raises(InvalidParameter, match="expected"):
+        kernel_ce(gamma, **options)
+    with pytest.raises(InvalidParameter, match="expected"):
+        kernel_ce_squared_pairs(gamma, seed=1, **options)
+
+
+@pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 0.5}, {"seed": 1, "draws": 0}])
+def test_bad_draws(options):
+    gamma = JointDistribution.from_samples([0.4], [1])
+    for estimator in (kernel_ce_squared_fourier, kernel_ce_squared_binning):
+        with pytest.raises(InvalidParameter, match="expected an integer"):
+            estimator(gamma, **options)

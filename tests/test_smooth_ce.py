@@ -1,0 +1,154 @@
+"""Smooth calibration error: against the linear program, its witness, invariances, edges."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.smooth import _chain_dual, _distances, smooth_ce, smooth_ce_witness
+from tests.gammas_metric import ANY, many_levels, split
+from tests.oracles import smooth as oracle
+
+METRICS = ["identity", "logit"]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@settings(max_examples=150, deadline=None)
+@given(gamma=ANY)
+def test_equals_the_linear_program(metric, gamma):
+    assert smooth_ce(gamma, metric=metric) == pytest.approx(oracle.smooth_ce(gamma, metric), abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_the_witness_attains_the_value(metric, gamma):
+    witness = smooth_ce_witness(gamma, metric=metric)
+    assert witness.value(gamma) == pytest.approx(smooth_ce(gamma, metric=metric), abs=1e-12)
+    assert metric in str(witness)
+
+
+def test_tied_predictions_on_a_grid():
+    """A 21-point grid with 1000 samples, where the published dynamic program goes wrong by a factor of 5."""
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        p = generator.integers(0, 21, 1000) / 20
+        gamma = JointDistribution.from_samples(p, generator.random(1000) < p)
+        assert smooth_ce(gamma) == pytest.approx(oracle.smooth_ce(gamma), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("bias", [0.0, 0.02, -0.3])
+def test_both_duals_and_the_witness_agree_at_many_levels(seed, bias):
+    gamma = many_levels(seed, 3000, bias)
+    value = smooth_ce(gamma)
+    assert _chain_dual(_distances(gamma, "identity"), gamma.residuals)[0] == pytest.approx(value, abs=1e-13)
+    assert smooth_ce_witness(gamma).value(gamma) == pytest.approx(value, abs=1e-13)
+    logit = smooth_ce(gamma, metric="logit")
+    assert smooth_ce_witness(gamma, metric="logit").value(gamma) == pytest.approx(logit, abs=1e-13)
+    assert logit >= value - 1e-15  # |logit u − logit v| ≥ |u − v|: more weights are allowed
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@settings(deadline=None)
+@given(gamma=ANY, shares=st.lists(st.floats(0.1, 0.9), min_size=1, max_size=5))
+def test_invariances(metric, gamma, shares):
+    value = smooth_ce(gamma, metric=metric)
+    assert smooth_ce(split(gamma, shares), metric=metric) == pytest.approx(value, abs=1e-12)
+    # 1 − v is rounded, which moves a level by 1e-16; in the logit metric that matters only next to 0 and 1.
+    if metric == "identity" or 1e-6 <= gamma.predictions[0] <= gamma.predictions[-1] <= 1.0 - 1e-6:
+        assert smooth_ce(gamma.flip(), metric=metric) == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_calibrated_is_exactly_zero(metric, gamma):
+    calibrated = JointDistribution.from_levels(gamma.predictions, gamma.mass, gamma.predictions)
+    assert smooth_ce(calibrated, metric=metric) == 0.0
+
+
+@settings(deadline=None)
+@given(v=st.floats(0.0, 1.0), q=st.floats(0.0, 1.0))
+def test_one_level_is_its_residual(v, q):
+    gamma = JointDistribution.from_levels([v], [1.0], [q])
+    for metric in METRICS:
+        assert smooth_ce(gamma, metric=metric) == abs(q - v)
+
+
+def test_known_values():
+    swapped = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    assert smooth_ce(swapped) == pytest.approx(0.06, abs=1e-15)
+    # Lemma 4.5: v = 1/2 ± α with a fair coin: residuals ±α/2 on weights that differ by 2α at most give α².
+    fair = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
+    assert smooth_ce(fair) == pytest.approx(0.01, abs=1e-15)
+    # The levels 0 and 1 are one apart, and infinitely far apart in log odds.
+    ends = JointDistribution.from_samples([0.0, 1.0], [1, 0])
+    assert smooth_ce(ends) == pytest.approx(0.5, abs=1e-15)
+    assert smooth_ce(ends, metric="logit") == 1.0
+
+
+def test_logit_frees_the_ends_only():
+    gamma = JointDistribution.from_levels([0.0, 0.5, 0.55, 1.0], [1, 1, 1, 1], [0.4, 0.4, 0.6, 0.7])
+    inner = JointDistribution.from_levels([0.5, 0.55], [1, 1], [0.4, 0.6])
+    expected = 0.4 / 4 + 0.3 / 4 + smooth_ce(inner, metric="logit") / 2
+    assert smooth_ce(gamma, metric="logit") == pytest.approx(expected, abs=1e-15)
+
+
+def test_levels_next_to_the_ends():
+    gamma = JointDistribution.from_levels([0.0, 5e-324, 1e-300, 1.0 - 2**-53, 1.0], [1] * 5, [1, 0, 1, 0, 0])
+    assert 0.0 < smooth_ce(gamma) <= smooth_ce(gamma, metric="logit") <= 1.0
+
+
+def test_a_witness_that_breaks_a_constraint_is_refused():
+    gamma = JointDistribution.from_samples([0.4, 0.6, 0.9], [1, 0, 1])
+    witness = smooth_ce_witness(gamma)
+    with pytest.raises(InvalidData, match=r"weights\[0\] and weights\[1\]"):
+        replace(witness, weights=np.array([1.0, -1.0, 0.0])).value(gamma)
+    with pytest.raises(InvalidData, match="at most 1"):
+        replace(witness, weights=np.array([1.5, 1.5, 1.5])).value(gamma)
+    with pytest.raises(InvalidData, match="levels"):
+        witness.value(JointDistribution.from_samples([0.4], [1]))
+
+
+def test_unknown_metric():
+    gamma = JointDistribution.from_samples([0.4], [1])
+    for function in (smooth_ce, smooth_ce_witness):
+        with pytest.raises(InvalidParameter, match="'identity' or 'logit'"):
+            function(gamma, metric="euclid")
+
+
+SAME = """
+from onlinecal.measures.smooth import smooth_ce, smooth_ce_witness
+from onlinecal.measures.kernel import kernel_ce
+from tests.gammas_metric import many_levels
+for seed in range(4):
+    gamma = many_levels(seed, 200, 0.1 * seed)
+    for metric in ("identity", "logit"):
+        witness = smooth_ce_witness(gamma, metric=metric)
+        print(smooth_ce(gamma, metric=metric).hex(), witness.value(gamma).hex())
+    for scale in (1.0, 0.1, 0.01):
+        print([kernel_ce(gamma, kernel=kernel, scale=scale).hex() for kernel in ("laplace", "gaussian")])
+"""
+
+
+def test_the_same_digits_without_compilation():
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", SAME],
+            env={**os.environ, "NUMBA_DISABLE_JIT": off},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for off in ("0", "1")
+    ]
+    assert runs[0] == runs[1]
+    assert len(runs[0].splitlines()) == 20
