@@ -59,17 +59,7 @@ class Game:
         check_horizon(horizon)
         if len(runs) < 1:
             raise InvalidParameter("runs is empty; expected at least one run")
-        if nature.length is not None and horizon > nature.length:
-            raise InvalidParameter(
-                f"horizon {horizon} is longer than {strategy_name(nature)}'s {nature.length} rounds; "
-                f"expected at most {nature.length}"
-            )
-        missing = sorted(forecaster.needs - nature.reveals)
-        if missing:
-            raise InvalidParameter(
-                f"forecaster {strategy_name(forecaster)!r} needs {', '.join(missing)}, which nature "
-                f"{strategy_name(nature)!r} does not reveal"
-            )
+        check_pair(forecaster, nature, horizon)
         self.names = strategy_name(forecaster), strategy_name(nature)
         keys = strategy_key(forecaster), strategy_key(nature)
         size, at = len(runs), f"T={horizon}"
@@ -219,6 +209,21 @@ def check_horizon(horizon: Any) -> None:
     """Refuse a horizon that is not an integer from 1 to 10^9."""
     if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
         raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
+
+
+def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:
+    """Refuse a nature that cannot play as long, or does not reveal what the forecaster needs."""
+    if nature.length is not None and horizon > nature.length:
+        raise InvalidParameter(
+            f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "
+            f"expected at most {nature.length}"
+        )
+    missing = sorted(forecaster.needs - nature.reveals)
+    if missing:
+        raise InvalidParameter(
+            f"forecaster {strategy_name(forecaster)!r} needs {', '.join(missing)}, which nature "
+            f"{strategy_name(nature)!r} does not reveal"
+        )
 
 
 def checkpoints(horizon: int, per_decade: int = 8, first: int = 10) -> list[int]:

@@ -1,0 +1,177 @@
+"""The command line: `onlinecal run`, `compare`, `plot`, `list`, `show`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+# Everything heavy is imported in the command that needs it: help answers at once.
+
+app = typer.Typer(
+    name="onlinecal",
+    help="Simulator and measuring instrument for online calibration.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="a results file, such as results/quickstart.db")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
+
+
+def _command(function: Callable[..., None]) -> Callable[..., None]:
+    """Registers a command whose expected errors are one line on stderr and exit status 2."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        from onlinecal.errors import OnlinecalError
+
+        try:
+            function(*args, **kwargs)
+        except OnlinecalError as error:
+            print("error:", " ".join(str(error).split()), file=sys.stderr)
+            raise typer.Exit(2) from None
+        except BrokenPipeError:
+            # Whoever read our output has seen enough; nothing more can be said to them.
+            sys.stderr.close()
+            raise typer.Exit(0) from None
+
+    app.command(function.__name__.removesuffix("_"))(guarded)
+    return guarded
+
+
+@_command
+def run(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="a TOML file, such as scenarios/quickstart.toml")],
+    output: Annotated[Path | None, typer.Option(help="results file; default results/NAME.db")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with an unfinished results file")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="start an existing results file anew")] = False,
+    as_json: Json = False,
+) -> None:
+    """Play a scenario: a table of final totals and growth exponents, and a results file."""
+    from onlinecal import tables
+    from onlinecal.scenario import load
+    from onlinecal.study.session import Session
+
+    loaded = load(scenario)
+    path = output or Path("results") / f"{loaded.scenario.name}.db"
+    with Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session:
+        try:
+            session.play()
+        except KeyboardInterrupt:
+            print(
+                f"stopped: {session.finished} of {len(loaded.cells)} cells are finished and kept in {path}; go on with: "
+                f"onlinecal run {scenario}{f' --output {output}' if output else ''} --resume",
+                file=sys.stderr,
+            )
+            raise typer.Exit(130) from None
+        study = session.study()
+    if as_json:
+        tables.print_json(tables.totals(study))
+        return
+    tables.print_totals(study, loaded.scenario.title or study.name)
+    print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+
+
+@_command
+def compare(
+    results: Results,
+    measure: Annotated[str, typer.Option(help="which column")] = "cdl",
+    as_json: Json = False,
+) -> None:
+    """Forecasters × natures for one measure: final totals and exponents with 95 % intervals."""
+    from onlinecal import tables
+    from onlinecal.errors import UnknownName
+
+    study = _study(results)
+    if measure not in study.measures:
+        raise UnknownName.of("measure", measure, study.measures)
+    if as_json:
+        tables.print_json(tables.totals(study, [measure]))
+    else:
+        tables.print_compare(study, measure)
+
+
+@_command
+def plot(
+    results: Results,
+    output: Annotated[Path | None, typer.Option(help=".png, .svg or .pdf; default beside the results")] = None,
+    measure: Annotated[list[str] | None, typer.Option(help="which columns; may be repeated")] = None,
+    forecaster: Annotated[list[str] | None, typer.Option(help="which forecasters; may be repeated")] = None,
+    nature: Annotated[list[str] | None, typer.Option(help="which natures; may be repeated")] = None,
+) -> None:
+    """Draw totals against T on logarithmic axes, with bands, bounds and slopes."""
+    from onlinecal.errors import UnknownName
+    from onlinecal.plots import figure, save
+
+    study = _study(results)
+    for kind, asked, known in (
+        ("measure", measure, study.measures),
+        ("forecaster", forecaster, study.forecasters),
+        ("nature", nature, study.natures),
+    ):
+        for name in asked or ():
+            if name not in known:
+                raise UnknownName.of(kind, name, known)
+    # Measures first; the columns of tasks and certificates are drawn when asked for.
+    shown = measure or [name for name in study.measures if "[" not in name and "certificate" not in name][:4]
+    curves = [
+        curve
+        for curve in study.curves(shown or study.measures[:4])
+        if curve.forecaster in (forecaster or study.forecasters) and curve.nature in (nature or study.natures)
+    ]
+    path = output or results.with_suffix(".png")
+    save(figure(curves, title=_title(results)), path)
+    left = [name for name in study.measures if name not in shown]
+    print(f"wrote {path}" + (f"; not drawn, --measure adds them: {', '.join(left)}" if left and not measure else ""))
+
+
+@_command
+def list_(
+    kind: Annotated[str, typer.Argument(help="forecasters, natures, measures or tasks; all if left out")] = "",
+    as_json: Json = False,
+) -> None:
+    """What there is to play and to measure."""
+    from onlinecal import catalogue, tables
+
+    tables.print_catalogue(catalogue.rows(kind), as_json=as_json)
+
+
+@_command
+def show(
+    name: Annotated[str, typer.Argument(help="a forecaster, nature, measure or task")],
+    as_json: Json = False,
+) -> None:
+    """All that is known about one of them: rule, parameters, guarantees, source."""
+    from onlinecal import catalogue, tables
+
+    tables.print_entry(catalogue.entry(name), as_json=as_json)
+
+
+def _study(path: Path) -> Any:
+    from onlinecal.errors import StoreError
+    from onlinecal.study.store import Store
+
+    with Store.open(path) as store:
+        study = store.study()
+    if not study.cells:
+        raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+    return study
+
+
+def _title(path: Path) -> str:
+    from onlinecal.study.store import Store
+
+    with Store.open(path) as store:
+        return store.meta.get("title", "")
+
+
+def main() -> None:
+    """The console script."""
+    app()

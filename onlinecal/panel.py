@@ -1,0 +1,129 @@
+"""What is read at a checkpoint: measures and decision tasks, as named columns of totals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onlinecal.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.joint import JointDistribution
+from onlinecal.measures import MEASURES
+from onlinecal.measures.base import Bracket
+from onlinecal.tasks import TASKS, Task
+
+#: what is tracked of a task, in the order of `tasks.Account`
+ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Measures and tasks that are evaluated together.
+
+    Build one with `Panel.of`. A measure gives the column of its name, with the options that were set
+    (``binned_ece(bins=15)``); one that returns a bracket gives two, ``name[lower]`` and ``name[upper]``; a task gives
+    ``payoff[task]``, ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``.
+    """
+
+    measures: tuple[tuple[str, Callable[[JointDistribution], Any], bool], ...]
+    tasks: tuple[Task, ...]
+
+    @classmethod
+    def of(cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = ()) -> Panel:
+        """A panel from names, tables or objects.
+
+        Parameters
+        ----------
+        measures : iterable
+            Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float.
+        tasks : iterable
+            Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or
+            ``{"name": "mine", "payoffs": [[…, …], …]}``, or a task.
+
+        Raises
+        ------
+        UnknownName
+            A name that is not in the catalogue.
+        InvalidParameter
+            An option that a measure or task does not have or refuses; two columns of one name.
+        """
+        panel = cls(tuple(map(_measure, measures)), tuple(map(_task, tasks)))
+        columns = panel.columns
+        if not columns:
+            raise InvalidParameter("no measures and no tasks; expected at least one of either")
+        for column in columns:
+            if columns.count(column) > 1:
+                raise InvalidParameter(f"{column!r} is asked for twice; expected each measure and task once")
+        for _, measure, _ in panel.measures:
+            # A calibrated and a miscalibrated level: an option that is out of range shows before the game.
+            measure(_SAMPLE)
+        return panel
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of what `read` returns, in its order."""
+        names = []
+        for name, _, bracket in self.measures:
+            names += [f"{name}[lower]", f"{name}[upper]"] if bracket else [name]
+        return names + [f"{entry}[{task.name}]" for task in self.tasks for entry in ACCOUNT]
+
+    def read(self, gamma: JointDistribution) -> list[float]:
+        """The total T·μ(Γ) of every column."""
+        values: list[float] = []
+        for _, measure, bracket in self.measures:
+            value = measure(gamma)
+            if bracket and isinstance(value, Bracket):
+                values += [value.lower, value.upper]
+            else:
+                values += [float(value)] * (2 if bracket else 1)
+        for task in self.tasks:
+            values += task.account(gamma)
+        totals = [gamma.weight * value for value in values]
+        if any(map(math.isnan, totals)):
+            column = self.columns[[math.isnan(total) for total in totals].index(True)]
+            raise InvalidData(f"{column} is NaN on {gamma!r}; expected a number")
+        return totals
+
+
+_SAMPLE = JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
+
+
+def _measure(spec: Any) -> tuple[str, Callable[[JointDistribution], Any], bool]:
+    if callable(spec) and getattr(spec, "__name__", None) not in MEASURES:
+        return getattr(spec, "__name__", repr(spec)), spec, False
+    name, options = _named("measure", getattr(spec, "__name__", spec))
+    if name not in MEASURES:
+        raise UnknownName.of("measure", name, MEASURES)
+    measure = MEASURES[name]
+    bound = measure.bind(**options)
+    text = ", ".join(f"{key}={value}" for key, value in options.items())
+    return f"{name}({text})" if text else name, bound, measure.bracket
+
+
+def _task(spec: Any) -> Task:
+    if isinstance(spec, Task):
+        return spec
+    name, options = _named("task", spec)
+    if "payoffs" in options:
+        from onlinecal.tasks import DecisionTask
+
+        unknown = sorted(set(options) - {"payoffs", "actions"})
+        if unknown:
+            raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")
+        return DecisionTask(name, options["payoffs"], options.get("actions", ()))
+    if name not in TASKS:
+        raise UnknownName.of("task", name, TASKS)
+    try:
+        return TASKS[name](**options)
+    except TypeError as error:
+        raise InvalidParameter(f"task {name!r}: {error}") from None
+
+
+def _named(kind: str, spec: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(spec, str):
+        return spec, {}
+    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
+        options = dict(spec)
+        return options.pop("name"), options
+    raise InvalidParameter(f"{kind} {spec!r}; expected a name or a table with a name")

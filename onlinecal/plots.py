@@ -1,0 +1,231 @@
+"""Curves as figures: first what is drawn, as plain data, then the drawing."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+from numpy.typing import NDArray
+
+from onlinecal.errors import InvalidParameter
+from onlinecal.rates import Exponent
+from onlinecal.study.curves import Curve
+
+Floats = NDArray[np.float64]
+
+#: told apart with every common colour blindness (Okabe and Ito 2008), without the yellow that paper swallows
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+BAND = (5.0, 95.0)
+FORMATS = ("png", "svg", "pdf")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve as it is drawn.
+
+    Attributes
+    ----------
+    label : str
+        Forecaster and fitted exponent.
+    style : int
+        Which colour and marker.
+    rounds, mean, low, high : (n,) arrays
+        Where the mean is positive: a logarithmic axis has no zero.
+    exponent : Exponent or None
+    """
+
+    label: str
+    style: int
+    rounds: NDArray[np.int64]
+    mean: Floats
+    low: Floats
+    high: Floats
+    exponent: Exponent | None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A guarantee as it is drawn: a rate is anchored at the curve's first point."""
+
+    label: str
+    style: int | None
+    rounds: Floats
+    values: Floats
+    exact: bool
+
+
+@dataclass
+class Frame:
+    """One pair of axes: a measure against one nature."""
+
+    nature: str
+    measure: str
+    lines: list[Line] = field(default_factory=list)
+    bounds: list[Bound] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list)
+
+
+def frames(curves: Sequence[Curve]) -> list[Frame]:
+    """What `figure` draws, one frame for each nature and measure, in the order of the curves."""
+    styles = {name: i for i, name in enumerate(dict.fromkeys(curve.forecaster for curve in curves))}
+    result: dict[tuple[str, str], Frame] = {}
+    for curve in curves:
+        frame = result.setdefault((curve.nature, curve.measure), Frame(curve.nature, curve.measure))
+        style = styles[curve.forecaster]
+        mean = curve.mean
+        shown = np.isfinite(mean) & (mean > 0)
+        if not shown.any():
+            frame.silent.append(curve.forecaster)
+            continue
+        exponent = curve.exponent()
+        low, high = np.percentile(curve.totals[shown], BAND, axis=1)
+        slope = f"  $T^{{{exponent.value:.2f}}}$" if exponent is not None else ""
+        frame.lines.append(
+            Line(curve.forecaster + slope, style, curve.rounds[shown], mean[shown], low, high, exponent)
+        )
+        frame.bounds += _bounds(curve, style, float(curve.rounds[shown][0]), float(mean[shown][0]), frame.bounds)
+    return list(result.values())
+
+
+def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequence[Bound]) -> list[Bound]:
+    """The guarantees on a curve, each kind once; those of the nature only once in a frame."""
+    found: dict[tuple[str, str, bool], list[tuple[int, float]]] = {}
+    for horizon, p in curve.promises:
+        found.setdefault((p.formula, p.kind, p.upper), []).append((horizon, p.bound))
+    result = []
+    for (formula, kind, upper), points in found.items():
+        x = np.array([t for t, _ in points], dtype=np.float64)
+        y = np.array([bound for _, bound in points])
+        exact = kind != "rate"
+        if not exact and len(x) < 2:
+            continue  # a rate says nothing at a single time
+        if not exact:
+            y = y * (start / y[0])
+        elif not curve.fresh:
+            # The bound at the horizon holds at every time before it.
+            x, y = np.array([first, x[-1]]), np.array([y[-1], y[-1]])
+        relation = ("≤" if upper else "≥") if exact else "∝"
+        label = f"{relation} {formula}"
+        if all(label != bound.label for bound in there) or upper:
+            result.append(Bound(label, style if upper else None, x, y, exact))
+    return result
+
+
+def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
+    """Totals against T on logarithmic axes: natures down, measures across, a colour a forecaster.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        At least one.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The line is the mean over runs; the band runs from the 5th to the 95th percentile of the runs; dashed lines
+        are proven bounds, dotted ones proven rates drawn through the curve's first point.
+    """
+    if not curves:
+        raise InvalidParameter("no curves to draw; expected at least one")
+    drawn = frames(curves)
+    natures = list(dict.fromkeys(frame.nature for frame in drawn))
+    measures = list(dict.fromkeys(frame.measure for frame in drawn))
+    rows, columns = len(natures), len(measures)
+    fig = Figure(figsize=(1.0 + 3.9 * columns, 1.1 + 3.1 * rows), layout="constrained", dpi=150)
+    axes = fig.subplots(rows, columns, sharex="row", sharey="row", squeeze=False)
+    used = {(frame.nature, frame.measure) for frame in drawn}
+    for i, nature in enumerate(natures):
+        for j, measure in enumerate(measures):
+            if (nature, measure) not in used:
+                axes[i, j].set_visible(False)
+    for frame in drawn:
+        i, j = natures.index(frame.nature), measures.index(frame.measure)
+        _draw(axes[i, j], frame)
+        axes[i, j].set_title(f"{frame.measure} against {frame.nature}", fontsize=10)
+        if j == 0:
+            axes[i, j].set_ylabel("total $T\\cdot\\mu$")
+    fresh = any(curve.fresh for curve in curves)
+    for axis in axes[-1]:
+        axis.set_xlabel("$T$, a fresh game each" if fresh else "rounds $t$ of one game")
+    runs = sorted({curve.totals.shape[1] for curve in curves})
+    if title:
+        fig.suptitle(title, fontsize=12)
+    fig.supxlabel(_caption(runs, drawn), fontsize=7.5, color="#444444")
+    return fig
+
+
+def _caption(runs: list[int], drawn: Sequence[Frame]) -> str:
+    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    parts = [f"Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: least squares on the means."]
+    if runs[-1] > 1:
+        parts.insert(1, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
+    bounds = [bound for frame in drawn for bound in frame.bounds]
+    if any(bound.exact for bound in bounds):
+        parts.append("Dashed: proven bound.")
+    if any(not bound.exact for bound in bounds):
+        parts.append("Dotted: proven rate, drawn through the first point.")
+    silent = sorted({f"{name} ({frame.measure})" for frame in drawn for name in frame.silent})
+    if silent:
+        parts.append(f"Always 0, not drawn: {', '.join(silent)}.")
+    return " ".join(parts)
+
+
+def _draw(axis: Any, frame: Frame) -> None:
+    for line in frame.lines:
+        colour = COLOURS[line.style % len(COLOURS)]
+        marker = MARKERS[line.style % len(MARKERS)] if len(line.rounds) <= 20 else None
+        axis.fill_between(line.rounds, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
+        axis.plot(line.rounds, line.mean, color=colour, marker=marker, markersize=3.5, linewidth=1.5, label=line.label)
+    for bound in frame.bounds:
+        colour = "#888888" if bound.style is None else COLOURS[bound.style % len(COLOURS)]
+        dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
+        axis.plot(bound.rounds, bound.values, color=colour, linestyle=dashes, linewidth=1.0, label=bound.label)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    for which in (axis.xaxis, axis.yaxis):
+        which.set_major_locator(LogLocator(base=10.0, numticks=12))
+        which.set_minor_formatter(NullFormatter())
+    axis.grid(True, which="major", color="#dddddd", linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.tick_params(labelsize=8, labelleft=True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+    if frame.lines or frame.bounds:
+        axis.legend(fontsize=6.5, frameon=False, loc="upper left", handlelength=2.2, borderaxespad=0.2)
+
+
+def save(fig: Figure, path: Path) -> None:
+    """Writes a figure as PNG, SVG or PDF, by the ending; the file is there whole or not at all.
+
+    Raises
+    ------
+    InvalidParameter
+        Another ending, or a place that cannot be written.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise InvalidParameter(f"{path}: cannot draw a {kind or 'file without ending'}; expected .png, .svg or .pdf")
+    import matplotlib as mpl
+
+    buffer = io.BytesIO()
+    # Without date and random identifiers the same curves give the same file.
+    dated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    with mpl.rc_context({"svg.hashsalt": "onlinecal"}):
+        fig.savefig(buffer, format=kind, metadata=dated)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(buffer.getvalue())
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None

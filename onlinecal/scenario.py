@@ -1,0 +1,170 @@
+"""Scenario files: strict TOML that says who plays whom, for how long, and what is measured."""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, model_validator
+
+from onlinecal.errors import OnlinecalError, ScenarioError, UnknownName, suggestion
+from onlinecal.forecasters import FORECASTERS, as_forecaster
+from onlinecal.game import LONGEST
+from onlinecal.natures import NATURES, Nature
+from onlinecal.panel import Panel
+from onlinecal.strategy import build
+from onlinecal.study.plan import Cell, Entry, plan
+
+Horizon = Annotated[StrictInt, Field(ge=1, le=LONGEST)]
+
+
+class Horizons(BaseModel):
+    """A geometric list of horizons: `first`, …, `last`, evenly spaced in the logarithm."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    first: Annotated[int, Field(alias="from", ge=1, le=LONGEST, strict=True)]
+    last: Annotated[int, Field(alias="to", ge=1, le=LONGEST, strict=True)]
+    count: Annotated[int, Field(ge=2, le=1000, strict=True)]
+
+    def times(self) -> list[int]:
+        """The horizons, whole rounds, each once."""
+        ratio = self.last / self.first
+        return sorted({round(self.first * ratio ** (i / (self.count - 1))) for i in range(self.count)})
+
+
+class Scenario(BaseModel):
+    """A validated scenario; the keys of the file are its fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    title: StrictStr = ""
+    seed: StrictInt = 0
+    runs: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 16
+    horizon: Horizon | None = None
+    horizons: list[Horizon] | Horizons | None = None
+    checkpoints_per_decade: Annotated[int, Field(ge=1, le=100, strict=True)] = 8
+    measures: list[StrictStr | dict[str, Any]] = []
+    tasks: list[StrictStr | dict[str, Any]] = []
+    forecasters: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    natures: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _one_kind_of_horizon(self) -> Scenario:
+        if (self.horizon is None) == (self.horizons is None):
+            raise ValueError("give either horizon (one game, read on the way) or horizons (fresh games), one of the two")
+        return self
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A scenario ready to play: the model, its text, and the cells."""
+
+    scenario: Scenario
+    text: str
+    cells: list[Cell]
+
+    @property
+    def meta(self) -> dict[str, str]:
+        """What a results file says of its scenario."""
+        return {"name": self.scenario.name, "title": self.scenario.title, "scenario": self.text}
+
+
+def load(path: Path) -> Loaded:
+    """Reads a scenario file and plans its cells; nothing is played.
+
+    Raises
+    ------
+    ScenarioError
+        The file cannot be read, is no TOML, has an unknown key, a value of the wrong kind or out of range, or names a
+        strategy, measure or task that does not exist or refuses its parameters. One line that says where.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ScenarioError(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path} is not a text file in UTF-8") from None
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{path} is not valid TOML: {error}") from None
+    try:
+        scenario = Scenario.model_validate({"name": path.stem} | raw)
+    except ValidationError as error:
+        raise ScenarioError(f"{path}: {_first_problem(error)}") from None
+    try:
+        cells = _cells(scenario, path.parent)
+    except OnlinecalError as error:
+        raise ScenarioError(f"{path}: {error}") from None
+    return Loaded(scenario, text, cells)
+
+
+def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
+    horizons = scenario.horizons
+    times = [scenario.horizon] if horizons is None else horizons.times() if isinstance(horizons, Horizons) else horizons
+    return plan(
+        [_entry("forecaster", FORECASTERS, table, folder) for table in scenario.forecasters],
+        [_entry("nature", NATURES, table, folder) for table in scenario.natures],
+        horizons=[t for t in times if t is not None],
+        runs=scenario.runs,
+        seed=scenario.seed,
+        panel=Panel.of(scenario.measures, scenario.tasks),
+        per_decade=scenario.checkpoints_per_decade,
+    )
+
+
+def _entry(kind: str, known: Mapping[str, Any], table: dict[str, Any], folder: Path) -> Entry:
+    """A strategy from its table: `name`, perhaps a `label`, and its parameters."""
+    options = dict(table)
+    name, label = options.pop("name", None), options.pop("label", None)
+    if not isinstance(name, str):
+        raise ScenarioError(f"a {kind} has no name: {table!r}; expected name = one of {', '.join(sorted(known))}")
+    if label is not None and not isinstance(label, str):
+        raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
+    # A path in a scenario is meant from where the scenario lies, wherever the command is given.
+    file = options.get("file")
+    if isinstance(file, str) and not file.startswith("package:"):
+        options["file"] = str(folder / Path(file).expanduser())
+    if ":" in name:
+        return Entry.of(_plugin(kind, name, options), label)
+    return Entry.of(build(kind, known, name, options), label)
+
+
+def _plugin(kind: str, name: str, options: dict[str, Any]) -> Any:
+    """The strategy ``module:Class`` of somebody else's."""
+    module, _, attribute = name.partition(":")
+    try:
+        thing = getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        raise UnknownName(f"{kind} {name!r}: {error}") from None
+    except AttributeError:
+        raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
+    if kind == "nature":
+        if not (isinstance(thing, type) and issubclass(thing, Nature)):
+            raise ScenarioError(f"nature {name!r} is not a subclass of onlinecal.natures.Nature")
+        return build(kind, {name: thing}, name, options)
+    if options:
+        return build(kind, {name: thing}, name, options)
+    return as_forecaster(thing)
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first of pydantic's complaints, in one line of ours."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith(("list[", "Horizons")))
+    if problem["type"] == "extra_forbidden":
+        key = str(problem["loc"][-1])
+        known = [f.alias or n for n, f in (Horizons if len(problem["loc"]) > 1 else Scenario).model_fields.items()]
+        return f"unknown key {key!r}{suggestion(key, known)}"
+    if problem["type"] == "missing":
+        return f"the key {where!r} is missing"
+    message = problem["msg"].removeprefix("Value error, ")
+    if not where:
+        return message
+    return f"{where} = {problem['input']!r}: {message[0].lower()}{message[1:]}"

@@ -1,0 +1,230 @@
+"""What came out: the played cells, and the curves of totals against T that they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.errors import InvalidParameter, UnknownName
+from onlinecal.rates import Exponent, fit_exponent
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A guarantee as it applies to one cell: its bound at the cell's horizon."""
+
+    measure: str
+    text: str
+    formula: str
+    kind: str
+    against: str
+    upper: bool
+    bound: float
+
+
+@dataclass(frozen=True)
+class Played:
+    """The result of one cell: a forecaster against a nature at a horizon.
+
+    Attributes
+    ----------
+    forecaster, nature : str
+        Labels.
+    horizon : int
+    rounds : (n,) ints
+        Checkpoints; the last is the horizon.
+    totals : dict of str to (n, runs) floats
+        T·μ of every column of the panel.
+    promises : tuple of Promise
+    seconds : float
+        How long it took.
+    """
+
+    forecaster: str
+    nature: str
+    horizon: int
+    rounds: NDArray[np.int64]
+    totals: dict[str, Floats]
+    promises: tuple[Promise, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Totals T·μ of one measure for one pair of players.
+
+    Attributes
+    ----------
+    measure, forecaster, nature : str
+    rounds : (n,) ints
+        T.
+    totals : (n, runs) floats
+    fresh : bool
+        True: each T is a fresh game tuned to it. False: the prefixes of one long game.
+    promises : tuple of (T, Promise)
+        The guarantees on this measure and their bounds.
+    """
+
+    measure: str
+    forecaster: str
+    nature: str
+    rounds: NDArray[np.int64]
+    totals: Floats
+    fresh: bool
+    promises: tuple[tuple[int, Promise], ...] = ()
+
+    @property
+    def mean(self) -> Floats:
+        """Mean over runs at each T."""
+        return self.totals.mean(axis=1)
+
+    def exponent(self) -> Exponent | None:
+        """The fitted growth exponent.
+
+        Over all horizons of fresh games; over the last two decades of the prefixes of one game, since its early
+        rounds say nothing of its growth.
+        """
+        keep = slice(None) if self.fresh else self.rounds >= self.rounds[-1] / 100
+        return fit_exponent(self.rounds[keep], self.totals[keep])
+
+    def plot(self) -> Figure:
+        """This curve as a log-log figure."""
+        from onlinecal.plots import figure
+
+        return figure([self])
+
+
+@dataclass(frozen=True)
+class Study:
+    """All the cells that were played, from `play` or from a results file."""
+
+    cells: tuple[Played, ...]
+    name: str = "study"
+
+    @property
+    def forecasters(self) -> list[str]:
+        """Labels in the order in which they appear."""
+        return list(dict.fromkeys(cell.forecaster for cell in self.cells))
+
+    @property
+    def natures(self) -> list[str]:
+        """Labels in the order in which they appear."""
+        return list(dict.fromkeys(cell.nature for cell in self.cells))
+
+    @property
+    def measures(self) -> list[str]:
+        """Columns in the order in which they appear."""
+        return list(dict.fromkeys(name for cell in self.cells for name in cell.totals))
+
+    def curve(
+        self, measure: str, forecaster: str | None = None, nature: str | None = None, *, horizon: int | None = None
+    ) -> Curve:
+        """The totals of one measure against T.
+
+        Parameters
+        ----------
+        measure : str
+            A column: ``"cdl"``, ``"swap_regret[umbrella]"``.
+        forecaster, nature : str, optional
+            Labels; may be left out where there is only one.
+        horizon : int, optional
+            The prefixes of the game of this horizon. Default: the finals of the fresh games where there are several
+            horizons, else the prefixes of the one.
+
+        Raises
+        ------
+        UnknownName
+            Nothing of that name was played.
+        InvalidParameter
+            A label was left out where there are several, or that pair was not played.
+        """
+        who = self._only("forecaster", forecaster, self.forecasters)
+        whom = self._only("nature", nature, self.natures)
+        if measure not in self.measures:
+            raise UnknownName.of("measure", measure, self.measures)
+        cells = [c for c in self.cells if (c.forecaster, c.nature) == (who, whom) and measure in c.totals]
+        if horizon is not None:
+            cells = [c for c in cells if c.horizon == horizon]
+        if not cells:
+            at = "" if horizon is None else f" at horizon {horizon}"
+            raise InvalidParameter(f"{measure} of {who} against {whom}{at} was not played")
+        cells.sort(key=lambda c: c.horizon)
+        promises = tuple((c.horizon, p) for c in cells for p in c.promises if p.measure == measure)
+        fresh = len(cells) > 1
+        if fresh:
+            rounds = np.array([c.horizon for c in cells])
+            totals = np.stack([c.totals[measure][-1] for c in cells])
+        else:
+            rounds, totals = cells[0].rounds, cells[0].totals[measure]
+        return Curve(measure, who, whom, rounds, totals, fresh, promises)
+
+    def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
+        """Every curve that there is, natures first, then measures, then forecasters."""
+        pairs = {(c.forecaster, c.nature): c for c in self.cells}
+        return [
+            self.curve(measure, who, whom)
+            for whom in self.natures
+            for measure in (self.measures if measures is None else measures)
+            for who in self.forecasters
+            if (who, whom) in pairs and measure in pairs[who, whom].totals
+        ]
+
+    def exponent(self, measure: str, forecaster: str | None = None, nature: str | None = None) -> Exponent | None:
+        """The growth exponent of a curve, or None where it has none (see `rates.fit_exponent`)."""
+        return self.curve(measure, forecaster, nature).exponent()
+
+    def table(self) -> pd.DataFrame:
+        """Every number: columns forecaster, nature, horizon, measure, round, run, total."""
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame(
+                {
+                    "forecaster": cell.forecaster,
+                    "nature": cell.nature,
+                    "horizon": cell.horizon,
+                    "measure": measure,
+                    "round": np.repeat(cell.rounds, totals.shape[1]),
+                    "run": np.tile(np.arange(totals.shape[1]), len(cell.rounds)),
+                    "total": totals.ravel(),
+                }
+            )
+            for cell in self.cells
+            for measure, totals in cell.totals.items()
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def plot(self, measures: Sequence[str] | None = None) -> Figure:
+        """The curves as a log-log figure."""
+        from onlinecal.plots import figure
+
+        return figure(self.curves(measures))
+
+    def _only(self, kind: str, label: str | None, labels: list[str]) -> str:
+        if label is None:
+            if len(labels) == 1:
+                return labels[0]
+            raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
+        if label not in labels:
+            raise UnknownName.of(kind, label, labels)
+        return label
+
+
+def summary(values: Any) -> tuple[float, float]:
+    """Mean over runs and the half-width of its 95 % interval (Student's t; 0 for identical runs, infinite for one)."""
+    from scipy import stats
+
+    v = np.asarray(values, dtype=np.float64)
+    if len(v) < 2:
+        return float(v.mean()), float("inf")
+    return float(v.mean()), float(stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v)))

@@ -1,0 +1,117 @@
+"""What there is to play: a study as a list of cells, each a pure function of its own description."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onlinecal.errors import InvalidParameter
+from onlinecal.game import check_horizon, check_pair, checkpoints
+from onlinecal.panel import Panel
+from onlinecal.strategy import strategy_key, strategy_label
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A strategy with the label that people see."""
+
+    strategy: Any
+    label: str
+
+    @classmethod
+    def of(cls, strategy: Any, label: str | None = None) -> Entry:
+        """With its own name where no label is given."""
+        return cls(strategy, label or strategy_label(strategy))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One forecaster against one nature at one horizon, in all its runs.
+
+    Attributes
+    ----------
+    forecaster, nature : Entry
+    horizon, runs, seed : int
+    times : tuple of int
+        Checkpoints, ascending; the last is the horizon.
+    panel : Panel
+    """
+
+    forecaster: Entry
+    nature: Entry
+    horizon: int
+    runs: int
+    seed: int
+    times: tuple[int, ...]
+    panel: Panel
+
+    @property
+    def key(self) -> str:
+        """A digest of all that the numbers depend on; labels and the order of cells are not among it."""
+        text = "\x1f".join(
+            (
+                strategy_key(self.forecaster.strategy),
+                strategy_key(self.nature.strategy),
+                *map(str, (self.horizon, self.runs, self.seed, *self.times)),
+                *self.panel.columns,
+            )
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def work(self) -> int:
+        """Run-rounds: what progress is measured in."""
+        return self.horizon * self.runs
+
+
+def plan(
+    forecasters: Iterable[Entry],
+    natures: Iterable[Entry],
+    *,
+    horizons: Sequence[int],
+    runs: int,
+    seed: int,
+    panel: Panel,
+    per_decade: int = 8,
+) -> list[Cell]:
+    """The cells of a study: every forecaster against every nature at every horizon.
+
+    With several horizons each is a fresh game that is read at its end; with a single one the game is read at geometric
+    checkpoints, `per_decade` for each factor of ten. A nature that can play only L rounds, such as a recorded stream,
+    is played at those of several horizons that are shorter, and at L.
+
+    Raises
+    ------
+    InvalidParameter
+        A horizon, number of runs, or pair of players that cannot be played; two strategies of one label.
+    """
+    who, whom = list(forecasters), list(natures)
+    if not who or not whom:
+        raise InvalidParameter(f"no {'forecasters' if not who else 'natures'}; expected at least one")
+    if not horizons:
+        raise InvalidParameter("no horizons; expected at least one")
+    for horizon in horizons:
+        check_horizon(horizon)
+    if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= 100_000:
+        raise InvalidParameter(f"runs = {runs!r}; expected an integer from 1 to 100000")
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise InvalidParameter(f"seed = {seed!r}; expected an integer")
+    for kind, entries in (("forecasters", who), ("natures", whom)):
+        labels = [entry.label for entry in entries]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
+    times = sorted(set(horizons))
+    cells = []
+    for nature in whom:
+        own, length = times, nature.strategy.length
+        if length is not None and len(times) > 1 and times[-1] > length:
+            own = [t for t in times if t < length] + [length]
+        for forecaster in who:
+            check_pair(forecaster.strategy, nature.strategy, own[-1])
+            for horizon in own:
+                points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
+                cells.append(Cell(forecaster, nature, horizon, runs, seed, tuple(points), panel))
+    return cells

@@ -1,0 +1,141 @@
+"""Plays cells, one after the other, and hands each over as soon as it is finished."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.game import Game
+from onlinecal.panel import Panel
+from onlinecal.progress import Progress
+from onlinecal.study.curves import Played, Promise, Study
+from onlinecal.study.plan import Cell, Entry, plan
+
+#: runs in one lockstep batch: enough to fill the compiled steps, few enough to stay in the processor's cache
+BATCH = 64
+
+
+def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Played:
+    """Plays one cell and reads its panel at the checkpoints.
+
+    Parameters
+    ----------
+    cell : Cell
+    progress : callable, optional
+        Told the run-rounds played since it was last told.
+    """
+    began = time.perf_counter()
+    batches = [
+        _play_batch(cell, range(first, min(first + BATCH, cell.runs)), progress)
+        for first in range(0, cell.runs, BATCH)
+    ]
+    names = batches[0].keys()
+    return Played(
+        forecaster=cell.forecaster.label,
+        nature=cell.nature.label,
+        horizon=cell.horizon,
+        rounds=np.array(cell.times),
+        totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
+        promises=_promises(cell, set(names)),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> dict[str, Any]:
+    game = Game(cell.forecaster.strategy, cell.nature.strategy, horizon=cell.horizon, runs=runs, seed=cell.seed)
+    columns = cell.panel.columns
+    totals = np.empty((len(cell.times), len(runs), len(columns)))
+    certified: dict[str, list[Any]] = {}
+    told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
+    for i, t in enumerate(cell.times):
+        game.advance(t, told)
+        for run, gamma in enumerate(game.gammas()):
+            totals[i, run] = cell.panel.read(gamma)
+        for name, values in game.certificates().items():
+            certified.setdefault(name, []).append(values)
+    read = {name: totals[:, :, j] for j, name in enumerate(columns)}
+    return read | {name: np.array(values) for name, values in certified.items()}
+
+
+def _promises(cell: Cell, measured: set[str]) -> tuple[Promise, ...]:
+    both = (*cell.forecaster.strategy.guarantees, *cell.nature.strategy.guarantees)
+    return tuple(
+        Promise(g.measure, str(g), g.formula, g.kind, g.against, g.upper, float(g.bound(cell.horizon)))
+        for g in both
+        if g.measure in measured
+    )
+
+
+def play_cells(cells: Iterable[Cell], progress: Progress) -> Iterator[tuple[Cell, Played]]:
+    """Plays the cells in order; each is yielded before the next begins, so the caller can put it away."""
+    for cell in cells:
+        progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
+        yield cell, play_cell(cell, progress.advance)
+
+
+def play(
+    forecaster: Any,
+    nature: Any,
+    *,
+    horizon: int | Sequence[int],
+    runs: int = 16,
+    seed: int = 0,
+    measures: Iterable[Any] = ("ece", "smooth_ce", "cdl"),
+    tasks: Iterable[Any] = (),
+    per_decade: int = 8,
+    progress: bool | None = None,
+) -> Study:
+    """Plays forecasters against natures and returns the curves.
+
+    Parameters
+    ----------
+    forecaster : Forecaster, scalar forecaster class, or list of them
+        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run.
+    nature : Nature or list of them
+    horizon : int or sequence of int
+        One horizon: one game, read at geometric checkpoints. Several: fresh games, each tuned to its own horizon and
+        read at its end; this is how the growth rate of a tuned forecaster is measured.
+    runs : int, default 16
+        Independent runs.
+    seed : int, default 0
+    measures, tasks : iterable
+        Names, tables with options, functions of Γ, or tasks (see `Panel.of`).
+    per_decade : int, default 8
+        Checkpoints for each factor of ten, with one horizon.
+    progress : bool, optional
+        A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    InvalidParameter, UnknownName
+        Something that cannot be played.
+    InvalidForecast
+        A player stated something that is not a probability.
+
+    Examples
+    --------
+    >>> import onlinecal as oc
+    >>> study = oc.play(oc.forecasters.Constant(0.5), oc.natures.Bernoulli(1.0), horizon=1000, runs=2)
+    >>> study.curve("ece").mean[-1]
+    np.float64(500.0)
+    """
+    many = isinstance(forecaster, (list, tuple)), isinstance(nature, (list, tuple))
+    cells = plan(
+        [Entry.of(as_forecaster(f)) for f in (forecaster if many[0] else [forecaster])],
+        [Entry.of(n) for n in (nature if many[1] else [nature])],
+        horizons=[horizon] if isinstance(horizon, (int, np.integer)) else list(horizon),
+        runs=runs,
+        seed=seed,
+        panel=Panel.of(measures, tasks),
+        per_decade=per_decade,
+    )
+    with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
+        return Study(tuple(played for _, played in play_cells(cells, bar)))

@@ -1,0 +1,154 @@
+"""Tables for the terminal, and the same rows as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from onlinecal.study.curves import Study, summary
+
+
+def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """One row for each nature, forecaster and measure: the total at the largest T and the growth exponent.
+
+    Returns
+    -------
+    list of dict
+        Keys nature, forecaster, measure, horizon, runs, total, half_width (of the 95 % interval of the mean, None for
+        one run) and exponent: None, or value, low, high.
+    """
+    rows = []
+    for curve in study.curves(measures):
+        mean, half = summary(curve.totals[-1])
+        exponent = curve.exponent()
+        rows.append(
+            {
+                "nature": curve.nature,
+                "forecaster": curve.forecaster,
+                "measure": curve.measure,
+                "horizon": int(curve.rounds[-1]),
+                "runs": curve.totals.shape[1],
+                "total": mean,
+                "half_width": half if math.isfinite(half) else None,
+                "exponent": None
+                if exponent is None
+                else {"value": exponent.value, "low": exponent.low, "high": exponent.high},
+            }
+        )
+    return rows
+
+
+def print_totals(study: Study, title: str) -> None:
+    """A table for each nature: forecasters down, measures across; totals and exponents."""
+    rows = totals(study)
+    console = _console()
+    console.print(f"[bold]{escape(title)}[/bold]")
+    measures = [m for m in study.measures if not m.startswith(("payoff[", "action_swap_regret[", "external_regret["))]
+    for nature in study.natures:
+        mine = {(r["forecaster"], r["measure"]): r for r in rows if r["nature"] == nature}
+        horizon = max(r["horizon"] for r in mine.values())
+        table = Table(title=f"{nature}, T = {horizon:,}", title_justify="left", pad_edge=False)
+        table.add_column("forecaster")
+        for measure in measures:
+            table.add_column(measure, justify="right", overflow="fold")
+        for forecaster in study.forecasters:
+            table.add_row(forecaster, *(_cell(mine.get((forecaster, m))) for m in measures))
+        console.print(table)
+    console.print(_LEGEND)
+
+
+def print_compare(study: Study, measure: str) -> None:
+    """Forecasters down, natures across."""
+    rows = {(r["forecaster"], r["nature"]): r for r in totals(study, [measure])}
+    table = Table(title=f"{measure}: total T·μ and exponent", title_justify="left", pad_edge=False)
+    table.add_column("forecaster")
+    for nature in study.natures:
+        horizon = max((r["horizon"] for (_, n), r in rows.items() if n == nature), default=0)
+        table.add_column(f"{nature}\nT = {horizon:,}", justify="right")
+    for forecaster in study.forecasters:
+        table.add_row(forecaster, *(_cell(rows.get((forecaster, nature)), interval=True) for nature in study.natures))
+    console = _console()
+    console.print(table)
+    console.print(_LEGEND)
+
+
+_LEGEND = "total ± half-width of the 95 % interval of its mean over runs; T^α with the fitted exponent"
+
+
+def _cell(row: dict[str, Any] | None, *, interval: bool = False) -> str:
+    if row is None:
+        return ""
+    half, exponent = row["half_width"], row["exponent"]
+    text = _number(row["total"]) + ("" if half is None else f" ± {_number(half)}")
+    if exponent is None:
+        return f"{text}\n–"
+    spread = f" [{exponent['low']:.2f}, {exponent['high']:.2f}]" if interval else ""
+    return f"{text}\nT^{exponent['value']:.2f}{spread}".replace("[", r"\[")
+
+
+def _number(x: float) -> str:
+    if not math.isfinite(x) or x == 0:
+        return f"{x:g}"
+    if abs(x) >= 100:
+        return f"{x:,.0f}"
+    return f"{x:.3g}"
+
+
+def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
+    """The rows of `catalogue.rows`."""
+    if as_json:
+        print_json(rows)
+        return
+    console = _console()
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
+        table.add_column("name", style="bold", no_wrap=True)
+        table.add_column("what it is")
+        table.add_column("proved" if kind in ("forecasters", "natures") else "source" if kind == "measures" else "")
+        for row in rows:
+            if row["kind"] == kind:
+                table.add_row(row["name"], escape(row["summary"]), escape(row["known"]))
+        console.print(table)
+        console.print()
+
+
+def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
+    """What `catalogue.entry` returns."""
+    if as_json:
+        print_json(entry)
+        return
+    console = _console()
+    given = ", ".join(
+        p["name"] + ("" if p["required"] else f" = {json.dumps(p['default'], default=str)}") for p in entry["parameters"]
+    )
+    console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
+    console.print(entry["documentation"], markup=False)
+    if entry["guarantees"]:
+        console.print("\n[bold]Proved, at the default parameters[/bold]")
+        for guarantee in entry["guarantees"]:
+            console.print(f"- {guarantee}", markup=False)
+
+
+def print_json(value: Any) -> None:
+    """Machine-readable, and nothing else, on stdout; infinities as text, since JSON has none."""
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, default=str))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _console() -> Console:
+    return Console(highlight=False)
