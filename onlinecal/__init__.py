@@ -22,7 +22,7 @@ _HOMES = {
 }
 _ROOMS = ("errors", "forecasters", "measures", "natures", "plots", "rates", "study", "tasks")
 
-__all__ = [*_HOMES, *_ROOMS]  # noqa: PLE0604
+__all__ = [*_HOMES, *_ROOMS]
 
 if TYPE_CHECKING:
     from onlinecal import errors, forecasters, measures, natures, plots, rates, study, tasks

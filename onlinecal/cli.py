@@ -21,7 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="a results file, such as results/quickstart.db")]
+Results = Annotated[
+    Path, typer.Argument(metavar="RESULTS", help="a results file, such as results/quickstart.db")
+]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
 
 
@@ -48,10 +50,14 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
 
 @_command
 def run(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="a TOML file, such as scenarios/quickstart.toml")],
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO", help="a TOML file, such as scenarios/quickstart.toml")
+    ],
     output: Annotated[Path | None, typer.Option(help="results file; default results/NAME.db")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an unfinished results file")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="start an existing results file anew")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="start an existing results file anew")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Play a scenario: a table of final totals and growth exponents, and a results file."""
@@ -101,7 +107,9 @@ def compare(
 @_command
 def plot(
     results: Results,
-    output: Annotated[Path | None, typer.Option(help=".png, .svg or .pdf; default beside the results")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help=".png, .svg or .pdf; default beside the results")
+    ] = None,
     measure: Annotated[list[str] | None, typer.Option(help="which columns; may be repeated")] = None,
     forecaster: Annotated[list[str] | None, typer.Option(help="which forecasters; may be repeated")] = None,
     nature: Annotated[list[str] | None, typer.Option(help="which natures; may be repeated")] = None,
@@ -129,12 +137,17 @@ def plot(
     path = output or results.with_suffix(".png")
     save(figure(curves, title=_title(results)), path)
     left = [name for name in study.measures if name not in shown]
-    print(f"wrote {path}" + (f"; not drawn, --measure adds them: {', '.join(left)}" if left and not measure else ""))
+    print(
+        f"wrote {path}"
+        + (f"; not drawn, --measure adds them: {', '.join(left)}" if left and not measure else "")
+    )
 
 
 @_command
 def list_(
-    kind: Annotated[str, typer.Argument(help="forecasters, natures, measures or tasks; all if left out")] = "",
+    kind: Annotated[
+        str, typer.Argument(help="forecasters, natures, measures or tasks; all if left out")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """What there is to play and to measure."""

@@ -69,13 +69,19 @@ def evaluate(expression: float | str, horizon: int) -> float:
             tree = ast.parse(expression.replace("^", "**").strip(), mode="eval")
             value = _value(tree.body, horizon)
         except (ArithmeticError, TypeError) as error:
-            raise InvalidParameter(f"expression {expression!r} has no value at T = {horizon}: {error}") from None
+            raise InvalidParameter(
+                f"expression {expression!r} has no value at T = {horizon}: {error}"
+            ) from None
         except (SyntaxError, ValueError, MemoryError, RecursionError):
-            raise InvalidParameter(f"expression {expression!r} is not understood; expected {_GRAMMAR}") from None
+            raise InvalidParameter(
+                f"expression {expression!r} is not understood; expected {_GRAMMAR}"
+            ) from None
     else:
         raise InvalidParameter(f"{expression!r} is neither a number nor an expression in T")
     if isinstance(value, complex) or not math.isfinite(value):
-        raise InvalidParameter(f"expression {expression!r} is {value} at T = {horizon}; expected a finite number")
+        raise InvalidParameter(
+            f"expression {expression!r} is {value} at T = {horizon}; expected a finite number"
+        )
     return float(value)
 
 
@@ -104,7 +110,9 @@ def _value(node: ast.expr, horizon: int) -> Any:
             return _BINARY[type(op)](_value(left, horizon), _value(right, horizon))
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
             return _UNARY[type(op)](_value(operand, horizon))
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS and arguments:
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+            name in _FUNCTIONS and arguments
+        ):
             try:
                 return _FUNCTIONS[name](*(_value(a, horizon) for a in arguments))
             except ValueError as error:

@@ -8,7 +8,7 @@ run's course does not depend on which other runs are played beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidForecast, InvalidParameter
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law
+from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law
 from onlinecal.joint import JointDistribution
 from onlinecal.ledger import GridLedger, Ledger, RealLedger
 from onlinecal.natures.base import Nature, NatureView, Sight
@@ -55,7 +55,9 @@ class Game:
     Between calls of `advance` a game can be pickled, and continues identically.
     """
 
-    def __init__(self, forecaster: Forecaster, nature: Nature, *, horizon: int, runs: range, seed: int = 0) -> None:
+    def __init__(
+        self, forecaster: Forecaster, nature: Nature, *, horizon: int, runs: range, seed: int = 0
+    ) -> None:
         check_horizon(horizon)
         if len(runs) < 1:
             raise InvalidParameter("runs is empty; expected at least one run")
@@ -73,7 +75,7 @@ class Game:
         self._hears = nature.sight >= Sight.HISTORY and hasattr(self.nature, "update")
         self._views = ForecasterView(0, {}), NatureView(self.names[1], nature.sight)
         self._sight = nature.sight
-        self._shown: Law | None = None
+        self._shown = Law(1, 1)  # of no player, so the first law of the game is a new one
         self._q = np.empty(size)
         self._outcome = np.zeros(size, np.int64)
         self._values = np.empty(size)
@@ -113,14 +115,18 @@ class Game:
         certify = getattr(self.forecaster, "certificates", None)
         return certify() if certify is not None else {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Views of arrays come back as copies, so nature is shown the law anew.
+        return self.__dict__ | {"_shown": Law(1, 1)}
+
     # ---------------------------------------------------------------- a round
 
     def _rounds(
         self, clock: simpy.Environment, until: int, progress: Callable[[int], None] | None
-    ) -> Iterator[simpy.Event]:
+    ) -> Generator[simpy.Event, None, None]:
         forecaster, nature = self.forecaster, self.nature
         view, nature_view = self._views
-        outcome, q, values = self._outcome, self._q, self._values
+        outcome, q = self._outcome, self._q
         update = forecaster.update
         told = self.time
         while self.time < until:
@@ -142,7 +148,7 @@ class Game:
             if law.grid is None:
                 bad = _draw_real(law.atoms, law.weights, dice, row, chosen)
             else:
-                bad = _draw_grid(law.atoms, law.weights, law.grid, dice, row, chosen, values)
+                bad = _draw_grid(law.atoms, law.weights, law.grid, dice, row, chosen, self._values)
             if bad >= 0:
                 raise self._refuse_law(law, bad)
             stated = nature.probability(nature_view)
@@ -156,7 +162,7 @@ class Game:
             self.time = t + 1
             update(chosen, outcome)
             if self._hears:
-                nature.update(values, outcome)  # type: ignore[attr-defined]
+                nature.update(self._values, outcome)  # type: ignore[attr-defined]
             yield clock.timeout(1)
         if progress is not None and self.time > told:
             progress(self.time - told)

@@ -48,7 +48,9 @@ class JointDistribution:
     # ---------------------------------------------------------------- construction
 
     @classmethod
-    def from_samples(cls, p: ArrayLike, y: ArrayLike, *, weights: ArrayLike | None = None) -> JointDistribution:
+    def from_samples(
+        cls, p: ArrayLike, y: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> JointDistribution:
         """Γ of a list of predictions and outcomes.
 
         Parameters
@@ -92,7 +94,9 @@ class JointDistribution:
         return cls._from_ordered(p[order] + 0.0, w[order], (w * y)[order])
 
     @classmethod
-    def from_counts(cls, predictions: ArrayLike, counts: ArrayLike, positives: ArrayLike) -> JointDistribution:
+    def from_counts(
+        cls, predictions: ArrayLike, counts: ArrayLike, positives: ArrayLike
+    ) -> JointDistribution:
         """Γ from the number of rounds, and of outcomes 1, for each prediction.
 
         Parameters
@@ -107,7 +111,8 @@ class JointDistribution:
         InvalidData
             As `from_samples`; also where positives exceed counts.
         """
-        v, n, s = _vector("predictions", predictions), _vector("counts", counts), _vector("positives", positives)
+        v, n = _vector("predictions", predictions), _vector("counts", counts).copy()
+        s = _vector("positives", positives).copy()
         if not len(v) == len(n) == len(s):
             raise InvalidData(
                 f"predictions, counts and positives have {len(v)}, {len(n)} and {len(s)} values; "
@@ -120,7 +125,9 @@ class JointDistribution:
         bad = ~((s >= 0) & (s <= n))
         if bad.any():
             i = int(np.argmax(bad))
-            raise InvalidData(f"positives[{i}] = {s[i]!r} with counts[{i}] = {n[i]!r}; expected 0 ≤ positives ≤ counts")
+            raise InvalidData(
+                f"positives[{i}] = {s[i]!r} with counts[{i}] = {n[i]!r}; expected 0 ≤ positives ≤ counts"
+            )
         if (v[1:] > v[:-1]).all():
             order: Any = slice(None)
         else:
@@ -150,7 +157,11 @@ class JointDistribution:
         >>> JointDistribution.from_levels([0.45], [1], [0.55]).residuals
         array([0.1])
         """
-        v, w, q = _vector("predictions", predictions), _vector("mass", mass), _vector("means", means)
+        v, w, q = (
+            _vector("predictions", predictions),
+            _vector("mass", mass).copy(),
+            _vector("means", means).copy(),
+        )
         if not len(v) == len(w) == len(q):
             raise InvalidData(
                 f"predictions, mass and means have {len(v)}, {len(w)} and {len(q)} values; expected as many of each"
@@ -286,11 +297,13 @@ def _levels_of_keys(keys):
 
 
 def _vector(name: str, values: ArrayLike) -> Floats:
-    """A fresh-or-shared float64 vector, or the reason why not."""
+    """A float64 vector, shared with the caller where it is one already; or the reason why not."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidData(f"{name} holds something that is not a number ({error}); expected numbers") from None
+        raise InvalidData(
+            f"{name} holds something that is not a number ({error}); expected numbers"
+        ) from None
     if array.ndim != 1:
         raise InvalidData(f"{name} has shape {array.shape}; expected one dimension")
     return array

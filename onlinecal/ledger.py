@@ -17,7 +17,9 @@ from onlinecal.joint import JointDistribution
 class Ledger(Protocol):
     """Keeps the rounds of R runs."""
 
-    def settle(self, t: int, atoms: NDArray[Any], q: Floats, uniforms: Floats, row: int, outcome: Ints) -> int:
+    def settle(
+        self, t: int, atoms: NDArray[Any], q: Floats, uniforms: Floats, row: int, outcome: Ints
+    ) -> int:
         """Draws the outcomes y = 1[u < q] and writes round t (from 0) down; −1, or a run whose q is no probability."""
 
     def gammas(self, t: int) -> list[JointDistribution]:
@@ -32,7 +34,9 @@ class GridLedger:
         self.counts = np.zeros((runs, len(grid)), np.int64)
         self.positives = np.zeros((runs, len(grid)), np.int64)
 
-    def settle(self, t: int, atoms: NDArray[Any], q: Floats, uniforms: Floats, row: int, outcome: Ints) -> int:
+    def settle(
+        self, t: int, atoms: NDArray[Any], q: Floats, uniforms: Floats, row: int, outcome: Ints
+    ) -> int:
         return _settle_grid(atoms, q, uniforms, row, outcome, self.counts, self.positives)
 
     def gammas(self, t: int) -> list[JointDistribution]:
@@ -56,7 +60,9 @@ class RealLedger:
         self.keys = np.empty((runs, horizon), np.int64)
         self.sorted = 0
 
-    def settle(self, t: int, atoms: NDArray[Any], q: Floats, uniforms: Floats, row: int, outcome: Ints) -> int:
+    def settle(
+        self, t: int, atoms: NDArray[Any], q: Floats, uniforms: Floats, row: int, outcome: Ints
+    ) -> int:
         return _settle_real(atoms.view(np.int64), q, uniforms, row, outcome, self.keys, t)
 
     def gammas(self, t: int) -> list[JointDistribution]:

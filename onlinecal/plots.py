@@ -91,7 +91,9 @@ def frames(curves: Sequence[Curve]) -> list[Frame]:
         frame.lines.append(
             Line(curve.forecaster + slope, style, curve.rounds[shown], mean[shown], low, high, exponent)
         )
-        frame.bounds += _bounds(curve, style, float(curve.rounds[shown][0]), float(mean[shown][0]), frame.bounds)
+        frame.bounds += _bounds(
+            curve, style, float(curve.rounds[shown][0]), float(mean[shown][0]), frame.bounds
+        )
     return list(result.values())
 
 
@@ -165,7 +167,9 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
 
 def _caption(runs: list[int], drawn: Sequence[Frame]) -> str:
     several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    parts = [f"Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: least squares on the means."]
+    parts = [
+        f"Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: least squares on the means."
+    ]
     if runs[-1] > 1:
         parts.insert(1, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
     bounds = [bound for frame in drawn for bound in frame.bounds]
@@ -184,11 +188,21 @@ def _draw(axis: Any, frame: Frame) -> None:
         colour = COLOURS[line.style % len(COLOURS)]
         marker = MARKERS[line.style % len(MARKERS)] if len(line.rounds) <= 20 else None
         axis.fill_between(line.rounds, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
-        axis.plot(line.rounds, line.mean, color=colour, marker=marker, markersize=3.5, linewidth=1.5, label=line.label)
+        axis.plot(
+            line.rounds,
+            line.mean,
+            color=colour,
+            marker=marker,
+            markersize=3.5,
+            linewidth=1.5,
+            label=line.label,
+        )
     for bound in frame.bounds:
         colour = "#888888" if bound.style is None else COLOURS[bound.style % len(COLOURS)]
         dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
-        axis.plot(bound.rounds, bound.values, color=colour, linestyle=dashes, linewidth=1.0, label=bound.label)
+        axis.plot(
+            bound.rounds, bound.values, color=colour, linestyle=dashes, linewidth=1.0, label=bound.label
+        )
     axis.set_xscale("log")
     axis.set_yscale("log")
     for which in (axis.xaxis, axis.yaxis):
@@ -213,7 +227,9 @@ def save(fig: Figure, path: Path) -> None:
     """
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise InvalidParameter(f"{path}: cannot draw a {kind or 'file without ending'}; expected .png, .svg or .pdf")
+        raise InvalidParameter(
+            f"{path}: cannot draw a {kind or 'file without ending'}; expected .png, .svg or .pdf"
+        )
     import matplotlib as mpl
 
     buffer = io.BytesIO()

@@ -70,7 +70,9 @@ def fit_exponent(times: ArrayLike, totals: ArrayLike) -> Exponent | None:
 
     t, y = np.asarray(times, dtype=np.float64), np.asarray(totals, dtype=np.float64)
     if t.ndim != 1 or y.ndim != 2 or len(t) != len(y) or y.shape[1] == 0:
-        raise InvalidParameter(f"times of shape {t.shape} and totals of shape {y.shape}; expected (n,) and (n, runs)")
+        raise InvalidParameter(
+            f"times of shape {t.shape} and totals of shape {y.shape}; expected (n,) and (n, runs)"
+        )
     if not (t > 0).all():
         raise InvalidParameter("a time is not positive; expected rounds ≥ 1")
     runs, mean = y.shape[1], y.mean(axis=1)

@@ -57,7 +57,9 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _one_kind_of_horizon(self) -> Scenario:
         if (self.horizon is None) == (self.horizons is None):
-            raise ValueError("give either horizon (one game, read on the way) or horizons (fresh games), one of the two")
+            raise ValueError(
+                "give either horizon (one game, read on the way) or horizons (fresh games), one of the two"
+            )
         return self
 
 
@@ -107,7 +109,13 @@ def load(path: Path) -> Loaded:
 
 def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
     horizons = scenario.horizons
-    times = [scenario.horizon] if horizons is None else horizons.times() if isinstance(horizons, Horizons) else horizons
+    times = (
+        [scenario.horizon]
+        if horizons is None
+        else horizons.times()
+        if isinstance(horizons, Horizons)
+        else horizons
+    )
     return plan(
         [_entry("forecaster", FORECASTERS, table, folder) for table in scenario.forecasters],
         [_entry("nature", NATURES, table, folder) for table in scenario.natures],
@@ -124,7 +132,9 @@ def _entry(kind: str, known: Mapping[str, Any], table: dict[str, Any], folder: P
     options = dict(table)
     name, label = options.pop("name", None), options.pop("label", None)
     if not isinstance(name, str):
-        raise ScenarioError(f"a {kind} has no name: {table!r}; expected name = one of {', '.join(sorted(known))}")
+        raise ScenarioError(
+            f"a {kind} has no name: {table!r}; expected name = one of {', '.join(sorted(known))}"
+        )
     if label is not None and not isinstance(label, str):
         raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
     # A path in a scenario is meant from where the scenario lies, wherever the command is given.
@@ -160,7 +170,9 @@ def _first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith(("list[", "Horizons")))
     if problem["type"] == "extra_forbidden":
         key = str(problem["loc"][-1])
-        known = [f.alias or n for n, f in (Horizons if len(problem["loc"]) > 1 else Scenario).model_fields.items()]
+        known = [
+            f.alias or n for n, f in (Horizons if len(problem["loc"]) > 1 else Scenario).model_fields.items()
+        ]
         return f"unknown key {key!r}{suggestion(key, known)}"
     if problem["type"] == "missing":
         return f"the key {where!r} is missing"

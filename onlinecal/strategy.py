@@ -39,7 +39,9 @@ def strategy_key(strategy: Any) -> str:
     out with the field metadata ``{"key": False}``.
     """
     hidden = {f.name for f in dataclasses.fields(strategy) if not f.metadata.get("key", True)}
-    values = [f"{name}={_text(value)}" for name, value in sorted(parameters(strategy).items()) if name not in hidden]
+    values = [
+        f"{name}={_text(value)}" for name, value in sorted(parameters(strategy).items()) if name not in hidden
+    ]
     fingerprint = getattr(strategy, "fingerprint", None)
     if fingerprint is not None:
         values.append(f"sha256={fingerprint}")
@@ -53,7 +55,9 @@ def strategy_label(strategy: Any) -> str:
         for f in dataclasses.fields(strategy):
             value = getattr(strategy, f.name)
             if f.init and value != f.default:
-                changed.append(f"{f.name}={value:g}" if isinstance(value, float) else f"{f.name}={_text(value)}")
+                changed.append(
+                    f"{f.name}={value:g}" if isinstance(value, float) else f"{f.name}={_text(value)}"
+                )
     name = strategy_name(strategy).replace("_", " ")
     return f"{name} ({', '.join(changed)})" if changed else name
 
@@ -102,6 +106,8 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
 def _text(value: Any) -> str:
     if dataclasses.is_dataclass(value):
         return strategy_key(value)
+    if callable(value):
+        return f"{value.__module__}:{value.__qualname__}"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))  # q = 1 and q = 1.0 are one strategy
     if isinstance(value, tuple):

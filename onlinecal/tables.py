@@ -49,7 +49,9 @@ def print_totals(study: Study, title: str) -> None:
     rows = totals(study)
     console = _console()
     console.print(f"[bold]{escape(title)}[/bold]")
-    measures = [m for m in study.measures if not m.startswith(("payoff[", "action_swap_regret[", "external_regret["))]
+    measures = [
+        m for m in study.measures if not m.startswith(("payoff[", "action_swap_regret[", "external_regret["))
+    ]
     for nature in study.natures:
         mine = {(r["forecaster"], r["measure"]): r for r in rows if r["nature"] == nature}
         horizon = max(r["horizon"] for r in mine.values())
@@ -72,7 +74,9 @@ def print_compare(study: Study, measure: str) -> None:
         horizon = max((r["horizon"] for (_, n), r in rows.items() if n == nature), default=0)
         table.add_column(f"{nature}\nT = {horizon:,}", justify="right")
     for forecaster in study.forecasters:
-        table.add_row(forecaster, *(_cell(rows.get((forecaster, nature)), interval=True) for nature in study.natures))
+        table.add_row(
+            forecaster, *(_cell(rows.get((forecaster, nature)), interval=True) for nature in study.natures)
+        )
     console = _console()
     console.print(table)
     console.print(_LEGEND)
@@ -110,7 +114,9 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
         table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
         table.add_column("name", style="bold", no_wrap=True)
         table.add_column("what it is")
-        table.add_column("proved" if kind in ("forecasters", "natures") else "source" if kind == "measures" else "")
+        table.add_column(
+            "proved" if kind in ("forecasters", "natures") else "source" if kind == "measures" else ""
+        )
         for row in rows:
             if row["kind"] == kind:
                 table.add_row(row["name"], escape(row["summary"]), escape(row["known"]))
@@ -125,7 +131,8 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
         return
     console = _console()
     given = ", ".join(
-        p["name"] + ("" if p["required"] else f" = {json.dumps(p['default'], default=str)}") for p in entry["parameters"]
+        p["name"] + ("" if p["required"] else f" = {json.dumps(p['default'], default=str)}")
+        for p in entry["parameters"]
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
     console.print(entry["documentation"], markup=False)

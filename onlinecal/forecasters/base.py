@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -137,21 +138,25 @@ class _Lifted:
         self.law = Law(len(players), 1)
 
     def forecast(self, view: ForecasterView) -> Law:
-        said = [player.forecast() for player in self.players]
-        size = max((len(s) for s in said if isinstance(s, dict)), default=1)
+        laws = [
+            said if isinstance(said, dict) else {said: 1.0}
+            for said in (player.forecast() for player in self.players)
+        ]
+        size = max(1, *map(len, laws))
         if self.law.atoms.shape[1] != size:
-            self.law = Law(len(said), size)
+            self.law = Law(len(laws), size)
         atoms, weights = self.law.atoms, self.law.weights
-        for run, s in enumerate(said):
-            law = s if isinstance(s, dict) else {s: 1.0}
-            try:
-                atoms[run, : len(law)] = list(law)
-                weights[run, : len(law)] = list(law.values())
-            except (TypeError, ValueError):
-                raise InvalidForecast(f"forecast {s!r}; expected a number in [0, 1] or a dict of them") from None
+        for run, law in enumerate(laws):
+            if not law or not all(isinstance(x, Real) for pair in law.items() for x in pair):
+                said = law if len(law) != 1 else next(iter(law))
+                raise InvalidForecast(
+                    f"forecast {said!r}; expected a number in [0, 1], or a dict of them with weights"
+                )
             # Unused places repeat the first value with no weight.
-            atoms[run, len(law) :] = atoms[run, 0]
-            weights[run, len(law) :] = 0.0
+            atoms[run] = next(iter(law))
+            weights[run] = 0.0
+            for j, (value, weight) in enumerate(law.items()):
+                atoms[run, j], weights[run, j] = value, weight
         return self.law
 
     def update(self, forecast: Floats, outcome: Ints) -> None:

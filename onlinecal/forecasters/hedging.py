@@ -299,7 +299,11 @@ def _hedge_anytime(bias, rounds, atoms, weights):
         else:
             s, t = 1.0 / (3.0 * (rounds[r, i] + 1)), 1.0 / (3.0 * (rounds[r, i + 1] + 1))
             # The two weights side by side: their ratio is finite, or infinite with the limit 0 for the share.
-            ratio = math.exp((a * a + 1.0) * s - (b * b + 1.0) * t) * math.sinh(2.0 * a * s) / math.sinh(2.0 * b * t)
+            ratio = (
+                math.exp((a * a + 1.0) * s - (b * b + 1.0) * t)
+                * math.sinh(2.0 * a * s)
+                / math.sinh(2.0 * b * t)
+            )
             share = 1.0 / (1.0 + ratio)
         atoms[r, 0] = i
         atoms[r, 1] = i + 1

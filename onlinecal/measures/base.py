@@ -96,5 +96,7 @@ class Measure:
         """
         for key in options:
             if key not in self.options:
-                raise InvalidParameter(f"measure {self.name!r} has no option {key!r}{suggestion(key, self.options)}")
+                raise InvalidParameter(
+                    f"measure {self.name!r} has no option {key!r}{suggestion(key, self.options)}"
+                )
         return partial(self.function, **options) if options else self.function

@@ -44,7 +44,7 @@ class Contrarian(Nature):
             raise InvalidParameter(f"sees = {self.sees!r}; expected 'law' or 'draw'")
 
     @property
-    def sight(self) -> Sight:  # type: ignore[override]  # depends on the parameter
+    def sight(self) -> Sight:
         """LAW or DRAW, as `sees` says."""
         return Sight.LAW if self.sees == "law" else Sight.DRAW
 

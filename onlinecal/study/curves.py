@@ -127,7 +127,12 @@ class Study:
         return list(dict.fromkeys(name for cell in self.cells for name in cell.totals))
 
     def curve(
-        self, measure: str, forecaster: str | None = None, nature: str | None = None, *, horizon: int | None = None
+        self,
+        measure: str,
+        forecaster: str | None = None,
+        nature: str | None = None,
+        *,
+        horizon: int | None = None,
     ) -> Curve:
         """The totals of one measure against T.
 
@@ -179,7 +184,9 @@ class Study:
             if (who, whom) in pairs and measure in pairs[who, whom].totals
         ]
 
-    def exponent(self, measure: str, forecaster: str | None = None, nature: str | None = None) -> Exponent | None:
+    def exponent(
+        self, measure: str, forecaster: str | None = None, nature: str | None = None
+    ) -> Exponent | None:
         """The growth exponent of a curve, or None where it has none (see `rates.fit_exponent`)."""
         return self.curve(measure, forecaster, nature).exponent()
 

@@ -46,7 +46,9 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 
 
 def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> dict[str, Any]:
-    game = Game(cell.forecaster.strategy, cell.nature.strategy, horizon=cell.horizon, runs=runs, seed=cell.seed)
+    game = Game(
+        cell.forecaster.strategy, cell.nature.strategy, horizon=cell.horizon, runs=runs, seed=cell.seed
+    )
     columns = cell.panel.columns
     totals = np.empty((len(cell.times), len(runs), len(columns)))
     certified: dict[str, list[Any]] = {}

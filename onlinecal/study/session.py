@@ -77,7 +77,9 @@ class Session:
             )
         foreign = store.keys() - {cell.key for cell in cells}
         if foreign:
-            raise StoreError(f"{store.path} holds {len(foreign)} cells that the scenario no longer has; {way_out}")
+            raise StoreError(
+                f"{store.path} holds {len(foreign)} cells that the scenario no longer has; {way_out}"
+            )
 
     def __enter__(self) -> Session:
         return self

@@ -196,7 +196,9 @@ class Store:
             name = self.meta.get("name", self.path.stem)
             return Study(tuple(self._played(*cell) for cell in cells), name)
 
-    def _played(self, cell: int, forecaster: str, nature: str, horizon: int, runs: int, seconds: float) -> Played:
+    def _played(
+        self, cell: int, forecaster: str, nature: str, horizon: int, runs: int, seconds: float
+    ) -> Played:
         values = self._db.execute(
             "SELECT m.name, t.round, t.total FROM totals t JOIN measures m ON m.id = t.measure WHERE t.cell = ? "
             "ORDER BY t.measure, t.round, t.run",

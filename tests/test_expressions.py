@@ -1,0 +1,51 @@
+"""Expressions in T are parsed, and nothing else is."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal.errors import InvalidParameter
+from onlinecal.expressions import evaluate, grid_steps
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("T^(1/3)", 1000 ** (1 / 3)),
+        ("2*sqrt(T) + 1", 2 * math.sqrt(1000) + 1),
+        ("-T**2/-4", 250_000),
+        ("max(3, log(T), min(2, T))", math.log(1000)),
+        ("ceil(T/7) - floor(1.5)", 142),
+        (12, 12),
+    ],
+)
+def test_values(expression, value):
+    assert evaluate(expression, 1000) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "__import__('os')", "T^(1/0)", "(-T)^(1/2)", "T^T", "1e999", "log(-1)", "sqrt(-T)", "log()", "T.real", "T T", "",
+        "()", "lambda: 1", "[T]", "T if T else 1", "'a'", "True", "open", "sqrt(x=3)", "t", "T" + "+T" * 60, "9^9^9^9^9",
+        None, [1], True, float("nan"), "ceil(10^400)", "(" * 200,
+    ],
+)  # fmt: skip
+def test_nothing_else(expression):
+    with pytest.raises(InvalidParameter, match=r"expected|no value|neither"):
+        evaluate(expression, 1000)
+
+
+@given(st.integers(1, 1000))
+def test_perfect_powers_are_not_rounded_up_twice(root):
+    assert grid_steps("m", "T^(1/3)", root**3) == root
+    assert grid_steps("m", "T^(1/2)", root**2) == root
+    assert grid_steps("m", "T^(1/2)", root**2 + 1) == root + 1
+
+
+@pytest.mark.parametrize("m", [0, -3, "T^2", "1/T - 1"])
+def test_grid_out_of_range(m):
+    with pytest.raises(InvalidParameter, match="expected 1 to"):
+        grid_steps("m", m, 10**4)

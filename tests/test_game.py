@@ -1,0 +1,416 @@
+"""The engine against a game written out in plain Python, and everything that it must not depend on."""
+
+import pickle
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.errors import InvalidForecast, InvalidParameter, SightError
+from onlinecal.forecasters import (
+    AlmostOneStepAhead,
+    CDLMinimiser,
+    Constant,
+    EmpiricalMean,
+    Forecaster,
+    ForecastHedging,
+    Law,
+    Scalar,
+)
+from onlinecal.game import BLOCK, Game, checkpoints
+from onlinecal.joint import JointDistribution
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Nature, Sight, UniformTruth
+from onlinecal.strategy import strategy_key
+from onlinecal.streams import Stream
+
+FORECASTERS = [Constant(0.3), EmpiricalMean(), ForecastHedging(), AlmostOneStepAhead(), CDLMinimiser()]
+NATURES = [Bernoulli(0.3), Drift(), UniformTruth(), Contrarian(), Contrarian(sees="draw")]
+
+
+def play(forecaster, nature, horizon=300, runs=range(4), seed=5):
+    game = Game(forecaster, nature, horizon=horizon, runs=runs, seed=seed)
+    game.advance(horizon)
+    return game
+
+
+def same(first, second):
+    return all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for a, b in zip(first, second, strict=True)
+        for name in ("predictions", "counts", "positives")
+    )
+
+
+def plain_hedging(m, horizon, seed, run):
+    """Forecast hedging (T given) against the contrarian, one run, with exact fractions and a linear search."""
+    forecaster, nature = ForecastHedging(m), Contrarian()
+    dice = Stream(seed, ("forecast", strategy_key(forecaster), f"T={horizon}"), range(run, run + 1)).block(
+        horizon
+    )
+    bias = [Fraction(0)] * (m + 1)
+    counts, positives = [0] * (m + 1), [0] * (m + 1)
+    assert nature.sight is Sight.LAW
+    for t in range(horizon):
+        # The engine's own choice among several pairs is part of its rule, so follow its search.
+        low, high = 0, m
+        while high - low > 1:
+            middle = (low + high) // 2
+            if bias[middle] > 0:
+                low = middle
+            elif bias[middle] < 0:
+                high = middle
+            elif bias[middle + 1] <= 0:
+                low = middle
+                break
+            else:
+                low = middle + 1
+        a, b = bias[low], -bias[low + 1]
+        assert a >= 0
+        assert b >= 0
+        share = Fraction(1, 2) if a + b == 0 else b / (a + b)
+        mean = float(share) * (low / m) + (1 - float(share)) * ((low + 1) / m)
+        i = low if dice[t, 0] < float(share) else low + 1
+        y = 1 if mean < 0.5 else 0
+        bias[i] += y - Fraction(i, m)
+        counts[i] += 1
+        positives[i] += y
+    return JointDistribution.from_counts(np.arange(m + 1) / m, counts, positives)
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 10])
+def test_the_engine_plays_the_game_on_paper(m):
+    game = play(ForecastHedging(m), Contrarian(), horizon=400, runs=range(2, 5), seed=9)
+    assert same(game.gammas(), [plain_hedging(m, 400, 9, run) for run in range(2, 5)])
+
+
+@pytest.mark.parametrize("nature", NATURES, ids=strategy_key)
+@pytest.mark.parametrize("forecaster", FORECASTERS, ids=strategy_key)
+def test_split_runs_are_joined_runs(forecaster, nature):
+    whole = play(forecaster, nature, runs=range(8)).gammas()
+    parts = [
+        g for first in range(0, 8, 2) for g in play(forecaster, nature, runs=range(first, first + 2)).gammas()
+    ]
+    assert same(whole, parts)
+
+
+def test_64_runs_are_4_batches_of_16_bit_for_bit():
+    whole = play(CDLMinimiser(), Contrarian(), horizon=3000, runs=range(64)).gammas()
+    parts = [
+        g
+        for first in range(0, 64, 16)
+        for g in play(CDLMinimiser(), Contrarian(), horizon=3000, runs=range(first, first + 16)).gammas()
+    ]
+    assert same(whole, parts)
+
+
+@pytest.mark.parametrize("nature", NATURES, ids=strategy_key)
+@pytest.mark.parametrize("forecaster", FORECASTERS, ids=strategy_key)
+def test_a_game_that_is_interrupted_and_pickled_goes_on_identically(forecaster, nature):
+    horizon = BLOCK + 100
+    straight = play(forecaster, nature, horizon=horizon)
+    game = Game(forecaster, nature, horizon=horizon, runs=range(4), seed=5)
+    for stop in (1, 700, BLOCK, BLOCK + 1):
+        game.advance(stop)
+        game.gammas()
+        game = pickle.loads(pickle.dumps(game))
+    game.advance(horizon)
+    assert same(game.gammas(), straight.gammas())
+
+
+def test_seeds_and_runs_differ():
+    gammas = play(EmpiricalMean(), Bernoulli(), runs=range(6)).gammas()
+    gammas += play(EmpiricalMean(), Bernoulli(), runs=range(6), seed=6).gammas()
+    # 12 sequences of 300 fair coins: two are equal with probability below 66 · 2^-300.
+    assert len({tuple(g.predictions) for g in gammas}) == 12
+
+
+def test_all_forecasters_face_the_same_coins():
+    ones = [[g.positives.sum() for g in play(f, Bernoulli(0.3)).gammas()] for f in FORECASTERS]
+    assert all(row == ones[0] for row in ones)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_the_ledger_of_reals_is_the_sorted_history_at_every_checkpoint(data):
+    stops = sorted(data.draw(st.sets(st.integers(1, 200), min_size=1, max_size=8)))
+    game = Game(_Recorder(), Bernoulli(0.4), horizon=200, runs=range(3))
+    for stop in stops:
+        game.advance(stop)
+        p, y = (np.array(column) for column in zip(*game.forecaster.heard, strict=True))
+        assert same(game.gammas(), [JointDistribution.from_samples(p[:, r], y[:, r]) for r in range(3)])
+
+
+@dataclass(frozen=True)
+class _Recorder(Forecaster):
+    """Plays a walk over random reals with ties, and keeps what it hears."""
+
+    def start(self, horizon, runs, stream):
+        return _RecorderPlayer(Law(runs, 2), stream)
+
+
+class _RecorderPlayer:
+    def __init__(self, law, stream):
+        self.law, self.stream, self.heard = law, stream, []
+
+    def forecast(self, view):
+        rng = np.random.default_rng(view.round)
+        self.law.atoms[:] = rng.integers(0, 50, self.law.atoms.shape) / 49
+        return self.law
+
+    def update(self, forecast, outcome):
+        self.heard.append((forecast.copy(), outcome.copy()))
+
+
+# ---------------------------------------------------------------- scalar forecasters
+
+
+class RunningMean:
+    """Ten lines of a user."""
+
+    def __init__(self):
+        self.ones, self.rounds = 0, 0
+
+    def forecast(self):
+        return (self.ones + 1) / (self.rounds + 2)
+
+    def update(self, forecast, outcome):
+        self.rounds += 1
+        self.ones += outcome
+
+
+class CoinFlipper:
+    """Says 0.2 or 0.8."""
+
+    def forecast(self):
+        return {0.2: 0.25, 0.8: 0.75}
+
+    def update(self, forecast, outcome):
+        assert forecast in (0.2, 0.8)
+
+
+def test_a_users_scalar_forecaster_plays_unchanged():
+    mine = play(Scalar(RunningMean, name="empirical_mean"), Drift()).gammas()
+    assert same(mine, play(EmpiricalMean(), Drift()).gammas())
+
+
+def test_a_scalar_law_is_drawn_by_the_engine():
+    n = 4000
+    counts = np.array([g.counts for g in play(Scalar(CoinFlipper), Bernoulli(), horizon=n).gammas()])
+    # Hoeffding: off by 5 standard deviations in one of 4 runs with probability below 8·exp(−50) < 1e-20.
+    assert np.abs(counts[:, 0] / n - 0.25).max() < 5 / np.sqrt(n)
+    assert (np.ptp(counts[:, 0]) > 0).all()
+
+
+def test_a_scalar_forecaster_may_ask_for_the_horizon():
+    class Tuned:
+        def __init__(self, horizon):
+            self.p = 1 / horizon
+
+        def forecast(self):
+            return self.p
+
+        def update(self, forecast, outcome): ...
+
+    assert play(Scalar(Tuned), Bernoulli(), horizon=8).gammas()[0].predictions.tolist() == [0.125]
+
+
+# ---------------------------------------------------------------- what a nature may see
+
+
+@dataclass(frozen=True)
+class Peeping(Nature):
+    sight: ClassVar[Sight] = Sight.NOTHING
+    what: str = "law"
+
+    def start(self, horizon, runs, stream):
+        return self
+
+    def probability(self, view):
+        return getattr(view, self.what).mean() if self.what == "forecast" else getattr(view, self.what).mean
+
+
+@dataclass(frozen=True)
+class PeepingLaw(Peeping):
+    sight: ClassVar[Sight] = Sight.LAW
+
+
+@pytest.mark.parametrize(("nature", "needed"), [(Peeping(), "LAW"), (Peeping(what="forecast"), "DRAW")])
+def test_more_sight_than_declared_is_refused(nature, needed):
+    with pytest.raises(SightError, match=f"round 1 but declares sight NOTHING; expected sight {needed}"):
+        play(ForecastHedging(), nature)
+    with pytest.raises(SightError, match="declares sight LAW; expected sight DRAW"):
+        play(ForecastHedging(), PeepingLaw(what="forecast"))
+
+
+def test_what_a_nature_sees_is_read_only_and_right():
+    @dataclass(frozen=True)
+    class Curious(Nature):
+        sight: ClassVar[Sight] = Sight.DRAW
+
+        def start(self, horizon, runs, stream):
+            return self
+
+        def probability(self, view):
+            law = view.law
+            assert np.allclose((law.support * law.weights).sum(axis=1), law.mean, rtol=0, atol=1e-15)
+            assert ((law.support == view.forecast[:, None]) & (law.weights > 0)).any(axis=1).all()
+            for array in (law.weights, law.mean, view.forecast):
+                with pytest.raises(ValueError, match="read-only"):
+                    array[0] = 0.0
+            return 0.5
+
+    for forecaster in FORECASTERS:
+        play(forecaster, Curious(), horizon=30)
+
+
+def test_history_is_told_to_those_who_see_it():
+    @dataclass(frozen=True)
+    class Listener(Nature):
+        sight: ClassVar[Sight] = Sight.HISTORY
+
+        def start(self, horizon, runs, stream):
+            return _ListenerPlayer()
+
+    class _ListenerPlayer:
+        def __init__(self):
+            self.heard = []
+
+        def probability(self, view):
+            assert len(self.heard) == view.round - 1
+            return 0.5
+
+        def update(self, forecast, outcome):
+            self.heard.append((forecast.copy(), outcome.copy()))
+
+    for forecaster in (ForecastHedging(), EmpiricalMean()):
+        game = play(forecaster, Listener(), horizon=50)
+        p, y = (np.array(column) for column in zip(*game.nature.heard, strict=True))
+        assert same(game.gammas(), [JointDistribution.from_samples(p[:, r], y[:, r]) for r in range(4)])
+
+
+# ---------------------------------------------------------------- bad players
+
+
+@dataclass(frozen=True)
+class Bad(Forecaster):
+    atoms: float = 0.5
+    weight: float = 1.0
+    at: int = 3
+
+    def start(self, horizon, runs, stream):
+        return _BadPlayer(self, Law(runs, 1))
+
+
+class _BadPlayer:
+    def __init__(self, spec, law):
+        self.spec, self.law = spec, law
+
+    def forecast(self, view):
+        if view.round == self.spec.at:
+            self.law.atoms[2], self.law.weights[2] = self.spec.atoms, self.spec.weight
+        return self.law
+
+    def update(self, forecast, outcome): ...
+
+
+@pytest.mark.parametrize(
+    "bad", [Bad(atoms=1.01), Bad(atoms=float("nan")), Bad(atoms=-1e-9), Bad(weight=0.99), Bad(weight=-1), Bad(weight=float("nan"))],
+    ids=strategy_key,
+)  # fmt: skip
+def test_a_bad_law_is_stopped_in_its_round_and_named(bad):
+    game = Game(bad, Bernoulli(), horizon=10, runs=range(5, 9))
+    with pytest.raises(InvalidForecast, match=r"forecaster 'bad' stated .* in round 3, run 7; expected"):
+        game.advance(10)
+    assert game.time == 2
+    assert game.gammas()[0].weight == 2
+
+
+def test_a_bad_grid_index_is_stopped():
+    @dataclass(frozen=True)
+    class OffGrid(Forecaster):
+        def start(self, horizon, runs, stream):
+            player = _BadPlayer(Bad(atoms=2, at=2), Law(runs, 1, np.array([0.0, 1.0])))
+            return player
+
+    with pytest.raises(InvalidForecast, match="round 2, run 2"):
+        play(OffGrid(), Bernoulli())
+
+
+@pytest.mark.parametrize("said", [None, 0.5, np.zeros(4), Law(3, 1)])
+def test_something_that_is_no_law_is_stopped(said):
+    @dataclass(frozen=True)
+    class Odd(Forecaster):
+        def start(self, horizon, runs, stream):
+            player = _BadPlayer(Bad(), Law(runs, 1))
+            player.forecast = lambda view: said
+            return player
+
+    with pytest.raises(InvalidForecast, match="'odd' returned"):
+        play(Odd(), Bernoulli())
+
+
+@pytest.mark.parametrize("q", [1.5, -0.1, float("nan"), "high", None, np.zeros(3), [0.5, 0.5, 2.0, 0.5]])
+def test_a_bad_probability_is_stopped_and_named(q):
+    @dataclass(frozen=True)
+    class Wild(Nature):
+        def start(self, horizon, runs, stream):
+            return self
+
+        def probability(self, view):
+            return q if view.round == 2 else 0.5
+
+    with pytest.raises(InvalidForecast, match="nature 'wild' stated q = .* in round 2"):
+        play(Constant(), Wild())
+
+
+@pytest.mark.parametrize("said", ["0.5", None, 2.0, {0.5: 0.9}, {0.5: 2, 0.6: -1}, {}])
+def test_a_scalar_forecaster_that_says_nonsense(said):
+    class Nonsense:
+        def forecast(self):
+            return said
+
+        def update(self, forecast, outcome): ...
+
+    with pytest.raises(InvalidForecast, match="expected"):
+        play(Scalar(Nonsense), Bernoulli())
+
+
+@pytest.mark.parametrize("horizon", [0, -5, 10**12, 2.5, True, "many"])
+def test_bad_horizons(horizon):
+    with pytest.raises(InvalidParameter, match="expected an integer from 1 to"):
+        Game(Constant(), Bernoulli(), horizon=horizon, runs=range(1))
+
+
+def test_history_that_does_not_fit_is_refused_before_it_is_needed():
+    game = Game(EmpiricalMean(), Bernoulli(), horizon=10**9, runs=range(10**5))
+    with pytest.raises(InvalidParameter, match="GiB of history"):
+        game.advance(1)
+
+
+def test_gamma_needs_a_round():
+    game = Game(Constant(), Bernoulli(), horizon=10, runs=range(1))
+    with pytest.raises(InvalidParameter, match="no round"):
+        game.gammas()
+    with pytest.raises(InvalidParameter, match="beyond"):
+        game.advance(11)
+
+
+@given(st.integers(1, 10**9), st.integers(1, 30))
+def test_checkpoints_are_geometric_and_end_at_the_horizon(horizon, per_decade):
+    times = checkpoints(horizon, per_decade)
+    assert times == sorted(set(times))
+    assert times[-1] == horizon
+    assert all(1 <= t <= horizon for t in times)
+    assert len(times) <= per_decade * 9 + 2
+
+
+def test_progress_adds_up():
+    told = []
+    game = Game(Constant(), Bernoulli(), horizon=3 * BLOCK + 7, runs=range(2))
+    for stop in (5, BLOCK, BLOCK + 1, game.horizon):
+        game.advance(stop, told.append)
+    assert sum(told) == game.horizon

@@ -1,0 +1,189 @@
+"""Γ: construction, exact level sets, merging, and what bad input says."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal import JointDistribution
+from onlinecal.errors import InvalidData
+from onlinecal.joint import encode
+
+forecasts = st.one_of(
+    st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0])
+)
+samples = st.lists(st.tuples(forecasts, st.integers(0, 1)), min_size=1, max_size=60)
+
+
+def brute(pairs):
+    """Level sets by dictionary."""
+    levels = {}
+    for p, y in pairs:
+        n, s = levels.get(p, (0, 0))
+        levels[p] = n + 1, s + y
+    v = sorted(levels)
+    return v, [levels[x][0] for x in v], [levels[x][1] for x in v]
+
+
+@given(samples)
+def test_from_samples_equals_counting(pairs):
+    gamma = JointDistribution.from_samples(*zip(*pairs, strict=True))
+    v, n, s = brute(pairs)
+    assert gamma.predictions.tolist() == v
+    assert gamma.counts.tolist() == n
+    assert gamma.positives.tolist() == s
+    assert gamma.means.tolist() == [float(Fraction(a, b)) for a, b in zip(s, n, strict=True)]
+    assert gamma.weight == len(pairs)
+
+
+@given(samples, st.randoms())
+def test_order_weights_and_counts_lead_to_the_same(pairs, random):
+    gamma = JointDistribution.from_samples(*zip(*pairs, strict=True))
+    shuffled = list(pairs)
+    random.shuffle(shuffled)
+    p, y = zip(*shuffled, strict=True)
+    v, n, s = brute(pairs)
+    for other in (
+        JointDistribution.from_samples(p, y),
+        JointDistribution.from_samples(p, y, weights=np.ones(len(p))),
+        JointDistribution.from_counts(v[::-1], n[::-1], s[::-1]),
+        JointDistribution.from_sorted_keys(np.sort(encode(np.array(p, float), np.array(y, float)))),
+    ):
+        assert other.predictions.tolist() == gamma.predictions.tolist()
+        assert other.counts.tolist() == gamma.counts.tolist()
+        assert other.positives.tolist() == gamma.positives.tolist()
+
+
+@given(samples, samples)
+def test_merge_is_concatenation(first, second):
+    together = JointDistribution.from_samples(*zip(*first, *second, strict=True))
+    merged = JointDistribution.from_samples(*zip(*first, strict=True)).merge(
+        JointDistribution.from_samples(*zip(*second, strict=True))
+    )
+    assert merged.predictions.tolist() == together.predictions.tolist()
+    assert merged.counts.tolist() == together.counts.tolist()
+    assert merged.positives.tolist() == together.positives.tolist()
+
+
+@given(samples)
+def test_flip_twice_and_mass(pairs):
+    gamma = JointDistribution.from_samples(*zip(*pairs, strict=True))
+    assert gamma.mass.sum() == pytest.approx(1.0, abs=1e-12)
+    flipped = gamma.flip()
+    assert flipped.weight == gamma.weight
+    assert flipped.base_rate == pytest.approx(1 - gamma.base_rate, abs=1e-12)
+    assert (
+        flipped.flip().predictions == pytest.approx(gamma.predictions, abs=1e-15)
+        or flipped.levels < gamma.levels
+    )
+
+
+@pytest.mark.parametrize("m", [1, 3, 7, 49, 10**6])
+def test_a_calibrated_grid_has_no_residual_at_all(m):
+    i = np.arange(m + 1) if m < 1000 else np.arange(0, m + 1, 997)
+    gamma = JointDistribution.from_counts(i / m, np.full(len(i), float(m)), i)
+    assert not gamma.residuals.any()
+
+
+def test_float_levels_are_exact_values():
+    gamma = JointDistribution.from_samples([0.3, 0.1 + 0.2, np.float32(0.3)], [0, 1, 1])
+    assert gamma.levels == 3
+
+
+def test_rounding_reports_how_far_it_moved():
+    gamma = JointDistribution.from_samples([0.26, 0.24, 0.9], [1, 0, 1])
+    rounded, moved = gamma.round(4)
+    assert rounded.predictions.tolist() == [0.25, 1.0]
+    assert moved == pytest.approx((0.01 + 0.01 + 0.1) / 3)
+
+
+def test_weights():
+    gamma = JointDistribution.from_samples([0.5, 0.2, 0.5], [1, 1, 0], weights=[3, 0, 1])
+    assert gamma.predictions.tolist() == [0.5]
+    assert gamma.means.tolist() == [0.75]
+    assert gamma.weight == 4
+
+
+def test_arrays_are_read_only():
+    gamma = JointDistribution.from_samples([0.5], [1])
+    with pytest.raises(ValueError, match="read-only"):
+        gamma.predictions[0] = 0.1
+
+
+def test_input_arrays_stay_writable_and_untouched():
+    p, q = np.array([0.25]), np.array([0.5])
+    JointDistribution.from_levels(p, [1.0], q)
+    JointDistribution.from_counts(p, [2.0], [1.0])
+    p[0], q[0] = 1.0, 0.0
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "said"),
+    [
+        ([], [], "empty"),
+        ([0.1, np.nan], [0, 1], r"p\[1\] = nan is a missing value"),
+        ([0.1, 1 + 1e-12], [0, 1], r"p\[1\] = 1.000000000001 is outside"),
+        ([-1e-300], [0], "outside"),
+        ([np.inf], [0], "outside"),
+        ([0.5], [0.5], r"y\[0\] = 0.5 is not an outcome"),
+        ([1, 0], [0.3, 0.2], "swapped"),
+        ([0.5], [np.nan], r"y\[0\] = nan is a missing value"),
+        ([0.5, 0.5], [1], "2 values and y has 1"),
+        ([[0.5]], [1], r"shape \(1, 1\)"),
+        (0.5, 1, r"shape \(\)"),
+        (["a"], [1], "not a number"),
+        ([None], [1], r"missing value"),
+        (pd.Series([0.1, None]), pd.Series([0, 1]), r"p\[1\] = nan"),
+        (pd.Series([0.1, 0.2]), pd.Series([0, None], dtype="Int64"), r"y"),
+    ],
+)
+def test_bad_samples_are_named(p, y, said):
+    with pytest.raises(InvalidData, match=said):
+        JointDistribution.from_samples(p, y)
+
+
+@pytest.mark.parametrize("weights", [[1, -1], [0, 0], [np.nan, 1], [np.inf, 1], [1], [1e308, 1e308]])
+def test_bad_weights(weights):
+    with np.errstate(over="ignore"), pytest.raises(InvalidData, match="weights"):
+        JointDistribution.from_samples([0.1, 0.2], [0, 1], weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([0.5], [1], [2]), "positives"),
+        (([0.5], [1], [-1]), "positives"),
+        (([0.5], [-1], [0]), "counts"),
+        (([0.5, 0.6], [1], [1]), "as many"),
+        (([], [], []), "empty"),
+        (([0.5], [0], [0]), "positive finite total"),
+    ],
+)
+def test_bad_counts(arguments, said):
+    with pytest.raises(InvalidData, match=said):
+        JointDistribution.from_counts(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([0.5, 0.5], [1, 1], [0, 0]), "increase"),
+        (([0.5], [1], [1.5]), "means"),
+        (([0.2, 0.5], [1, 0], [0, 0]), "mass"),
+    ],
+)
+def test_bad_levels(arguments, said):
+    with pytest.raises(InvalidData, match=said):
+        JointDistribution.from_levels(*arguments)
+
+
+@pytest.mark.parametrize("kind", [bool, int, np.float32, list, tuple])
+def test_other_number_types(kind):
+    p, y = [0, 1, 1], [0, 1, 0]
+    p = kind(p) if kind in (list, tuple) else np.array(p, kind)
+    gamma = JointDistribution.from_samples(p, y)
+    assert gamma.predictions.tolist() == [0.0, 1.0]
+    assert gamma.means.tolist() == [0.0, 0.5]
