@@ -69,12 +69,12 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
     """Expected calibration error after the predictions are put into bins.
 
     Σ_j |Σ_{v_i ∈ I_j} r_i| over m = `bins` bins. By `width`, I_j = [j/m, (j+1)/m), the last one closed,
-    exactly m of them. By `quantile`, level i is in the bin j with j/m ≤ W_{<i} + w_i/2 < (j+1)/m, where W_{<i}
-    is the mass below it: bins of about equal mass, and no level set is ever divided.
+    exactly m of them. By `quantile`, level i is in the bin j with j/m ≤ W_{<i} + w_i/2 < (j+1)/m, where
+    W_{<i} is the mass below it: bins of about equal mass, and no level set is ever divided.
 
-    The bin is found by comparing v_i with the edge j/m as rounded to a float once, never by rounding v_i m. So
-    a grid value i/m' lies where the fraction lies: 0.3 is in bin 3 of 10. What arithmetic has moved off the
-    grid before is another prediction: 1 − 0.9 is 0.09999999999999998, in bin 0.
+    The bin is found by comparing v_i with the edge j/m as rounded to a float once, never by rounding v_i m.
+    So a grid value i/m' lies where the fraction lies: 0.3 is in bin 3 of 10. What arithmetic has moved off
+    the grid before is another prediction: 1 − 0.9 is 0.09999999999999998, in bin 0.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
 def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Binned ECE plus the average width of the bins: a certified upper bound of the distance to calibration.
 
-    Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j). By `width` each bin is 1/m wide; by `quantile` a bin is
-    the interval from its least to its greatest prediction.
+    Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j). By `width` each bin is 1/m wide; by `quantile` a bin
+    is the interval from its least to its greatest prediction.
 
     Parameters
     ----------

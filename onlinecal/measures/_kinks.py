@@ -1,0 +1,229 @@
+"""Regret as a function of the kink of a task, and the worst mixture of kinks.
+
+A task with payoffs in [0, 1] acts like a measure ν ≥ 0 of kinks t with ∫(1 − t) dν ≤ 1 and ∫ t dν ≤ 1, and
+its regret is ∫ R dν for a density R. The dual of maximising over ν asks for the lowest line above R, so the
+worst regret is twice the upper concave envelope of R at t = 1/2, and at most two kinks carry the worst ν.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from onlinecal._compile import kernel
+from onlinecal.joint import JointDistribution
+from onlinecal.tasks import DecisionTask
+
+
+@dataclass(frozen=True)
+class WorstTask:
+    """A decision task that attains the value of a measure.
+
+    Attributes
+    ----------
+    kinks : tuple of float
+        Predictions t_1 ≤ … at which the best response moves from one action to the next; none if there is
+        nothing to regret.
+    payoffs : tuple of pairs
+        For each action, from the lowest predictions up, the payoffs for y = 0 and y = 1.
+    regret : {"swap", "external"}
+        The regret that attains the value.
+    """
+
+    kinks: tuple[float, ...]
+    payoffs: tuple[tuple[float, float], ...]
+    regret: Literal["swap", "external"]
+
+    @property
+    def task(self) -> DecisionTask:
+        """Its regret by `onlinecal.tasks` is the value unless levels lie within 1e-12 of a kink."""
+        names = {1: ("any",), 2: ("low", "high"), 3: ("low", "middle", "high")}[len(self.payoffs)]
+        return DecisionTask(f"worst task ({self.regret} regret)", self.payoffs, names)
+
+    def value(self, gamma: JointDistribution) -> float:
+        """The regret of this task on Γ from its definition; predictions are compared to kinks exactly."""
+        v, w, q = gamma.predictions, gamma.mass, gamma.means
+        table = np.array(self.payoffs)
+        earned = np.outer(1.0 - q, table[:, 0]) + np.outer(q, table[:, 1])
+        action = np.arange(len(table))
+        least = np.searchsorted(self.kinks, v, side="left")[:, None]
+        most = np.searchsorted(self.kinks, v, side="right")[:, None]
+        # On a kink both neighbours are best responses; the decision maker has the worse one.
+        got = np.where((least <= action) & (action <= most), earned, np.inf).min(axis=1)
+        if self.regret == "swap":
+            return float(w @ np.where(q == v, 0.0, earned.max(axis=1) - got))
+        return float((w @ (earned - got[:, None])).max())
+
+    def __str__(self) -> str:
+        if not self.kinks:
+            return "no task regrets anything: a single action, payoff 1 if y = 0 and 0 if y = 1"
+        task = self.task
+        moves = " and ".join(
+            f"to {name!r} at v = {t:.6g}" for name, t in zip(task.actions[1:], self.kinks, strict=True)
+        )
+        pays = "; ".join(
+            f"{name!r} pays {u0:.6g} if y = 0, {u1:.6g} if y = 1"
+            for name, (u0, u1) in zip(task.actions, self.payoffs, strict=True)
+        )
+        return f"task of {len(task.actions)} actions by {self.regret} regret: from 'low' {moves}; {pays}"
+
+
+def worst_task(
+    touch: tuple[float, float, float, float, float], regret: Literal["swap", "external"]
+) -> WorstTask:
+    """The task at which the envelope touches R; `touch` is what `at_half` returns."""
+    share, t1, r1, t2, r2 = touch
+    if max(r1, r2) <= 0.0:
+        return WorstTask((), ((1.0, 0.0),), regret)
+    if t1 == t2:
+        return WorstTask((t1,), ((1.0, 0.0), (0.0, 1.0)), regret)
+    middle = (max(0.0, 1.0 - 2.0 * share * t1), min(1.0, 2.0 * share * (1.0 - t1)))
+    kinks, payoffs = [t1, t2], [(1.0, 0.0), middle, (0.0, 1.0)]
+    # Where the envelope rests on 0 or 1 without regret, no action is needed beyond.
+    if t2 == 1.0 and r2 <= 0.0:
+        kinks, payoffs = kinks[:1], payoffs[:2]
+    elif t1 == 0.0 and r1 <= 0.0:
+        kinks, payoffs = kinks[1:], payoffs[1:]
+    return WorstTask(tuple(kinks), tuple(payoffs), regret)
+
+
+@kernel
+def add(total, rest, x):
+    """total + rest + x, unevaluated: the sum as rounded, and what rounding left (Knuth's two-sum)."""
+    s = total + x
+    b = s - total
+    return s, rest + ((total - (s - b)) + (x - b))
+
+
+@kernel
+def rising(t, first, n, q, out):
+    """Add Σ_l n_l (q_l − t_c)_+, over the l with first[l] ≤ c, to out[c]; t ascends.
+
+    A term is a line that begins at its first point and ends where t reaches q. Lines are followed by their
+    joint slope, a sum of whole numbers where n are counts, so that no large sums cancel.
+    """
+    size = t.shape[0]
+    jump = np.zeros(size)
+    slope = np.zeros(size)
+    for i in range(n.shape[0]):
+        a = first[i]
+        if a >= size or not q[i] > t[a]:
+            continue
+        jump[a] += n[i] * (q[i] - t[a])
+        slope[a] += n[i]
+        if t[size - 1] < q[i]:
+            continue
+        # The first point at or above q, by steps that double: it is near in most cases.
+        step = 1
+        low = a
+        high = a + 1
+        while t[high] < q[i]:
+            low = high
+            step *= 2
+            high = min(high + step, size - 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if t[middle] < q[i]:
+                low = middle
+            else:
+                high = middle
+        jump[high] += n[i] * (t[high] - q[i])
+        slope[high] -= n[i]
+    height, rest, rate = 0.0, 0.0, 0.0
+    for c in range(size):
+        if c > 0:
+            height, rest = add(height, rest, -rate * (t[c] - t[c - 1]))
+        height, rest = add(height, rest, jump[c])
+        rate += slope[c]
+        out[c] += max(height + rest, 0.0)
+
+
+@kernel
+def falling(t, last, n, q, out):
+    """Add Σ_l n_l (t_c − q_l)_+ over the l with last[l] ≥ c to out[c]: `rising` in a mirror."""
+    size = t.shape[0]
+    rising(-t[::-1], size - 1 - last[::-1], n[::-1].copy(), -q[::-1], out[::-1])
+
+
+@kernel
+def density(v, n, q):
+    """R at the level sets, weighted by n; second, whether any level is miscalibrated.
+
+    All maxima are there: between two levels R is convex, since a level's part meets 0 at q_i without a jump.
+    """
+    out = np.zeros(v.shape[0])
+    wrong = False
+    for i in range(v.shape[0]):
+        if q[i] != v[i]:
+            wrong = True
+            break
+    if wrong:
+        here = np.arange(v.shape[0])
+        rising(v, here, n, q, out)
+        falling(v, here, n, q, out)
+    return out, wrong
+
+
+@kernel
+def external_density(v, n, q):
+    """max(R_ext, 0) at the level sets, weighted by n.
+
+    With G(t) = Σ n (q − t) over v ≤ t and H(t) = Σ n (t − q) over v ≥ t, the regret for a fixed action is the
+    larger of the two, where a level at t itself belongs to one of them: to the one that makes the decision
+    maker worse off.
+    """
+    k = v.shape[0]
+    out = np.zeros(k)
+    total, rest, count = 0.0, 0.0, 0.0
+    for i in range(k):
+        if i > 0:
+            total, rest = add(total, rest, -count * (v[i] - v[i - 1]))
+        own = n[i] * (q[i] - v[i])
+        total, rest = add(total, rest, own)
+        count += n[i]
+        out[i] = max(out[i], total + rest + max(-own, 0.0))
+    total, rest, count = 0.0, 0.0, 0.0
+    for i in range(k - 1, -1, -1):
+        if i < k - 1:
+            total, rest = add(total, rest, -count * (v[i + 1] - v[i]))
+        own = n[i] * (v[i] - q[i])
+        total, rest = add(total, rest, own)
+        count += n[i]
+        out[i] = max(out[i], total + rest + max(-own, 0.0))
+    return out
+
+
+@kernel
+def at_half(v, r):
+    """Where the upper concave envelope of the points (v_i, r_i), (0, 0) and (1, 0) touches above 1/2.
+
+    Returns λ, t1, r1, t2, r2 with t1 ≤ 1/2 ≤ t2 and λ t1 + (1 − λ) t2 = 1/2; t1 = t2 = 1/2 for one touching
+    point.
+    """
+    k = v.shape[0]
+    t = np.empty(k + 2)
+    h = np.empty(k + 2)
+    top = 0
+    t[0] = 0.0
+    h[0] = r[0] if v[0] == 0.0 else 0.0
+    for i in range(k + 1):
+        x = v[i] if i < k else 1.0
+        y = r[i] if i < k else 0.0
+        if x == 0.0 or (i == k and v[k - 1] == 1.0):
+            continue  # the level at an end stands for the end
+        while top > 0 and (h[top] - h[top - 1]) * (x - t[top - 1]) <= (y - h[top - 1]) * (
+            t[top] - t[top - 1]
+        ):
+            top -= 1
+        top += 1
+        t[top] = x
+        h[top] = y
+    b = 0
+    while t[b] < 0.5:
+        b += 1
+    if t[b] == 0.5:
+        return 1.0, 0.5, h[b], 0.5, h[b]
+    share = (t[b] - 0.5) / (t[b] - t[b - 1])
+    return share, t[b - 1], h[b - 1], t[b], h[b]

@@ -1,0 +1,312 @@
+"""Calibration as decision makers see it: CDL, its parts for one task and one kink, and U-calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onlinecal._compile import kernel
+from onlinecal.errors import InvalidParameter, UnknownName
+from onlinecal.joint import JointDistribution
+from onlinecal.measures._kinks import WorstTask, at_half, density, external_density, worst_task
+from onlinecal.measures.base import Measure
+from onlinecal.tasks import TASKS, Task, v_shaped
+
+
+def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
+    """Calibration fixed decision loss: the swap regret of one decision task.
+
+    Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)), ties of the best response broken against the forecaster. As a
+    Bregman divergence it is E[D_φ(q‖v)] of the convex φ(p) = max_a (1 − p) u(a, 0) + p u(a, 1).
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    task : Task or str, default "quadratic"
+        A task, or the name of one in `onlinecal.tasks.TASKS`.
+
+    Returns
+    -------
+    float
+        In [0, 1]; at most `cdl` for payoffs in [0, 1].
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
+
+    Source
+    ------
+    Hu & Wu 2024; Gopalan & Hu 2025, §4.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
+    >>> round(cfdl(gamma), 6), round(cfdl(gamma, task=v_shaped(0.5)), 6)
+    (0.01, 0.1)
+    """
+    if isinstance(task, str):
+        if task not in TASKS:
+            raise UnknownName.of("task", task, TASKS)
+        task = TASKS[task]()
+    if not isinstance(task, Task):
+        raise InvalidParameter(f"cfdl: task = {task!r}; expected a task or the name of one")
+    return task.account(gamma).swap
+
+
+def cdl(gamma: JointDistribution) -> float:
+    """Calibration decision loss: the largest swap regret over all decision tasks with payoffs in [0, 1].
+
+    CDL = 2 × (upper concave envelope of R on [0, 1]) at t = 1/2, with the regret density of a kink t
+    R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. Exact: a task with payoffs in
+    [0, 1] is a measure of kinks with bounded moments, and the envelope is the dual of the best one.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    float
+        In [0, 1]; exactly 0 where every level has q_i = v_i. `worst_decision_task` gives the task that
+        attains it.
+
+    Source
+    ------
+    Hu & Wu 2024; Gopalan & Hu 2025, §4. The closed form is this package's (checked against the linear
+    program).
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> round(cdl(JointDistribution.from_levels([0.45], [1], [0.55])), 12)  # 2/11, where ECE is 0.1
+    0.181818181818
+    >>> round(cdl(JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])), 12)
+    0.2
+    """
+    return _twice(_cdl(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
+
+
+def worst_decision_task(gamma: JointDistribution) -> WorstTask:
+    """The decision task whose swap regret is `cdl`: two or three actions, with explicit payoffs.
+
+    Source
+    ------
+    Hu & Wu 2024; the touching points of the envelope in `cdl`.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
+    >>> print(worst_decision_task(gamma))
+    task of 3 actions by swap regret: from 'low' to 'middle' at v = 0.2 and to 'high' at v = 0.8;
+    'low' pays 1 if y = 0, 0 if y = 1; 'middle' pays 0.8 if y = 0, 0.8 if y = 1;
+    'high' pays 0 if y = 0, 1 if y = 1
+    >>> round(worst_decision_task(gamma).value(gamma), 12) == round(cdl(gamma), 12)
+    True
+    """
+    return worst_task(_cdl(gamma.predictions, gamma.counts, gamma.means), "swap")
+
+
+def v_cdl(gamma: JointDistribution) -> float:
+    """The largest swap regret over decision tasks with a single kink (two actions).
+
+    sup_t R(t) / max(t, 1 − t), with R as in `cdl`. sup R ≤ v_cdl ≤ cdl ≤ 2 sup R.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    float
+        In [0, 1]; exactly 0 where every level has q_i = v_i.
+
+    Source
+    ------
+    Hu & Wu 2024; Gopalan & Hu 2025, Theorem 4.10; Bairaktari et al. 2026, Lemma 2.2.
+
+    Deviations
+    ----------
+    The papers bound by sup_t R(t); dividing by max(t, 1 − t) stretches the payoffs over [0, 1], so that the
+    value is the regret of a task.
+
+    Examples
+    --------
+    >>> round(v_cdl(JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])), 12)
+    0.125
+    """
+    value, _ = _v_cdl(gamma.predictions, gamma.counts, gamma.means)
+    return min(value / gamma.weight, 1.0)
+
+
+def worst_kink(gamma: JointDistribution) -> WorstTask:
+    """The two-action task whose swap regret is `v_cdl`.
+
+    Source
+    ------
+    Gopalan & Hu 2025, Theorem 4.10.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> worst_kink(JointDistribution.from_levels([0.45], [1], [0.55])).kinks
+    (0.45,)
+    """
+    value, t = _v_cdl(gamma.predictions, gamma.counts, gamma.means)
+    if value <= 0.0:
+        return WorstTask((), ((1.0, 0.0),), "swap")
+    return WorstTask((t,), v_shaped(t).payoffs, "swap")
+
+
+def u_calibration(gamma: JointDistribution) -> float:
+    """U-calibration error: the largest external regret over all decision tasks with payoffs in [0, 1].
+
+    2 × (upper concave envelope of max(R_ext, 0)) at t = 1/2, with b = E[y] and
+    R_ext(t) = (b − t)_+ − Σ_{v_i > t} w_i (q_i − t), the worse of the two responses where v_i = t.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    float
+        In [0, cdl]; exactly 0 where every level has q_i = v_i. `worst_external_task` gives the task.
+
+    Source
+    ------
+    Kleinberg, Paes Leme, Schneider & Teng 2023. The closed form is this package's.
+
+    Deviations
+    ----------
+    The paper scales losses to [−1, 1], which doubles the value.
+
+    Examples
+    --------
+    The average prediction is right, the predictions are the wrong way round:
+
+    >>> round(u_calibration(JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.6, 0.4])), 12)
+    0.2
+    """
+    return _twice(_u_calibration(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
+
+
+def worst_external_task(gamma: JointDistribution) -> WorstTask:
+    """The decision task whose external regret is `u_calibration`.
+
+    Source
+    ------
+    Kleinberg et al. 2023; the touching points of the envelope.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> worst_external_task(JointDistribution.from_levels([0.5], [1], [0.5])).payoffs
+    ((1.0, 0.0),)
+    """
+    return worst_task(_u_calibration(gamma.predictions, gamma.counts, gamma.means), "external")
+
+
+def _twice(touch: Any, weight: float) -> float:
+    """2 × the envelope at 1/2, from its touching points."""
+    share, _, r1, _, r2 = touch
+    return min(2.0 * (share * r1 + (1.0 - share) * r2) / weight, 1.0)
+
+
+@kernel
+def _cdl(v, n, q):
+    r, wrong = density(v, n, q)
+    if not wrong:
+        return 1.0, 0.5, 0.0, 0.5, 0.0
+    return at_half(v, r)
+
+
+@kernel
+def _u_calibration(v, n, q):
+    return at_half(v, external_density(v, n, q))
+
+
+@kernel
+def _v_cdl(v, n, q):
+    """The value, weighted by n, and the kink."""
+    r, wrong = density(v, n, q)
+    best, t = 0.0, 0.5
+    if not wrong:
+        return best, t
+    # R / max(t, 1 − t) is quasiconvex between levels but for a dip of the divisor at 1/2: a candidate too.
+    for i in range(v.shape[0]):
+        if v[i] <= 0.5 < q[i]:
+            best += n[i] * (q[i] - 0.5)
+        elif q[i] < 0.5 <= v[i]:
+            best += n[i] * (0.5 - q[i])
+    best *= 2.0
+    for i in range(v.shape[0]):
+        value = r[i] / max(v[i], 1.0 - v[i])
+        if value > best:
+            best, t = value, v[i]
+    return best, t
+
+
+MEASURES = (
+    Measure(
+        function=cfdl,
+        symbol="CFDL",
+        source="Hu & Wu 2024; GH25 §4",
+        complexity="O(k A)",
+        continuous="no",
+        complete="yes",
+        sound="no",
+        decisions="swap regret of this task",
+    ),
+    Measure(
+        function=v_cdl,
+        symbol="V-CDL",
+        source="Hu & Wu 2024; GH25 Thm 4.10",
+        complexity="O(k log k)",
+        continuous="no",
+        complete="yes",
+        sound="yes",
+        decisions="swap regret of every two-action task; of every task up to twice",
+        witness=worst_kink,
+    ),
+    Measure(
+        function=cdl,
+        symbol="CDL",
+        source="Hu & Wu 2024; GH25 §4",
+        complexity="O(k log k)",
+        continuous="no",
+        complete="yes",
+        sound="yes",
+        decisions="swap regret of every task",
+        witness=worst_decision_task,
+    ),
+    Measure(
+        function=u_calibration,
+        symbol="UCal",
+        source="Kleinberg, Paes Leme, Schneider & Teng 2023",
+        complexity="O(k)",
+        continuous="no",
+        complete="yes",
+        sound="no",
+        decisions="external regret of every task",
+        witness=worst_external_task,
+    ),
+)

@@ -1,0 +1,64 @@
+"""Random Γ for property tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from onlinecal.joint import JointDistribution
+
+TENTHS = [i / 10 for i in range(11)]
+
+
+def grid_values() -> st.SearchStrategy[float]:
+    """Values that forecasters on grids play, the ends included."""
+    return st.one_of(
+        st.sampled_from([0.0, 1.0]),
+        st.sampled_from(TENTHS),
+        st.integers(1, 40).flatmap(lambda m: st.integers(0, m).map(lambda i: i / m)),
+    )
+
+
+def real_values() -> st.SearchStrategy[float]:
+    """Any number in [0, 1], the very small and the nearly equal not excepted."""
+    return st.floats(0.0, 1.0, allow_subnormal=False)
+
+
+@st.composite
+def clustered_values(draw: st.DrawFn, size: int) -> list[float]:
+    """Values in clumps around a few centres, between 1e-9 and 1e-3 apart."""
+    centres = draw(st.lists(grid_values(), min_size=1, max_size=3))
+    gap = draw(st.sampled_from([1e-9, 1e-6, 1e-3]))
+    step = st.tuples(st.sampled_from(centres), st.integers(-5, 5))
+    steps = draw(st.lists(step, min_size=1, max_size=size))
+    return [min(1.0, max(0.0, centre + step * gap)) for centre, step in steps]
+
+
+@st.composite
+def gammas(draw: st.DrawFn, max_levels: int = 8, max_count: int = 6) -> JointDistribution:
+    """Γ with whole counts: on grids with 0, 1 and k/10, at random reals, or clustered; ties and one level too.
+
+    Means q_i are fractions of small counts, hence often 0, 1 or a grid value (a tie with some v_j).
+    """
+    kind = draw(st.sampled_from(["grid", "real", "clustered"]))
+    if kind == "clustered":
+        values = draw(clustered_values(max_levels))
+    else:
+        source = grid_values() if kind == "grid" else real_values()
+        values = draw(st.lists(source, min_size=1, max_size=max_levels))
+    counts, positives = [], []
+    for _ in values:
+        n = draw(st.sampled_from([1, 2, 5, 10]) | st.integers(1, max_count))
+        counts.append(n)
+        positives.append(draw(st.integers(0, n)))
+    return JointDistribution.from_counts(values, counts, positives)
+
+
+@st.composite
+def calibrated_gammas(draw: st.DrawFn, max_levels: int = 8) -> JointDistribution:
+    """Γ in which every level has q_i = v_i to the last digit."""
+    values = draw(
+        st.lists(st.one_of(grid_values(), real_values()), min_size=1, max_size=max_levels, unique=True)
+    )
+    values = sorted({v + 0.0 for v in values})
+    mass = draw(st.lists(st.floats(0.01, 1.0), min_size=len(values), max_size=len(values)))
+    return JointDistribution.from_levels(values, mass, values)

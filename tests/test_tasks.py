@@ -1,0 +1,203 @@
+"""Decision tasks: checks of input, the regrets against enumeration, and the order between them."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal import tasks
+from onlinecal.errors import InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.tasks import DecisionTask, QuadraticTask
+from tests.oracles import tasks as oracle
+from tests.strategies import TENTHS, calibrated_gammas, gammas
+
+payoff_values = st.one_of(st.sampled_from(TENTHS), st.floats(0, 1, allow_subnormal=False))
+
+
+@st.composite
+def decision_tasks(draw: st.DrawFn, most: int = 4) -> DecisionTask:
+    """Any table (dominated and repeated actions too), or a named task."""
+    named = [tasks.umbrella(), tasks.umbrella(cost=0.5), tasks.v_shaped(0.2), tasks.three_action()]
+    if draw(st.booleans()):
+        return draw(
+            st.sampled_from(named) | st.builds(tasks.random_task, st.integers(1, most), st.integers(0, 99))
+        )
+    table = draw(st.lists(st.tuples(payoff_values, payoff_values), min_size=1, max_size=most))
+    return DecisionTask("drawn", table)
+
+
+@given(gammas(max_levels=4), decision_tasks(3))
+@settings(max_examples=300, deadline=None)
+def test_account_equals_enumeration_over_all_swaps(gamma, task):
+    account = task.account(gamma)
+    assert account.payoff == pytest.approx(oracle.payoff(gamma, task), abs=1e-9)
+    assert account.swap == pytest.approx(oracle.swap_regret(gamma, task), abs=1e-9)
+    assert account.action_swap == pytest.approx(oracle.action_swap_regret(gamma, task), abs=1e-9)
+    assert account.external == pytest.approx(oracle.external_regret(gamma, task), abs=1e-9)
+
+
+@given(gammas(), decision_tasks() | st.just(QuadraticTask()))
+@settings(deadline=None)
+def test_regrets_are_ordered_without_tolerance(gamma, task):
+    external = tasks.external_regret(gamma, task)
+    action_swap = tasks.action_swap_regret(gamma, task)
+    assert external <= action_swap <= tasks.swap_regret(gamma, task) <= 1.0
+    assert action_swap >= 0.0
+
+
+@given(calibrated_gammas(), decision_tasks() | st.just(QuadraticTask()))
+@settings(deadline=None)
+def test_trust_in_a_calibrated_forecast_is_never_regretted(gamma, task):
+    assert tasks.swap_regret(gamma, task) == 0.0
+    assert tasks.action_swap_regret(gamma, task) == 0.0
+    assert tasks.external_regret(gamma, task) <= 0.0
+
+
+@given(gammas(), decision_tasks())
+@settings(deadline=None)
+def test_swap_regret_is_an_average_bregman_divergence(gamma, task):
+    table = task.table
+
+    def phi(p):
+        return ((1 - p) * table[:, 0] + p * table[:, 1]).max()
+
+    total = 0.0
+    for v, w, q in zip(gamma.predictions, gamma.mass, gamma.means, strict=True):
+        expected = (1 - v) * table[:, 0] + v * table[:, 1]
+        slopes = (table[:, 1] - table[:, 0])[expected >= expected.max() - tasks.TIE]
+        # Of the subgradients at a kink, the one against the forecaster.
+        total += w * max(phi(q) - phi(v) - slope * (q - v) for slope in slopes)
+    assert tasks.swap_regret(gamma, task) == pytest.approx(total, abs=1e-9)
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_quadratic_task_is_its_grid_in_the_limit(gamma):
+    # Actions i/n lose at most 1/(4 n²) against the continuum, for the response and for the swap.
+    n = 2000
+    grid = np.arange(n + 1) / n
+    fine = DecisionTask("grid", np.stack([1 - grid**2, 1 - (1 - grid) ** 2], axis=1))
+    exact, near = QuadraticTask().account(gamma), fine.account(gamma)
+    # A response half a step from v_i changes the payoff by up to |q − v|/n and a little.
+    assert exact.payoff == pytest.approx(near.payoff, abs=1.1 / n)
+    assert exact.swap == pytest.approx(near.swap, abs=1.1 / n)
+    assert exact.external == pytest.approx(near.external, abs=1.1 / n)
+
+
+def test_ties_go_against_the_forecaster():
+    task = tasks.v_shaped(0.5)
+    for q in (0.0, 1.0):
+        gamma = JointDistribution.from_levels([0.5], [1.0], [q])
+        assert tasks.swap_regret(gamma, task) == 0.5 * 2
+        assert tasks.payoff(gamma, task) == 0.0
+    # Payoffs of 0.3 and 0.1 + 0.2 are a tie too.
+    near = DecisionTask("near", [[0.3, 1.0], [0.1 + 0.2, 0.0]])
+    assert tasks.swap_regret(JointDistribution.from_levels([0.0], [1.0], [1.0]), near) == 1.0
+
+
+def test_named_tasks_are_what_they_say():
+    assert set(tasks.TASKS) == {"umbrella", "v_shaped", "quadratic", "three_action", "random_task"}
+    for constructor in tasks.TASKS.values():
+        task = constructor()
+        assert isinstance(task, tasks.Task)
+        assert task == constructor()
+        assert hash(task) == hash(constructor())
+        assert pickle.loads(pickle.dumps(task)) == task
+        assert task.name in str(task)
+    assert tasks.umbrella(cost=0.25).respond(0.26) == "carry"
+    assert tasks.umbrella(cost=0.25).respond(0.24) == "leave"
+    assert tasks.v_shaped(0.7).respond(0.69) == "low"
+    assert tasks.v_shaped(0.7).respond(0.71) == "high"
+    assert [tasks.three_action().respond(v) for v in (0.24, 0.26, 0.74, 0.76)] == [
+        "no",
+        "unsure",
+        "unsure",
+        "yes",
+    ]
+    assert tasks.quadratic().respond(0.3) == 0.3
+
+
+@pytest.mark.parametrize("t", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_v_shaped_uses_the_whole_range(t):
+    payoffs = np.array(tasks.v_shaped(t).payoffs)
+    assert payoffs.min() == 0.0
+    assert payoffs.max() == 1.0
+    low, high = payoffs
+    assert (1 - t) * low[0] + t * low[1] == pytest.approx((1 - t) * high[0] + t * high[1], abs=1e-15)
+
+
+@given(st.integers(1, 12), st.integers(0, 10_000))
+@settings(max_examples=50, deadline=None)
+def test_random_task_uses_every_action_and_the_whole_range(count, seed):
+    task = tasks.random_task(count, seed)
+    assert task == tasks.random_task(count, seed)
+    assert len(task.payoffs) == count
+    if count > 1:
+        assert task.table.max() == 1.0
+        steps = np.diff(task.table, axis=0)
+        kinks = -steps[:, 0] / (steps[:, 1] - steps[:, 0])
+        assert (np.diff(kinks) > -1e-9).all()  # in order, so that each action is best between two of them
+        assert (steps[:, 0] <= 0).all()
+        assert (steps[:, 1] >= 0).all()
+
+
+def test_tasks_from_plain_lists_are_equal_and_hashable():
+    a = DecisionTask("x", [[1, 0], [0, 1]], ["no", "yes"])
+    b = DecisionTask("x", np.array([[1.0, 0.0], [0.0, 1.0]]), ("no", "yes"))
+    assert a == b
+    assert len({a, b}) == 1
+    assert a != DecisionTask("x", [[1, 0], [0, 0.5]], ["no", "yes"])
+    assert DecisionTask("x", [[1, 0]]).actions == ("action 0",)
+    with pytest.raises(ValueError, match="read-only"):
+        a.table[0, 0] = 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("", [[1, 0]]), "task name = ''"),
+        ((3, [[1, 0]]), "task name = 3"),
+        (("x", []), "payoffs is empty"),
+        (("x", 0.5), "payoffs = 0.5"),
+        (("x", [0.5]), "payoffs = "),
+        (("x", [[1, 0, 1]]), "payoffs\\[0\\]"),
+        (("x", [[1, 0], [0, 1.1]]), "payoffs\\[1\\]\\[1\\] = 1.1"),
+        (("x", [[-0.1, 0]]), "payoffs\\[0\\]\\[0\\] = -0.1"),
+        (("x", [[math.nan, 0]]), "payoffs\\[0\\]\\[0\\] = nan"),
+        (("x", [["1", 0]]), "payoffs\\[0\\]\\[0\\] = '1'"),
+        (("x", [[True, 0]]), "payoffs\\[0\\]\\[0\\] = True"),
+        (("x", [[1, 0]], ["a", "b"]), "2 action names; expected 1"),
+        (("x", [[1, 0]], "a"), "actions = 'a'"),
+        (("x", [[1, 0]], [""]), "actions\\[0\\] = ''"),
+        (("x", [[1, 0], [0, 1]], ["a", "a"]), "actions\\[1\\] = 'a' again"),
+    ],
+)
+def test_bad_tasks_are_refused_by_name(arguments, says):
+    with pytest.raises(InvalidParameter, match=says):
+        DecisionTask(*arguments)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: tasks.umbrella(cost=1.5),
+        lambda: tasks.umbrella(cost=math.nan),
+        lambda: tasks.v_shaped(-0.1),
+        lambda: tasks.v_shaped("0.5"),
+        lambda: tasks.random_task(0),
+        lambda: tasks.random_task(2.0),
+        lambda: tasks.random_task(2, seed=-1),
+        lambda: tasks.quadratic().respond(1.2),
+        lambda: tasks.umbrella().respond(math.nan),
+        lambda: QuadraticTask(""),
+    ],
+)
+def test_bad_parameters_are_refused(build):
+    with pytest.raises(InvalidParameter, match="expected"):
+        build()
