@@ -70,7 +70,7 @@ def _summary(thing: Any) -> str:
 def _known(thing: Any) -> str:
     if isinstance(thing, Measure):
         return thing.source
-    return "; ".join(f"{g.measure} {'≤' if g.upper else '≥'} {g.formula}" for g in _guarantees(thing))
+    return "; ".join(g.short for g in _guarantees(thing))
 
 
 def _guarantees(thing: Any) -> tuple[Any, ...]:

@@ -53,7 +53,7 @@ def run(
     scenario: Annotated[
         Path, typer.Argument(metavar="SCENARIO", help="a TOML file, such as scenarios/quickstart.toml")
     ],
-    output: Annotated[Path | None, typer.Option(help="results file; default results/NAME.db")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="results file; default results/NAME.db")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an unfinished results file")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="start an existing results file anew")
@@ -108,7 +108,7 @@ def compare(
 def plot(
     results: Results,
     output: Annotated[
-        Path | None, typer.Option(help=".png, .svg or .pdf; default beside the results")
+        Path | None, typer.Option("--output", "-o", help=".png, .svg or .pdf; default beside the results")
     ] = None,
     measure: Annotated[list[str] | None, typer.Option(help="which columns; may be repeated")] = None,
     forecaster: Annotated[list[str] | None, typer.Option(help="which forecasters; may be repeated")] = None,

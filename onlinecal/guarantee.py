@@ -39,10 +39,13 @@ class Guarantee:
     source: str
     upper: bool = True
 
+    @property
+    def short(self) -> str:
+        """The relation alone: ``cdl = O(√T log T)``."""
+        if self.kind == "rate":
+            return f"{self.measure} = {'O' if self.upper else 'Ω'}({self.formula})"
+        return f"{self.measure} {'≤' if self.upper else '≥'} {self.formula}"
+
     def __str__(self) -> str:
-        order = {True: "O", False: "Ω"}[self.upper]
-        relation = "≤" if self.upper else "≥"
-        mean = "E[T·{}]" if self.kind == "expected" else "T·{}"
-        right = f"{order}({self.formula})" if self.kind == "rate" else self.formula
-        relation = "=" if self.kind == "rate" else relation
-        return f"{mean.format(self.measure)} {relation} {right} against {self.against} ({self.source})"
+        mean = " in expectation" if self.kind == "expected" else ""
+        return f"total {self.short}{mean}, against {self.against} ({self.source})"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter
@@ -142,7 +142,7 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     natures = list(dict.fromkeys(frame.nature for frame in drawn))
     measures = list(dict.fromkeys(frame.measure for frame in drawn))
     rows, columns = len(natures), len(measures)
-    fig = Figure(figsize=(1.0 + 3.9 * columns, 1.1 + 3.1 * rows), layout="constrained", dpi=150)
+    fig = Figure(figsize=(1.0 + 3.9 * columns, 1.1 + 3.2 * rows), layout="constrained", dpi=150)
     axes = fig.subplots(rows, columns, sharex="row", sharey="row", squeeze=False)
     used = {(frame.nature, frame.measure) for frame in drawn}
     for i, nature in enumerate(natures):
@@ -155,20 +155,25 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
         axes[i, j].set_title(f"{frame.measure} against {frame.nature}", fontsize=10)
         if j == 0:
             axes[i, j].set_ylabel("total $T\\cdot\\mu$")
-    fresh = any(curve.fresh for curve in curves)
-    for axis in axes[-1]:
-        axis.set_xlabel("$T$, a fresh game each" if fresh else "rounds $t$ of one game")
+    for i, nature in enumerate(natures):
+        # The means and bounds set the scale; a band that reaches down to 0 would stretch it without end.
+        shown = [frame for frame in drawn if frame.nature == nature]
+        heights = [v for frame in shown for line in frame.lines for v in line.mean]
+        heights += [v for frame in shown for bound in frame.bounds for v in bound.values]
+        if heights:
+            axes[i, 0].set_ylim(min(heights) / 1.8, max(heights) * 1.8)
     runs = sorted({curve.totals.shape[1] for curve in curves})
     if title:
         fig.suptitle(title, fontsize=12)
-    fig.supxlabel(_caption(runs, drawn), fontsize=7.5, color="#444444")
+    fig.supxlabel(_caption(runs, any(curve.fresh for curve in curves), drawn), fontsize=7.5, color="#444444")
     return fig
 
 
-def _caption(runs: list[int], drawn: Sequence[Frame]) -> str:
+def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
     several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    times = "T: a fresh game each." if fresh else "T: rounds of one game."
     parts = [
-        f"Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: least squares on the means."
+        f"{times} Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: least squares on the means."
     ]
     if runs[-1] > 1:
         parts.insert(1, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
@@ -205,8 +210,11 @@ def _draw(axis: Any, frame: Frame) -> None:
         )
     axis.set_xscale("log")
     axis.set_yscale("log")
-    for which in (axis.xaxis, axis.yaxis):
-        which.set_major_locator(LogLocator(base=10.0, numticks=12))
+    for which, low, high in ((axis.xaxis, *axis.get_xlim()), (axis.yaxis, *axis.get_ylim())):
+        # Less than a decade and a half would leave one label or none.
+        narrow = high / low < 30
+        which.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12))
+        which.set_major_formatter(FuncFormatter(_tick) if narrow else LogFormatterSciNotation())
         which.set_minor_formatter(NullFormatter())
     axis.grid(True, which="major", color="#dddddd", linewidth=0.6)
     axis.set_axisbelow(True)
@@ -214,7 +222,21 @@ def _draw(axis: Any, frame: Frame) -> None:
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     if frame.lines or frame.bounds:
-        axis.legend(fontsize=6.5, frameon=False, loc="upper left", handlelength=2.2, borderaxespad=0.2)
+        # Below the axes, where no curve is.
+        axis.legend(
+            fontsize=7,
+            frameon=False,
+            loc="upper left",
+            bbox_to_anchor=(-0.02, -0.1),
+            ncols=2,
+            handlelength=2.2,
+            columnspacing=1.2,
+            borderaxespad=0.2,
+        )
+
+
+def _tick(value: float, _: object) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 def save(fig: Figure, path: Path) -> None:

@@ -18,11 +18,8 @@ def strategy_name(strategy: Any) -> str:
     >>> strategy_name(CDLMinimiser)
     'cdl_minimiser'
     """
-    cls = strategy if isinstance(strategy, type) else type(strategy)
     called = getattr(strategy, "name", None)
-    if isinstance(called, str):
-        return called
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+    return called if isinstance(called, str) else "_".join(_words(strategy)).lower()
 
 
 def parameters(strategy: Any) -> dict[str, Any]:
@@ -58,7 +55,10 @@ def strategy_label(strategy: Any) -> str:
                 changed.append(
                     f"{f.name}={value:g}" if isinstance(value, float) else f"{f.name}={_text(value)}"
                 )
-    name = strategy_name(strategy).replace("_", " ")
+    called = getattr(strategy, "name", None)
+    # An acronym stays one: CDL minimiser.
+    words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _words(strategy)]
+    name = called if isinstance(called, str) else " ".join(words)
     return f"{name} ({', '.join(changed)})" if changed else name
 
 
@@ -101,6 +101,11 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not low <= value <= high:
         raise InvalidParameter(f"{name} = {value!r}; expected a number in [{low:g}, {high:g}]")
+
+
+def _words(strategy: Any) -> list[str]:
+    name = (strategy if isinstance(strategy, type) else type(strategy)).__name__
+    return re.split(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", name)
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -49,16 +50,15 @@ def print_totals(study: Study, title: str) -> None:
     rows = totals(study)
     console = _console()
     console.print(f"[bold]{escape(title)}[/bold]")
-    measures = [
-        m for m in study.measures if not m.startswith(("payoff[", "action_swap_regret[", "external_regret["))
-    ]
+    aside = ("payoff[", "action_swap_regret[", "external_regret[")
+    measures = [m for m in study.measures if not m.startswith(aside) and not m.endswith("_certificate")]
     for nature in study.natures:
         mine = {(r["forecaster"], r["measure"]): r for r in rows if r["nature"] == nature}
         horizon = max(r["horizon"] for r in mine.values())
-        table = Table(title=f"{nature}, T = {horizon:,}", title_justify="left", pad_edge=False)
+        table = Table(title=f"{nature}, T = {horizon:,}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("forecaster")
         for measure in measures:
-            table.add_column(measure, justify="right", overflow="fold")
+            table.add_column(escape(measure), justify="right", overflow="fold")
         for forecaster in study.forecasters:
             table.add_row(forecaster, *(_cell(mine.get((forecaster, m))) for m in measures))
         console.print(table)
@@ -68,7 +68,7 @@ def print_totals(study: Study, title: str) -> None:
 def print_compare(study: Study, measure: str) -> None:
     """Forecasters down, natures across."""
     rows = {(r["forecaster"], r["nature"]): r for r in totals(study, [measure])}
-    table = Table(title=f"{measure}: total T·μ and exponent", title_justify="left", pad_edge=False)
+    table = Table(title=f"{measure}: total T·μ and exponent", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("forecaster")
     for nature in study.natures:
         horizon = max((r["horizon"] for (_, n), r in rows.items() if n == nature), default=0)
@@ -92,7 +92,7 @@ def _cell(row: dict[str, Any] | None, *, interval: bool = False) -> str:
     text = _number(row["total"]) + ("" if half is None else f" ± {_number(half)}")
     if exponent is None:
         return f"{text}\n–"
-    spread = f" [{exponent['low']:.2f}, {exponent['high']:.2f}]" if interval else ""
+    spread = f"\n[{exponent['low']:.2f}, {exponent['high']:.2f}]" if interval else ""
     return f"{text}\nT^{exponent['value']:.2f}{spread}".replace("[", r"\[")
 
 
@@ -135,11 +135,11 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
         for p in entry["parameters"]
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
-    console.print(entry["documentation"], markup=False)
+    print(entry["documentation"])  # written for 110 columns; a narrower terminal wraps it as it sees fit
     if entry["guarantees"]:
         console.print("\n[bold]Proved, at the default parameters[/bold]")
         for guarantee in entry["guarantees"]:
-            console.print(f"- {guarantee}", markup=False)
+            print(f"- {guarantee}")
 
 
 def print_json(value: Any) -> None:

@@ -1,7 +1,25 @@
 """Settings of all tests."""
 
+import pytest
 from hypothesis import settings
 
 # The first example may pay for a compilation, so examples have no deadline; a failure prints how to get it again.
 settings.register_profile("onlinecal", deadline=None, print_blob=True)
 settings.load_profile("onlinecal")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="slow tests at their full size, not that of .ci/run")
+    parser.addoption("--seed", type=int, default=0, help="seed of the stochastic tests; they hold for any")
+
+
+@pytest.fixture(scope="session")
+def full(request):
+    """Whether slow tests run at full size."""
+    return request.config.getoption("--full")
+
+
+@pytest.fixture(scope="session")
+def seed(request):
+    """The seed of stochastic tests."""
+    return request.config.getoption("--seed")

@@ -73,7 +73,7 @@ class ForecastHedging(Forecaster):
         return (
             Guarantee(
                 measure="ece",
-                formula=f"2√(mT) + T/(2m), m = {self.m}",
+                formula="2√(mT) + T/(2m)",
                 bound=bound,
                 kind="expected",
                 against="every nature that sees the law",
@@ -182,7 +182,7 @@ class AlmostOneStepAhead(Forecaster):
             m = grid_steps("m", self.m, int(horizon))
             return 2.0 * math.sqrt(horizon) + 1.0 if root else horizon / m + m + 1.0
 
-        formula = "2√T + 1" if root else f"T/m + m + 1, m = {self.m}"
+        formula = "2√T + 1" if root else "T/m + m + 1"
         source = "Arunachaleswaran, Collina, Roth and Shi 2025"
         against = "every sequence"
         return (

@@ -68,8 +68,6 @@ class Store:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(exist_ok=False)
-        except FileExistsError:
-            raise StoreError(f"{path} exists") from None
         except OSError as error:
             raise StoreError(f"{path} cannot be made: {error.strerror or error}") from None
         try:

@@ -1,0 +1,215 @@
+"""Forecasters: their rules, and their guarantees with controls that break them.
+
+Stochastic tests hold for any --seed; where a test is stochastic its false-failure rate is stated.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal.errors import InvalidParameter
+from onlinecal.forecasters import (
+    FORECASTERS,
+    AlmostOneStepAhead,
+    CDLMinimiser,
+    Constant,
+    EmpiricalMean,
+    ForecastHedging,
+)
+from onlinecal.forecasters.base import ForecasterView
+from onlinecal.forecasters.hedging import _AheadPlayer, _pair
+from onlinecal.game import Game, checkpoints
+from onlinecal.measures import ece, smooth_ce
+from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
+from onlinecal.strategy import strategy_key
+
+NATURES = [Bernoulli(0.5), Bernoulli(0.1), Bernoulli(1.0), Drift(), Drift(1.0, 0.2), UniformTruth(), Contrarian(),
+           Contrarian(sees="draw")]  # fmt: skip
+RATE = 1e-9  # of false failures, for each stochastic assertion
+
+
+def laws(player):
+    """What a fresh player of one run says before it has seen anything."""
+    law = player.forecast(ForecasterView(1, {}))
+    return {float(law.atoms[0, j]): float(law.weights[0, j]) for j in range(law.atoms.shape[1])}
+
+
+# ---------------------------------------------------------------- rules
+
+
+@given(st.integers(1, 40).flatmap(lambda m: st.lists(st.integers(-5, 5), min_size=m + 1, max_size=m + 1)))
+def test_a_pair_of_opposite_signs_is_always_found(bias):
+    bias[0], bias[-1] = abs(bias[0]), -abs(bias[-1])
+    i = _pair(np.array(bias))
+    assert bias[i] >= 0 >= bias[i + 1]
+
+
+@given(st.integers(1, 30), st.data())
+def test_biases_are_what_they_say(m, data):
+    """After any game the forecaster's integers are m·E, and the AdaNormalHedge ratio is that of its definition."""
+    horizon = data.draw(st.integers(1, 60))
+    game = Game(CDLMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=data.draw(st.integers(0, 99)))
+    game.advance(horizon)
+    counts, ones = game.ledger.counts, game.ledger.positives
+    assert (game.forecaster.bias == m * ones - np.arange(m + 1) * counts).all()
+    assert (game.forecaster.rounds == counts).all()
+    law = game.forecaster.forecast(ForecasterView(horizon + 1, {}))
+    for run in range(2):
+        i = law.atoms[run, 0]
+        h = [abs(ada_normal_hedge(game.forecaster.bias[run, j] / m, counts[run, j])) for j in (i, i + 1)]
+        share = 0.5 if sum(h) == 0 else h[1] / sum(h)
+        assert law.weights[run, 0] == pytest.approx(share, abs=1e-12)
+
+
+def ada_normal_hedge(bias, rounds):
+    """h(E, n) by the letter of Luo and Schapire."""
+
+    def w(r, c):
+        return 0.5 * (math.exp(max(r + 1, 0) ** 2 / (3 * (c + 1))) - math.exp(max(r - 1, 0) ** 2 / (3 * (c + 1))))
+
+    return w(bias, rounds) - w(-bias, rounds)
+
+
+def test_weights_of_huge_biases_do_not_overflow():
+    player = CDLMinimiser(2).start(10**9, 1, None)
+    player.bias[0], player.rounds[0] = (0, 2 * 10**8, -2 * 10**8), (10, 10**8, 10**8)
+    law = player.forecast(ForecasterView(1, {}))
+    assert np.isfinite(law.weights).all()
+    assert law.weights.sum() == 1.0
+    player.bias[0] = (0, 2 * 10**8, -1)
+    assert player.forecast(ForecasterView(1, {})).weights[0].tolist() == [0.0, 1.0]
+
+
+def test_first_forecasts():
+    assert laws(Constant(0.3).start(10, 1, None)) == {0: 1.0}
+    assert laws(EmpiricalMean().start(10, 1, None)) == {0.5: 1.0}
+    assert laws(EmpiricalMean(0).start(10, 1, None)) == {0.5: 1.0}
+    assert laws(ForecastHedging(10).start(10, 1, None)) == {5: 0.5, 6: 0.5}
+    assert laws(AlmostOneStepAhead(10).start(10, 1, None)) == {5: 1.0}
+
+
+@pytest.mark.parametrize(("prior", "said"), [(1.0, [1 / 2, 2 / 3, 3 / 4]), (0.5, [1 / 2, 3 / 4, 5 / 6]), (0, [0.5, 1, 1])])
+def test_empirical_means_of_ones(prior, said):
+    game = Game(EmpiricalMean(prior), Bernoulli(1.0), horizon=3, runs=range(1))
+    game.advance(3)
+    assert game.gammas()[0].predictions == pytest.approx(sorted(set(said)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: Constant(1.2), lambda: Constant("0.5"), lambda: EmpiricalMean(-1), lambda: ForecastHedging(0),
+     lambda: ForecastHedging("T^(1/0)"), lambda: AlmostOneStepAhead("m"), lambda: CDLMinimiser(-3)],
+)  # fmt: skip
+def test_parameters_out_of_range(make):
+    with pytest.raises(InvalidParameter):
+        make()
+
+
+@pytest.mark.parametrize("cls", FORECASTERS.values(), ids=list(FORECASTERS))
+def test_documented(cls):
+    for section in ("Guarantee", "Information", "Source", "Deviations"):
+        assert section in cls.__doc__
+
+
+# ---------------------------------------------------------------- guarantees that hold for every sequence
+
+
+def largest_certificate(forecaster, nature, horizon, seed, runs=8):
+    """The largest ratio of the distance certificate to 2√T + 1 over runs and checkpoints."""
+    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+    worst = 0.0
+    for t in checkpoints(horizon):
+        game.advance(t)
+        certificate = game.certificates()["distance_certificate"]
+        worst = max(worst, certificate.max() / (2 * math.sqrt(horizon) + 1))
+        for gamma, total in zip(game.gammas(), certificate, strict=True):
+            # What it certifies: smCE ≤ 2·distance.
+            assert t * smooth_ce(gamma) <= 2 * total + 1e-9
+    return worst
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 10, 400, 5000])
+@pytest.mark.parametrize("nature", NATURES, ids=strategy_key)
+def test_almost_one_step_ahead_keeps_its_word(nature, horizon, seed):
+    assert largest_certificate(AlmostOneStepAhead(), nature, horizon, seed) <= 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nature", NATURES, ids=strategy_key)
+def test_almost_one_step_ahead_keeps_its_word_at_scale(nature, seed, full):
+    assert largest_certificate(AlmostOneStepAhead(), nature, 10**6 if full else 10**5, seed) <= 1.0
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=80))
+def test_the_imagined_biases_never_exceed_one(outcomes):
+    """On any sequence of outcomes whatever, not only those that our natures make."""
+    m = 4
+    player = _AheadPlayer(1, m)
+    for t, y in enumerate(outcomes):
+        law = player.forecast(ForecasterView(t + 1, {}))
+        player.update(law.atoms[:, 0].copy(), np.array([y]))
+        assert np.abs(player.bias).max() <= m  # in units of 1/m
+        assert player.bias[0, 0] == player.bias[0, m] == 0
+
+
+@dataclass(frozen=True)
+class WrongSide(AlmostOneStepAhead):
+    """The control: its imagined player takes i where y = 1 and i + 1 where y = 0."""
+
+    def start(self, horizon, runs, stream):
+        player = super().start(horizon, runs, stream)
+
+        def mirrored(forecast, outcome):
+            i = np.minimum(forecast + 1 - outcome, player.bias.shape[1] - 1)
+            m = player.bias.shape[1] - 1
+            player.bias[np.arange(len(i)), i] += m * outcome - i
+            player.apart += i != forecast
+
+        player.update = mirrored
+        return player
+
+
+def test_the_control_breaks_its_word(seed):
+    # Its biases are those of a player who always errs: they grow in proportion to T whatever the coins.
+    game = Game(WrongSide(), Contrarian(), horizon=5000, runs=range(4), seed=seed)
+    game.advance(5000)
+    assert game.certificates()["distance_certificate"].min() > 2 * math.sqrt(5000) + 1
+
+
+# ---------------------------------------------------------------- guarantees in expectation
+
+
+def mean_ece(forecaster, nature, horizon, runs, seed):
+    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+    game.advance(horizon)
+    return horizon * float(np.mean([ece(gamma) for gamma in game.gammas()]))
+
+
+def slack(horizon, runs):
+    """What the mean over runs may exceed the bound by, with probability at most RATE.
+
+    The potential of the proof, Σ_e √(Φ_e + c²), moves by at most 1 a round, so its centred moves lie in intervals of
+    length 2; Azuma and Hoeffding over runs × horizon of them, and ECE ≤ √2 times the potential.
+    """
+    return 2 * math.sqrt(horizon * math.log(1 / RATE) / runs)
+
+
+@pytest.mark.parametrize("m", ["T^(1/3)", 1, 50])
+@pytest.mark.parametrize("nature", [n for n in NATURES if strategy_key(n) != strategy_key(Contrarian(sees="draw"))],
+                         ids=strategy_key)  # fmt: skip
+def test_forecast_hedging_keeps_its_word(nature, m, seed):
+    forecaster, horizon, runs = ForecastHedging(m), 8000, 32
+    (guarantee,) = forecaster.guarantees
+    assert mean_ece(forecaster, nature, horizon, runs, seed) <= guarantee.bound(horizon) + slack(horizon, runs)
+
+
+def test_controls_of_forecast_hedging_break_its_bound(seed):
+    """A deterministic player on the same grid, and the same player against a nature that sees too much."""
+    horizon, runs = 8000, 32
+    bound = ForecastHedging().guarantees[0].bound(horizon) + slack(horizon, runs)
+    assert mean_ece(AlmostOneStepAhead("T^(1/3)"), Contrarian(), horizon, runs, seed) > bound
+    assert mean_ece(ForecastHedging(), Contrarian(sees="draw"), horizon, runs, seed) > bound

@@ -1,0 +1,139 @@
+"""Scenario files: what is good is played as written, what is not is one clear line."""
+
+from pathlib import Path
+
+import pytest
+
+from onlinecal.errors import ScenarioError
+from onlinecal.scenario import load
+from onlinecal.strategy import strategy_key
+
+SCENARIOS = Path(__file__).parent.parent / "scenarios"
+
+GOOD = """
+name = "test"
+seed = 3
+runs = 2
+horizons = [10, 20]
+measures = ["ece", {name = "binned_ece", bins = 5}]
+tasks = ["umbrella", {name = "mine", payoffs = [[1, 0], [0, 0.5]], actions = ["stay", "go"]}]
+[[forecasters]]
+name = "forecast_hedging"
+m = "T^(1/2)"
+label = "mine"
+[[natures]]
+name = "bernoulli"
+q = 0.25
+"""
+
+
+def loaded(tmp_path, text):
+    file = tmp_path / "some.toml"
+    file.write_text(text)
+    return load(file)
+
+
+def test_a_good_one(tmp_path):
+    plan = loaded(tmp_path, GOOD)
+    assert [c.horizon for c in plan.cells] == [10, 20]
+    cell = plan.cells[0]
+    assert (cell.runs, cell.seed) == (2, 3)
+    assert cell.forecaster.label == "mine"
+    assert strategy_key(cell.forecaster.strategy) == 'forecast_hedging(m="T^(1/2)")'
+    assert strategy_key(cell.nature.strategy) == "bernoulli(q=0.25)"
+    assert cell.panel.columns[:2] == ["ece", "binned_ece(bins=5)"]
+    assert cell.panel.columns[-1] == "swap_regret[mine]"
+    assert plan.meta["scenario"] == GOOD
+
+
+def test_the_name_defaults_to_the_files(tmp_path):
+    assert loaded(tmp_path, GOOD.replace('name = "test"\n', "", 1)).scenario.name == "some"
+
+
+def test_geometric_horizons(tmp_path):
+    text = GOOD.replace("[10, 20]", "{from = 10, to = 1000, count = 3}")
+    assert [c.horizon for c in loaded(tmp_path, text).cells] == [10, 100, 1000]
+
+
+def test_one_horizon_is_read_on_the_way(tmp_path):
+    (cell,) = loaded(tmp_path, GOOD.replace("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2")).cells
+    assert cell.times == (10, 32, 100)
+
+
+def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):
+    (tmp_path / "rain.csv").write_text("outcome\n" + "1\n" * 30)
+    monkeypatch.chdir("/")
+    text = GOOD.replace('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "rain.csv"')
+    assert loaded(tmp_path, text).cells[0].nature.strategy.length == 30
+
+
+def test_plug_ins(tmp_path, monkeypatch):
+    (tmp_path / "my_plug_in.py").write_text(
+        "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    plugged = GOOD.replace('name = "forecast_hedging"\nm = "T^(1/2)"', 'name = "my_plug_in:Half"')
+    assert loaded(tmp_path, plugged).cells[0].forecaster.label == "mine"
+    for name, said in (("my_plug_in:Hal", "has no 'Hal'"), ("no_such:Half", "No module named 'no_such'")):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, plugged.replace("my_plug_in:Half", name))
+
+
+@pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda f: f.name)
+def test_ours_are_good(file):
+    pytest.importorskip("vega_datasets", reason="the extra 'data' is not installed")
+    plan = load(file)
+    assert plan.cells
+    assert plan.scenario.title
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("seed = 3", "sed = 3", "unknown key 'sed'; did you mean 'seed'"),
+        ("runs = 2", "runs = 0", "runs = 0: input should be greater"),
+        ("runs = 2", 'runs = "2"', "runs = '2'"),
+        ("[10, 20]", "[10, 0]", "horizons.1 = 0"),
+        ("[10, 20]", "[]", "no horizons"),
+        ("[10, 20]", "[1000000000000]", "1000000000000"),
+        ("horizons = [10, 20]", "horizon = -1", "horizon = -1"),
+        ("horizons = [10, 20]", "horizon = 1000000000000", "less than or equal to 1000000000"),
+        ("horizons = [10, 20]", "", "give either horizon"),
+        ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "one of the two"),
+        ("[10, 20]", "{from = 1, to = 9}", "count"),
+        ("[10, 20]", "{from = 1, to = 9, count = 3, step = 1}", "unknown key 'step'"),
+        ('"ece"', '"eec"', "unknown measure 'eec'; did you mean 'ece'"),
+        ("bins = 5", "bin = 5", "no option 'bin'; did you mean 'bins'"),
+        ('"umbrella"', '"umbrela"', "unknown task 'umbrela'; did you mean 'umbrella'"),
+        ("[0, 0.5]]", "[0, 1.5]]", r"payoffs\[1\]\[1\] = 1.5"),
+        ('"forecast_hedging"', '"forecast_hedgin"', "unknown forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'"),
+        ('m = "T^(1/2)"', "n = 3", "forecaster 'forecast_hedging' has no parameter 'n'"),
+        ('m = "T^(1/2)"', "m = \"__import__('os')\"", "is not understood"),
+        ('m = "T^(1/2)"', 'm = "T^(1/0)"', "has no value"),
+        ("q = 0.25", "q = 1.25", r"q = 1.25; expected a number in \[0, 1\]"),
+        ("q = 0.25", 'q = "x"', "q = 'x'"),
+        ('name = "bernoulli"\n', "", "a nature has no name"),
+        ('label = "mine"', "label = 3", "label = 3; expected text"),
+        ('name = "bernoulli"\nq = 0.25', 'name = "replay"', "needs the parameter 'file'"),
+        ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "none.csv"', "no such file"),
+        ('name = "test"', 'name = "../test"', "name = '../test'"),
+        ("[[natures]]", "[[nature]]", "nature"),
+        ("runs = 2", "runs = = 2", "not valid TOML"),
+    ],
+)
+def test_bad_ones_are_one_clear_line(tmp_path, old, new, said):
+    assert old in GOOD
+    with pytest.raises(ScenarioError, match=said) as raised:
+        loaded(tmp_path, GOOD.replace(old, new, 1))
+    assert "\n" not in str(raised.value)
+    assert "some.toml" in str(raised.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ScenarioError, match="No such file"):
+        load(tmp_path / "none.toml")
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        load(tmp_path)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ScenarioError, match="UTF-8"):
+        load(tmp_path / "binary.toml")

@@ -1,0 +1,327 @@
+"""Plans, cells, curves, the results file, and what happens to it when things go wrong."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.errors import InvalidParameter, StoreError, UnknownName
+from onlinecal.game import Game
+from onlinecal.panel import Panel
+from onlinecal.study import Entry, plan, play_cell
+from onlinecal.study.curves import summary
+from onlinecal.study.session import Session
+from onlinecal.study.store import Store
+from onlinecal.tasks import DecisionTask, swap_regret, umbrella
+
+PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
+
+
+def cells(horizons=(50, 100, 200), runs=3, seed=1, panel=PANEL, forecasters=None, natures=None):
+    return plan(
+        [Entry.of(f) for f in forecasters or (oc.forecasters.ForecastHedging(), oc.forecasters.AlmostOneStepAhead())],
+        [Entry.of(n) for n in natures or (oc.natures.Drift(), oc.natures.Contrarian())],
+        horizons=horizons,
+        runs=runs,
+        seed=seed,
+        panel=panel,
+    )
+
+
+def equal(first, second):
+    return all(
+        (a.forecaster, a.nature, a.horizon, a.promises) == (b.forecaster, b.nature, b.horizon, b.promises)
+        and (a.rounds == b.rounds).all()
+        and list(a.totals) == list(b.totals)
+        and all((a.totals[m] == b.totals[m]).all() for m in a.totals)
+        for a, b in zip(first.cells, second.cells, strict=True)
+    )
+
+
+# ---------------------------------------------------------------- playing
+
+
+def test_what_is_tracked_is_what_the_measures_say():
+    study = oc.play(
+        oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=300, runs=5, seed=7,
+        measures=["ece", "cdl", oc.measures.smooth_ce], tasks=["umbrella", {"name": "mine", "payoffs": [[1, 0], [0, 1]]}],
+    )  # fmt: skip
+    # The same games again, by hand.
+    game = Game(oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=300, runs=range(5), seed=7)
+    curve = study.curve("ece")
+    for i, t in enumerate(curve.rounds):
+        game.advance(int(t))
+        for run, gamma in enumerate(game.gammas()):
+            assert curve.totals[i, run] == t * oc.measures.ece(gamma)
+            assert study.curve("cdl").totals[i, run] == t * oc.measures.cdl(gamma)
+            assert study.curve("smooth_ce").totals[i, run] == t * oc.measures.smooth_ce(gamma)
+            swap = study.curve(f"swap_regret[{umbrella().name}]").totals[i, run]
+            assert swap == t * swap_regret(gamma, umbrella())
+            mine = study.curve("swap_regret[mine]").totals[i, run]
+            assert mine == t * swap_regret(gamma, DecisionTask("mine", [[1, 0], [0, 1]]))
+
+
+def test_many_runs_are_played_in_batches_without_a_difference(monkeypatch):
+    (cell,) = cells(horizons=[100], runs=10, forecasters=[oc.forecasters.CDLMinimiser()], natures=[oc.natures.Drift()])
+    whole = play_cell(cell)
+    monkeypatch.setattr("onlinecal.study.run.BATCH", 4)
+    assert all((whole.totals[m] == total).all() for m, total in play_cell(cell).totals.items())
+
+
+def test_fresh_games_and_prefixes():
+    fresh = oc.play(oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=[100, 400, 1600], runs=2)
+    curve = fresh.curve("ece")
+    assert curve.fresh
+    assert curve.rounds.tolist() == [100, 400, 1600]
+    assert [t for t, _ in curve.promises] == [100, 400, 1600]
+    prefix = oc.play(oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=1600, runs=2).curve("ece")
+    assert not prefix.fresh
+    assert prefix.rounds[-1] == 1600
+    assert (prefix.totals[-1] == curve.totals[-1]).all()
+    assert (fresh.curve("ece", horizon=1600).totals == prefix.totals[-1:]).all()
+
+
+def test_certificates_are_curves_too():
+    study = oc.play(oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=900, runs=2)
+    curve = study.curve("distance_certificate")
+    assert curve.promises[0][1].bound == 61.0
+    assert curve.totals.max() <= 61.0
+
+
+def test_a_recorded_stream_is_played_as_long_as_it_lasts(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("outcome\n" + "0\n1\n" * 60)
+    replay = oc.natures.Replay(str(file))
+    assert [c.horizon for c in cells(forecasters=[oc.forecasters.Constant()], natures=[replay])] == [50, 100, 120]
+    with pytest.raises(InvalidParameter, match="has 120 rounds; expected at most 120"):
+        cells(horizons=[200], natures=[replay])
+
+
+def test_curves_by_name():
+    study = oc.play(oc.forecasters.Constant(), [oc.natures.Drift(), oc.natures.Bernoulli()], horizon=50, runs=2)
+    with pytest.raises(InvalidParameter, match="several natures; expected nature= one of drift, bernoulli"):
+        study.curve("ece")
+    with pytest.raises(UnknownName, match="did you mean 'drift'"):
+        study.curve("ece", nature="drfit")
+    with pytest.raises(UnknownName, match="unknown measure 'eec'; did you mean 'ece'"):
+        study.curve("eec", nature="drift")
+    with pytest.raises(InvalidParameter, match="at horizon 7 was not played"):
+        study.curve("ece", nature="drift", horizon=7)
+    assert len(study.curves()) == 6
+    table = study.table()
+    assert list(table.columns) == ["forecaster", "nature", "horizon", "measure", "round", "run", "total"]
+    drift = table[(table.nature == "drift") & (table.measure == "ece") & (table["round"] == 50)]
+    assert drift.total.tolist() == study.curve("ece", nature="drift").totals[-1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"horizon": 0}, "expected an integer from 1"),
+        ({"horizon": 10**12}, "expected an integer from 1"),
+        ({"horizon": []}, "no horizons"),
+        ({"runs": 0}, "runs = 0"),
+        ({"runs": 2.0}, "runs = 2.0"),
+        ({"seed": "x"}, "seed = 'x'"),
+        ({"measures": []}, "no measures and no tasks"),
+        ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
+        ({"measures": ["eec"]}, "did you mean 'ece'"),
+        ({"measures": [{"name": "binned_ece", "bns": 3}]}, "has no option 'bns'; did you mean 'bins'"),
+        ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
+        ({"measures": [3]}, "measure 3; expected a name"),
+        ({"tasks": ["umbrela"]}, "did you mean 'umbrella'"),
+        ({"tasks": [{"name": "mine", "payoffs": [[0, 2]]}]}, r"payoffs\[0\]\[1\] = 2"),
+        ({"tasks": [{"name": "mine", "payoffs": [[0, 1]], "x": 1}]}, "no option 'x'"),
+        ({"tasks": [{"name": "umbrella", "price": 1}]}, "price"),
+    ],
+)
+def test_what_cannot_be_played_is_said_before_playing(options, said):
+    options = {"horizon": 50, "runs": 2} | options
+    with pytest.raises(oc.OnlinecalError, match=said):
+        oc.play(oc.forecasters.Constant(), oc.natures.Drift(), **options)
+
+
+def test_labels_must_differ():
+    with pytest.raises(InvalidParameter, match="two forecasters are called 'constant'"):
+        oc.play([oc.forecasters.Constant(), oc.forecasters.Constant()], oc.natures.Drift(), horizon=5)
+
+
+def test_a_measure_of_ones_own_and_one_that_is_nan():
+    def halved(gamma):
+        return oc.measures.ece(gamma) / 2
+
+    def broken(gamma):
+        return float("nan") if gamma.weight > 6 else 0.0
+
+    study = oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(1.0), horizon=40, runs=1, measures=[halved])
+    assert study.curve("halved").totals[-1, 0] == 10.0
+    with pytest.raises(oc.OnlinecalError, match="broken is NaN"):
+        oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(1.0), horizon=40, runs=1, measures=[broken])
+
+
+def test_summary():
+    mean, half = summary([1.0, 2.0, 3.0])
+    assert mean == 2.0
+    assert half == pytest.approx(4.302652729911275 / 3**0.5)
+    assert summary([5.0]) == (5.0, float("inf"))
+
+
+def test_keys_know_everything_that_changes_the_numbers():
+    (base,) = cells(horizons=[100], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()])
+    variants = [
+        cells(horizons=[101], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
+        cells(horizons=[100], runs=4, forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
+        cells(horizons=[100], seed=2, forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
+        cells(horizons=[100], forecasters=[oc.forecasters.Constant(0.4)], natures=[oc.natures.Drift()]),
+        cells(horizons=[100], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift(0.1)]),
+        cells(horizons=[100], panel=Panel.of(["ece"]), forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
+    ]  # fmt: skip
+    assert len({base.key, *(v[0].key for v in variants)}) == 7
+    named = plan([Entry.of(oc.forecasters.Constant(), "mine")], [Entry.of(oc.natures.Drift())], horizons=[100], runs=3,
+                 seed=1, panel=PANEL)  # fmt: skip
+    assert named[0].key == base.key
+
+
+# ---------------------------------------------------------------- the results file
+
+
+def session(path, planned, **options):
+    return Session.open(planned, {"name": "test", "title": "A test"}, path, **options)
+
+
+def test_what_is_stored_comes_back(tmp_path):
+    planned = cells()
+    with session(tmp_path / "r" / "a.db", planned) as opened:
+        opened.play()
+        study = opened.study()
+    assert equal(study, oc.Study(tuple(play_cell(cell) for cell in planned)))
+    with Store.open(tmp_path / "r" / "a.db") as store:
+        assert equal(store.study(), study)
+        assert store.meta["title"] == "A test"
+    with sqlite3.connect(tmp_path / "r" / "a.db") as db:
+        rows = db.execute("SELECT total FROM curves WHERE measure = 'ece' AND horizon = 50 ORDER BY rowid").fetchall()
+    assert len(rows) == 12
+
+
+def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch):
+    planned = cells()
+    with session(tmp_path / "whole.db", planned) as opened:
+        opened.play()
+        whole = opened.study()
+    _interrupt_after(monkeypatch, 5)
+    with session(tmp_path / "part.db", planned) as opened:
+        with pytest.raises(KeyboardInterrupt):
+            opened.play()
+        assert opened.finished == 5
+    monkeypatch.undo()
+    with session(tmp_path / "part.db", list(reversed(planned)), resume=True) as opened:
+        opened.play()
+    with session(tmp_path / "part.db", planned, resume=True) as opened:
+        opened.play()
+        assert equal(opened.study(), whole)
+
+
+def _interrupt_after(monkeypatch, count):
+    played = []
+
+    def stop(cell, progress=None):
+        if len(played) == count:
+            raise KeyboardInterrupt
+        played.append(cell)
+        return play_cell(cell, progress)
+
+    monkeypatch.setattr("onlinecal.study.run.play_cell", stop)
+
+
+def test_an_existing_file_is_neither_lost_nor_mixed(tmp_path):
+    path = tmp_path / "a.db"
+    with session(path, cells()) as opened:
+        opened.play()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="exists; --resume goes on with it"):
+        session(path, cells())
+    with pytest.raises(StoreError, match="holds 12 cells that the scenario no longer has"):
+        session(path, cells(seed=2), resume=True)
+    assert path.read_bytes() == before
+    with session(path, cells(seed=2), overwrite=True) as opened:
+        assert opened.finished == 0
+
+
+def test_another_version_is_not_mixed(tmp_path, monkeypatch):
+    with session(tmp_path / "a.db", cells()):
+        monkeypatch.setattr(oc, "__version__", "9.9")
+    with pytest.raises(StoreError, match="was made by onlinecal .* and this is 9.9"):
+        session(tmp_path / "a.db", cells(), resume=True)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_not_ours_is_left_alone(tmp_path, overwrite):
+    text, other, later = (tmp_path / name for name in ("text.db", "other.db", "later.db"))
+    text.write_text("my diary, of which there is no copy " * 20)
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE diary (page TEXT)")
+    with session(later, cells()):
+        pass
+    with sqlite3.connect(later) as db:
+        db.execute("PRAGMA user_version = 99")
+    for path, said in ((text, "not a results file"), (other, "not a results file"), (later, "has format 99")):
+        before = path.read_bytes()
+        with pytest.raises(StoreError, match=said):
+            session(path, cells(), resume=not overwrite, overwrite=overwrite)
+        with pytest.raises(StoreError, match=said):
+            Store.open(path)
+        assert path.read_bytes() == before
+
+
+def test_a_locked_file_says_so(tmp_path, monkeypatch):
+    path = tmp_path / "a.db"
+    with session(path, cells()):
+        pass
+    connect = sqlite3.connect
+    monkeypatch.setattr("onlinecal.study.store.sqlite3.connect", lambda *a, **k: connect(*a, **(k | {"timeout": 0.1})))
+    other = connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        with pytest.raises(StoreError, match="locked by another process"):
+            session(path, cells(), resume=True)
+    finally:
+        other.close()
+
+
+def test_a_full_disk_keeps_the_finished_cells(tmp_path):
+    """SQLite's page limit stands for the disk: it fails in the same place with the same error."""
+    path, planned = tmp_path / "a.db", cells(runs=40)
+    opened = session(path, planned)
+    pages = opened._store._db.execute("PRAGMA page_count").fetchone()[0]
+    opened._store._db.execute(f"PRAGMA max_page_count = {pages + 12}")
+    with opened, pytest.raises(StoreError, match="disk is full; free some space and go on with --resume"):
+        opened.play()
+    with Store.open(path) as store:
+        kept = store.study()
+    assert 0 < len(kept.cells) < len(planned)
+    assert equal(kept, oc.Study(tuple(play_cell(cell) for cell in planned[: len(kept.cells)])))
+    with session(path, planned, resume=True) as opened:
+        opened.play()
+        assert equal(opened.study(), oc.Study(tuple(play_cell(cell) for cell in planned)))
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be made"):
+        session(tmp_path / "file" / "a.db", cells())
+    with pytest.raises(StoreError, match="no such results file; `onlinecal run SCENARIO` makes one"):
+        Store.open(tmp_path / "none.db")
+    with pytest.raises(StoreError, match="not a file"):
+        Store.open(tmp_path)
+
+
+def test_a_damaged_file_says_so(tmp_path):
+    path = tmp_path / "a.db"
+    with session(path, cells()) as opened:
+        opened.play()
+    data = bytearray(path.read_bytes())
+    data[4096:20480] = bytes(np.random.default_rng(0).integers(0, 256, 16384, dtype=np.uint8))
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match="damaged"), Store.open(path) as store:
+        store.study()
