@@ -58,7 +58,7 @@ def brier(gamma: JointDistribution) -> float:
     0.125
     """
     q = gamma.means
-    return float(gamma.mass @ ((q - gamma.predictions) ** 2 + q * (1.0 - q)))
+    return float((gamma.mass * ((q - gamma.predictions) ** 2 + q * (1.0 - q))).sum())
 
 
 def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
@@ -88,8 +88,8 @@ def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     """
     w, q, b = gamma.mass, gamma.means, gamma.base_rate
     return BrierDecomposition(
-        reliability=float(w @ (q - gamma.predictions) ** 2),
-        resolution=float(w @ (q - b) ** 2),
+        reliability=float((w * (q - gamma.predictions) ** 2).sum()),
+        resolution=float((w * (q - b) ** 2).sum()),
         uncertainty=b * (1.0 - b),
     )
 
