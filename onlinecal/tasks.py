@@ -409,9 +409,11 @@ def _quadratic_account(v, w, q):
     swap = 0.0
     spread = 0.0
     for i in range(v.shape[0]):
-        lost += w[i] * ((q[i] - v[i]) ** 2 + q[i] * (1.0 - q[i]))
-        swap += w[i] * (q[i] - v[i]) ** 2
-        spread += w[i] * (q[i] - base) ** 2
+        error = q[i] - v[i]
+        apart = q[i] - base
+        lost += w[i] * (error * error + q[i] * (1.0 - q[i]))
+        swap += w[i] * (error * error)
+        spread += w[i] * (apart * apart)
     return 1.0 - lost, swap - spread, swap, swap
 
 

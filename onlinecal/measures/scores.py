@@ -170,12 +170,12 @@ def _log_loss(v, w, q):
     for i in range(v.shape[0]):
         if q[i] > 0.0:
             if v[i] == 0.0:
-                return np.inf
-            total -= w[i] * q[i] * np.log(v[i])
+                return math.inf
+            total -= w[i] * q[i] * math.log(v[i])
         if q[i] < 1.0:
             if v[i] == 1.0:
-                return np.inf
-            total -= w[i] * (1.0 - q[i]) * np.log1p(-v[i])
+                return math.inf
+            total -= w[i] * (1.0 - q[i]) * math.log1p(-v[i])
     return total
 
 
