@@ -39,8 +39,8 @@ class SoftRounding:
 
     Examples
     --------
-    >>> SoftRounding(4).law(0.3)
-    ((0.25, 0.8), (0.5, 0.2))
+    >>> SoftRounding(4).law(0.375)
+    ((0.25, 0.5), (0.5, 0.5))
     """
 
     bins: int | None
@@ -56,8 +56,8 @@ class SoftRounding:
         if self.bins is None:
             return ((float(v), 1.0),)
         j, up = _place(float(v), self.bins)
-        low = (j / self.bins, round(1.0 - up, 15))
-        return (low,) if up == 0.0 else (low, ((j + 1) / self.bins, round(up, 15)))
+        both = ((j / self.bins, 1.0 - up), ((j + 1) / self.bins, up))
+        return tuple((x, p) for x, p in both if p > 0.0)
 
     def rounded(self, gamma: JointDistribution) -> JointDistribution:
         """Γ of the rounded predictions, in expectation over the rounding."""
