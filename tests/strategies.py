@@ -35,7 +35,7 @@ def clustered_values(draw: st.DrawFn, size: int) -> list[float]:
 
 @st.composite
 def gammas(draw: st.DrawFn, max_levels: int = 8, max_count: int = 6) -> JointDistribution:
-    """Γ with whole counts: on grids with 0, 1 and k/10, at random reals, or clustered; ties and one level too.
+    """Γ with whole counts: on grids with 0, 1 and k/10, at random reals, or clustered; one level too.
 
     Means q_i are fractions of small counts, hence often 0, 1 or a grid value (a tie with some v_j).
     """

@@ -33,15 +33,22 @@ def close(value):
 # -------------------------------------------------------------------- oracles
 
 
+def scaled(gamma):
+    """Γ on multiples of 1e-6: HiGHS drops coefficients below 1e-9, and with them levels as close as that."""
+    return gamma.round(10**6)[0]
+
+
 @given(gammas(max_levels=5))
 @settings(max_examples=200, deadline=None)
 def test_cdl_equals_the_linear_program_over_proper_scoring_rules(gamma):
+    gamma = scaled(gamma)
     assert cdl(gamma) == close(oracle.cdl(gamma))
 
 
 @given(gammas(max_levels=6))
 @settings(max_examples=200, deadline=None)
 def test_u_calibration_equals_the_linear_program(gamma):
+    gamma = scaled(gamma)
     assert u_calibration(gamma) == close(oracle.u_calibration(gamma))
 
 

@@ -53,8 +53,8 @@ class WorstTask:
         # On a kink both neighbours are best responses; the decision maker has the worse one.
         got = np.where((least <= action) & (action <= most), earned, np.inf).min(axis=1)
         if self.regret == "swap":
-            return float(w @ np.where(q == v, 0.0, earned.max(axis=1) - got))
-        return float((w @ (earned - got[:, None])).max())
+            return float((w * np.where(q == v, 0.0, earned.max(axis=1) - got)).sum())
+        return float((w[:, None] * (earned - got[:, None])).sum(axis=0).max())
 
     def __str__(self) -> str:
         if not self.kinks:

@@ -62,7 +62,7 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     if order == math.inf or largest == 0.0:
         return largest
     # Scaled by the largest error: a high power of a small one would vanish.
-    return largest * float(gamma.mass @ (errors / largest) ** order) ** (1.0 / order)
+    return largest * float((gamma.mass * (errors / largest) ** order).sum()) ** (1.0 / order)
 
 
 def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:

@@ -58,7 +58,7 @@ def brier(gamma: JointDistribution) -> float:
     0.125
     """
     q = gamma.means
-    return float(gamma.mass @ ((q - gamma.predictions) ** 2 + q * (1.0 - q)))
+    return float((gamma.mass * ((q - gamma.predictions) ** 2 + q * (1.0 - q))).sum())
 
 
 def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
@@ -88,8 +88,8 @@ def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     """
     w, q, b = gamma.mass, gamma.means, gamma.base_rate
     return BrierDecomposition(
-        reliability=float(w @ (q - gamma.predictions) ** 2),
-        resolution=float(w @ (q - b) ** 2),
+        reliability=float((w * (q - gamma.predictions) ** 2).sum()),
+        resolution=float((w * (q - b) ** 2).sum()),
         uncertainty=b * (1.0 - b),
     )
 
@@ -170,12 +170,12 @@ def _log_loss(v, w, q):
     for i in range(v.shape[0]):
         if q[i] > 0.0:
             if v[i] == 0.0:
-                return np.inf
-            total -= w[i] * q[i] * np.log(v[i])
+                return math.inf
+            total -= w[i] * q[i] * math.log(v[i])
         if q[i] < 1.0:
             if v[i] == 1.0:
-                return np.inf
-            total -= w[i] * (1.0 - q[i]) * np.log1p(-v[i])
+                return math.inf
+            total -= w[i] * (1.0 - q[i]) * math.log1p(-v[i])
     return total
 
 

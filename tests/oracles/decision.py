@@ -13,10 +13,10 @@ def _rows(gamma: JointDistribution) -> list[tuple[float, float, float]]:
 
 
 def _best_scoring_rule(points: list[float], objective: np.ndarray) -> float:
-    """Maximise over scoring rules S(p, 0), S(p, 1) in [0, 1] on the points, proper for every pair of them.
+    """Maximise over scoring rules S(p, 0), S(p, 1) in [0, 1], proper for every pair of points.
 
-    A rule that is proper on these points is a decision task whose actions are the points; and every task gives
-    one, by best responses. So nothing of kinks or envelopes is used here.
+    A rule that is proper on these points is a decision task whose actions are the points, and every task
+    gives one, by best responses. So nothing of kinks or envelopes is used here.
     """
     size = len(points)
     rows = []

@@ -1,0 +1,339 @@
+"""Cutoff and step calibration error, and other tests of the residual by given functions of the prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal._compile import kernel
+from onlinecal.errors import InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.measures._options import integer
+from onlinecal.measures.base import Measure
+
+Floats = NDArray[np.float64]
+Weights = Callable[[Floats], ArrayLike] | ArrayLike | None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval of predictions, and the sign of the outcomes' excess over the predictions in it.
+
+    Attributes
+    ----------
+    low, high : float
+        Both ends belong to it. low > high is the empty interval.
+    sign : {1, -1}
+        1 where outcomes exceed predictions.
+    """
+
+    low: float
+    high: float
+    sign: int
+
+    def value(self, gamma: JointDistribution) -> float:
+        """sign × E[(y − v) 1(low ≤ v ≤ high)]."""
+        v = gamma.predictions
+        inside = (v >= self.low) & (v <= self.high)
+        return float(self.sign * gamma.residuals[inside].sum()) + 0.0
+
+    def __str__(self) -> str:
+        if self.low > self.high:
+            return "the empty interval: no interval of predictions is biased"
+        word = "exceed" if self.sign > 0 else "fall short of"
+        return f"outcomes {word} predictions on [{self.low:.6g}, {self.high:.6g}]"
+
+
+EMPTY = Interval(1.0, 0.0, 1)
+
+
+def cutoff_ce(gamma: JointDistribution) -> float:
+    """Cutoff calibration error: the largest bias over intervals of predictions.
+
+    sup over intervals I of |E[(y − v) 1(v ∈ I)]| = max P − min P with the prefix sums P_j = r_1 + … + r_j,
+    P_0 = 0. It is the Kuiper statistic of the residuals (ECCE-R).
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    float
+        In [0, 1]; step_ce ≤ cutoff_ce ≤ 2 step_ce, and cutoff_ce ≤ ece.
+
+    Source
+    ------
+    Rossellini et al. 2025; Arrieta-Ibarra et al. 2022 (ECCE-R).
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.2, 0.4, 0.6], [0.25, 0.25, 0.5], [0.4, 0.4, 0.4])
+    >>> round(cutoff_ce(gamma), 12), round(step_ce(gamma), 12)
+    (0.1, 0.05)
+    """
+    low, _, high, _ = _extremes(gamma.residuals)
+    return high - low
+
+
+def worst_interval(gamma: JointDistribution) -> Interval:
+    """The interval whose bias is `cutoff_ce`.
+
+    Source
+    ------
+    Rossellini et al. 2025.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.2, 0.4, 0.6], [0.25, 0.25, 0.5], [0.4, 0.4, 0.4])
+    >>> print(worst_interval(gamma))
+    outcomes fall short of predictions on [0.4, 0.6]
+    """
+    _, low, _, high = _extremes(gamma.residuals)
+    return _between(gamma, low, high)
+
+
+def step_ce(gamma: JointDistribution) -> float:
+    """Step (proper) calibration error: the largest bias below a threshold.
+
+    sup over t of |E[(y − v) 1(v ≤ t)]| = max |P_j|, with P_j as in `cutoff_ce` (ECCE-MAD).
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    float
+        In [0, 1]. It looks up from 0: by exchange of outcomes it becomes the bias above a threshold, which
+        differs unless E[y] = E[v].
+
+    Source
+    ------
+    Qiao & Zhao 2025; Arrieta-Ibarra et al. 2022 (ECCE-MAD).
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> step_ce(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])) == 1 / 3
+    True
+    """
+    low, _, high, _ = _extremes(gamma.residuals)
+    return max(-low, high)
+
+
+def worst_threshold(gamma: JointDistribution) -> Interval:
+    """The predictions up to a threshold whose bias is `step_ce`, as an interval from 0.
+
+    Source
+    ------
+    Qiao & Zhao 2025.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> print(worst_threshold(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])))
+    outcomes exceed predictions on [0, 0.5]
+    """
+    low, at_low, high, at_high = _extremes(gamma.residuals)
+    if max(-low, high) == 0.0:
+        return EMPTY
+    end, sign = (at_high, 1) if high >= -low else (at_low, -1)
+    return Interval(0.0, float(gamma.predictions[end - 1]), sign)
+
+
+def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
+    """Weighted calibration error: the bias as seen by one given weight function.
+
+    |Σ r_i ω(v_i)|. The supremum over a class of ω is smooth calibration (Lipschitz), cutoff calibration
+    (intervals) or ECE (all |ω| ≤ 1).
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    weights : callable, (k,) array_like or None
+        ω as a function of an array of predictions, or its values at the level sets in ascending order. None
+        is ω = 1: calibration in the large, |E[y] − E[v]|.
+
+    Returns
+    -------
+    float
+        At most max|ω| × ece.
+
+    Raises
+    ------
+    InvalidParameter
+        On weights that are not one finite number per level.
+
+    Source
+    ------
+    Gopalan, Kim, Singhal & Zhao 2022, weighted calibration; Błasiok et al. 2023, §7.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5])
+    >>> weighted_ce(gamma), weighted_ce(gamma, weights=lambda v: 1 - v), weighted_ce(gamma, weights=[1, -1])
+    (0.0, 0.0625, 0.25)
+    """
+    if weights is None:
+        return abs(float(gamma.residuals.sum()))
+    omega = _weights(weights, gamma)
+    return abs(float((gamma.residuals * omega).sum()))
+
+
+def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
+    """Low-degree calibration error: the largest moment of the residual.
+
+    max over 0 ≤ j ≤ d of |Σ r_i v_i^j| (with 0⁰ = 1).
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    degree : int, default 2
+        d, from 0 to 1000. 0 is calibration in the large.
+
+    Returns
+    -------
+    float
+        In [0, 1]; at most `ece`.
+
+    Raises
+    ------
+    InvalidParameter
+        On a degree that is not such an integer.
+
+    Source
+    ------
+    Gopalan, Kim, Singhal & Zhao 2022, low-degree multicalibration.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5])
+    >>> low_degree_ce(gamma, degree=0), low_degree_ce(gamma, degree=1)
+    (0.0, 0.0625)
+    """
+    d = integer("low_degree_ce", "degree", degree, 0, 1000)
+    terms = gamma.residuals
+    best = abs(float(terms.sum()))
+    for _ in range(d):
+        terms = terms * gamma.predictions
+        best = max(best, abs(float(terms.sum())))
+    return best
+
+
+def _weights(weights: Any, gamma: JointDistribution) -> Floats:
+    what = "weights(v)" if callable(weights) else "weights"
+    values = weights(gamma.predictions) if callable(weights) else weights
+    try:
+        omega = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"weighted_ce: {what} = {values!r}; expected numbers") from None
+    if omega.ndim == 0 and callable(weights):
+        omega = np.full(gamma.levels, float(omega))
+    if omega.shape != (gamma.levels,):
+        raise InvalidParameter(
+            f"weighted_ce: {what} has shape {omega.shape}; expected one number per level, ({gamma.levels},)"
+        )
+    if not np.isfinite(omega).all():
+        i = int(np.argmin(np.isfinite(omega)))
+        raise InvalidParameter(f"weighted_ce: {what}[{i}] = {float(omega[i])!r}; expected a finite number")
+    return omega
+
+
+def _between(gamma: JointDistribution, low: int, high: int) -> Interval:
+    """The levels between the places of two prefix sums."""
+    if low == high:
+        return EMPTY
+    a, b = min(low, high), max(low, high)
+    v = gamma.predictions
+    return Interval(float(v[a]), float(v[b - 1]), 1 if high > low else -1)
+
+
+@kernel
+def _extremes(r):
+    """Least and greatest prefix sum, P_0 = 0 included, and how many terms each has; sums are compensated."""
+    low, high, at_low, at_high = 0.0, 0.0, 0, 0
+    total, rest = 0.0, 0.0
+    for i in range(r.shape[0]):
+        s = total + r[i]
+        b = s - total
+        rest += (total - (s - b)) + (r[i] - b)
+        total = s
+        p = total + rest
+        if p < low:
+            low, at_low = p, i + 1
+        elif p > high:
+            high, at_high = p, i + 1
+    return low, at_low, high, at_high
+
+
+MEASURES = (
+    Measure(
+        function=cutoff_ce,
+        symbol="cutCE, ECCE-R",
+        source="Rossellini et al. 2025; Arrieta-Ibarra et al. 2022",
+        complexity="O(k)",
+        continuous="no",
+        complete="yes",
+        sound="yes",
+        decisions="regret against monotone swaps",
+        witness=worst_interval,
+    ),
+    Measure(
+        function=step_ce,
+        symbol="stepCE, ECCE-MAD",
+        source="Qiao & Zhao 2025; Arrieta-Ibarra et al. 2022",
+        complexity="O(k)",
+        continuous="no",
+        complete="yes",
+        sound="yes",
+        decisions="regret against monotone swaps, up to twice",
+        witness=worst_threshold,
+    ),
+    Measure(
+        function=weighted_ce,
+        symbol="wCE_ω",
+        source="Gopalan, Kim, Singhal & Zhao 2022",
+        complexity="O(k)",
+        continuous="as ω",
+        complete="yes",
+        sound="no",
+        decisions="",
+    ),
+    Measure(
+        function=low_degree_ce,
+        symbol="CE_d",
+        source="Gopalan, Kim, Singhal & Zhao 2022",
+        complexity="O(k d)",
+        continuous="yes",
+        complete="yes",
+        sound="no",
+        decisions="",
+    ),
+)

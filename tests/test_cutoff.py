@@ -1,0 +1,108 @@
+"""Cutoff, step, weighted and low-degree calibration error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from onlinecal.errors import InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.measures import cutoff
+from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
+from onlinecal.measures.ece import ece
+from tests.oracles import ece as oracle
+from tests.strategies import calibrated_gammas, gammas
+
+
+@given(gammas())
+@settings(max_examples=200, deadline=None)
+def test_values_and_witnesses(gamma):
+    assert cutoff_ce(gamma) == pytest.approx(oracle.cutoff_ce(gamma), abs=1e-14)
+    assert step_ce(gamma) == pytest.approx(oracle.step_ce(gamma), abs=1e-14)
+    interval, lower = cutoff.worst_interval(gamma), cutoff.worst_threshold(gamma)
+    assert interval.value(gamma) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
+    assert lower.value(gamma) == pytest.approx(step_ce(gamma), abs=1e-14)
+    assert lower.low == 0.0 or lower == cutoff.EMPTY
+    assert str(interval)
+
+
+@given(gammas())
+@settings(max_examples=200, deadline=None)
+def test_inequalities(gamma):
+    step, cut = step_ce(gamma), cutoff_ce(gamma)
+    assert 0.0 <= step <= cut <= 2 * step
+    assert cut <= ece(gamma) + 1e-14
+    assert abs(gamma.residuals.sum()) <= step + 1e-14
+    assert low_degree_ce(gamma) <= ece(gamma) + 1e-14
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_exchange_of_outcomes(gamma):
+    assume(gamma.flip().levels == gamma.levels)
+    assert cutoff_ce(gamma.flip()) == pytest.approx(cutoff_ce(gamma), abs=1e-12)
+    # The threshold is looked at from the other side.
+    r = gamma.residuals
+    above = max(abs(r[j:].sum()) for j in range(gamma.levels + 1))
+    assert step_ce(gamma.flip()) == pytest.approx(above, abs=1e-12)
+
+
+@given(calibrated_gammas())
+@settings(deadline=None)
+def test_calibrated_is_exactly_zero(gamma):
+    assert cutoff_ce(gamma) == step_ce(gamma) == weighted_ce(gamma) == low_degree_ce(gamma, degree=5) == 0.0
+    assert cutoff.worst_interval(gamma) == cutoff.worst_threshold(gamma) == cutoff.EMPTY
+    assert cutoff.EMPTY.value(gamma) == 0.0
+    assert "no interval" in str(cutoff.EMPTY)
+
+
+@given(gammas(), st.integers(0, 6))
+@settings(deadline=None)
+def test_weighted_and_low_degree(gamma, degree):
+    pairs = list(zip(gamma.residuals.tolist(), gamma.predictions.tolist(), strict=True))
+    moments = [abs(sum(r * v**j for r, v in pairs)) for j in range(degree + 1)]
+    assert low_degree_ce(gamma, degree=degree) == pytest.approx(max(moments), abs=1e-14)
+    assert weighted_ce(gamma, weights=lambda v: v**degree) == pytest.approx(moments[degree], abs=1e-14)
+    assert weighted_ce(gamma, weights=gamma.predictions**degree) == pytest.approx(moments[degree], abs=1e-14)
+    assert (
+        weighted_ce(gamma) == weighted_ce(gamma, weights=lambda v: 1) == pytest.approx(moments[0], abs=1e-14)
+    )
+    signs = np.sign(gamma.residuals)
+    assert weighted_ce(gamma, weights=signs) == pytest.approx(ece(gamma), abs=1e-14)
+    interval = cutoff.worst_interval(gamma)
+    inside = (gamma.predictions >= interval.low) & (gamma.predictions <= interval.high)
+    assert weighted_ce(gamma, weights=inside) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
+
+
+@pytest.mark.parametrize("v", [0.0, 0.5, 1.0])
+def test_one_sample(v):
+    for y in (0, 1):
+        gamma = JointDistribution.from_samples([v], [y])
+        for measure in (cutoff_ce, step_ce, weighted_ce, low_degree_ce):
+            assert measure(gamma) == abs(y - v)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g: weighted_ce(g, weights=[1.0, 2.0]),
+        lambda g: weighted_ce(g, weights=[[1.0]]),
+        lambda g: weighted_ce(g, weights=1.0),
+        lambda g: weighted_ce(g, weights=[math.nan]),
+        lambda g: weighted_ce(g, weights=lambda v: v[:0]),
+        lambda g: weighted_ce(g, weights="x"),
+        lambda g: low_degree_ce(g, degree=-1),
+        lambda g: low_degree_ce(g, degree=1.0),
+    ],
+)
+def test_bad_options_are_refused(call):
+    with pytest.raises(InvalidParameter, match="expected"):
+        call(JointDistribution.from_samples([0.5], [1]))
+
+
+def test_records():
+    assert [m.name for m in cutoff.MEASURES] == ["cutoff_ce", "step_ce", "weighted_ce", "low_degree_ce"]

@@ -1,0 +1,166 @@
+"""ECE and its binned forms: values from the definition, edges of bins, inequalities, bad options."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from onlinecal.errors import InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.measures import ece as module
+from onlinecal.measures.ece import binned_ece, binned_ece_width, ece
+from tests.oracles import ece as oracle
+from tests.strategies import calibrated_gammas, gammas
+
+orders = st.sampled_from([1, 1.0, 1.5, 2, 3.0, 10, 1000.0, math.inf])
+bin_counts = st.integers(1, 30)
+
+
+@given(gammas(), orders)
+@settings(deadline=None)
+def test_ece_is_a_norm_of_the_errors(gamma, order):
+    errors = [abs(q - v) for q, v in zip(gamma.means.tolist(), gamma.predictions.tolist(), strict=True)]
+    if order == math.inf:
+        expected = max(errors)
+    else:
+        top = max(errors) or 1.0
+        shares = gamma.mass.tolist()
+        expected = top * sum(w * (e / top) ** order for w, e in zip(shares, errors, strict=True)) ** (
+            1 / order
+        )
+    assert ece(gamma, order=order) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_ece_rises_with_the_order(gamma):
+    values = [ece(gamma, order=p) for p in (1, 2, 5, math.inf)]
+    assert all(a <= b + 1e-12 for a, b in pairwise(values))
+
+
+@given(calibrated_gammas(), orders, bin_counts, st.sampled_from(["width", "quantile"]))
+@settings(deadline=None)
+def test_calibrated_is_exactly_zero(gamma, order, bins, strategy):
+    assert ece(gamma, order=order) == 0.0
+    assert binned_ece(gamma, bins=bins, strategy=strategy) == 0.0
+
+
+@given(gammas(), orders)
+@settings(deadline=None)
+def test_ece_is_symmetric_under_exchange_of_outcomes(gamma, order):
+    assume(gamma.flip().levels == gamma.levels)
+    assert ece(gamma.flip(), order=order) == pytest.approx(ece(gamma, order=order), abs=1e-12)
+
+
+@given(gammas(), bin_counts)
+@settings(max_examples=200, deadline=None)
+def test_equal_width_bins(gamma, m):
+    bins = oracle.width_bins(gamma, m)
+    assert binned_ece(gamma, bins=m) == pytest.approx(oracle.gap(gamma, bins), abs=1e-14)
+    assert binned_ece_width(gamma, bins=m) == pytest.approx(oracle.gap(gamma, bins) + 1 / m, abs=1e-14)
+
+
+@given(gammas(), bin_counts)
+@settings(max_examples=200, deadline=None)
+def test_quantile_bins(gamma, m):
+    bins = oracle.quantile_bins(gamma, m)
+    expected = oracle.gap(gamma, bins)
+    assert binned_ece(gamma, bins=m, strategy="quantile") == pytest.approx(expected, abs=1e-14)
+    with_width = binned_ece_width(gamma, bins=m, strategy="quantile")
+    assert with_width == pytest.approx(expected + oracle.span(gamma, bins), abs=1e-14)
+
+
+@given(gammas(), bin_counts, st.sampled_from(["width", "quantile"]))
+@settings(deadline=None)
+def test_between_bias_and_ece_and_certified_with_width(gamma, bins, strategy):
+    value = binned_ece(gamma, bins=bins, strategy=strategy)
+    assert abs(gamma.residuals.sum()) <= value + 1e-12
+    assert value <= ece(gamma) + 1e-12
+    assert oracle.interval_ce(gamma) <= binned_ece_width(gamma, bins=bins, strategy=strategy) + 1e-12
+
+
+def together(a, b, m):
+    """Whether levels a < b share a bin: opposite residuals then cancel."""
+    pair = JointDistribution.from_levels([a, b], [1.0, 1.0], [1.0, 0.0])
+    same, apart = abs(1.0 - a - b) / 2, (1.0 - a + b) / 2
+    value = binned_ece(pair, bins=m)
+    assert value == pytest.approx(same, abs=1e-15) or value == pytest.approx(apart, abs=1e-15)
+    return value == pytest.approx(same, abs=1e-15)
+
+
+@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.integers(1, 400))
+@settings(max_examples=500, deadline=None)
+def test_a_grid_value_is_in_the_bin_of_its_fraction(value, m):
+    i, n = value
+    v = i / n
+    right = min(m - 1, int(Fraction(i, n) * m))
+    low, high = right / m, (right + 1) / m
+    if v > low:
+        assert together(low, v, m)
+    elif low > 0:
+        assert not together(np.nextafter(low, 0), v, m)
+    if v < high < 1:
+        assert not together(v, high, m)
+
+
+def test_bins_of_tenths_begin_at_each_tenth():
+    for i in range(1, 10):
+        assert not together(np.nextafter(i / 10, 0), i / 10, 10)
+        assert together(i / 10, np.nextafter(i / 10, 1), 10)
+    assert together(0.9, 1.0, 10)
+    assert not together(1 - 0.9, 0.1, 10)  # 0.09999999999999998
+
+
+@pytest.mark.parametrize(
+    ("m", "apart"), [(2, True), (3, False), (10, True), (11, False), (15, False), (16, True)]
+)
+def test_exactly_m_bins_and_the_two_point_example(m, apart):
+    gamma = JointDistribution.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])
+    assert ece(gamma) == pytest.approx(0.5 - 1e-6, abs=1e-15)
+    assert binned_ece(gamma, bins=m) == pytest.approx(0.5 - 1e-6 if apart else 0.0, abs=1e-15)
+
+
+def test_last_bin_holds_one():
+    gamma = JointDistribution.from_levels([0.95, 1.0], [1.0, 1.0], [1.0, 0.95])
+    assert binned_ece(gamma, bins=10) == pytest.approx(0.0, abs=1e-15)
+
+
+def test_a_heavy_level_is_in_one_quantile_bin():
+    gamma = JointDistribution.from_counts([0.1, 0.5, 0.9], [1, 98, 1], [0, 98, 1])
+    assert binned_ece(gamma, bins=10, strategy="quantile") == pytest.approx(ece(gamma), abs=1e-15)
+
+
+def test_many_more_bins_than_levels():
+    gamma = JointDistribution.from_levels([0.1, 0.2], [1, 1], [0.3, 0.0])
+    for strategy in ("width", "quantile"):
+        assert binned_ece(gamma, bins=10**7, strategy=strategy) == pytest.approx(ece(gamma), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g: ece(g, order=0.5),
+        lambda g: ece(g, order=math.nan),
+        lambda g: ece(g, order="2"),
+        lambda g: ece(g, order=True),
+        lambda g: binned_ece(g, bins=0),
+        lambda g: binned_ece(g, bins=10.0),
+        lambda g: binned_ece(g, bins=True),
+        lambda g: binned_ece(g, bins=10**9),
+        lambda g: binned_ece(g, strategy="mass"),
+        lambda g: binned_ece_width(g, strategy=None),
+    ],
+)
+def test_bad_options_are_refused(call):
+    with pytest.raises(InvalidParameter, match="expected"):
+        call(JointDistribution.from_samples([0.5], [1]))
+
+
+def test_records():
+    assert [m.name for m in module.MEASURES] == ["ece", "binned_ece", "binned_ece_width"]

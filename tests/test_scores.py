@@ -1,0 +1,91 @@
+"""Proper scores: against sums over samples, Murphy's identity, certain errors, equal outcomes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from onlinecal import tasks
+from onlinecal.joint import JointDistribution
+from onlinecal.measures import scores
+from onlinecal.measures.scores import brier, brier_decomposition, log_loss, nce
+from tests.strategies import gammas
+
+samples = st.lists(
+    st.tuples(
+        st.integers(0, 20).map(lambda i: i / 20) | st.floats(0, 1, allow_subnormal=False), st.integers(0, 1)
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+def loss(v, y):
+    chance = v if y else 1 - v
+    return -math.log(chance) if chance > 0 else math.inf
+
+
+@given(samples)
+@settings(deadline=None)
+def test_scores_are_averages_over_samples(rows):
+    gamma = JointDistribution.from_samples(*zip(*rows, strict=True))
+    n = len(rows)
+    assert brier(gamma) == pytest.approx(sum((y - v) ** 2 for v, y in rows) / n, abs=1e-14)
+    assert log_loss(gamma) == pytest.approx(sum(loss(v, y) for v, y in rows) / n, rel=1e-12, abs=1e-14)
+    b = sum(y for _, y in rows) / n
+    base = sum(loss(b, y) for _, y in rows) / n
+    if base > 0:
+        assert nce(gamma) == pytest.approx(log_loss(gamma) / base, rel=1e-12)
+    else:
+        assert nce(gamma) == (0.0 if log_loss(gamma) == 0.0 else math.inf)
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_murphys_identity(gamma):
+    parts = brier_decomposition(gamma)
+    assert parts.reliability - parts.resolution + parts.uncertainty == pytest.approx(brier(gamma), abs=1e-14)
+    assert min(parts) >= 0.0
+    assert parts.reliability == pytest.approx(tasks.swap_regret(gamma, tasks.quadratic()), abs=1e-15)
+    regret = parts.reliability - parts.resolution
+    assert tasks.external_regret(gamma, tasks.quadratic()) == pytest.approx(regret, abs=1e-14)
+    assert tasks.payoff(gamma, tasks.quadratic()) == pytest.approx(1 - brier(gamma), abs=1e-14)
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_scores_are_symmetric_under_exchange_of_outcomes(gamma):
+    assume(gamma.flip().levels == gamma.levels)
+    assert brier(gamma.flip()) == pytest.approx(brier(gamma), abs=1e-12)
+    v = gamma.predictions
+    if not ((v > 0) & (v < 1e-3)).any():  # 1 − v loses the digits of a very small v
+        assert log_loss(gamma.flip()) == pytest.approx(log_loss(gamma), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("v", "y"), [(0.0, 1), (1.0, 0)])
+def test_a_certain_error_is_infinite(v, y):
+    gamma = JointDistribution.from_samples([v, 0.5], [y, 1])
+    assert log_loss(gamma) == math.inf
+    assert nce(gamma) == math.inf
+    assert brier(gamma) == 0.625
+
+
+@pytest.mark.parametrize("y", [0, 1])
+def test_equal_outcomes(y):
+    perfect = JointDistribution.from_samples([float(y)] * 3, [y] * 3)
+    assert (brier(perfect), log_loss(perfect), nce(perfect)) == (0.0, 0.0, 0.0)
+    unsure = JointDistribution.from_samples([0.5] * 3, [y] * 3)
+    assert log_loss(unsure) == pytest.approx(math.log(2))
+    assert nce(unsure) == math.inf
+
+
+def test_the_base_rate_has_nce_one():
+    assert nce(JointDistribution.from_samples([0.25] * 4, [0, 0, 1, 0])) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_records():
+    assert [m.name for m in scores.MEASURES] == ["brier", "log_loss", "nce"]
+    assert all(m.sound == "yes" and m.complete == "no" for m in scores.MEASURES)
