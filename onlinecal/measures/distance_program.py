@@ -21,7 +21,7 @@ _MOST_NODES = 10_000
 def bracketed(
     gamma: JointDistribution, width: float, *, every_level: bool
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Nodes, arriving mass and potentials whose bounds are at most `width` apart, if refinement gets there."""
+    """Nodes, arriving mass and potentials whose bounds are at most `width` apart, if they get there."""
     if every_level:
         nodes = np.unique(np.concatenate(([0.0, 1.0], gamma.predictions)))
     else:
