@@ -124,7 +124,7 @@ BIASED = JointDistribution.from_levels([0.05, 0.3, 0.7, 0.9], [1, 1, 1, 1], [0.9
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("scale", [1.0, 0.3])
 def test_estimators_are_unbiased(seed, scale):
-    """A bias of 2 slack (0.02 for the last two, of a square around 0.07) is seen with probability ≥ 1 − 2e-12."""
+    """A bias of 2 slack (0.02 for the last two, of a square of 0.07) is seen with probability 1 − 2e-12."""
     square = kernel_ce(BIASED, scale=scale) ** 2
     widest = float(np.abs(BIASED.means - BIASED.predictions).max())
     pairs = kernel_ce_squared_pairs(BIASED, seed=seed, pairs=RUNS, scale=scale)
