@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Sequence
@@ -265,5 +266,6 @@ def save(fig: Figure, path: Path) -> None:
         partial.write_bytes(buffer.getvalue())
         os.replace(partial, path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None

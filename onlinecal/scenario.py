@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictInt,
+    StrictStr,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from onlinecal.errors import OnlinecalError, ScenarioError, UnknownName, suggestion
 from onlinecal.forecasters import FORECASTERS, as_forecaster
@@ -37,6 +47,16 @@ class Horizons(BaseModel):
         return sorted({round(self.first * ratio ** (i / (self.count - 1))) for i in range(self.count)})
 
 
+def _form(value: Any) -> str:
+    """Which of the two ways to write horizons this is, so that an error speaks of that one."""
+    return "(table)" if isinstance(value, dict | Horizons) else "(list)"
+
+
+Times = Annotated[
+    Annotated[list[Horizon], Tag("(list)")] | Annotated[Horizons, Tag("(table)")], Discriminator(_form)
+]
+
+
 class Scenario(BaseModel):
     """A validated scenario; the keys of the file are its fields."""
 
@@ -47,7 +67,7 @@ class Scenario(BaseModel):
     seed: StrictInt = 0
     runs: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 16
     horizon: Horizon | None = None
-    horizons: list[Horizon] | Horizons | None = None
+    horizons: Times | None = None
     checkpoints_per_decade: Annotated[int, Field(ge=1, le=100, strict=True)] = 8
     measures: list[StrictStr | dict[str, Any]] = []
     tasks: list[StrictStr | dict[str, Any]] = []
@@ -167,11 +187,11 @@ def _plugin(kind: str, name: str, options: dict[str, Any]) -> Any:
 def _first_problem(error: ValidationError) -> str:
     """The first of pydantic's complaints, in one line of ours."""
     problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith(("list[", "Horizons")))
+    where = ".".join(str(part) for part in problem["loc"] if part not in ("(list)", "(table)"))
     if problem["type"] == "extra_forbidden":
         key = str(problem["loc"][-1])
         known = [
-            f.alias or n for n, f in (Horizons if len(problem["loc"]) > 1 else Scenario).model_fields.items()
+            f.alias or n for n, f in (Horizons if "(table)" in problem["loc"] else Scenario).model_fields.items()
         ]
         return f"unknown key {key!r}{suggestion(key, known)}"
     if problem["type"] == "missing":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -191,11 +192,11 @@ def umbrella(*, cost: float = 0.3) -> DecisionTask:
     Examples
     --------
     >>> print(umbrella(cost=0.3))
-    umbrella(cost=0.3): carry pays 0.7 if y = 0 and 0.7 if y = 1, leave pays 1 if y = 0 and 0 if y = 1
+    umbrella: carry pays 0.7 if y = 0 and 0.7 if y = 1, leave pays 1 if y = 0 and 0 if y = 1
     """
     cost = _unit("cost", cost)
     payoffs = ((1.0 - cost, 1.0 - cost), (1.0, 0.0))
-    return DecisionTask(f"umbrella(cost={cost!r})", payoffs, ("carry", "leave"))
+    return DecisionTask(_called(umbrella, cost=cost), payoffs, ("carry", "leave"))
 
 
 def v_shaped(t: float = 0.5) -> DecisionTask:
@@ -228,7 +229,7 @@ def v_shaped(t: float = 0.5) -> DecisionTask:
     """
     t = _unit("t", t)
     low, high = (t / (1.0 - t), 1.0) if t <= 0.5 else (1.0, (1.0 - t) / t)
-    return DecisionTask(f"v_shaped(t={t!r})", ((low, 0.0), (0.0, high)), ("low", "high"))
+    return DecisionTask(_called(v_shaped, t=t), ((low, 0.0), (0.0, high)), ("low", "high"))
 
 
 def quadratic() -> QuadraticTask:
@@ -297,7 +298,14 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     rises = np.concatenate([[0.0], np.cumsum(weights * (1.0 - kinks))])
     scale = max(falls[0], rises[-1]) or 1.0
     payoffs = tuple((float(f), float(r)) for f, r in zip(falls / scale, rises / scale, strict=True))
-    return DecisionTask(f"random_task(actions={actions}, seed={seed})", payoffs)
+    return DecisionTask(_called(random_task, actions=actions, seed=seed), payoffs)
+
+
+def _called(constructor: Any, **options: Any) -> str:
+    """The name of a task: its constructor's, with the options that are not the defaults."""
+    parameters = inspect.signature(constructor).parameters
+    changed = [f"{name}={value!r}" for name, value in options.items() if value != parameters[name].default]
+    return f"{constructor.__name__}({', '.join(changed)})" if changed else constructor.__name__
 
 
 def _unit(name: str, value: Any) -> float:

@@ -1,0 +1,107 @@
+"""Plots: the data layer exactly, the drawing in that it draws and is the same twice."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.errors import InvalidParameter
+from onlinecal.plots import figure, frames, save
+
+
+@pytest.fixture(scope="module")
+def study():
+    return oc.play(
+        [oc.forecasters.ForecastHedging(), oc.forecasters.AlmostOneStepAhead(), oc.forecasters.CDLMinimiser()],
+        [oc.natures.Contrarian(), oc.natures.Drift()],
+        horizon=[100, 300, 900, 2700],
+        runs=6,
+        measures=["ece", "smooth_ce", "cdl"],
+    )
+
+
+def test_what_is_drawn_is_what_was_measured(study):
+    drawn = frames(study.curves(["ece", "cdl"]))
+    assert [(f.nature, f.measure) for f in drawn] == [
+        ("contrarian", "ece"), ("contrarian", "cdl"), ("drift", "ece"), ("drift", "cdl")
+    ]  # fmt: skip
+    line = drawn[2].lines[0]
+    curve = study.curve("ece", "forecast hedging", "drift")
+    assert (line.rounds == curve.rounds).all()
+    assert (line.mean == curve.totals.mean(axis=1)).all()
+    assert (line.low == np.percentile(curve.totals, 5, axis=1)).all()
+    assert (line.high == np.percentile(curve.totals, 95, axis=1)).all()
+    assert line.exponent == curve.exponent()
+    assert f"{line.exponent.value:.2f}" in line.label
+    assert len({line.style for line in drawn[0].lines}) == 3
+
+
+def test_bounds_are_the_guarantees(study):
+    drawn = {(f.nature, f.measure): {b.label: b for b in f.bounds} for f in frames(study.curves())}
+    ece = drawn["contrarian", "ece"]
+    hedging = oc.forecasters.ForecastHedging().guarantees[0]
+    assert ece["≤ 2√(mT) + T/(2m)"].values.tolist() == [hedging.bound(t) for t in (100, 300, 900, 2700)]
+    assert ece["≥ T/2"].values.tolist() == [50, 150, 450, 1350]
+    assert ece["≥ T/2"].style is None
+    smooth = drawn["drift", "smooth_ce"]["≤ 2(2√T + 1)"]
+    assert smooth.values == pytest.approx([2 * (2 * t**0.5 + 1) for t in (100, 300, 900, 2700)])
+    rate = drawn["drift", "cdl"]["∝ √T log T"]
+    assert not rate.exact
+    assert rate.values[0] == study.curve("cdl", "CDL minimiser", "drift").mean[0]
+    assert rate.values[-1] / rate.values[0] == pytest.approx(27**0.5 * np.log(2700) / np.log(100))
+
+
+def test_a_bound_of_one_game_is_level():
+    study = oc.play(oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=900, runs=2, measures=["smooth_ce"])
+    (frame,) = frames(study.curves(["smooth_ce"]))
+    assert frame.bounds[0].values.tolist() == [122.0, 122.0]
+    assert frame.bounds[0].rounds[-1] == 900
+
+
+def test_what_is_always_zero_is_said_and_not_drawn():
+    study = oc.play(oc.forecasters.Constant(1.0), oc.natures.Bernoulli(1.0), horizon=50, runs=2, measures=["ece"])
+    (frame,) = frames(study.curves())
+    assert frame.lines == []
+    assert frame.silent == ["constant (p=1)"]
+    fig = study.plot()
+    assert "Always 0, not drawn: constant (p=1) (ece)" in fig._supxlabel.get_text()
+
+
+def test_the_picture_says_what_it_shows(study):
+    fig = figure(study.curves(["ece"]), title="A title")
+    caption = fig._supxlabel.get_text()
+    assert "mean of 6 runs" in caption
+    assert "5th to 95th percentile of the runs" in caption
+    assert "Dashed: proven bound." in caption
+    assert fig._suptitle.get_text() == "A title"
+    axes = fig.axes
+    assert [a.get_title() for a in axes] == ["ece against contrarian", "ece against drift"]
+    texts = [t.get_text() for t in axes[0].get_legend().get_texts()]
+    assert any(t.startswith("forecast hedging  $T^{") for t in texts)
+    assert axes[0].get_xscale() == axes[0].get_yscale() == "log"
+
+
+def test_saving(study, tmp_path):
+    for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        first, second = tmp_path / f"a.{kind}", tmp_path / "new" / f"b.{kind}"
+        save(study.plot(["ece"]), first)
+        save(study.plot(["ece"]), second)
+        assert first.read_bytes().startswith(magic)
+        assert first.read_bytes() == second.read_bytes()
+    ET.parse(tmp_path / "a.svg")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.pdf", "a.png", "a.svg", "new"]
+
+
+def test_saving_where_one_cannot(study, tmp_path):
+    with pytest.raises(InvalidParameter, match=r"expected .png, .svg or .pdf"):
+        save(study.plot(["ece"]), tmp_path / "a.jpg")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidParameter, match="cannot be written"):
+        save(study.plot(["ece"]), tmp_path / "file" / "a.png")
+    with pytest.raises(InvalidParameter, match="no curves"):
+        figure([])
+
+
+def test_a_curve_plots_itself(study):
+    assert len(study.curve("ece", "forecast hedging", "drift").plot().axes) == 1
