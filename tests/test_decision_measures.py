@@ -142,6 +142,7 @@ def test_one_level_off_by_a_tenth():
     assert cdl(gamma) == pytest.approx(2 / 11, abs=1e-15)
     assert ece(gamma) == pytest.approx(0.1, abs=1e-15)
     assert len(decision.worst_decision_task(gamma).payoffs) == 2
+    assert len(decision.worst_decision_task(gamma.flip()).payoffs) == 2
     assert v_cdl(gamma) == pytest.approx(2 / 11, abs=1e-15)
 
 

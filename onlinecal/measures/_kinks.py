@@ -115,14 +115,22 @@ def rising(t, first, n, q, out):
         slope[a] += n[i]
         if t[size - 1] < q[i]:
             continue
-        # The first point at or above q, by steps that double: it is near in most cases.
+        # The first point at or above q: a guess as if points were evenly spaced, then steps that double.
+        low, high = a, size - 1
+        guess = a + int((q[i] - t[a]) / (t[high] - t[a]) * (high - a))
         step = 1
-        low = a
-        high = a + 1
-        while t[high] < q[i]:
-            low = high
-            step *= 2
-            high = min(high + step, size - 1)
+        if t[guess] < q[i]:
+            low = guess
+            while low + step < high and t[low + step] < q[i]:
+                low += step
+                step *= 2
+            high = min(high, low + step)
+        else:
+            high = guess
+            while high - step > low and t[high - step] >= q[i]:
+                high -= step
+                step *= 2
+            low = max(low, high - step)
         while high - low > 1:
             middle = (low + high) // 2
             if t[middle] < q[i]:
