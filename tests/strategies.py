@@ -25,9 +25,9 @@ def real_values() -> st.SearchStrategy[float]:
 
 @st.composite
 def clustered_values(draw: st.DrawFn, size: int) -> list[float]:
-    """Values in clumps around a few centres, between 1e-9 and 1e-3 apart."""
-    centres = draw(st.lists(grid_values(), min_size=1, max_size=3))
-    gap = draw(st.sampled_from([1e-9, 1e-6, 1e-3]))
+    """Values in clumps around a few centres, between 1e-9 and 1e-2 apart."""
+    centres = draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]) | grid_values(), min_size=1, max_size=3))
+    gap = draw(st.sampled_from([1e-9, 1e-6, 1e-3, 1e-2]))
     step = st.tuples(st.sampled_from(centres), st.integers(-5, 5))
     steps = draw(st.lists(step, min_size=1, max_size=size))
     return [min(1.0, max(0.0, centre + step * gap)) for centre, step in steps]

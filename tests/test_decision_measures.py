@@ -142,6 +142,7 @@ def test_one_level_off_by_a_tenth():
     assert cdl(gamma) == pytest.approx(2 / 11, abs=1e-15)
     assert ece(gamma) == pytest.approx(0.1, abs=1e-15)
     assert len(decision.worst_decision_task(gamma).payoffs) == 2
+    assert len(decision.worst_decision_task(gamma.flip()).payoffs) == 2
     assert v_cdl(gamma) == pytest.approx(2 / 11, abs=1e-15)
 
 
@@ -167,6 +168,15 @@ def test_mirrored_predictions():
     gamma = JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.6, 0.4])
     assert tasks.swap_regret(gamma, tasks.v_shaped(0.5)) == pytest.approx(0.2)
     assert u_calibration(gamma) == pytest.approx(0.2)
+
+
+def test_touching_points_close_to_one_half():
+    # Three points of R at 0.48, 0.495 and 0.52: the chord above 1/2 is between the last two.
+    gamma = JointDistribution.from_levels([0.48, 0.495, 0.52], [1.0, 1.0, 1.0], [0.8, 0.8, 0.7])
+    assert cdl(gamma) == close(oracle.cdl(gamma))
+    assert decision.worst_decision_task(gamma).value(gamma) == pytest.approx(cdl(gamma), abs=1e-15)
+    mirror = JointDistribution.from_levels([0.48, 0.505, 0.52], [1.0, 1.0, 1.0], [0.3, 0.2, 0.2])
+    assert cdl(mirror) == close(oracle.cdl(mirror))
 
 
 @pytest.mark.parametrize("v", [0.0, 1.0])

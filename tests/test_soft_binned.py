@@ -101,6 +101,16 @@ def test_grid_values_are_not_rounded(m):
         assert SoftRounding(m).law(i / m) == ((i / m, 1.0),)
 
 
+@pytest.mark.parametrize("m", [10, 49, 93, 98])
+def test_hard_bins_of_values_just_below_the_grid(m):
+    for i in range(1, m + 1):
+        below = np.nextafter(i / m, 0)
+        gamma = JointDistribution.from_levels([below], [1.0], [1.0 if i < m else 0.0])
+        assert scdl_binned(gamma, m=m, soft=False) == pytest.approx(
+            oracle.scdl_binned(gamma, m, False), abs=1e-12
+        )
+
+
 @given(calibrated_gammas(), grids)
 @settings(deadline=None)
 def test_calibrated_is_exactly_zero(gamma, m):

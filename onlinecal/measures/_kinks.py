@@ -115,14 +115,22 @@ def rising(t, first, n, q, out):
         slope[a] += n[i]
         if t[size - 1] < q[i]:
             continue
-        # The first point at or above q, by steps that double: it is near in most cases.
+        # The first point at or above q: a guess as if points were evenly spaced, then steps that double.
+        low, high = a, size - 1
+        guess = a + int((q[i] - t[a]) / (t[high] - t[a]) * (high - a))
         step = 1
-        low = a
-        high = a + 1
-        while t[high] < q[i]:
-            low = high
-            step *= 2
-            high = min(high + step, size - 1)
+        if t[guess] < q[i]:
+            low = guess
+            while low + step < high and t[low + step] < q[i]:
+                low += step
+                step *= 2
+            high = min(high, low + step)
+        else:
+            high = guess
+            while high - step > low and t[high - step] >= q[i]:
+                high -= step
+                step *= 2
+            low = max(low, high - step)
         while high - low > 1:
             middle = (low + high) // 2
             if t[middle] < q[i]:
@@ -171,8 +179,9 @@ def external_density(v, n, q):
     """max(R_ext, 0) at the level sets, weighted by n.
 
     With G(t) = Σ n (q − t) over v ≤ t and H(t) = Σ n (t − q) over v ≥ t, the regret for a fixed action is the
-    larger of the two, where a level at t itself belongs to one of them: to the one that makes the decision
-    maker worse off.
+    larger of the two. A level at t itself may be left out of either, to the decision maker's harm; but G
+    without it is the line from the level before, which is below 0 at t = 1, so the envelope does not notice
+    (for H it is the line from the level after, and t = 0).
     """
     k = v.shape[0]
     out = np.zeros(k)
@@ -180,18 +189,16 @@ def external_density(v, n, q):
     for i in range(k):
         if i > 0:
             total, rest = add(total, rest, -count * (v[i] - v[i - 1]))
-        own = n[i] * (q[i] - v[i])
-        total, rest = add(total, rest, own)
+        total, rest = add(total, rest, n[i] * (q[i] - v[i]))
         count += n[i]
-        out[i] = max(out[i], total + rest + max(-own, 0.0))
+        out[i] = max(out[i], total + rest)
     total, rest, count = 0.0, 0.0, 0.0
     for i in range(k - 1, -1, -1):
         if i < k - 1:
             total, rest = add(total, rest, -count * (v[i + 1] - v[i]))
-        own = n[i] * (v[i] - q[i])
-        total, rest = add(total, rest, own)
+        total, rest = add(total, rest, n[i] * (v[i] - q[i]))
         count += n[i]
-        out[i] = max(out[i], total + rest + max(-own, 0.0))
+        out[i] = max(out[i], total + rest)
     return out
 
 

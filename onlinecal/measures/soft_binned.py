@@ -12,6 +12,7 @@ from onlinecal.joint import JointDistribution
 from onlinecal.measures._kinks import falling, rising
 from onlinecal.measures._options import integer
 from onlinecal.measures.base import Measure
+from onlinecal.measures.decision import cdl
 
 FINEST = 2**50
 """The finest grid looked at: beyond it a value of `scdl` is below 1e-15."""
@@ -140,7 +141,7 @@ def scdl(gamma: JointDistribution) -> float:
     """Soft-binned calibration decision loss.
 
     min over m = 1, 2, 4, … of max(SCDL_m, 1/m): the grid is as fine as the error allows. SCDL_m rises and 1/m
-    falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ 2 ECE, it begins late.
+    falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ CDL ≤ 2 ECE, it begins late.
 
     Parameters
     ----------
@@ -199,7 +200,14 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
     while 1.0 / m > bound and m < FINEST:
         m *= 2
     v, n, s = gamma.predictions, gamma.counts, gamma.positives
+    tried = 0
     while True:
+        if tried == 6:
+            # Fine grids are slow, and all of these were too coarse: CDL is a closer bound than 2 ECE.
+            bound = cdl(gamma) * (1.0 + 1e-9)
+            while 1.0 / m > bound and m < FINEST:
+                m *= 2
+        tried += 1
         value = _scdl_m(v, n, s, m, True) / gamma.weight
         if value >= 1.0 / m:
             coarser = 2.0 / m
