@@ -35,10 +35,15 @@ def bracketed(
             best, found = apart, (nodes, arriving, ones, zeros)
         if best <= width:
             break
-        # Levels inside a cell keep the program's value below the coupling's cost; halving all cells mends
-        # that.
-        halves = [] if every_level else [0.5 * (nodes[1:] + nodes[:-1])]
-        finer = np.union1d(nodes, np.concatenate((violated, *halves)))
+        # Levels inside a cell keep the program's value below the coupling's cost: then the levels themselves,
+        # if not too many, are better nodes; else halve all cells.
+        if every_level:
+            more = violated
+        elif gamma.levels <= _MOST_NODES // 2:
+            every_level, more = True, gamma.predictions
+        else:
+            more = 0.5 * (nodes[1:] + nodes[:-1])
+        finer = np.union1d(nodes, more)
         if len(finer) == len(nodes) or len(finer) > _MOST_NODES:
             break
         nodes = finer

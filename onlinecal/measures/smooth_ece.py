@@ -97,9 +97,9 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
     -------
     float
         In [0, 1]; exactly 0 if all r_i = 0. "identity": error at most 1.1e-6 where the value is 5e-4 or
-        more, at most 1e-4 always. "logit": at most 1.1e-5 where N = 2^20 is enough for that (log odds within ±12 and a
-        value of 4e-3 or more, say), at most 1e-4 for a value of 2e-3 or more and log odds within ±30.
-        O(k + N log N), N some 350/σ* ("identity").
+        more, at most 1e-4 always. "logit": at most 1.1e-5 where N = 2^20 is enough for that (log odds
+        within ±12 and a value of 4e-3 or more, say), at most 1e-4 for a value of 2e-3 or more and log odds
+        within ±30. O(k + N log N), N some 350/σ* ("identity").
 
     Raises
     ------
