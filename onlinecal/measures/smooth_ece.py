@@ -263,7 +263,7 @@ MEASURES = (
         complexity="O(k + N log N), N ≈ 350/smECE",
         continuous="yes",
         complete="yes (c = 1/2)",
-        sound="yes (s = 1, to the lower distance)",
+        sound="yes (s = 2)",
         decisions="",
     ),
 )
