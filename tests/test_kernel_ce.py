@@ -83,7 +83,19 @@ def test_laplace_is_at_least_a_third_of_smooth(gamma):
     assert kernel_ce(gamma) <= float(np.abs(gamma.residuals).sum()) + 1e-12
 
 
-def test_two_distant_levels_next_to_each_other():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_extreme_scales(kernel):
+    """Far below all gaps the levels do not meet (2-norm of the residuals); far above they are one."""
+    gamma = many_levels(0, 50, 0.2)
+    for scale in (5e-324, 1e-200, 1e-12):
+        value = kernel_ce(gamma, kernel=kernel, scale=scale)
+        assert value == pytest.approx(float(np.linalg.norm(gamma.residuals)), rel=1e-12)
+    for scale in (1e13, 1e200, 1e308):
+        value = kernel_ce(gamma, kernel=kernel, scale=scale)
+        assert value == pytest.approx(abs(float(gamma.residuals.sum())), rel=1e-9)
+
+
+def test_neighbours_one_ulp_apart():
     """Neighbours 1 ulp apart act as one level: a sum of squares does not go below 0."""
     v = [0.3, float(np.nextafter(0.3, 1.0))]
     gamma = JointDistribution.from_levels(v, [1.0, 1.0], [0.5, v[1] - (0.5 - v[0])])

@@ -1,8 +1,5 @@
 """Smooth calibration error: against the linear program, its witness, invariances, edges."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -123,32 +120,3 @@ def test_unknown_metric():
     for function in (smooth_ce, smooth_ce_witness):
         with pytest.raises(InvalidParameter, match="'identity' or 'logit'"):
             function(gamma, metric="euclid")
-
-
-SAME = """
-from onlinecal.measures.smooth import smooth_ce, smooth_ce_witness
-from onlinecal.measures.kernel import kernel_ce
-from tests.gammas_metric import many_levels
-for seed in range(4):
-    gamma = many_levels(seed, 200, 0.1 * seed)
-    for metric in ("identity", "logit"):
-        witness = smooth_ce_witness(gamma, metric=metric)
-        print(smooth_ce(gamma, metric=metric).hex(), witness.value(gamma).hex())
-    for scale in (1.0, 0.1, 0.01):
-        print([kernel_ce(gamma, kernel=kernel, scale=scale).hex() for kernel in ("laplace", "gaussian")])
-"""
-
-
-def test_the_same_digits_without_compilation():
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", SAME],
-            env={**os.environ, "NUMBA_DISABLE_JIT": off},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for off in ("0", "1")
-    ]
-    assert runs[0] == runs[1]
-    assert len(runs[0].splitlines()) == 20

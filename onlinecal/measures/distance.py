@@ -360,12 +360,16 @@ def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int
         return _enumerate(gamma.predictions, gamma.mass, gamma.means)[1], True
     k = gamma.levels
     cuts = np.unique(np.linspace(0, k, min(k, _BLOCKS) + 1).astype(np.int64))
-    moments = [
-        _prefix(part) for part in (gamma.mass, gamma.mass * gamma.means, gamma.mass * gamma.predictions)
-    ]
-    found = [np.arange(k), _labels(k, cuts[_starts(_contiguous(gamma.predictions, *moments, cuts))])]
-    if k > _BLOCKS:
-        found.append(_labels(k, _best_partition(gamma, "mean", None)[1]) if k <= 200_000 else found[0])
+    before = _contiguous(
+        gamma.predictions,
+        _prefix(gamma.mass),
+        _prefix(gamma.mass * gamma.means),
+        _prefix(gamma.mass * gamma.predictions),
+        cuts,
+    )
+    found = [np.arange(k), _labels(k, cuts[_starts(before)])]
+    if _BLOCKS < k <= 200_000:
+        found.append(_labels(k, _best_partition(gamma, "mean", None)[1]))
     return min(found, key=lambda labels: LevelGroups(labels).value(gamma)), False
 
 

@@ -35,10 +35,15 @@ def bracketed(
             best, found = apart, (nodes, arriving, ones, zeros)
         if best <= width:
             break
-        # Levels inside a cell keep the program's value below the coupling's cost; halving all cells mends
-        # that.
-        halves = [] if every_level else [0.5 * (nodes[1:] + nodes[:-1])]
-        finer = np.union1d(nodes, np.concatenate((violated, *halves)))
+        # Levels inside a cell keep the program's value below the coupling's cost: then the levels themselves,
+        # if not too many, are better nodes; else halve all cells.
+        if every_level:
+            more = violated
+        elif gamma.levels <= _MOST_NODES // 2:
+            every_level, more = True, gamma.predictions
+        else:
+            more = 0.5 * (nodes[1:] + nodes[:-1])
+        finer = np.union1d(nodes, more)
         if len(finer) == len(nodes) or len(finer) > _MOST_NODES:
             break
         nodes = finer
@@ -100,10 +105,11 @@ def _hats(gamma: JointDistribution, nodes: Floats) -> tuple[Floats, Floats]:
     """
     j = np.clip(np.searchsorted(nodes, gamma.predictions, side="right") - 1, 0, len(nodes) - 2)
     share = (gamma.predictions - nodes[j]) / (nodes[j + 1] - nodes[j])
-    parts = []
+    parts: list[Floats] = []
     for w in (gamma.mass * gamma.means, gamma.mass * (1.0 - gamma.means)):
         left = np.bincount(j, weights=w * (1.0 - share), minlength=len(nodes))
-        parts.append(left + np.bincount(j + 1, weights=w * share, minlength=len(nodes)))
+        both = left + np.bincount(j + 1, weights=w * share, minlength=len(nodes))
+        parts.append(np.asarray(both, dtype=np.float64))
     return parts[0], parts[1]
 
 
@@ -180,12 +186,17 @@ def _steep_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, F
     for start, end in ((np.zeros(len(gaps)), first), (first, second), (second, gaps)):
         # On a piece each potential is one of two lines; as the larger of the two, where it turns does not
         # matter.
-        falls = [0.5 * (start + end) <= turn for turn in turns]
-        values, slopes = [], []
-        for a, fall in zip((ones, zeros), falls, strict=True):
-            slopes.append(np.where(fall, -1.0, 1.0))
-            values.append(np.where(fall, a[:-1], a[1:] - gaps))
-        here, place = _quadratic(nodes[:-1], *values, *slopes, start, end)
+        middle = 0.5 * (start + end)
+        one_falls, zero_falls = middle <= turns[0], middle <= turns[1]
+        here, place = _quadratic(
+            nodes[:-1],
+            np.where(one_falls, ones[:-1], ones[1:] - gaps),
+            np.where(zero_falls, zeros[:-1], zeros[1:] - gaps),
+            np.where(one_falls, -1.0, 1.0),
+            np.where(zero_falls, -1.0, 1.0),
+            start,
+            end,
+        )
         where = np.where(here > best, place, where)
         best = np.maximum(here, best)
     return best, where

@@ -72,8 +72,11 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
     """
     _check(kernel, scale)
     if kernel == "laplace":
-        return math.sqrt(_laplace_square(np.expm1(-np.diff(gamma.predictions) / scale), gamma.residuals))
-    widest = 0.5 / scale**2
+        with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
+            fall = np.expm1(-np.diff(gamma.predictions) / scale)
+        return math.sqrt(_laplace_square(fall, gamma.residuals))
+    # Products may overflow to infinity or underflow to 0, where a power would raise.
+    widest = max(0.5 * (1.0 / scale) * (1.0 / scale), 1e-300)
     if widest > _WIDEST_SERIES:
         return math.sqrt(max(_gaussian_square(gamma.predictions, gamma.residuals, scale), 0.0))
     return float(np.linalg.norm(_gaussian_moments(gamma, scale, _terms(widest))))

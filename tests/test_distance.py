@@ -1,0 +1,228 @@
+"""Distances from calibration: oracles inside the brackets, certificates, and the chain of inequalities."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.distance import (
+    CalibratedCoupling,
+    distance_lower,
+    distance_lower_witness,
+    distance_upper,
+    distance_upper_witness,
+    true_distance,
+)
+from onlinecal.measures.interval import interval_ce
+from onlinecal.measures.kernel import kernel_ce
+from onlinecal.measures.smooth import smooth_ce
+from onlinecal.measures.surrogate import surrogate_interval_ce
+from tests.gammas_metric import ANY, gammas, many_levels, split, theoretical
+from tests.oracles import distance as oracle
+
+FEW = st.one_of(gammas(max_samples=7), theoretical(max_levels=6))
+GRID = 200
+
+
+@settings(deadline=None, max_examples=40)
+@given(gamma=FEW)
+def test_the_coupling_program_lies_in_the_lower_bracket(gamma):
+    program = oracle.distance_lower(gamma, GRID)
+    bracket = distance_lower(gamma)
+    assert bracket.width <= 1e-9
+    assert bracket.lower <= program + 1e-9
+    assert bracket.upper >= program - 0.5 / GRID**2 - 1e-9
+
+
+def test_levels_alone_are_not_enough():
+    """0.4 always 1 and 0.6 always 0: u among the levels gives 0.12, the distance is 0.1, smCE 0.06."""
+    gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    assert oracle.distance_lower(gamma) == pytest.approx(0.12, abs=1e-9)
+    bracket = distance_lower(gamma)
+    assert 0.1 - 1e-9 <= bracket.lower <= 0.1 + 1e-12
+    assert 0.1 - 1e-12 <= bracket.upper <= 0.1 + 1e-9
+    assert smooth_ce(gamma) == pytest.approx(0.06, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(gamma=FEW)
+def test_upper_distance_equals_the_best_of_all_groupings(gamma):
+    value = oracle.cheapest_grouping(gamma.predictions, gamma.mass, gamma.means)
+    bracket = distance_upper(gamma)
+    assert bracket.width == 0.0
+    assert bracket.upper == pytest.approx(value, abs=1e-9)
+    assert distance_upper_witness(gamma).value(gamma) == bracket.upper
+    loose = distance_upper(gamma, max_levels=1)
+    assert loose.lower - 1e-9 <= value <= loose.upper + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rounds=st.lists(
+        st.tuples(st.one_of(st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.floats(0.0, 1.0)), st.integers(0, 1)),
+        min_size=1,
+        max_size=7,
+    )
+)
+def test_true_distance_equals_the_best_of_all_groupings_of_rounds(rounds):
+    p, y = [a for a, _ in rounds], [b for _, b in rounds]
+    value = oracle.cheapest_grouping(p, [1.0 / len(p)] * len(p), y)
+    exact = true_distance(p, y)
+    assert exact.width == 0.0
+    assert exact.upper == pytest.approx(value, abs=1e-9)
+    loose = true_distance(p, y, max_rounds=1)
+    assert loose.lower - 1e-9 <= value <= loose.upper + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(gamma=ANY)
+def test_the_chain_of_inequalities(gamma):
+    lower, upper = distance_lower(gamma), distance_upper(gamma)
+    smooth, laplace, interval = smooth_ce(gamma), kernel_ce(gamma), interval_ce(gamma)
+    surrogate = surrogate_interval_ce(gamma)
+    slack = 1e-9
+    assert 0.5 * lower.lower <= smooth + slack
+    assert smooth <= 2.0 * lower.upper + slack
+    assert smooth / 3.0 <= laplace + slack
+    assert laplace <= math.sqrt(lower.upper + slack)
+    assert lower.lower <= upper.upper + slack
+    assert upper.lower <= interval + slack
+    assert upper.upper <= interval + slack  # also where it is not exact: the best contiguous groups are tried
+    assert interval <= surrogate + slack
+    assert surrogate <= 6.0 * math.sqrt(lower.upper + slack)
+    assert interval <= 4.0 * math.sqrt(lower.upper + slack)
+    assert upper.lower <= 4.0 * math.sqrt(lower.upper + slack)
+    assert upper.upper <= float(np.abs(gamma.residuals).sum()) + slack
+    # E u = E y for a calibrated u, so nothing is nearer than the bias.
+    assert lower.upper >= abs(float(gamma.residuals.sum())) - slack
+
+
+@settings(deadline=None, max_examples=30)
+@given(gamma=ANY)
+def test_the_dual_is_feasible_at_every_u(gamma):
+    """r(v, y) ≤ |u − v| + (y − u) s for some s, that is u A(u) + (1 − u) B(u) ≤ 0, on a fine grid of u.
+
+    A(u) = max_v r(v, 1) − |u − v| over the levels, B(u) likewise: the definition, not the code's closed form.
+    """
+    witness = distance_lower_witness(gamma)
+    bound = witness.lower(gamma)
+    index = np.searchsorted(witness.nodes, gamma.predictions)
+    assert (witness.nodes[index] == gamma.predictions).all()
+    ones, zeros = witness.ones[index], witness.zeros[index]
+    # `lower` pays for the worst violation by a shift: undo it, so that the potentials alone prove the bound.
+    shift = float(gamma.mass @ (gamma.means * ones + (1.0 - gamma.means) * zeros)) - bound
+    u = np.unique(np.concatenate([np.linspace(0.0, 1.0, 1001), witness.nodes]))
+    apart = np.abs(u[:, None] - gamma.predictions)
+    a, b = (ones - apart).max(axis=1) - shift, (zeros - apart).max(axis=1) - shift
+    assert (u * a + (1.0 - u) * b).max() <= 1e-9 or bound == 0.0
+
+
+@pytest.mark.parametrize("k", [501, 3000])
+@pytest.mark.parametrize("bias", [0.0, 0.05, -0.4])
+def test_brackets_at_many_levels(k, bias):
+    gamma = many_levels(k, k, bias)
+    coarse, fine = distance_lower(gamma), distance_lower(gamma, tolerance=1e-5)
+    assert coarse.width <= 1e-3
+    assert fine.width <= 1e-5
+    assert max(coarse.lower, fine.lower) <= min(coarse.upper, fine.upper)
+    upper = distance_upper(gamma)
+    assert upper.lower <= upper.upper <= interval_ce(gamma)
+
+
+def test_the_closed_and_the_even_nodes_agree():
+    """500 levels are closed to 1e-9; one more level of hardly any mass puts the same Γ on even nodes."""
+    gamma = many_levels(7, 500, 0.1)
+    tiny = JointDistribution.from_levels([0.123456789], [1e-9], [0.5])
+    assert tiny.predictions[0] not in gamma.predictions
+    exact, even = distance_lower(gamma), distance_lower(gamma.merge(tiny))
+    assert exact.width <= 1e-9
+    assert even.lower - 1e-9 <= exact.lower <= exact.upper <= even.upper + 1e-9
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.25])
+def test_quadratic_gap_of_lemma_4_5(alpha):
+    gamma = JointDistribution.from_levels([0.5 - alpha, 0.5 + alpha], [1, 1], [0.5, 0.5])
+    assert distance_lower(gamma).upper <= 2.0 * alpha**2 + 1e-9
+    assert distance_upper(gamma).upper == pytest.approx(alpha, abs=1e-12)
+
+
+@settings(deadline=None)
+@given(v=st.floats(0.0, 1.0), q=st.floats(0.0, 1.0))
+def test_one_level_is_its_residual(v, q):
+    gamma = JointDistribution.from_levels([v], [1.0], [q])
+    bracket = distance_lower(gamma)
+    assert bracket.lower - 1e-12 <= abs(q - v) <= bracket.upper + 1e-12
+    assert bracket.width <= 1e-9
+    assert distance_upper(gamma).upper == pytest.approx(abs(q - v), abs=1e-15)
+
+
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_calibrated_is_exactly_zero(gamma):
+    calibrated = JointDistribution.from_levels(gamma.predictions, gamma.mass, gamma.predictions)
+    bracket = distance_lower(calibrated)
+    assert (bracket.lower, bracket.upper) == (0.0, pytest.approx(0.0, abs=1e-15))
+    assert distance_upper(calibrated).upper == pytest.approx(0.0, abs=1e-15)
+
+
+@settings(deadline=None, max_examples=30)
+@given(gamma=FEW, shares=st.lists(st.floats(0.1, 0.9), min_size=1, max_size=5))
+def test_invariances(gamma, shares):
+    lower, upper = distance_lower(gamma), distance_upper(gamma).upper
+    for other in (split(gamma, shares), gamma.flip()):
+        again = distance_lower(other)
+        assert again.lower <= lower.upper + 1e-9
+        assert lower.lower <= again.upper + 1e-9
+        if other.levels == gamma.levels:  # 1 − v may merge levels 1e-17 apart, which then move together
+            assert distance_upper(other).upper == pytest.approx(upper, abs=1e-9)
+
+
+def test_true_distance_is_between_and_may_differ_from_both():
+    p, y = [0.4, 0.4, 0.6, 0.6], [0, 1, 0, 1]
+    gamma = JointDistribution.from_samples(p, y)
+    exact = true_distance(p, y).upper
+    assert distance_lower(gamma).lower <= exact <= distance_upper(gamma).upper
+    orders = {
+        true_distance(*zip(*pairs, strict=True)).upper
+        for pairs in itertools.permutations(zip(p, y, strict=True))
+    }
+    assert max(orders) - min(orders) < 1e-15
+
+
+def test_one_sample():
+    assert true_distance([0.25], [1]).upper == 0.75
+    assert distance_upper(JointDistribution.from_samples([0.25], [1])).upper == 0.75
+
+
+def test_a_coupling_that_is_none_is_refused():
+    gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    witness = distance_lower_witness(gamma)
+    with pytest.raises(InvalidData, match="negative"):
+        replace(witness, arriving=-witness.arriving).value(gamma)
+    with pytest.raises(InvalidData, match="mass"):
+        replace(witness, arriving=0.9 * witness.arriving).value(gamma)
+    with pytest.raises(InvalidData, match="mean outcome"):
+        replace(witness, arriving=np.eye(len(witness.nodes))[0]).value(gamma)
+    # Potentials that are not feasible prove less, never more.
+    steep = CalibratedCoupling(witness.nodes, witness.arriving, 5.0 * witness.ones, 5.0 * witness.zeros)
+    assert steep.lower(gamma) <= 0.1 + 1e-12
+    high = CalibratedCoupling(witness.nodes, witness.arriving, witness.ones + 1.0, witness.zeros + 1.0)
+    assert high.lower(gamma) <= 0.1 + 1e-12
+
+
+def test_bad_options():
+    gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    for tolerance in (0.0, -1.0, math.nan, "1"):
+        with pytest.raises(InvalidParameter, match="tolerance"):
+            distance_lower(gamma, tolerance=tolerance)
+    for most in (0, 17, 2.5):
+        with pytest.raises(InvalidParameter, match="max_levels"):
+            distance_upper(gamma, max_levels=most)
+    with pytest.raises(InvalidData):
+        distance_upper_witness(gamma).value(JointDistribution.from_samples([0.4], [1]))
