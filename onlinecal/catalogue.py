@@ -82,12 +82,11 @@ def _guarantees(thing: Any) -> tuple[Any, ...]:
 
 def _parameters(thing: Any) -> list[dict[str, Any]]:
     if isinstance(thing, Measure):
-        return [{"name": name, "default": value, "required": False} for name, value in thing.options.items()]
+        given = [(name, default) for name, default in thing.options.items()]
+    else:
+        given = [(p.name, p.default) for p in inspect.signature(thing).parameters.values()]
+    empty = inspect.Parameter.empty
     return [
-        {
-            "name": p.name,
-            "default": None if p.default is p.empty else p.default,
-            "required": p.default is p.empty,
-        }
-        for p in inspect.signature(thing).parameters.values()
+        {"name": name, "default": None if default is empty else default, "required": default is empty}
+        for name, default in given
     ]

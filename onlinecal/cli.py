@@ -53,7 +53,9 @@ def run(
     scenario: Annotated[
         Path, typer.Argument(metavar="SCENARIO", help="a TOML file, such as scenarios/quickstart.toml")
     ],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="results file; default results/NAME.db")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="results file; default results/NAME.db")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an unfinished results file")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="start an existing results file anew")

@@ -146,9 +146,9 @@ class Game:
                 self._meet(law)
             chosen = self._chosen
             if law.grid is None:
-                bad = _draw_real(law.atoms, law.weights, dice, row, chosen)
+                bad = _draw_real(law.atoms, law.weights, dice, row, law.drawn, chosen)
             else:
-                bad = _draw_grid(law.atoms, law.weights, law.grid, dice, row, chosen, self._values)
+                bad = _draw_grid(law.atoms, law.weights, law.grid, dice, row, law.drawn, chosen, self._values)
             if bad >= 0:
                 raise self._refuse_law(law, bad)
             stated = nature.probability(nature_view)
@@ -254,7 +254,7 @@ def _brief(value: Any) -> str:
 
 
 @kernel
-def _draw_grid(atoms, weights, grid, dice, row, chosen, values):
+def _draw_grid(atoms, weights, grid, dice, row, drawn, chosen, values):
     runs, size = atoms.shape
     for r in range(runs):
         total, pick, u = 0.0, -1, dice[row, r]
@@ -264,28 +264,30 @@ def _draw_grid(atoms, weights, grid, dice, row, chosen, values):
                 return r
             # The last atom with weight is the pick where rounding leaves the sum below u.
             if w > 0.0 and total <= u:
-                pick = i
+                pick = j
             total += w
         if not abs(total - 1.0) <= 1e-9:
             return r
-        chosen[r] = pick
-        values[r] = grid[pick]
+        drawn[r] = pick
+        chosen[r] = atoms[r, pick]
+        values[r] = grid[atoms[r, pick]]
     return -1
 
 
 @kernel
-def _draw_real(atoms, weights, dice, row, chosen):
+def _draw_real(atoms, weights, dice, row, drawn, chosen):
     runs, size = atoms.shape
     for r in range(runs):
-        total, pick, u = 0.0, np.nan, dice[row, r]
+        total, pick, u = 0.0, -1, dice[row, r]
         for j in range(size):
             w, p = weights[r, j], atoms[r, j]
             if not (w >= 0.0 and 0.0 <= p <= 1.0):
                 return r
             if w > 0.0 and total <= u:
-                pick = p
+                pick = j
             total += w
         if not abs(total - 1.0) <= 1e-9:
             return r
-        chosen[r] = pick + 0.0  # −0.0 becomes 0.0
+        drawn[r] = pick
+        chosen[r] = atoms[r, pick] + 0.0  # −0.0 becomes 0.0
     return -1

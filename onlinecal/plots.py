@@ -214,7 +214,9 @@ def _draw(axis: Any, frame: Frame) -> None:
     for which, low, high in ((axis.xaxis, *axis.get_xlim()), (axis.yaxis, *axis.get_ylim())):
         # Less than a decade and a half would leave one label or none.
         narrow = high / low < 30
-        which.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12))
+        which.set_major_locator(
+            LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12)
+        )
         which.set_major_formatter(FuncFormatter(_tick) if narrow else LogFormatterSciNotation())
         which.set_minor_formatter(NullFormatter())
     axis.grid(True, which="major", color="#dddddd", linewidth=0.6)

@@ -157,13 +157,25 @@ def _entry(kind: str, known: Mapping[str, Any], table: dict[str, Any], folder: P
         )
     if label is not None and not isinstance(label, str):
         raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
+    return Entry.of(_strategy(kind, known, name, options, folder), label)
+
+
+def _strategy(kind: str, known: Mapping[str, Any], name: str, options: dict[str, Any], folder: Path) -> Any:
     # A path in a scenario is meant from where the scenario lies, wherever the command is given.
     file = options.get("file")
     if isinstance(file, str) and not file.startswith("package:"):
         options["file"] = str(folder / Path(file).expanduser())
-    if ":" in name:
-        return Entry.of(_plugin(kind, name, options), label)
-    return Entry.of(build(kind, known, name, options), label)
+    # Strategies that are made of others have tables with a name among their parameters.
+    options = {key: _inner(kind, known, value, folder) for key, value in options.items()}
+    return _plugin(kind, name, options) if ":" in name else build(kind, known, name, options)
+
+
+def _inner(kind: str, known: Mapping[str, Any], value: Any, folder: Path) -> Any:
+    if isinstance(value, list):
+        return [_inner(kind, known, item, folder) for item in value]
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return _strategy(kind, known, value["name"], {k: v for k, v in value.items() if k != "name"}, folder)
+    return value
 
 
 def _plugin(kind: str, name: str, options: dict[str, Any]) -> Any:
@@ -191,7 +203,8 @@ def _first_problem(error: ValidationError) -> str:
     if problem["type"] == "extra_forbidden":
         key = str(problem["loc"][-1])
         known = [
-            f.alias or n for n, f in (Horizons if "(table)" in problem["loc"] else Scenario).model_fields.items()
+            f.alias or n
+            for n, f in (Horizons if "(table)" in problem["loc"] else Scenario).model_fields.items()
         ]
         return f"unknown key {key!r}{suggestion(key, known)}"
     if problem["type"] == "missing":

@@ -55,7 +55,9 @@ def print_totals(study: Study, title: str) -> None:
     for nature in study.natures:
         mine = {(r["forecaster"], r["measure"]): r for r in rows if r["nature"] == nature}
         horizon = max(r["horizon"] for r in mine.values())
-        table = Table(title=f"{nature}, T = {horizon:,}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(
+            title=f"{nature}, T = {horizon:,}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+        )
         table.add_column("forecaster")
         for measure in measures:
             table.add_column(escape(measure), justify="right", overflow="fold")
@@ -68,7 +70,9 @@ def print_totals(study: Study, title: str) -> None:
 def print_compare(study: Study, measure: str) -> None:
     """Forecasters down, natures across."""
     rows = {(r["forecaster"], r["nature"]): r for r in totals(study, [measure])}
-    table = Table(title=f"{measure}: total T·μ and exponent", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=f"{measure}: total T·μ and exponent", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+    )
     table.add_column("forecaster")
     for nature in study.natures:
         horizon = max((r["horizon"] for (_, n), r in rows.items() if n == nature), default=0)

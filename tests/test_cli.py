@@ -58,7 +58,9 @@ def test_run_prints_totals_and_exponents(folder):
 
 def test_run_as_json(folder):
     rows = json.loads(onlinecal("run", "small.toml", "-o", "other.db", "--json", cwd=folder).stdout)
-    row = next(r for r in rows if (r["nature"], r["forecaster"], r["measure"]) == ("contrarian", "constant", "ece"))
+    row = next(
+        r for r in rows if (r["nature"], r["forecaster"], r["measure"]) == ("contrarian", "constant", "ece")
+    )
     assert row["total"] == 200.0
     assert row["half_width"] == 0.0
     assert row["horizon"] == 400
@@ -69,7 +71,9 @@ def test_compare(folder):
     said = onlinecal("compare", "results/small.db", "--measure", "ece", cwd=folder).stdout
     assert "contrarian" in said
     assert "[1.00, 1.00]" in said
-    rows = json.loads(onlinecal("compare", "results/small.db", "--measure", "ece", "--json", cwd=folder).stdout)
+    rows = json.loads(
+        onlinecal("compare", "results/small.db", "--measure", "ece", "--json", cwd=folder).stdout
+    )
     assert {(r["forecaster"], r["nature"]) for r in rows} == {
         (f, n) for f in ("forecast hedging", "constant") for n in ("drift", "contrarian")
     }
@@ -150,7 +154,10 @@ def test_a_plug_in_that_fails_leaves_the_finished_cells(tmp_path):
 def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     (tmp_path / "long.toml").write_text(SCENARIO.replace("[100, 200, 400]", "[100, 200, 3000000]"))
     process = subprocess.Popen(
-        [sys.executable, "-m", "onlinecal", "run", "long.toml"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "onlinecal", "run", "long.toml"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     deadline = time.monotonic() + 120
     database = tmp_path / "results" / "long.db"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.measures import ece as module
-from onlinecal.measures.ece import binned_ece, binned_ece_width, ece
+from onlinecal.measures import binned as module
+from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
 from tests.oracles import ece as oracle
 from tests.strategies import calibrated_gammas, gammas
 

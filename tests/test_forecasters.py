@@ -52,7 +52,9 @@ def test_a_pair_of_opposite_signs_is_always_found(bias):
 def test_biases_are_what_they_say(m, data):
     """After any game the forecaster's integers are m·E, and the AdaNormalHedge ratio is that of its definition."""
     horizon = data.draw(st.integers(1, 60))
-    game = Game(CDLMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=data.draw(st.integers(0, 99)))
+    game = Game(
+        CDLMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=data.draw(st.integers(0, 99))
+    )
     game.advance(horizon)
     counts, ones = game.ledger.counts, game.ledger.positives
     assert (game.forecaster.bias == m * ones - np.arange(m + 1) * counts).all()
@@ -69,7 +71,9 @@ def ada_normal_hedge(bias, rounds):
     """h(E, n) by the letter of Luo and Schapire."""
 
     def w(r, c):
-        return 0.5 * (math.exp(max(r + 1, 0) ** 2 / (3 * (c + 1))) - math.exp(max(r - 1, 0) ** 2 / (3 * (c + 1))))
+        return 0.5 * (
+            math.exp(max(r + 1, 0) ** 2 / (3 * (c + 1))) - math.exp(max(r - 1, 0) ** 2 / (3 * (c + 1)))
+        )
 
     return w(bias, rounds) - w(-bias, rounds)
 
@@ -92,7 +96,9 @@ def test_first_forecasts():
     assert laws(AlmostOneStepAhead(10).start(10, 1, None)) == {5: 1.0}
 
 
-@pytest.mark.parametrize(("prior", "said"), [(1.0, [1 / 2, 2 / 3, 3 / 4]), (0.5, [1 / 2, 3 / 4, 5 / 6]), (0, [0.5, 1, 1])])
+@pytest.mark.parametrize(
+    ("prior", "said"), [(1.0, [1 / 2, 2 / 3, 3 / 4]), (0.5, [1 / 2, 3 / 4, 5 / 6]), (0, [0.5, 1, 1])]
+)
 def test_empirical_means_of_ones(prior, said):
     game = Game(EmpiricalMean(prior), Bernoulli(1.0), horizon=3, runs=range(1))
     game.advance(3)
@@ -204,7 +210,9 @@ def slack(horizon, runs):
 def test_forecast_hedging_keeps_its_word(nature, m, seed):
     forecaster, horizon, runs = ForecastHedging(m), 8000, 32
     (guarantee,) = forecaster.guarantees
-    assert mean_ece(forecaster, nature, horizon, runs, seed) <= guarantee.bound(horizon) + slack(horizon, runs)
+    assert mean_ece(forecaster, nature, horizon, runs, seed) <= guarantee.bound(horizon) + slack(
+        horizon, runs
+    )
 
 
 def test_controls_of_forecast_hedging_break_its_bound(seed):

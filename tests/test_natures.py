@@ -42,7 +42,9 @@ def test_uniform_truths_are_uniform_and_known_before(seed):
     assert (player.context(3)["truth"] == q[2]).all()
 
 
-@pytest.mark.parametrize("forecaster", [Constant(0.5), Constant(0.2), EmpiricalMean(), AlmostOneStepAhead()], ids=strategy_key)
+@pytest.mark.parametrize(
+    "forecaster", [Constant(0.5), Constant(0.2), EmpiricalMean(), AlmostOneStepAhead()], ids=strategy_key
+)
 def test_contrarian_hurts_every_deterministic_forecaster(forecaster):
     for t in checkpoints(3000):
         game = Game(forecaster, Contrarian(), horizon=t, runs=range(2))
@@ -125,7 +127,13 @@ def test_files_that_cannot_be_read(tmp_path):
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: Bernoulli(1.01), lambda: Bernoulli(float("nan")), lambda: Drift(-0.1), lambda: Contrarian("all"), lambda: Replay(3)],
+    [
+        lambda: Bernoulli(1.01),
+        lambda: Bernoulli(float("nan")),
+        lambda: Drift(-0.1),
+        lambda: Contrarian("all"),
+        lambda: Replay(3),
+    ],
 )
 def test_parameters_out_of_range(make):
     with pytest.raises(InvalidParameter):

@@ -13,7 +13,11 @@ from onlinecal.plots import figure, frames, save
 @pytest.fixture(scope="module")
 def study():
     return oc.play(
-        [oc.forecasters.ForecastHedging(), oc.forecasters.AlmostOneStepAhead(), oc.forecasters.CDLMinimiser()],
+        [
+            oc.forecasters.ForecastHedging(),
+            oc.forecasters.AlmostOneStepAhead(),
+            oc.forecasters.CDLMinimiser(),
+        ],
         [oc.natures.Contrarian(), oc.natures.Drift()],
         horizon=[100, 300, 900, 2700],
         runs=6,
@@ -53,14 +57,18 @@ def test_bounds_are_the_guarantees(study):
 
 
 def test_a_bound_of_one_game_is_level():
-    study = oc.play(oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=900, runs=2, measures=["smooth_ce"])
+    study = oc.play(
+        oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=900, runs=2, measures=["smooth_ce"]
+    )
     (frame,) = frames(study.curves(["smooth_ce"]))
     assert frame.bounds[0].values.tolist() == [122.0, 122.0]
     assert frame.bounds[0].rounds[-1] == 900
 
 
 def test_what_is_always_zero_is_said_and_not_drawn():
-    study = oc.play(oc.forecasters.Constant(1.0), oc.natures.Bernoulli(1.0), horizon=50, runs=2, measures=["ece"])
+    study = oc.play(
+        oc.forecasters.Constant(1.0), oc.natures.Bernoulli(1.0), horizon=50, runs=2, measures=["ece"]
+    )
     (frame,) = frames(study.curves())
     assert frame.lines == []
     assert frame.silent == ["constant (p=1)"]

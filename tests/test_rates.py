@@ -49,7 +49,8 @@ def test_correlated_prefixes_do_not_shrink_the_interval(seed):
 
 
 @pytest.mark.parametrize(
-    "totals", [np.zeros((6, 2)), np.full((6, 2), np.inf), -np.ones((6, 2)), np.vstack([np.ones((5, 1)), [[0.0]]])]
+    "totals",
+    [np.zeros((6, 2)), np.full((6, 2), np.inf), -np.ones((6, 2)), np.vstack([np.ones((5, 1)), [[0.0]]])],
 )
 def test_no_exponent_where_there_is_none(totals):
     assert fit_exponent(T, totals) is None

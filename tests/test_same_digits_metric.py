@@ -9,7 +9,7 @@ from onlinecal.measures.distance import distance_upper
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.smooth import smooth_ce, smooth_ce_witness
-from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
+from onlinecal.measures.reflected import smooth_ece, smooth_ece_at
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from tests.gammas_metric import many_levels
 

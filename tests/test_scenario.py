@@ -56,7 +56,9 @@ def test_geometric_horizons(tmp_path):
 
 
 def test_one_horizon_is_read_on_the_way(tmp_path):
-    (cell,) = loaded(tmp_path, GOOD.replace("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2")).cells
+    (cell,) = loaded(
+        tmp_path, GOOD.replace("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2")
+    ).cells
     assert cell.times == (10, 32, 100)
 
 
@@ -106,7 +108,11 @@ def test_ours_are_good(file):
         ("bins = 5", "bin = 5", "no option 'bin'; did you mean 'bins'"),
         ('"umbrella"', '"umbrela"', "unknown task 'umbrela'; did you mean 'umbrella'"),
         ("[0, 0.5]]", "[0, 1.5]]", r"payoffs\[1\]\[1\] = 1.5"),
-        ('"forecast_hedging"', '"forecast_hedgin"', "unknown forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'"),
+        (
+            '"forecast_hedging"',
+            '"forecast_hedgin"',
+            "unknown forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'",
+        ),
         ('m = "T^(1/2)"', "n = 3", "forecaster 'forecast_hedging' has no parameter 'n'"),
         ('m = "T^(1/2)"', "m = \"__import__('os')\"", "is not understood"),
         ('m = "T^(1/2)"', 'm = "T^(1/0)"', "has no value"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.measures.smooth_ece import _Line, smooth_ece, smooth_ece_at
+from onlinecal.measures.reflected import _Line, smooth_ece, smooth_ece_at
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth_ece as oracle
 

@@ -20,7 +20,10 @@ PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
 
 def cells(horizons=(50, 100, 200), runs=3, seed=1, panel=PANEL, forecasters=None, natures=None):
     return plan(
-        [Entry.of(f) for f in forecasters or (oc.forecasters.ForecastHedging(), oc.forecasters.AlmostOneStepAhead())],
+        [
+            Entry.of(f)
+            for f in forecasters or (oc.forecasters.ForecastHedging(), oc.forecasters.AlmostOneStepAhead())
+        ],
         [Entry.of(n) for n in natures or (oc.natures.Drift(), oc.natures.Contrarian())],
         horizons=horizons,
         runs=runs,
@@ -63,7 +66,9 @@ def test_what_is_tracked_is_what_the_measures_say():
 
 
 def test_many_runs_are_played_in_batches_without_a_difference(monkeypatch):
-    (cell,) = cells(horizons=[100], runs=10, forecasters=[oc.forecasters.CDLMinimiser()], natures=[oc.natures.Drift()])
+    (cell,) = cells(
+        horizons=[100], runs=10, forecasters=[oc.forecasters.CDLMinimiser()], natures=[oc.natures.Drift()]
+    )
     whole = play_cell(cell)
     monkeypatch.setattr("onlinecal.study.run.BATCH", 4)
     assert all((whole.totals[m] == total).all() for m, total in play_cell(cell).totals.items())
@@ -93,13 +98,19 @@ def test_a_recorded_stream_is_played_as_long_as_it_lasts(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("outcome\n" + "0\n1\n" * 60)
     replay = oc.natures.Replay(str(file))
-    assert [c.horizon for c in cells(forecasters=[oc.forecasters.Constant()], natures=[replay])] == [50, 100, 120]
+    assert [c.horizon for c in cells(forecasters=[oc.forecasters.Constant()], natures=[replay])] == [
+        50,
+        100,
+        120,
+    ]
     with pytest.raises(InvalidParameter, match="has 120 rounds; expected at most 120"):
         cells(horizons=[200], natures=[replay])
 
 
 def test_curves_by_name():
-    study = oc.play(oc.forecasters.Constant(), [oc.natures.Drift(), oc.natures.Bernoulli()], horizon=50, runs=2)
+    study = oc.play(
+        oc.forecasters.Constant(), [oc.natures.Drift(), oc.natures.Bernoulli()], horizon=50, runs=2
+    )
     with pytest.raises(InvalidParameter, match="several natures; expected nature= one of drift, bernoulli"):
         study.curve("ece")
     with pytest.raises(UnknownName, match="did you mean 'drift'"):
@@ -154,7 +165,9 @@ def test_a_measure_of_ones_own_and_one_that_is_nan():
     def broken(gamma):
         return float("nan") if gamma.weight > 6 else 0.0
 
-    study = oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(1.0), horizon=40, runs=1, measures=[halved])
+    study = oc.play(
+        oc.forecasters.Constant(), oc.natures.Bernoulli(1.0), horizon=40, runs=1, measures=[halved]
+    )
     assert study.curve("halved").totals[-1, 0] == 10.0
     with pytest.raises(oc.OnlinecalError, match="broken is NaN"):
         oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(1.0), horizon=40, runs=1, measures=[broken])
@@ -200,7 +213,9 @@ def test_what_is_stored_comes_back(tmp_path):
         assert equal(store.study(), study)
         assert store.meta["title"] == "A test"
     with sqlite3.connect(tmp_path / "r" / "a.db") as db:
-        rows = db.execute("SELECT total FROM curves WHERE measure = 'ece' AND horizon = 50 ORDER BY rowid").fetchall()
+        rows = db.execute(
+            "SELECT total FROM curves WHERE measure = 'ece' AND horizon = 50 ORDER BY rowid"
+        ).fetchall()
     assert len(rows) == 12
 
 
@@ -279,7 +294,9 @@ def test_a_locked_file_says_so(tmp_path, monkeypatch):
     with session(path, cells()):
         pass
     connect = sqlite3.connect
-    monkeypatch.setattr("onlinecal.study.store.sqlite3.connect", lambda *a, **k: connect(*a, **(k | {"timeout": 0.1})))
+    monkeypatch.setattr(
+        "onlinecal.study.store.sqlite3.connect", lambda *a, **k: connect(*a, **(k | {"timeout": 0.1}))
+    )
     other = connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:

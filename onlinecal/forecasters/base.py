@@ -33,12 +33,15 @@ class Law:
         Indices into `grid` (int64), or, without a grid, the values themselves (float64).
     weights : (runs, size) floats
         Probabilities of the atoms; each row sums to 1.
+    drawn : (runs,) ints
+        Which atom the engine drew, for players that look at more than its value when they are told the outcome.
     """
 
     def __init__(self, runs: int, size: int, grid: Floats | None = None) -> None:
         self.grid = grid
         self.atoms: NDArray[Any] = np.zeros((runs, size), np.float64 if grid is None else np.int64)
         self.weights = np.full((runs, size), 1.0 / size)
+        self.drawn = np.zeros(runs, np.int64)
 
 
 class Player(Protocol):

@@ -68,14 +68,18 @@ class DefensiveForecasting(Forecaster):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The bound on kCE in this kernel and, where it bounds smCE, that."""
-        changed = [f"kernel={self.kernel}"] * (self.kernel != "laplace") + [f"scale={self.scale}"] * (self.scale != 1)
+        changed = [f"kernel={self.kernel}"] * (self.kernel != "laplace") + [f"scale={self.scale}"] * (
+            self.scale != 1
+        )
         measure = f"kernel_ce({', '.join(changed)})" if changed else "kernel_ce"
         source, against = "Vovk, Takemura and Shafer 2005", "every sequence"
         own = Guarantee(measure, "√T/2", lambda t: math.sqrt(t) / 2, "deterministic", against, source)
         if changed:
             return (own,)
         source += ", with smCE ≤ 3·kCE (Błasiok et al. 2023)"
-        return own, Guarantee("smooth_ce", "1.5√T", lambda t: 1.5 * math.sqrt(t), "deterministic", against, source)
+        return own, Guarantee(
+            "smooth_ce", "1.5√T", lambda t: 1.5 * math.sqrt(t), "deterministic", against, source
+        )
 
 
 class _Defensive:
@@ -231,7 +235,9 @@ def _laplace_root(points, rising, falling, order, size, left, right, blocks, scr
 
 
 @compiled
-def _laplace_learn(points, rising, falling, order, size, left, right, blocks, scale, forecast, outcome, variance):
+def _laplace_learn(
+    points, rising, falling, order, size, left, right, blocks, scale, forecast, outcome, variance
+):
     slots = points.shape[2]
     for r in range(len(blocks)):
         p = forecast[r]

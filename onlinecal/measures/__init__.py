@@ -3,26 +3,92 @@
 To add one: write it in the file of its family, with its row in that file's ``MEASURES``.
 """
 
-from onlinecal.measures import decision as _decision
-from onlinecal.measures import ece as _ece
-from onlinecal.measures import kernel as _kernel
-from onlinecal.measures import scores as _scores
-from onlinecal.measures import smooth as _smooth
-from onlinecal.measures.base import Bracket, Measure, Witness
+from typing import Any
+
+from onlinecal.errors import UnknownName
+from onlinecal.joint import JointDistribution
+from onlinecal.measures import (
+    binned,
+    cutoff,
+    decision,
+    distance,
+    interval,
+    kernel,
+    reflected,
+    scores,
+    smooth,
+    soft_binned,
+    surrogate,
+)
+from onlinecal.measures.base import Bracket, Explanation, Measure, Witness
+from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
+from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
-from onlinecal.measures.ece import binned_ece, binned_ece_width, ece
-from onlinecal.measures.kernel import kernel_ce
+from onlinecal.measures.distance import distance_lower, distance_upper, true_distance
+from onlinecal.measures.interval import interval_ce, interval_ce_bracket
+from onlinecal.measures.kernel import (
+    kernel_ce,
+    kernel_ce_squared_binning,
+    kernel_ce_squared_fourier,
+    kernel_ce_squared_pairs,
+)
+from onlinecal.measures.reflected import smooth_ece, smooth_ece_at
 from onlinecal.measures.scores import brier, brier_decomposition, log_loss, nce
 from onlinecal.measures.smooth import smooth_ce
+from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_rounding
+from onlinecal.measures.surrogate import (
+    random_interval_ce,
+    surrogate_interval_ce,
+    surrogate_interval_ce_sampled,
+)
 
-_FAMILIES = (_ece, _smooth, _kernel, _decision, _scores)
+_FAMILIES = (
+    binned, interval, surrogate, smooth, reflected, distance, kernel, decision, soft_binned, cutoff, scores,
+)  # fmt: skip
 
 #: name → what is known about it
 MEASURES: dict[str, Measure] = {measure.name: measure for family in _FAMILIES for measure in family.MEASURES}
 
+
+def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
+    """The value of a measure with the witness that proves it.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    name : str
+        A measure that has a witness.
+    **options
+        The measure's own.
+
+    Returns
+    -------
+    Explanation
+        `value`, `witness`, and `verify()`, which recomputes the value from the witness alone.
+
+    Raises
+    ------
+    UnknownName
+        No such measure.
+    InvalidParameter
+        The measure has no witness, or no such option.
+
+    Examples
+    --------
+    >>> from onlinecal import JointDistribution
+    >>> why = explain(JointDistribution.from_levels([0.45], [1], [0.55]), "cdl")
+    >>> round(why.value, 6), round(why.verify(), 6)
+    (0.181818, 0.181818)
+    """
+    if name not in MEASURES:
+        raise UnknownName.of("measure", name, MEASURES)
+    return MEASURES[name].explain(gamma, **options)
+
+
 __all__ = [
     "MEASURES",
     "Bracket",
+    "Explanation",
     "Measure",
     "Witness",
     "binned_ece",
@@ -31,11 +97,32 @@ __all__ = [
     "brier_decomposition",
     "cdl",
     "cfdl",
+    "cutoff_ce",
+    "distance_lower",
+    "distance_upper",
     "ece",
+    "explain",
+    "interval_ce",
+    "interval_ce_bracket",
     "kernel_ce",
+    "kernel_ce_squared_binning",
+    "kernel_ce_squared_fourier",
+    "kernel_ce_squared_pairs",
     "log_loss",
+    "low_degree_ce",
     "nce",
+    "random_interval_ce",
+    "scdl",
+    "scdl_binned",
     "smooth_ce",
+    "smooth_ece",
+    "smooth_ece_at",
+    "soft_rounding",
+    "step_ce",
+    "surrogate_interval_ce",
+    "surrogate_interval_ce_sampled",
+    "true_distance",
     "u_calibration",
     "v_cdl",
+    "weighted_ce",
 ]

@@ -82,7 +82,7 @@ class Measure:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """Names and defaults of the keyword options."""
+        """Names and defaults of the keyword options; `inspect.Parameter.empty` for one that must be given."""
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
@@ -92,7 +92,8 @@ class Measure:
         Raises
         ------
         InvalidParameter
-            On an option that the measure does not have. Values are checked when the measure is called.
+            On an option that the measure does not have, or must have and is not given. Values are checked when the
+            measure is called.
         """
         for key in options:
             if key not in self.options:
@@ -100,3 +101,49 @@ class Measure:
                     f"measure {self.name!r} has no option {key!r}{suggestion(key, self.options)}"
                 )
         return partial(self.function, **options) if options else self.function
+
+    def explain(self, gamma: JointDistribution, **options: Any) -> Explanation:
+        """The value with its witness; see `onlinecal.measures.explain`."""
+        if self.witness is None:
+            raise InvalidParameter(f"measure {self.name!r} has no witness")
+        self._check(options)
+        return Explanation(self.name, self.function(gamma, **options), self.witness(gamma, **options), gamma)
+
+    def _check(self, options: Mapping[str, Any]) -> None:
+        known = self.options
+        for key in options:
+            if key not in known:
+                raise InvalidParameter(f"measure {self.name!r} has no option {key!r}{suggestion(key, known)}")
+        for key, default in known.items():
+            if default is inspect.Parameter.empty and key not in options:
+                raise InvalidParameter(f"measure {self.name!r} needs the option {key!r}")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A value and what proves it.
+
+    Attributes
+    ----------
+    name : str
+    value : float or Bracket
+    witness : Witness
+        Its text says it in words.
+    gamma : JointDistribution
+    """
+
+    name: str
+    value: Any
+    witness: Witness
+    gamma: JointDistribution
+
+    def verify(self) -> float:
+        """The value recomputed from the witness alone (for a bracket, the end that the witness attains)."""
+        return self.witness.value(self.gamma)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} = {self.value:.6g}: {self.witness}"
+            if isinstance(self.value, float)
+            else (f"{self.name} in [{self.value.lower:.6g}, {self.value.upper:.6g}]: {self.witness}")
+        )

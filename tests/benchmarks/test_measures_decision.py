@@ -10,7 +10,7 @@ import pytest
 
 from onlinecal import tasks
 from onlinecal.joint import JointDistribution
-from onlinecal.measures import cutoff, decision, ece, scores, soft_binned
+from onlinecal.measures import binned, cutoff, decision, scores, soft_binned
 
 MEASURES = [
     decision.cdl,
@@ -22,8 +22,8 @@ MEASURES = [
     cutoff.cutoff_ce,
     cutoff.step_ce,
     cutoff.low_degree_ce,
-    ece.ece,
-    ece.binned_ece,
+    binned.ece,
+    binned.binned_ece,
     scores.brier,
     scores.log_loss,
     scores.nce,
