@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from onlinecal import tasks
 from onlinecal.joint import JointDistribution
-from onlinecal.measures import cutoff, decision, ece, scores, soft_binned
+from onlinecal.measures import binned, cutoff, decision, scores, soft_binned
 from tests.strategies import gammas
 
 ONE = Fraction(1)
@@ -113,7 +113,7 @@ def digits():
     }
     result = {}
     for kind, gamma in kinds.items():
-        for family in (ece, scores, decision, soft_binned, cutoff):
+        for family in (binned, scores, decision, soft_binned, cutoff):
             for record in family.MEASURES:
                 result[f"{record.name} {kind}"] = float(record.function(gamma)).hex()
         result[f"quantile {kind}"] = float(ece.binned_ece(gamma, strategy="quantile")).hex()

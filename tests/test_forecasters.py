@@ -21,7 +21,7 @@ from onlinecal.forecasters import (
     ForecastHedging,
 )
 from onlinecal.forecasters.base import ForecasterView
-from onlinecal.forecasters.hedging import _AheadPlayer, _pair
+from onlinecal.forecasters.hedging import _AheadPlayer, pair
 from onlinecal.game import Game, checkpoints
 from onlinecal.measures import ece, smooth_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
@@ -44,7 +44,7 @@ def laws(player):
 @given(st.integers(1, 40).flatmap(lambda m: st.lists(st.integers(-5, 5), min_size=m + 1, max_size=m + 1)))
 def test_a_pair_of_opposite_signs_is_always_found(bias):
     bias[0], bias[-1] = abs(bias[0]), -abs(bias[-1])
-    i = _pair(np.array(bias))
+    i = pair(np.array(bias))
     assert bias[i] >= 0 >= bias[i + 1]
 
 

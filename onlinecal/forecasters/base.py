@@ -44,6 +44,11 @@ class Law:
         self.drawn = np.zeros(runs, np.int64)
 
 
+def grid_of(m: int) -> Floats:
+    """0, 1/m, …, 1, each the correctly rounded quotient."""
+    return np.arange(m + 1) / m
+
+
 class Player(Protocol):
     """A forecaster in a game: R runs in lockstep."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player
+from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player, grid_of
 from onlinecal.guarantee import Guarantee
 from onlinecal.streams import Stream
 
@@ -198,16 +198,11 @@ class AlmostOneStepAhead(Forecaster):
         )
 
 
-def _grid(m: int) -> Floats:
-    """0, 1/m, …, 1, each the correctly rounded quotient."""
-    return np.arange(m + 1) / m
-
-
 class _HedgingPlayer:
     """The two hedges; `anytime` tells which weight."""
 
     def __init__(self, runs: int, m: int, *, anytime: bool) -> None:
-        self.law = Law(runs, 2, _grid(m))
+        self.law = Law(runs, 2, grid_of(m))
         self.bias = np.zeros((runs, m + 1), np.int64)
         self.rounds = np.zeros((runs, m + 1 if anytime else 0), np.int64)
 
@@ -229,7 +224,7 @@ class _AheadPlayer:
     """The almost-one-step-ahead forecaster, with the imagined player's biases and how far apart they are."""
 
     def __init__(self, runs: int, m: int) -> None:
-        self.law = Law(runs, 1, _grid(m))
+        self.law = Law(runs, 1, grid_of(m))
         self.bias = np.zeros((runs, m + 1), np.int64)
         self.apart = np.zeros(runs, np.int64)
 
@@ -247,7 +242,7 @@ class _AheadPlayer:
 
 
 @kernel
-def _pair(bias):
+def pair(bias):
     """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run.
 
     Among several pairs it stops at the first point of the search whose bias is 0, so that a game starts in the
@@ -271,13 +266,13 @@ def _pair(bias):
 @kernel
 def _pairs(bias, atoms):
     for r in range(len(bias)):
-        atoms[r, 0] = _pair(bias[r])
+        atoms[r, 0] = pair(bias[r])
 
 
 @kernel
 def _hedge(bias, atoms, weights):
     for r in range(len(bias)):
-        i = _pair(bias[r])
+        i = pair(bias[r])
         a, b = bias[r, i], -bias[r, i + 1]
         share = 0.5 if a + b == 0 else b / (a + b)
         atoms[r, 0] = i
@@ -290,7 +285,7 @@ def _hedge(bias, atoms, weights):
 def _hedge_anytime(bias, rounds, atoms, weights):
     m = bias.shape[1] - 1
     for r in range(len(bias)):
-        i = _pair(bias[r])
+        i = pair(bias[r])
         a, b = bias[r, i] / m, -bias[r, i + 1] / m
         if a == 0.0:
             share = 0.5 if b == 0.0 else 1.0

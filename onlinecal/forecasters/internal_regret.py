@@ -1,0 +1,362 @@
+"""Grid forecasters without swap regret for the squared loss: the law is the stationary distribution of a matrix.
+
+Row i of the matrix says where the rounds that played i/m would rather have been. Who plays a distribution that the
+matrix leaves as it is has nothing to gain, to first order, from any swap. Where several distributions are stationary
+the players take that of one closed set of points, which a binary search finds: mostly a single point or a pair.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal._compile import kernel
+from onlinecal.expressions import grid_steps
+from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
+from onlinecal.forecasters.hedging import pair
+from onlinecal.guarantee import Guarantee
+from onlinecal.streams import Stream
+
+@dataclass(frozen=True)
+class FosterVohra(Forecaster):
+    r"""No internal regret for the Brier loss: the law is stationary under the matrix of pairwise regrets.
+
+    R_ij = Σ (i/m − y)² − (j/m − y)² = ((j − i)/m)(2E_i − n_i (j − i)/m), over the n_i rounds that played i, is what they lost
+    against j. The law q satisfies Σ_i q_i max(R_ij, 0) = q_j Σ_k max(R_jk, 0) for every j: each point gives away as much as
+    it gets. A point without positive regret, |E_i| ≤ n_i/(2m), may be played alone.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/3)"
+        Steps of the grid, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    E[T·ECE] = O(T^{2/3}) against natures that see the law; no constant is stated in the source.
+
+    Information
+    -----------
+    Randomised; needs the horizon (through m). O(log m) time a round where the closed set is a point or a pair, else O(m²)
+    and the cube of its size; 2(m + 1) counters a run.
+
+    Source
+    ------
+    Foster and Vohra 1998, "Asymptotic calibration". Deviations: the paper leaves open which stationary distribution
+    is taken where there are several; see the head of this file.
+    """
+
+    m: int | str = "T^(1/3)"
+
+    def __post_init__(self) -> None:
+        grid_steps("m", self.m, 1000)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player on the grid of this horizon."""
+        return _FosterVohraPlayer(runs, grid_steps("m", self.m, horizon))
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The rate of Foster and Vohra."""
+        against, source = "every nature that sees the law", "Foster and Vohra 1998, m = T^(1/3)"
+        return (Guarantee("ece", "T^(2/3)", lambda t: t ** (2 / 3), "rate", against, source),)
+
+
+@dataclass(frozen=True)
+class BlumMansour(Forecaster):
+    r"""No full swap regret for the squared loss: a learner at each grid point, and the law that is stationary.
+
+    The learner of i follows the leader on the rounds, weighed by how likely they were to play i: its x_i is their
+    weighted mean outcome. Row i of the matrix puts x_i on the two neighbouring grid points, with mean x_i. The law is
+    stationary, so the forecast is where its own learner wants to be.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/3)"
+        Steps of the grid, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    E[T·Σ w (q − v)²], the swap regret of the quadratic task, is O(T^{1/3} log T) against natures that see the law: each
+    learner regrets O(log T) and the rounding costs at most 1/(4m²) a round. No constant is stated in the source.
+
+    Information
+    -----------
+    Randomised; needs the horizon (through m). O(log m) time a round where the closed set is a point or a pair, else O(m²)
+    and the cube of its size; 2(m + 1) numbers a run.
+
+    Source
+    ------
+    Blum and Mansour 2007 (the reduction); Fishelson, Kleinberg, Okoroafor, Paes Leme, Schneider and Teng 2025; Luo,
+    Senapati and Sharan 2025. Deviations: a learner that has no weight yet stays at its own point; the choice of
+    stationary distribution is that at the head of this file.
+    """
+
+    m: int | str = "T^(1/3)"
+
+    def __post_init__(self) -> None:
+        grid_steps("m", self.m, 1000)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player on the grid of this horizon."""
+        return _BlumMansourPlayer(runs, grid_steps("m", self.m, horizon))
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The rate for the squared ℓ2 calibration error."""
+        return (
+            Guarantee(
+                measure="swap_regret[quadratic]",
+                formula="T^(1/3) log T",
+                bound=lambda t: t ** (1 / 3) * math.log(t),
+                kind="rate",
+                against="every nature that sees the law",
+                source="Fishelson et al. 2025; Luo, Senapati and Sharan 2025, m = T^(1/3)",
+            ),
+        )
+
+
+class _Stationary:
+    """A player whose law has as many atoms as the largest closed set so far."""
+
+    def __init__(self, runs: int, m: int) -> None:
+        self.law = Law(runs, 2, grid_of(m))  # it grows when a closed set has more points
+        #: room for one run's matrix and for the search in it
+        self.flow = np.zeros((m + 1, m + 1))
+        self.marks = np.zeros((3, m + 1), np.int64)
+
+    def forecast(self, view: ForecasterView) -> Law:
+        needed = self._state()
+        if needed > self.law.atoms.shape[1]:
+            self.law = Law(len(self.law.atoms), needed, self.law.grid)
+            self._state()
+        return self.law
+
+    def _state(self) -> int:
+        """Fills the law; returns how many atoms it needs, and where that is more than it has, fills nothing useful."""
+        raise AssertionError("each player states its own law")
+
+
+class _FosterVohraPlayer(_Stationary):
+    """Counts n_i and integer biases m·E_i."""
+
+    def __init__(self, runs: int, m: int) -> None:
+        super().__init__(runs, m)
+        self.bias = np.zeros((runs, m + 1), np.int64)
+        self.rounds = np.zeros((runs, m + 1), np.int64)
+
+    def _state(self) -> int:
+        return _state_regrets(self.bias, self.rounds, self.flow, self.marks, self.law.atoms, self.law.weights)
+
+    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        _learn_regrets(self.bias, self.rounds, forecast, outcome)
+
+
+class _BlumMansourPlayer(_Stationary):
+    """Weights and weighted outcomes of each point's learner, and where it wants to be, times m."""
+
+    def __init__(self, runs: int, m: int) -> None:
+        super().__init__(runs, m)
+        self.weight = np.zeros((runs, m + 1))
+        self.ones = np.zeros((runs, m + 1))
+        self.wish = np.tile(np.arange(m + 1.0), (runs, 1))
+
+    def _state(self) -> int:
+        return _state_wishes(self.wish, self.flow, self.marks, self.law.atoms, self.law.weights)
+
+    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        # Every point that might have been played learns, in proportion to its weight in the law.
+        _learn_wishes(self.weight, self.ones, self.wish, self.law.atoms, self.law.weights, outcome)
+
+
+@kernel
+def _put_pair(atoms, weights, i, share):
+    """Weight `share` on i and the rest on i + 1."""
+    atoms[0], weights[0] = i, share
+    for j in range(1, len(atoms)):
+        atoms[j], weights[j] = i + 1, 0.0
+    weights[1] = 1.0 - share
+
+
+@kernel
+def _put_point(atoms, weights, i):
+    for j in range(len(atoms)):
+        atoms[j], weights[j] = i, 0.0
+    weights[0] = 1.0
+
+
+@kernel
+def _state_regrets(bias, rounds, flow, marks, atoms, weights):
+    needed = 0
+    for r in range(len(bias)):
+        i = pair(bias[r])
+        # With steps of 1/m: R_ij > 0 if and only if (j − i) n_i < 2 m E_i, for E_i > 0 and j > i, and mirrored.
+        a, b = 2 * bias[r, i], -2 * bias[r, i + 1]
+        n, k = rounds[r, i], rounds[r, i + 1]
+        if a <= n:
+            _put_point(atoms[r], weights[r], i)
+        elif b <= k:
+            _put_point(atoms[r], weights[r], i + 1)
+        elif a <= 2 * n and b <= 2 * k:
+            # Each wants to step to the other and no further.
+            up, down = float(a - n), float(b - k)
+            _put_pair(atoms[r], weights[r], i, down / (up + down))
+        else:
+            _fill_regrets(bias[r], rounds[r], flow)
+            needed = max(needed, _put_stationary(flow, i, marks, atoms[r], weights[r]))
+    return needed
+
+
+@kernel
+def _fill_regrets(bias, rounds, flow):
+    points = len(bias)
+    for i in range(points):
+        for j in range(points):
+            flow[i, j] = max(0.0, float((j - i) * (2 * bias[i] - rounds[i] * (j - i))))
+
+
+@kernel
+def _state_wishes(wish, flow, marks, atoms, weights):
+    needed = 0
+    m = wish.shape[1] - 1
+    for r in range(len(wish)):
+        # A point that wishes to go up or stay, with a neighbour that wishes to go down or stay.
+        low, high = 0, m
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if wish[r, middle] > middle:
+                low = middle
+            elif wish[r, middle] < middle:
+                high = middle
+            else:
+                low, high = middle, middle
+        up, down = wish[r, low] - low, high - wish[r, high]
+        if up == 0.0:
+            _put_point(atoms[r], weights[r], low)
+        elif down == 0.0:
+            _put_point(atoms[r], weights[r], high)
+        elif up <= 1.0 and down <= 1.0:
+            _put_pair(atoms[r], weights[r], low, down / (up + down))
+        else:
+            _fill_wishes(wish[r], flow)
+            needed = max(needed, _put_stationary(flow, low, marks, atoms[r], weights[r]))
+    return needed
+
+
+@kernel
+def _fill_wishes(wish, flow):
+    points = len(wish)
+    for i in range(points):
+        for j in range(points):
+            flow[i, j] = max(0.0, 1.0 - abs(wish[i] - j)) if j != i else 0.0
+
+
+@kernel
+def _put_stationary(flow, start, marks, atoms, weights):
+    """The stationary law of the closed set that `start` leads to; returns the size of the set.
+
+    The set: as long as some point that can be reached does not lead back, go on from there. Its law: elimination
+    without subtraction (Grassmann, Taksar and Heyman 1985), so every weight is right to nearly all digits.
+    """
+    points = len(flow)
+    seen, back, members = marks[0], marks[1], marks[2]
+    here = start
+    while True:
+        count = _reach(flow, here, seen, members)
+        elsewhere = -1
+        for k in range(count):
+            if members[k] != here:
+                # `back` also serves as the list of its own search; only its marks are read.
+                _reach(flow, members[k], back, marks[2, count:])
+                if back[here] == 0:
+                    elsewhere = members[k]
+                    break
+        if elsewhere < 0:
+            break
+        here = elsewhere
+    if count > len(atoms):
+        return count
+    k = 0
+    for i in range(points):  # in ascending order, whatever the order of the search
+        if seen[i] == 1:
+            members[k] = i
+            k += 1
+    if count == 1:
+        _put_point(atoms, weights, members[0])
+        return 1
+    _eliminate(flow, members, count)
+    weights[0] = 1.0
+    total = 1.0
+    for n in range(1, count):
+        w = 0.0
+        for i in range(n):
+            w += weights[i] * flow[members[i], members[n]]
+        weights[n] = w
+        total += w
+    for n in range(len(atoms)):
+        atoms[n] = members[min(n, count - 1)]
+        weights[n] = weights[n] / total if n < count else 0.0
+    return count
+
+
+@kernel
+def _eliminate(flow, members, count):
+    """Leaves in flow[i, n], i < n, the rates that the backward substitution multiplies."""
+    for n in range(count - 1, 0, -1):
+        out = 0.0
+        for j in range(n):
+            out += flow[members[n], members[j]]
+        for i in range(n):
+            flow[members[i], members[n]] /= out
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    flow[members[i], members[j]] += flow[members[i], members[n]] * flow[members[n], members[j]]
+
+
+@kernel
+def _reach(flow, start, seen, members):
+    """Marks all points that `start` leads to, itself included, lists them where there is room, and counts them."""
+    seen[:] = 0
+    seen[start] = 1
+    count = 0
+    # A search by sweeps: sets are small, and a sweep needs no queue.
+    grown = True
+    while grown:
+        grown = False
+        for i in range(len(flow)):
+            if seen[i] == 1:
+                for j in range(len(flow)):
+                    if flow[i, j] > 0.0 and seen[j] == 0:
+                        seen[j] = 1
+                        grown = True
+    for i in range(len(flow)):
+        if seen[i] == 1:
+            if count < len(members):
+                members[count] = i
+            count += 1
+    return count
+
+
+@kernel
+def _learn_regrets(bias, rounds, forecast, outcome):
+    m = bias.shape[1] - 1
+    for r in range(len(bias)):
+        i = forecast[r]
+        bias[r, i] += m * outcome[r] - i
+        rounds[r, i] += 1
+
+
+@kernel
+def _learn_wishes(weight, ones, wish, atoms, weights, outcome):
+    m = weight.shape[1] - 1
+    for r in range(len(weight)):
+        for j in range(atoms.shape[1]):
+            w, i = weights[r, j], atoms[r, j]
+            if w > 0.0:
+                weight[r, i] += w
+                ones[r, i] += w * outcome[r]
+                wish[r, i] = m * min(1.0, ones[r, i] / weight[r, i])
