@@ -226,3 +226,14 @@ def test_bad_options():
             distance_upper(gamma, max_levels=most)
     with pytest.raises(InvalidData):
         distance_upper_witness(gamma).value(JointDistribution.from_samples([0.4], [1]))
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+@pytest.mark.parametrize("k", [3, 600])
+def test_all_outcomes_equal(outcome, k):
+    """The base rate is at an end: everything moves there, and that is the bias."""
+    p = np.linspace(0.0, 1.0, k)
+    gamma = JointDistribution.from_samples(p, np.full(k, outcome))
+    bracket = distance_lower(gamma)
+    assert bracket.lower - 1e-12 <= 0.5 <= bracket.upper + 1e-12
+    assert bracket.width <= (1e-9 if k == 3 else 1e-3)

@@ -151,7 +151,8 @@ def _calibrated(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> Fl
     """Mass 1 and mean outcome E[y], which the solver meets to 1e-10 only: a little goes to an end."""
     arriving = np.maximum(arriving, 0.0)
     arriving /= arriving.sum()
-    want, have = float(gamma.mass @ gamma.means), float(arriving @ nodes)
+    # Rounding may leave either a digit above 1.
+    want, have = min(float(gamma.mass @ gamma.means), 1.0), min(float(arriving @ nodes), 1.0)
     if have > want:
         arriving *= want / have
         arriving[0] += 1.0 - want / have
