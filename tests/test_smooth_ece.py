@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.measures.reflected import _Line, smooth_ece, smooth_ece_at
+from onlinecal.measures.reflected import _absolute_integral, _Line, smooth_ece, smooth_ece_at
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth_ece as oracle
 
@@ -131,6 +131,12 @@ def test_the_same_value_on_any_mesh_at_many_levels():
     gamma = many_levels(1, 5000)
     value = smooth_ece(gamma)
     assert smooth_ece_at(gamma, sigma=value) == pytest.approx(value, abs=1.3e-6)
+
+
+def test_the_integral_is_exact_between_mesh_points():
+    """∫ |1 − 3x| over [0, 1] is 5/6: a sign change inside a step counts on both sides."""
+    assert _absolute_integral(np.array([1.0, -2.0])) == pytest.approx(5.0 / 6.0, abs=1e-15)
+    assert _absolute_integral(np.array([1.0, 0.0, -2.0, -1.0])) == pytest.approx(3.0, abs=1e-15)
 
 
 def test_bad_options():

@@ -120,23 +120,29 @@ class BlumMansour(Forecaster):
 
 
 class _Stationary:
-    """A player whose law has as many atoms as the largest closed set so far."""
+    """A player whose law has as many atoms as the closed sets need, which is two most of the time."""
+
+    #: rounds that a law must have been too large by half before a smaller one takes its place
+    PATIENCE = 256
 
     def __init__(self, runs: int, m: int) -> None:
-        self.law = Law(runs, 2, grid_of(m))  # it grows when a closed set has more points
+        self.law = Law(runs, 2, grid_of(m))
+        self.idle = 0
         #: room for one run's matrix and for the search in it
         self.flow = np.zeros((m + 1, m + 1))
         self.marks = np.zeros((3, m + 1), np.int64)
 
     def forecast(self, view: ForecasterView) -> Law:
-        needed = self._state()
-        if needed > self.law.atoms.shape[1]:
-            self.law = Law(len(self.law.atoms), needed, self.law.grid)
+        needed, size = self._state(), self.law.atoms.shape[1]
+        self.idle = self.idle + 1 if 2 * needed <= size > 2 else 0
+        if needed > size or self.idle > self.PATIENCE:
+            self.law = Law(len(self.law.atoms), max(2, needed), self.law.grid)
+            self.idle = 0
             self._state()
         return self.law
 
     def _state(self) -> int:
-        """Fills the law; returns how many atoms it needs, and where that is more than it has, fills nothing useful."""
+        """Fills the law if it is large enough; returns how many atoms it needs."""
         raise AssertionError("each player states its own law")
 
 
@@ -205,17 +211,30 @@ def _state_regrets(bias, rounds, flow, marks, atoms, weights):
             up, down = float(a - n), float(b - k)
             _put_pair(atoms[r], weights[r], i, down / (up + down))
         else:
-            _fill_regrets(bias[r], rounds[r], flow)
-            needed = max(needed, _put_stationary(flow, i, marks, atoms[r], weights[r]))
+            low, size = _block_of_regrets(bias[r], rounds[r], i, flow)
+            needed = max(needed, _put_stationary(flow, size, i - low, low, marks, atoms[r], weights[r]))
     return needed
 
 
 @kernel
-def _fill_regrets(bias, rounds, flow):
-    points = len(bias)
-    for i in range(points):
-        for j in range(points):
-            flow[i, j] = max(0.0, float((j - i) * (2 * bias[i] - rounds[i] * (j - i))))
+def _block_of_regrets(bias, rounds, start, flow):
+    """Positive regrets within the least interval that `start` is in and no point of it wants to leave."""
+    last = len(bias) - 1
+    low = high = start
+    grown = True
+    while grown:
+        grown = False
+        for j in range(low, high + 1):
+            # The largest step with step · n < 2 m |E|, in the direction of the bias.
+            step = (2 * abs(bias[j]) - 1) // rounds[j] if rounds[j] > 0 else 0
+            if bias[j] > 0 and j + step > high and high < last:
+                high, grown = min(last, j + step), True
+            elif bias[j] < 0 and j - step < low and low > 0:
+                low, grown = max(0, j - step), True
+    for i in range(low, high + 1):
+        for j in range(low, high + 1):
+            flow[i - low, j - low] = max(0.0, float((j - i) * (2 * bias[i] - rounds[i] * (j - i))))
+    return low, high - low + 1
 
 
 @kernel
@@ -241,104 +260,90 @@ def _state_wishes(wish, flow, marks, atoms, weights):
         elif up <= 1.0 and down <= 1.0:
             _put_pair(atoms[r], weights[r], low, down / (up + down))
         else:
-            _fill_wishes(wish[r], flow)
-            needed = max(needed, _put_stationary(flow, low, marks, atoms[r], weights[r]))
+            first, size = _block_of_wishes(wish[r], low, flow)
+            needed = max(needed, _put_stationary(flow, size, low - first, first, marks, atoms[r], weights[r]))
     return needed
 
 
 @kernel
-def _fill_wishes(wish, flow):
-    points = len(wish)
-    for i in range(points):
-        for j in range(points):
-            flow[i, j] = max(0.0, 1.0 - abs(wish[i] - j)) if j != i else 0.0
+def _block_of_wishes(wish, start, flow):
+    """The matrix within the least interval that `start` is in and no wish of a point in it leaves."""
+    low = high = start
+    grown = True
+    while grown:
+        grown = False
+        for j in range(low, high + 1):
+            first, end = math.floor(wish[j]), math.ceil(wish[j])
+            if first < low or end > high:
+                low, high, grown = min(low, first), max(high, end), True
+    for i in range(low, high + 1):
+        for j in range(low, high + 1):
+            flow[i - low, j - low] = max(0.0, 1.0 - abs(wish[i] - j)) if j != i else 0.0
+    return low, high - low + 1
 
 
 @kernel
-def _put_stationary(flow, start, marks, atoms, weights):
+def _put_stationary(flow, size, start, offset, marks, atoms, weights):
     """The stationary law of the closed set that `start` leads to; returns the size of the set.
 
-    The set: as long as some point that can be reached does not lead back, go on from there. Its law: elimination
-    without subtraction (Grassmann, Taksar and Heyman 1985), so every weight is right to nearly all digits.
+    `flow` holds a block of `size` points, of which the first is `offset`. The set: as long as some point that can be
+    reached does not lead back, go on from there. Its law: elimination without subtraction (Grassmann, Taksar and
+    Heyman 1985), so every weight is right to nearly all digits.
     """
-    points = len(flow)
     seen, back, members = marks[0], marks[1], marks[2]
     here = start
-    while True:
-        count = _reach(flow, here, seen, members)
-        elsewhere = -1
-        for k in range(count):
-            if members[k] != here:
-                # `back` also serves as the list of its own search; only its marks are read.
-                _reach(flow, members[k], back, marks[2, count:])
+    lost = True
+    while lost:
+        lost = False
+        _reach(flow, size, here, seen)
+        for k in range(size):
+            if seen[k] == 1 and k != here:
+                _reach(flow, size, k, back)
                 if back[here] == 0:
-                    elsewhere = members[k]
+                    here, lost = k, True
                     break
-        if elsewhere < 0:
-            break
-        here = elsewhere
+    count = 0
+    for k in range(size):
+        if seen[k] == 1:
+            members[count] = k
+            count += 1
     if count > len(atoms):
         return count
-    k = 0
-    for i in range(points):  # in ascending order, whatever the order of the search
-        if seen[i] == 1:
-            members[k] = i
-            k += 1
-    if count == 1:
-        _put_point(atoms, weights, members[0])
-        return 1
-    _eliminate(flow, members, count)
-    weights[0] = 1.0
-    total = 1.0
-    for n in range(1, count):
-        w = 0.0
-        for i in range(n):
-            w += weights[i] * flow[members[i], members[n]]
-        weights[n] = w
-        total += w
-    for n in range(len(atoms)):
-        atoms[n] = members[min(n, count - 1)]
-        weights[n] = weights[n] / total if n < count else 0.0
-    return count
-
-
-@kernel
-def _eliminate(flow, members, count):
-    """Leaves in flow[i, n], i < n, the rates that the backward substitution multiplies."""
+    # From the last point to the second: what flows through a point is passed on to those before it.
     for n in range(count - 1, 0, -1):
         out = 0.0
         for j in range(n):
             out += flow[members[n], members[j]]
         for i in range(n):
             flow[members[i], members[n]] /= out
-        for i in range(n):
             for j in range(n):
-                if i != j:
-                    flow[members[i], members[j]] += flow[members[i], members[n]] * flow[members[n], members[j]]
+                flow[members[i], members[j]] += flow[members[i], members[n]] * flow[members[n], members[j]]
+    weights[0] = total = 1.0
+    for n in range(1, count):
+        weights[n] = 0.0
+        for i in range(n):
+            weights[n] += weights[i] * flow[members[i], members[n]]
+        total += weights[n]
+    for n in range(len(atoms)):
+        atoms[n] = offset + members[min(n, count - 1)]
+        weights[n] = weights[n] / total if n < count else 0.0
+    return count
 
 
 @kernel
-def _reach(flow, start, seen, members):
-    """Marks all points that `start` leads to, itself included, lists them where there is room, and counts them."""
-    seen[:] = 0
+def _reach(flow, size, start, seen):
+    """Marks all points of the block that `start` leads to, itself included; sets are small, so by sweeps."""
+    seen[:size] = 0
     seen[start] = 1
-    count = 0
-    # A search by sweeps: sets are small, and a sweep needs no queue.
     grown = True
     while grown:
         grown = False
-        for i in range(len(flow)):
+        for i in range(size):
             if seen[i] == 1:
-                for j in range(len(flow)):
+                for j in range(size):
                     if flow[i, j] > 0.0 and seen[j] == 0:
                         seen[j] = 1
                         grown = True
-    for i in range(len(flow)):
-        if seen[i] == 1:
-            if count < len(members):
-                members[count] = i
-            count += 1
-    return count
 
 
 @kernel

@@ -38,7 +38,7 @@ def bracketed(
         # Levels inside a cell keep the program's value below the coupling's cost: then the levels themselves,
         # if not too many, are better nodes; else halve all cells.
         if every_level:
-            more = violated
+            more = _around(nodes, violated)
         elif gamma.levels <= _MOST_NODES // 2:
             every_level, more = True, gamma.predictions
         else:
@@ -48,6 +48,14 @@ def bracketed(
             break
         nodes = finer
     return found
+
+
+def _around(nodes: Floats, found: Floats) -> Floats:
+    """The points found, and some at small shares of their gap: the next maximum is near, and errs by gap²."""
+    j = np.clip(np.searchsorted(nodes, found, side="right"), 1, len(nodes) - 1)
+    gap = nodes[j] - nodes[j - 1]
+    near = found + np.multiply.outer([-0.2, -0.02, -0.002, 0.0, 0.002, 0.02, 0.2], gap)
+    return near[(near > nodes[j - 1]) & (near < nodes[j])]
 
 
 def on_nodes(gamma: JointDistribution) -> tuple[Floats, Floats]:
@@ -151,7 +159,8 @@ def _calibrated(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> Fl
     """Mass 1 and mean outcome E[y], which the solver meets to 1e-10 only: a little goes to an end."""
     arriving = np.maximum(arriving, 0.0)
     arriving /= arriving.sum()
-    want, have = float(gamma.mass @ gamma.means), float(arriving @ nodes)
+    # Rounding may leave either a digit above 1.
+    want, have = min(float(gamma.mass @ gamma.means), 1.0), min(float(arriving @ nodes), 1.0)
     if have > want:
         arriving *= want / have
         arriving[0] += 1.0 - want / have

@@ -28,8 +28,8 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
 
     intCE(Γ) = min over interval partitions of Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j);
     with width="max" the second sum is the largest width. An interval need be no wider than the levels in it.
-    Mean width: a dynamic program over end points. Going left from b, once
-    F(a) + mass·width − |residual| of the group a…b reaches the best so far, no wider group of end b can win.
+    Mean width: a dynamic program over end points. Going left from b, no group wider than a…b can win once
+    F(a) + mass·width − |residual| of a…b, or |r_1 + … + r_b| + mass·width, reaches the best so far.
     Maximum width: H(W) = least binned error with widths ≤ W falls with W, so H(W_2) + W_1 bounds all of
     (W_1, W_2]; halving stops where no part can win by more than 1e-10.
 
@@ -270,15 +270,18 @@ def _mean_program(prefix, mass, low, high):
     for b in range(1, k + 1):
         best = np.inf
         start = 0
+        least = abs(prefix[b])
         for a in range(b - 1, -1, -1):
             residual = abs(prefix[b] - prefix[a])
-            here = cost[a] + (mass[b] - mass[a]) * (high[b - 1] - low[a])
+            wide = (mass[b] - mass[a]) * (high[b - 1] - low[a])
+            here = cost[a] + wide
             if here + residual < best:
                 best = here + residual
                 start = a
             # For a' < a: cost[a] ≤ cost[a'] + (group a'…a). Its residual differs from that of a'…b by at most
-            # `residual`, its mass·width is less by at least that of a…b. So a'…b costs at least this.
-            if here - residual >= best:
+            # `residual`, its mass·width is less by at least that of a…b: a'…b costs at least here − residual.
+            # Also the residuals of all groups together are at least |prefix[b]|.
+            if here - residual >= best or wide + least >= best:
                 break
         cost[b] = best
         before[b] = start

@@ -299,7 +299,7 @@ def _chain_dual(distances, r):
         small, _ = _take(down, at, mass, small, d, 1.0)
         large, moment = _take(up, at, mass, large, d, -1.0)
         right += moment - d * p
-        small, _ = _take(down, at, mass, small, 0.0, 1.0)  # what the other end may have exhausted
+        # Mass 2 is left, so neither end can have eaten through to the other's top.
         low[i] = at[down[0]]
         high[i] = at[up[0]]
     p += r[k - 1]
