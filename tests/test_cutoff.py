@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import cutoff
-from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from onlinecal.measures.binned import ece
+from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from tests.oracles import ece as oracle
 from tests.strategies import calibrated_gammas, gammas
 

@@ -11,8 +11,8 @@ from onlinecal import tasks
 from onlinecal.errors import InvalidParameter, UnknownName
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import decision
-from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from onlinecal.measures.binned import ece
+from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from tests.oracles import decision as oracle
 from tests.strategies import calibrated_gammas, gammas
 from tests.test_tasks import decision_tasks

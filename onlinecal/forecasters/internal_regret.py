@@ -2,7 +2,7 @@
 
 Row i of the matrix says where the rounds that played i/m would rather have been. Who plays a distribution that the
 matrix leaves as it is has nothing to gain, to first order, from any swap. Where several distributions are stationary
-the players take that of one closed set of points, which a binary search finds: mostly a single point or a pair.
+the players take that of the closed set to which the point played last leads: mostly a single point or a pair.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
-from onlinecal.forecasters.hedging import pair
 from onlinecal.guarantee import Guarantee
 from onlinecal.streams import Stream
+
 
 @dataclass(frozen=True)
 class FosterVohra(Forecaster):
@@ -40,8 +40,8 @@ class FosterVohra(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through m). O(log m) time a round where the closed set is a point or a pair, else O(m²)
-    and the cube of its size; 2(m + 1) counters a run.
+    Randomised; needs the horizon (through m). Mostly a few steps a round, to a point or a pair; while the counts are
+    small the cube of the size of a closed set; 2(m + 1) counters a run.
 
     Source
     ------
@@ -85,8 +85,8 @@ class BlumMansour(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through m). O(log m) time a round where the closed set is a point or a pair, else O(m²)
-    and the cube of its size; 2(m + 1) numbers a run.
+    Randomised; needs the horizon (through m). Mostly a few steps a round, to a point or a pair; while the counts are
+    small the cube of the size of a closed set; 2(m + 1) numbers a run.
 
     Source
     ------
@@ -128,6 +128,8 @@ class _Stationary:
     def __init__(self, runs: int, m: int) -> None:
         self.law = Law(runs, 2, grid_of(m))
         self.idle = 0
+        #: the point played last: the next closed set is mostly there, so it is sought from there
+        self.last = np.full(runs, m // 2, np.int64)
         #: room for one run's matrix and for the search in it
         self.flow = np.zeros((m + 1, m + 1))
         self.marks = np.zeros((3, m + 1), np.int64)
@@ -155,9 +157,12 @@ class _FosterVohraPlayer(_Stationary):
         self.rounds = np.zeros((runs, m + 1), np.int64)
 
     def _state(self) -> int:
-        return _state_regrets(self.bias, self.rounds, self.flow, self.marks, self.law.atoms, self.law.weights)
+        return _state_regrets(
+            self.bias, self.rounds, self.last, self.flow, self.marks, self.law.atoms, self.law.weights
+        )
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        self.last[:] = forecast
         _learn_regrets(self.bias, self.rounds, forecast, outcome)
 
 
@@ -171,9 +176,10 @@ class _BlumMansourPlayer(_Stationary):
         self.wish = np.tile(np.arange(m + 1.0), (runs, 1))
 
     def _state(self) -> int:
-        return _state_wishes(self.wish, self.flow, self.marks, self.law.atoms, self.law.weights)
+        return _state_wishes(self.wish, self.last, self.flow, self.marks, self.law.atoms, self.law.weights)
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        self.last[:] = forecast
         # Every point that might have been played learns, in proportion to its weight in the law.
         _learn_wishes(self.weight, self.ones, self.wish, self.law.atoms, self.law.weights, outcome)
 
@@ -195,24 +201,32 @@ def _put_point(atoms, weights, i):
 
 
 @kernel
-def _state_regrets(bias, rounds, flow, marks, atoms, weights):
+def _state_regrets(bias, rounds, last, flow, marks, atoms, weights):
     needed = 0
     for r in range(len(bias)):
-        i = pair(bias[r])
-        # With steps of 1/m: R_ij > 0 if and only if (j − i) n_i < 2 m E_i, for E_i > 0 and j > i, and mirrored.
-        a, b = 2 * bias[r, i], -2 * bias[r, i + 1]
-        n, k = rounds[r, i], rounds[r, i + 1]
-        if a <= n:
-            _put_point(atoms[r], weights[r], i)
-        elif b <= k:
-            _put_point(atoms[r], weights[r], i + 1)
-        elif a <= 2 * n and b <= 2 * k:
-            # Each wants to step to the other and no further.
-            up, down = float(a - n), float(b - k)
-            _put_pair(atoms[r], weights[r], i, down / (up + down))
+        i = last[r]
+        a, n = 2 * abs(bias[r, i]), rounds[r, i]
+        # In steps of 1/m, i regrets a step of d in the direction of its bias if and only if d · n < a. As long as only
+        # single steps are regretted, walk: to a point without regret, or to a pair that point at each other.
+        while n < a <= 2 * n:
+            j = i + 1 if bias[r, i] > 0 else i - 1
+            b, k = 2 * abs(bias[r, j]), rounds[r, j]
+            if k < b <= 2 * k and (bias[r, i] > 0) != (bias[r, j] > 0):
+                stay, leave = float(b - k), float(a - n)
+                if i < j:
+                    _put_pair(atoms[r], weights[r], i, stay / (stay + leave))
+                else:
+                    _put_pair(atoms[r], weights[r], j, leave / (stay + leave))
+                needed = max(needed, 2)
+                break
+            i, a, n = j, b, k
         else:
-            low, size = _block_of_regrets(bias[r], rounds[r], i, flow)
-            needed = max(needed, _put_stationary(flow, size, i - low, low, marks, atoms[r], weights[r]))
+            if a <= n:
+                _put_point(atoms[r], weights[r], i)
+                needed = max(needed, 1)
+            else:
+                low, size = _block_of_regrets(bias[r], rounds[r], i, flow)
+                needed = max(needed, _put_stationary(flow, size, i - low, low, marks, atoms[r], weights[r]))
     return needed
 
 
@@ -238,30 +252,38 @@ def _block_of_regrets(bias, rounds, start, flow):
 
 
 @kernel
-def _state_wishes(wish, flow, marks, atoms, weights):
+def _state_wishes(wish, last, flow, marks, atoms, weights):
     needed = 0
-    m = wish.shape[1] - 1
     for r in range(len(wish)):
-        # A point that wishes to go up or stay, with a neighbour that wishes to go down or stay.
-        low, high = 0, m
-        while high - low > 1:
-            middle = (low + high) >> 1
-            if wish[r, middle] > middle:
-                low = middle
-            elif wish[r, middle] < middle:
-                high = middle
-            else:
-                low, high = middle, middle
+        # Follow the wishes from the point played last, a few steps: to a point that wishes itself, or to a pair whose
+        # wishes lie between the two.
+        i = last[r]
+        for _ in range(4):
+            low = int(math.floor(wish[r, i]))
+            high = int(math.ceil(wish[r, i]))
+            if low == high:
+                if low == i:
+                    break
+                i = low
+                continue
+            up, down = wish[r, low] - low, high - wish[r, high]
+            if up == 0.0 or down == 0.0:
+                i = low if up == 0.0 else high
+                continue
+            if 0.0 < up <= 1.0 and 0.0 < down <= 1.0:
+                break
+            i = low
+        low, high = int(math.floor(wish[r, i])), int(math.ceil(wish[r, i]))
         up, down = wish[r, low] - low, high - wish[r, high]
-        if up == 0.0:
-            _put_point(atoms[r], weights[r], low)
-        elif down == 0.0:
-            _put_point(atoms[r], weights[r], high)
-        elif up <= 1.0 and down <= 1.0:
+        if low == high == i:
+            _put_point(atoms[r], weights[r], i)
+            needed = max(needed, 1)
+        elif low < high and 0.0 < up <= 1.0 and 0.0 < down <= 1.0:
             _put_pair(atoms[r], weights[r], low, down / (up + down))
+            needed = max(needed, 2)
         else:
-            first, size = _block_of_wishes(wish[r], low, flow)
-            needed = max(needed, _put_stationary(flow, size, low - first, first, marks, atoms[r], weights[r]))
+            first, size = _block_of_wishes(wish[r], i, flow)
+            needed = max(needed, _put_stationary(flow, size, i - first, first, marks, atoms[r], weights[r]))
     return needed
 
 
@@ -295,13 +317,12 @@ def _put_stationary(flow, size, start, offset, marks, atoms, weights):
     lost = True
     while lost:
         lost = False
-        _reach(flow, size, here, seen)
+        _reach(flow, size, here, seen, members)
+        _reach(flow.T, size, here, back, members)
         for k in range(size):
-            if seen[k] == 1 and k != here:
-                _reach(flow, size, k, back)
-                if back[here] == 0:
-                    here, lost = k, True
-                    break
+            if seen[k] == 1 and back[k] == 0:
+                here, lost = k, True
+                break
     count = 0
     for k in range(size):
         if seen[k] == 1:
@@ -309,20 +330,29 @@ def _put_stationary(flow, size, start, offset, marks, atoms, weights):
             count += 1
     if count > len(atoms):
         return count
-    # From the last point to the second: what flows through a point is passed on to those before it.
+    if count < size:
+        for i in range(count):
+            for j in range(count):
+                flow[i, j] = flow[members[i], members[j]]
+    # From the last point to the second: what flows through a point is passed on to those before it. The inner loop
+    # runs along rows without indirection, which the compiler turns into vector instructions.
     for n in range(count - 1, 0, -1):
         out = 0.0
         for j in range(n):
-            out += flow[members[n], members[j]]
+            out += flow[n, j]
+        passed = flow[n]
         for i in range(n):
-            flow[members[i], members[n]] /= out
-            for j in range(n):
-                flow[members[i], members[j]] += flow[members[i], members[n]] * flow[members[n], members[j]]
+            share = flow[i, n] / out
+            flow[i, n] = share
+            if share > 0.0:
+                row = flow[i]
+                for j in range(n):
+                    row[j] += share * passed[j]
     weights[0] = total = 1.0
     for n in range(1, count):
         weights[n] = 0.0
         for i in range(n):
-            weights[n] += weights[i] * flow[members[i], members[n]]
+            weights[n] += weights[i] * flow[i, n]
         total += weights[n]
     for n in range(len(atoms)):
         atoms[n] = offset + members[min(n, count - 1)]
@@ -331,19 +361,20 @@ def _put_stationary(flow, size, start, offset, marks, atoms, weights):
 
 
 @kernel
-def _reach(flow, size, start, seen):
-    """Marks all points of the block that `start` leads to, itself included; sets are small, so by sweeps."""
+def _reach(flow, size, start, seen, stack):
+    """Marks all points of the block that `start` leads to, itself included."""
     seen[:size] = 0
     seen[start] = 1
-    grown = True
-    while grown:
-        grown = False
-        for i in range(size):
-            if seen[i] == 1:
-                for j in range(size):
-                    if flow[i, j] > 0.0 and seen[j] == 0:
-                        seen[j] = 1
-                        grown = True
+    stack[0] = start
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        i = stack[waiting]
+        for j in range(size):
+            if flow[i, j] > 0.0 and seen[j] == 0:
+                seen[j] = 1
+                stack[waiting] = j
+                waiting += 1
 
 
 @kernel
