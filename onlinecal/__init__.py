@@ -22,7 +22,22 @@ _HOMES = {
 }
 _ROOMS = ("errors", "forecasters", "measures", "natures", "plots", "rates", "study", "tasks")
 
-__all__ = [*_HOMES, *_ROOMS]
+__all__ = [
+    "Curve",
+    "Guarantee",
+    "JointDistribution",
+    "OnlinecalError",
+    "Study",
+    "errors",
+    "forecasters",
+    "measures",
+    "natures",
+    "play",
+    "plots",
+    "rates",
+    "study",
+    "tasks",
+]
 
 if TYPE_CHECKING:
     from onlinecal import errors, forecasters, measures, natures, plots, rates, study, tasks

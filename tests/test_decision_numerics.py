@@ -116,7 +116,7 @@ def digits():
         for family in (binned, scores, decision, soft_binned, cutoff):
             for record in family.MEASURES:
                 result[f"{record.name} {kind}"] = float(record.function(gamma)).hex()
-        result[f"quantile {kind}"] = float(ece.binned_ece(gamma, strategy="quantile")).hex()
+        result[f"quantile {kind}"] = float(binned.binned_ece(gamma, strategy="quantile")).hex()
         result[f"hard {kind}"] = float(soft_binned.scdl_binned(gamma, soft=False)).hex()
         for name, task in tasks.TASKS.items():
             result[f"{name} {kind}"] = [x.hex() for x in task().account(gamma)]
