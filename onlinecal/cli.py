@@ -74,7 +74,8 @@ def run(
             session.play()
         except KeyboardInterrupt:
             print(
-                f"stopped: {session.finished} of {len(loaded.cells)} cells are finished and kept in {path}; go on with: "
+                f"stopped: {session.finished} of {len(loaded.cells)} cells are finished and kept in {path}; "
+                "go on with: "
                 f"onlinecal run {scenario}{f' --output {output}' if output else ''} --resume",
                 file=sys.stderr,
             )

@@ -57,7 +57,7 @@ def evaluate(expression: float | str, horizon: int) -> float:
     >>> evaluate("__import__('os')", 10)
     Traceback (most recent call last):
     ...
-    onlinecal.errors.InvalidParameter: expression "__import__('os')" is not understood; expected numbers, T, + - * / ^, brackets and sqrt, log, ceil, floor, min, max
+    onlinecal.errors.InvalidParameter: expression "__import__('os')" is not understood; ...
     """
     if isinstance(expression, (int, float)) and not isinstance(expression, bool):
         value: Any = expression

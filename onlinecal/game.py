@@ -199,8 +199,8 @@ class Game:
             inside = (atoms >= 0) & (atoms < len(law.grid))
             atoms = np.where(inside, law.grid[np.where(inside, atoms, 0)], np.nan)
         return InvalidForecast(
-            f"forecaster {self.names[0]!r} stated the forecasts {_brief(atoms)} with weights {_brief(weights)} in round "
-            f"{self.time + 1}, run {self.runs[run]}; expected values in [0, 1] and weights ≥ 0 that sum to 1"
+            f"forecaster {self.names[0]!r} stated the forecasts {_brief(atoms)} with weights {_brief(weights)} "
+            f"in round {self.time + 1}, run {self.runs[run]}; expected values in [0, 1] and weights ≥ 0 that sum to 1"
         )
 
     def _refuse_probability(self, stated: Any, run: int | None = None) -> InvalidForecast:

@@ -28,8 +28,10 @@ def test_values(expression, value):
 @pytest.mark.parametrize(
     "expression",
     [
-        "__import__('os')", "T^(1/0)", "(-T)^(1/2)", "T^T", "1e999", "log(-1)", "sqrt(-T)", "log()", "T.real", "T T", "",
-        "()", "lambda: 1", "[T]", "T if T else 1", "'a'", "True", "open", "sqrt(x=3)", "t", "T" + "+T" * 60, "9^9^9^9^9",
+        "__import__('os')", "T^(1/0)", "(-T)^(1/2)", "T^T", "1e999", "log(-1)", "sqrt(-T)", "log()", "T.real", "T T",
+        "",
+        "()", "lambda: 1", "[T]", "T if T else 1", "'a'", "True", "open", "sqrt(x=3)", "t", "T" + "+T" * 60,
+        "9^9^9^9^9",
         None, [1], True, float("nan"), "ceil(10^400)", "(" * 200,
     ],
 )  # fmt: skip

@@ -318,9 +318,17 @@ class _BadPlayer:
 
 
 @pytest.mark.parametrize(
-    "bad", [Bad(atoms=1.01), Bad(atoms=float("nan")), Bad(atoms=-1e-9), Bad(weight=0.99), Bad(weight=-1), Bad(weight=float("nan"))],
+    "bad",
+    [
+        Bad(atoms=1.01),
+        Bad(atoms=float("nan")),
+        Bad(atoms=-1e-9),
+        Bad(weight=0.99),
+        Bad(weight=-1),
+        Bad(weight=float("nan")),
+    ],
     ids=strategy_key,
-)  # fmt: skip
+)
 def test_a_bad_law_is_stopped_in_its_round_and_named(bad):
     game = Game(bad, Bernoulli(), horizon=10, runs=range(5, 9))
     with pytest.raises(InvalidForecast, match=r"forecaster 'bad' stated .* in round 3, run 7; expected"):
@@ -363,7 +371,7 @@ def test_a_bad_probability_is_stopped_and_named(q):
         def probability(self, view):
             return q if view.round == 2 else 0.5
 
-    with pytest.raises(InvalidForecast, match="nature 'wild' stated q = .* in round 2"):
+    with pytest.raises(InvalidForecast, match=r"nature 'wild' stated q = .* in round 2"):
         play(Constant(), Wild())
 
 

@@ -47,9 +47,14 @@ def equal(first, second):
 
 def test_what_is_tracked_is_what_the_measures_say():
     study = oc.play(
-        oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=300, runs=5, seed=7,
-        measures=["ece", "cdl", oc.measures.smooth_ce], tasks=["umbrella", {"name": "mine", "payoffs": [[1, 0], [0, 1]]}],
-    )  # fmt: skip
+        oc.forecasters.ForecastHedging(),
+        oc.natures.Drift(),
+        horizon=300,
+        runs=5,
+        seed=7,
+        measures=["ece", "cdl", oc.measures.smooth_ce],
+        tasks=["umbrella", {"name": "mine", "payoffs": [[1, 0], [0, 1]]}],
+    )
     # The same games again, by hand.
     game = Game(oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=300, runs=range(5), seed=7)
     curve = study.curve("ece")
@@ -188,8 +193,13 @@ def test_keys_know_everything_that_changes_the_numbers():
         cells(horizons=[100], seed=2, forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
         cells(horizons=[100], forecasters=[oc.forecasters.Constant(0.4)], natures=[oc.natures.Drift()]),
         cells(horizons=[100], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift(0.1)]),
-        cells(horizons=[100], panel=Panel.of(["ece"]), forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
-    ]  # fmt: skip
+        cells(
+            horizons=[100],
+            panel=Panel.of(["ece"]),
+            forecasters=[oc.forecasters.Constant()],
+            natures=[oc.natures.Drift()],
+        ),
+    ]
     assert len({base.key, *(v[0].key for v in variants)}) == 7
     named = plan([Entry.of(oc.forecasters.Constant(), "mine")], [Entry.of(oc.natures.Drift())], horizons=[100], runs=3,
                  seed=1, panel=PANEL)  # fmt: skip
@@ -266,7 +276,7 @@ def test_an_existing_file_is_neither_lost_nor_mixed(tmp_path):
 def test_another_version_is_not_mixed(tmp_path, monkeypatch):
     with session(tmp_path / "a.db", cells()):
         monkeypatch.setattr(oc, "__version__", "9.9")
-    with pytest.raises(StoreError, match="was made by onlinecal .* and this is 9.9"):
+    with pytest.raises(StoreError, match=r"was made by onlinecal .* and this is 9.9"):
         session(tmp_path / "a.db", cells(), resume=True)
 
 

@@ -1,22 +1,70 @@
 """The forecasters. To add one: write its specification in a file of its family, and list it here."""
 
 from onlinecal.forecasters.base import Forecaster, ForecasterView, Law, Scalar, as_forecaster
-from onlinecal.forecasters.baselines import Constant, EmpiricalMean
+from onlinecal.forecasters.baselines import (
+    Constant,
+    EmpiricalMean,
+    LastOutcome,
+    Tempered,
+    Truthful,
+    UniformRandom,
+)
+from onlinecal.forecasters.composed import Doubling, ExpertMixture, Rounded
+from onlinecal.forecasters.defensive import DefensiveForecasting
 from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
+from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
+from onlinecal.forecasters.perturbed import PerturbedLeader
+from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
 from onlinecal.strategy import registry
 
-FORECASTERS = registry((Constant, EmpiricalMean, ForecastHedging, AlmostOneStepAhead, CDLMinimiser))
+FORECASTERS = registry(
+    (
+        Constant,
+        EmpiricalMean,
+        LastOutcome,
+        UniformRandom,
+        Truthful,
+        Tempered,
+        ForecastHedging,
+        FosterVohra,
+        AlmostOneStepAhead,
+        CDLMinimiser,
+        DefensiveForecasting,
+        PerturbedLeader,
+        BlumMansour,
+        Calibeating,
+        OnlinePlatt,
+        TrackingPlatt,
+        ExpertMixture,
+        Doubling,
+        Rounded,
+    )
+)
 
 __all__ = [
     "FORECASTERS",
     "AlmostOneStepAhead",
+    "BlumMansour",
     "CDLMinimiser",
+    "Calibeating",
     "Constant",
+    "DefensiveForecasting",
+    "Doubling",
     "EmpiricalMean",
+    "ExpertMixture",
     "ForecastHedging",
     "Forecaster",
     "ForecasterView",
+    "FosterVohra",
+    "LastOutcome",
     "Law",
+    "OnlinePlatt",
+    "PerturbedLeader",
+    "Rounded",
     "Scalar",
+    "Tempered",
+    "TrackingPlatt",
+    "Truthful",
+    "UniformRandom",
     "as_forecaster",
 ]

@@ -181,7 +181,8 @@ def as_forecaster(thing: Any) -> Forecaster:
     if isinstance(thing, type) and hasattr(thing, "forecast") and hasattr(thing, "update"):
         return Scalar(thing, name=thing.__name__)
     raise InvalidForecast(
-        f"{thing!r} is not a forecaster; expected a Forecaster, or a class with forecast() and update(forecast, outcome)"
+        f"{thing!r} is not a forecaster; expected a Forecaster, or a class with forecast() and "
+        "update(forecast, outcome)"
     )
 
 

@@ -98,7 +98,8 @@ class _LaplacePlayer(_Defensive):
     """Keeps the past points of each run in a sorted list of blocks.
 
     `order[r, b]` is where the b-th block from the left lies; it holds `size` points ascending, with their weights
-    r_s·e^{p_s/scale} (`rising`) and r_s·e^{−p_s/scale} (`falling`), r_s = y_s − p_s. `left[r, b]` sums `rising` over the blocks up to
+    r_s·e^{p_s/scale} (`rising`) and r_s·e^{−p_s/scale} (`falling`), r_s = y_s − p_s. `left[r, b]` sums
+    `rising` over the blocks up to
     and including b, `right[r, b]` sums `falling` over b and the blocks after it: at a point between two neighbours,
     S is e^{−p/scale}·(rising to the left) + e^{p/scale}·(falling to the right) + ½ − p.
     """
@@ -133,7 +134,9 @@ class _LaplacePlayer(_Defensive):
 
 
 class _GaussianPlayer(_Defensive):
-    """Keeps the coefficients c_k of S: with x = p − ½ and λ = √2/scale, K(p, q) = e^{−(x²+z²)/scale²} Σ_k (λx)^k (λz)^k / k!."""
+    """Keeps the coefficients c_k of S: with x = p − ½, z = q − ½ and λ = √2/scale, K(p, q) is
+    e^{−(x²+z²)/scale²} Σ_k (λx)^k (λz)^k / k!.
+    """
 
     def __init__(self, runs: int, scale: float) -> None:
         super().__init__(runs, scale)

@@ -25,9 +25,10 @@ from onlinecal.streams import Stream
 class FosterVohra(Forecaster):
     r"""No internal regret for the Brier loss: the law is stationary under the matrix of pairwise regrets.
 
-    R_ij = Σ (i/m − y)² − (j/m − y)² = ((j − i)/m)(2E_i − n_i (j − i)/m), over the n_i rounds that played i, is what they lost
-    against j. The law q satisfies Σ_i q_i max(R_ij, 0) = q_j Σ_k max(R_jk, 0) for every j: each point gives away as much as
-    it gets. A point without positive regret, |E_i| ≤ n_i/(2m), may be played alone.
+    R_ij = Σ (i/m − y)² − (j/m − y)² = ((j − i)/m)(2E_i − n_i (j − i)/m), over the n_i rounds that played i, is
+    what they lost
+    against j. The law q satisfies Σ_i q_i max(R_ij, 0) = q_j Σ_k max(R_jk, 0) for every j: each point gives
+    away as much as it gets. A point without positive regret, |E_i| ≤ n_i/(2m), may be played alone.
 
     Parameters
     ----------
@@ -259,8 +260,8 @@ def _state_wishes(wish, last, flow, marks, atoms, weights):
         # wishes lie between the two.
         i = last[r]
         for _ in range(4):
-            low = int(math.floor(wish[r, i]))
-            high = int(math.ceil(wish[r, i]))
+            low = math.floor(wish[r, i])
+            high = math.ceil(wish[r, i])
             if low == high:
                 if low == i:
                     break
@@ -273,7 +274,7 @@ def _state_wishes(wish, last, flow, marks, atoms, weights):
             if 0.0 < up <= 1.0 and 0.0 < down <= 1.0:
                 break
             i = low
-        low, high = int(math.floor(wish[r, i])), int(math.ceil(wish[r, i]))
+        low, high = math.floor(wish[r, i]), math.ceil(wish[r, i])
         up, down = wish[r, low] - low, high - wish[r, high]
         if low == high == i:
             _put_point(atoms[r], weights[r], i)

@@ -37,8 +37,8 @@ CREATE TABLE cells (
     nature TEXT NOT NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, seconds REAL NOT NULL);
 CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE totals (
-    cell INTEGER NOT NULL REFERENCES cells, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT NULL, run INTEGER NOT NULL,
-    total REAL NOT NULL, PRIMARY KEY (cell, measure, round, run)) WITHOUT ROWID;
+    cell INTEGER NOT NULL REFERENCES cells, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT
+    NULL, run INTEGER NOT NULL, total REAL NOT NULL, PRIMARY KEY (cell, measure, round, run)) WITHOUT ROWID;
 CREATE TABLE promises (
     cell INTEGER NOT NULL REFERENCES cells, measure TEXT NOT NULL, text TEXT NOT NULL, formula TEXT NOT NULL,
     kind TEXT NOT NULL, against TEXT NOT NULL, upper INTEGER NOT NULL, bound REAL NOT NULL);
@@ -161,7 +161,8 @@ class Store:
         cell = (key, place, played.forecaster, played.nature, played.horizon, runs, played.seconds)
         with _explained(self.path), self._db:
             number = self._db.execute(
-                "INSERT INTO cells (key, place, forecaster, nature, horizon, runs, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO cells (key, place, forecaster, nature, horizon, runs, seconds) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 cell,
             ).lastrowid
             self._db.executemany(

@@ -95,10 +95,11 @@ def rounded(gamma: JointDistribution, m: int, soft: bool = True) -> tuple[np.nda
     mass, ones = np.zeros(m + 1), np.zeros(m + 1)
     for v, w, q in _rows(gamma):
         for j in range(m + 1):
-            if soft:
-                share = max(0.0, 1 - m * abs(v - j / m))
-            else:
-                share = float(j / m <= v and (j == m or v < (j + 1) / m))
+            share = (
+                max(0.0, 1 - m * abs(v - j / m))
+                if soft
+                else float(j / m <= v and (j == m or v < (j + 1) / m))
+            )
             mass[j] += w * share
             ones[j] += w * share * q
     return mass, ones

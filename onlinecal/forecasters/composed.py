@@ -1,0 +1,295 @@
+"""Forecasters made of others: composition instead of inheritance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal._compile import kernel
+from onlinecal.errors import InvalidParameter
+from onlinecal.expressions import evaluate, grid_steps
+from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player, grid_of
+from onlinecal.streams import Stream
+
+
+@dataclass(frozen=True)
+class Doubling(Forecaster):
+    """Makes a forecaster that is tuned to a horizon play without one: restarts it with first, 2·first, 4·first, ….
+
+    Parameters
+    ----------
+    of : Forecaster
+        The one that is restarted.
+    first : int, default 16
+        Length of the first epoch; at least 1.
+
+    Guarantee
+    ---------
+    If the restarted forecaster has a subadditive total of at most c·T^α, this one has at most c·T^α/(1 −
+    2^{−α}) plus what the first epoch costs; not one of the table's.
+
+    Information
+    -----------
+    As the restarted one; does not need the horizon. Keeps the history, since grids change with the epoch.
+
+    Source
+    ------
+    The doubling trick, Cesa-Bianchi et al. 1997. Deviations: none.
+    """
+
+    of: Forecaster
+    first: int = 16
+
+    def __post_init__(self) -> None:
+        _check_forecasters("of", (self.of,))
+        if not isinstance(self.first, int) or isinstance(self.first, bool) or not 1 <= self.first <= 10**9:
+            raise InvalidParameter(f"first = {self.first!r}; expected an integer from 1 to 10^9")
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What the restarted one needs."""
+        return self.of.needs
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player at the beginning of its first epoch."""
+        return _DoublingPlayer(self, runs, stream)
+
+
+@dataclass(frozen=True)
+class Rounded(Forecaster):
+    """Rounds another's forecasts to the grid 0, 1/m, …, 1.
+
+    Parameters
+    ----------
+    of : Forecaster
+    m : int or str
+        Steps of the grid, rounded up; a number or an expression in T.
+    how : {"nearest", "random", "down"}, default "nearest"
+        To the nearest point (ties to the even one); to one of the two neighbours at random with the forecast as the
+        mean; or to the one below.
+
+    Guarantee
+    ---------
+    None of its own.
+
+    Information
+    -----------
+    As the other, which is told what it said itself, not what it was rounded to.
+
+    Source
+    ------
+    Bairaktari, Hu, Nguyen and Ullman 2026, Definition 3.1, for the random rounding. Deviations: none.
+    """
+
+    of: Forecaster
+    m: int | str
+    how: Literal["nearest", "random", "down"] = "nearest"
+
+    def __post_init__(self) -> None:
+        _check_forecasters("of", (self.of,))
+        grid_steps("m", self.m, 1000)
+        if self.how not in ("nearest", "random", "down"):
+            raise InvalidParameter(f"how = {self.how!r}; expected 'nearest', 'random' or 'down'")
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What the other needs."""
+        return self.of.needs
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player on the grid of this horizon."""
+        return _RoundedPlayer(
+            self.of.start(horizon, runs, stream), runs, grid_steps("m", self.m, horizon), self.how
+        )
+
+
+@dataclass(frozen=True)
+class ExpertMixture(Forecaster):
+    """Hedges over forecasters: the law is the mixture of their laws, weighted by exp(−η · squared loss so far).
+
+    Parameters
+    ----------
+    of : sequence of Forecaster
+        The experts, at least one.
+    rate : float or str, default "T^(-1/2)"
+        η up to the factor √(8 ln K) for K experts; a number or an expression in T.
+
+    Guarantee
+    ---------
+    E[Brier total] ≤ that of the best expert + √(T ln K / 2) against natures that see the law, at the default rate. The
+    bound depends on the experts and so is not one of the table's. Calibration: none proved.
+
+    Information
+    -----------
+    Randomised; needs the horizon (through the rate). Time and memory of all experts.
+
+    Source
+    ------
+    Freund and Schapire 1997 (Hedge); Cesa-Bianchi and Lugosi 2006, Theorem 2.2. Deviations: the loss of an
+    expert is the
+    expected squared loss of its law. Each expert is told of a forecast drawn from its own law: the engine's draw
+    where that came from it, else one of this player's own.
+    """
+
+    of: tuple[Forecaster, ...]
+    rate: float | str = "T^(-1/2)"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
+        _check_forecasters("of", self.of)
+        evaluate(self.rate, 1000)
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What any of the experts needs."""
+        return frozenset().union(*(expert.needs for expert in self.of))
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player with equal weights."""
+        rate = evaluate(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
+        return _MixturePlayer([expert.start(horizon, runs, stream) for expert in self.of], runs, rate, stream)
+
+
+def _check_forecasters(name: str, values: Sequence[Any]) -> None:
+    if not values:
+        raise InvalidParameter(f"{name} is empty; expected at least one forecaster")
+    for value in values:
+        if not isinstance(value, Forecaster):
+            raise InvalidParameter(
+                f"{name} = {value!r}; expected a forecaster (in a scenario: a table with a name)"
+            )
+
+
+class _DoublingPlayer:
+    def __init__(self, spec: Doubling, runs: int, stream: Stream) -> None:
+        self.spec, self.runs, self.stream = spec, runs, stream
+        self.length, self.left = spec.first, spec.first
+        self.player = spec.of.start(self.length, runs, stream)
+        self.law = Law(runs, 1)
+        self.inner = self.law
+
+    def forecast(self, view: ForecasterView) -> Law:
+        self.inner = self.player.forecast(view)
+        if self.law.atoms.shape != self.inner.atoms.shape:
+            self.law = Law(*self.inner.atoms.shape)
+        _values(self.inner, self.law.atoms)
+        self.law.weights[...] = self.inner.weights
+        return self.law
+
+    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        self.inner.drawn[:] = self.law.drawn
+        self.player.update(_drawn(self.inner), outcome)
+        self.left -= 1
+        if self.left == 0:
+            self.length *= 2
+            self.left = self.length
+            self.player = self.spec.of.start(self.length, self.runs, self.stream)
+
+
+class _RoundedPlayer:
+    def __init__(self, player: Player, runs: int, m: int, how: str) -> None:
+        self.player, self.how, self.grid = player, how, grid_of(m)
+        self.law = Law(runs, 1, self.grid)
+        self.inner = self.law
+
+    def forecast(self, view: ForecasterView) -> Law:
+        self.inner = self.player.forecast(view)
+        runs, size = self.inner.atoms.shape
+        wide = size * (2 if self.how == "random" else 1)
+        if self.law.atoms.shape[1] != wide:
+            self.law = Law(runs, wide, self.grid)
+        values = self.inner.atoms if self.inner.grid is None else self.inner.grid[self.inner.atoms]
+        m = len(self.grid) - 1
+        if self.how == "random":
+            _split_between(values, self.inner.weights, self.grid, self.law.atoms, self.law.weights)
+        else:
+            self.law.weights[...] = self.inner.weights
+            if self.how == "nearest":
+                self.law.atoms[...] = np.rint(values * m)
+            else:  # compared with the grid itself: a product may round over it
+                self.law.atoms[...] = np.searchsorted(self.grid, values, side="right") - 1
+        return self.law
+
+    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        # Atom j of the inner law became atom j, or atoms 2j and 2j + 1.
+        self.inner.drawn[:] = self.law.drawn // 2 if self.how == "random" else self.law.drawn
+        self.player.update(_drawn(self.inner), outcome)
+
+
+class _MixturePlayer:
+    def __init__(self, players: list[Player], runs: int, rate: float, stream: Stream) -> None:
+        self.players, self.rate, self.stream = players, rate, stream
+        self.loss = np.zeros((runs, len(players)))
+        self.shares = np.zeros((runs, len(players)))
+        self.law = Law(runs, 1)
+        self.laws: list[Law] = []
+
+    def forecast(self, view: ForecasterView) -> Law:
+        self.laws = [player.forecast(view) for player in self.players]
+        ends = np.cumsum([law.atoms.shape[1] for law in self.laws])
+        if self.law.atoms.shape[1] != ends[-1]:
+            self.law = Law(len(self.loss), int(ends[-1]))
+        np.subtract(self.loss.min(axis=1, keepdims=True), self.loss, out=self.shares)
+        self.shares *= self.rate
+        np.exp(self.shares, out=self.shares)
+        self.shares /= self.shares.sum(axis=1, keepdims=True)
+        for k, (law, end) in enumerate(zip(self.laws, ends, strict=True)):
+            part = slice(end - law.atoms.shape[1], end)
+            _values(law, self.law.atoms[:, part])
+            np.multiply(law.weights, self.shares[:, k : k + 1], out=self.law.weights[:, part])
+        return self.law
+
+    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        first = 0
+        dice = self.stream.block(len(self.players))
+        for k, (player, law) in enumerate(zip(self.players, self.laws, strict=True)):
+            size = law.atoms.shape[1]
+            _tell(self.law.drawn, first, size, dice[k], law.weights, law.drawn)
+            errors = (self.law.atoms[:, first : first + size] - outcome[:, None]) ** 2
+            self.loss[:, k] += (errors * law.weights).sum(axis=1)
+            player.update(_drawn(law), outcome)
+            first += size
+
+
+def _values(law: Law, out: Floats) -> None:
+    """The atoms of a law as values."""
+    out[...] = law.atoms if law.grid is None else law.grid[law.atoms]
+
+
+def _drawn(law: Law) -> NDArray[Any]:
+    """The atoms that were drawn, as the law's own player understands them."""
+    return np.take_along_axis(law.atoms, law.drawn[:, None], axis=1)[:, 0]
+
+
+@kernel
+def _split_between(values, weights, grid, atoms, shares):
+    """Each value onto its two neighbours of the grid, with the value as the mean."""
+    runs, size = values.shape
+    m = len(grid) - 1
+    for r in range(runs):
+        for j in range(size):
+            i = min(max(np.searchsorted(grid, values[r, j], side="right") - 1, 0), m - 1)
+            up = min(1.0, max(0.0, (values[r, j] - grid[i]) / (grid[i + 1] - grid[i])))
+            atoms[r, 2 * j], atoms[r, 2 * j + 1] = i, i + 1
+            shares[r, 2 * j], shares[r, 2 * j + 1] = weights[r, j] * (1.0 - up), weights[r, j] * up
+
+
+@kernel
+def _tell(drawn, first, size, dice, weights, own):
+    """Which atom an expert is to believe was drawn: the engine's where it is the expert's, else one by its own law."""
+    for r in range(len(drawn)):
+        j = drawn[r] - first
+        if 0 <= j < size:
+            own[r] = j
+        else:
+            total, pick = 0.0, 0
+            for i in range(size):
+                if weights[r, i] > 0.0 and total <= dice[r]:
+                    pick = i
+                total += weights[r, i]
+            own[r] = pick
