@@ -20,7 +20,7 @@ _HOMES = {
     "Guarantee": "onlinecal.guarantee",
     "OnlinecalError": "onlinecal.errors",
 }
-_ROOMS = ("errors", "forecasters", "measures", "natures", "plots", "rates", "study", "tasks")
+_ROOMS = ("errors", "forecasters", "measures", "natures", "plots", "rates", "responses", "study", "tasks")
 
 __all__ = [
     "Curve",
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import errors, forecasters, measures, natures, plots, rates, study, tasks
+    from onlinecal import errors, forecasters, measures, natures, plots, rates, responses, study, tasks
     from onlinecal.errors import OnlinecalError
     from onlinecal.guarantee import Guarantee
     from onlinecal.joint import JointDistribution

@@ -10,6 +10,7 @@ from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
 from onlinecal.natures import NATURES
+from onlinecal.responses import RESPONSES
 from onlinecal.tasks import TASKS
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -17,6 +18,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "natures": NATURES,
     "measures": MEASURES,
     "tasks": TASKS,
+    "responses": RESPONSES,
 }
 
 
@@ -77,7 +79,7 @@ def _guarantees(thing: Any) -> tuple[Any, ...]:
     """The guarantees of a strategy at its default parameters; none where it has parameters without default."""
     if not isinstance(thing, type) or any(p["default"] is None and p["required"] for p in _parameters(thing)):
         return ()
-    return thing().guarantees
+    return getattr(thing(), "guarantees", ())
 
 
 def _parameters(thing: Any) -> list[dict[str, Any]]:

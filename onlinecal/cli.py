@@ -149,7 +149,7 @@ def plot(
 @_command
 def list_(
     kind: Annotated[
-        str, typer.Argument(help="forecasters, natures, measures or tasks; all if left out")
+        str, typer.Argument(help="forecasters, natures, measures, tasks or responses; all if left out")
     ] = "",
     as_json: Json = False,
 ) -> None:

@@ -85,6 +85,18 @@ def evaluate(expression: float | str, horizon: int) -> float:
     return float(value)
 
 
+def check_expression(name: str, expression: Any, low: float, high: float, horizon: int = 1_000_000) -> float:
+    """The value of a parameter at a horizon, refused where it is outside [low, high].
+
+    A specification checks itself at the default horizon, before any is known; its player at that of the game.
+    """
+    value = evaluate(expression, horizon)
+    if not low <= value <= high:
+        at = f", which is {value:g} at T = {horizon}" if isinstance(expression, str) else ""
+        raise InvalidParameter(f"{name} = {expression!r}{at}; expected a number in [{low:g}, {high:g}]")
+    return value
+
+
 def grid_steps(name: str, expression: float | str, horizon: int) -> int:
     """The number of steps m of a forecasting grid: the expression rounded up, at least 1, at most 10^6."""
     value = evaluate(expression, horizon)

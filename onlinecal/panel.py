@@ -11,6 +11,7 @@ from onlinecal.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket
+from onlinecal.responses import Best, DecisionMaker, as_response
 from onlinecal.tasks import TASKS, Task
 
 #: what is tracked of a task, in the order of `tasks.Account`
@@ -23,7 +24,8 @@ class Panel:
 
     Build one with `Panel.of`. A measure gives the column of its name, with the options that were set
     (``binned_ece(bins=15)``); one that returns a bracket gives two, ``name[lower]`` and ``name[upper]``; a task gives
-    ``payoff[task]``, ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``.
+    ``payoff[task]``, ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``; with a response
+    other than the best one the task is called so: ``swap_regret[umbrella, rounded(m=10)]``.
     """
 
     measures: tuple[tuple[str, Callable[[JointDistribution], Any], bool], ...]
@@ -39,14 +41,15 @@ class Panel:
             Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float.
         tasks : iterable
             Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or
-            ``{"name": "mine", "payoffs": [[…, …], …]}``, or a task.
+            ``{"name": "mine", "payoffs": [[…, …], …]}``, or a task. A mapping may say how forecasts are acted on:
+            ``"response": "rounded"`` or ``"response": {"name": "rounded", "m": 10}`` (see `onlinecal.responses`).
 
         Raises
         ------
         UnknownName
             A name that is not in the catalogue.
         InvalidParameter
-            An option that a measure or task does not have or refuses; two columns of one name.
+            An option that a measure, task or response does not have or refuses; two columns of one name.
         """
         panel = cls(tuple(map(_measure, measures)), tuple(map(_task, tasks)))
         columns = panel.columns
@@ -105,6 +108,15 @@ def _task(spec: Any) -> Task:
     if isinstance(spec, Task):
         return spec
     name, options = _named("task", spec)
+    if "response" not in options:
+        return _plain_task(name, options)
+    response = as_response(options.pop("response"))
+    task = _plain_task(name, options)
+    # Best response is what a task means; said or not, it is one column.
+    return task if response == Best() else DecisionMaker(task, response)
+
+
+def _plain_task(name: str, options: dict[str, Any]) -> Task:
     if "payoffs" in options:
         from onlinecal.tasks import DecisionTask
 

@@ -31,7 +31,13 @@ class Stream:
     """
 
     def __init__(self, seed: int, path: tuple[str, ...], runs: range) -> None:
+        self._origin = seed, path, runs
         self._generators = [np.random.Generator(np.random.Philox(key=_key(seed, path, run))) for run in runs]
+
+    def child(self, *path: str) -> Stream:
+        """A stream for a part of whom this one is for; what has been drawn from this one does not matter."""
+        seed, above, runs = self._origin
+        return Stream(seed, (*above, *path), runs)
 
     def block(self, rounds: int) -> NDArray[np.float64]:
         """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers."""

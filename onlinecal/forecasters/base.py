@@ -206,3 +206,12 @@ def real_mean(atoms, weights, out):
         for j in range(size):
             mean += weights[r, j] * atoms[r, j]
         out[r] = mean
+
+
+@kernel
+def grid_values(atoms, grid, out):
+    """Values of the atoms of each law on a grid."""
+    runs, size = atoms.shape
+    for r in range(runs):
+        for j in range(size):
+            out[r, j] = grid[atoms[r, j]]

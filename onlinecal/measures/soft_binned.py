@@ -190,6 +190,12 @@ def soft_rounding(gamma: JointDistribution) -> SoftRounding:
     return SoftRounding(m)
 
 
+def rounded_down(gamma: JointDistribution, m: int) -> JointDistribution:
+    """Γ of the predictions rounded down to multiples of 1/m: the hard bins of `scdl_binned`."""
+    index, n, s = _points(gamma.predictions, gamma.counts, gamma.positives, m, False)
+    return JointDistribution.from_counts(index / m, n, np.minimum(s, n))
+
+
 def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
     """The value and the least m that attains it."""
     if (gamma.means == gamma.predictions).all():

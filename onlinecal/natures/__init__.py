@@ -1,21 +1,54 @@
 """The natures. To add one: write its specification in a file of its family, and list it here."""
 
-from onlinecal.natures.adversarial import Contrarian
+from onlinecal.natures.adversarial import Contrarian, Greedy
 from onlinecal.natures.base import Nature, NatureView, Sight
+from onlinecal.natures.composed import Mixture, Switch
+from onlinecal.natures.patient import EarlyStopping, Sidestepping
 from onlinecal.natures.recorded import Replay
-from onlinecal.natures.stochastic import Bernoulli, Drift, UniformTruth
+from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
+from onlinecal.natures.wandering import Markov, Piecewise, RandomWalk
 from onlinecal.strategy import registry
 
-NATURES = registry((Bernoulli, Drift, UniformTruth, Contrarian, Replay))
+NATURES = registry(
+    (
+        Bernoulli,
+        Drift,
+        Sawtooth,
+        Sinusoid,
+        RandomWalk,
+        Piecewise,
+        Markov,
+        UniformTruth,
+        LogisticFeatures,
+        Replay,
+        Contrarian,
+        Greedy,
+        EarlyStopping,
+        Sidestepping,
+        Mixture,
+        Switch,
+    )
+)
 
 __all__ = [
     "NATURES",
     "Bernoulli",
     "Contrarian",
     "Drift",
+    "EarlyStopping",
+    "Greedy",
+    "LogisticFeatures",
+    "Markov",
+    "Mixture",
     "Nature",
     "NatureView",
+    "Piecewise",
+    "RandomWalk",
     "Replay",
+    "Sawtooth",
+    "Sidestepping",
     "Sight",
+    "Sinusoid",
+    "Switch",
     "UniformTruth",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.errors import SightError
-from onlinecal.forecasters.base import Floats, Ints, Law, grid_mean, real_mean
+from onlinecal.forecasters.base import Floats, Ints, Law, grid_mean, grid_values, real_mean
 from onlinecal.guarantee import Guarantee
 from onlinecal.streams import Stream
 
@@ -36,12 +36,17 @@ class LawView:
         self._atoms, self._weights = _locked(law.atoms), _locked(law.weights)
         self._mean = np.empty(len(law.atoms))
         self._mean_view = _locked(self._mean)
+        self._values = np.empty(law.atoms.shape)
+        self._values_view = _locked(self._values)
 
     @property
     def support(self) -> Floats:
-        """The values that may be drawn, (runs, size)."""
+        """The values that may be drawn, (runs, size); valid until the next round."""
         grid = self._law.grid
-        return self._atoms if grid is None else grid[self._atoms]
+        if grid is None:
+            return self._atoms
+        grid_values(self._law.atoms, grid, self._values)
+        return self._values_view
 
     @property
     def weights(self) -> Floats:
@@ -97,6 +102,14 @@ class NatureView:
             self._law = LawView(law)
         if self._sight >= Sight.DRAW:
             self._forecast = _locked(forecast)
+
+    def follow(self, whole: NatureView) -> None:
+        """For natures made of others: this round as `whole` shows it, as far as this view's own sight goes."""
+        self.round = whole.round
+        if self._sight >= Sight.LAW:
+            self._law = whole.law
+        if self._sight >= Sight.DRAW:
+            self._forecast = whole.forecast
 
     def _refuse(self, what: str, needed: Sight) -> SightError:
         return SightError(

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
+
+from onlinecal._compile import kernel
+from onlinecal.expressions import check_expression, evaluate
 from onlinecal.guarantee import Guarantee
 from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Oblivious
-from onlinecal.strategy import check_probability
+from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
 
@@ -92,6 +96,80 @@ class Drift(Nature):
 
 
 @dataclass(frozen=True)
+class Sawtooth(Nature):
+    """Coins whose bias climbs evenly from 0 to 1 and falls back at once: q_t = c − ⌊c⌋, c = cycles·(t − ½)/T.
+
+    It is `Drift` again and again: every grid point comes back in every cycle, so that what a forecaster has learnt of
+    a point is put to the test anew.
+
+    Parameters
+    ----------
+    cycles : float or str, default 10
+        How many times it climbs, from 0 (never moves) to 10^9; a number or an expression in T.
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees nothing; needs the horizon.
+
+    Source
+    ------
+    Folklore. Deviations: none.
+    """
+
+    cycles: float | str = 10.0
+
+    def __post_init__(self) -> None:
+        check_expression("cycles", self.cycles, 0.0, 1e9)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player that climbs as often as the horizon asks for."""
+        cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
+        return Oblivious(partial(_saw, cycles / horizon))
+
+
+@dataclass(frozen=True)
+class Sinusoid(Nature):
+    """Coins whose bias swings: q_t = ½ + amplitude · sin(2πt/period).
+
+    Parameters
+    ----------
+    period : float or str, default "T/10"
+        Rounds of a full swing, from 1 to 10^12; a number or an expression in T.
+    amplitude : float, default 0.5
+        In [0, 1/2].
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees nothing; needs the horizon where the period does.
+
+    Source
+    ------
+    Folklore. Deviations: none.
+    """
+
+    period: float | str = "T/10"
+    amplitude: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_expression("period", self.period, 1.0, 1e12)
+        check_number("amplitude", self.amplitude, 0.0, 0.5)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player that swings with the period of this horizon."""
+        # Below ten rounds T/10 is no period; one round is the shortest there is.
+        period = max(1.0, evaluate(self.period, horizon))
+        return Oblivious(partial(_swing, 2.0 * math.pi / period, float(self.amplitude)))
+
+
+@dataclass(frozen=True)
 class UniformTruth(Nature):
     """A fresh truth in every round: q_t uniform on [0, 1], revealed to forecasters that ask for it.
 
@@ -115,29 +193,116 @@ class UniformTruth(Nature):
         return _UniformPlayer(stream)
 
 
-class _UniformPlayer:
-    """Draws truths in blocks; which block a round falls into does not change them."""
+@dataclass(frozen=True)
+class LogisticFeatures(Nature):
+    """A fresh event in every round, described by one feature: x_t uniform on [−1, 1], q_t = σ(slope · x_t)^bend.
 
-    BLOCK = 1024
+    σ(z) = 1/(1 + e^−z). With bend = 1 logistic regression on x is the right model; with another it is the wrong one,
+    and its calibration is worth measuring.
+
+    Parameters
+    ----------
+    slope : float, default 4
+        In [−100, 100].
+    bend : float, default 1
+        In [0.01, 100].
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees nothing; reveals the context ``features``, the (runs,) values of x_t, and not the truth.
+
+    Source
+    ------
+    The experiments of Rossellini et al. 2025, repeated in Bairaktari, Hu, Nguyen and Ullman 2026, §9: a uniform
+    feature and a mean that a fitted logistic regression approximates. Deviations: the interval, the slope and the
+    family of means (a power of the logistic curve) are this package's own; the experiments' fitted predictors
+    are left to forecasters.
+    """
+
+    slope: float = 4.0
+    bend: float = 1.0
+    reveals: ClassVar[frozenset[str]] = frozenset({"features"})
+
+    def __post_init__(self) -> None:
+        check_number("slope", self.slope, -100.0, 100.0)
+        check_number("bend", self.bend, 0.01, 100.0)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player that draws its features from `stream`."""
+        return _FeaturePlayer(stream, float(self.slope), float(self.bend))
+
+
+class Blocks:
+    """A nature player whose truths are its own random numbers, made of uniforms in blocks, in place.
+
+    Which block a round falls into does not change its truth: `turn` carries on where the last block ended.
+    """
+
+    SIZE = 1024
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        self.first = 1
-        self.truths = stream.block(self.BLOCK)
+        self.first = 1 - self.SIZE
+        self.truths: Floats = np.empty((0, 0))
 
-    def _truth(self, t: int) -> Floats:
-        while t >= self.first + self.BLOCK:
-            self.truths = self.stream.block(self.BLOCK)
-            self.first += self.BLOCK
+    def turn(self, uniforms: Floats) -> None:
+        """Turns the (rounds, runs) uniforms of the next rounds into truths; as they are if not overridden."""
+
+    def truth(self, t: int) -> Floats:
+        """q_t of each run; rounds are asked for in order, each any number of times."""
+        while t >= self.first + self.SIZE:
+            self.truths = self.stream.block(self.SIZE)
+            self.first += self.SIZE
+            self.turn(self.truths)
+            # Forecasters get rows of it; what they do to them must not change the truth.
+            self.truths.flags.writeable = False
         return self.truths[t - self.first]
 
-    def context(self, t: int) -> dict[str, Floats]:
-        return {"truth": self._truth(t)}
-
     def probability(self, view: NatureView) -> Floats:
-        return self._truth(view.round)
+        return self.truth(view.round)
+
+
+class _UniformPlayer(Blocks):
+    def context(self, t: int) -> dict[str, Floats]:
+        return {"truth": self.truth(t)}
+
+
+class _FeaturePlayer(Blocks):
+    def __init__(self, stream: Stream, slope: float, bend: float) -> None:
+        super().__init__(stream)
+        self.slope, self.bend = slope, bend
+        self.features: Floats = np.empty((0, 0))
+
+    def turn(self, uniforms: Floats) -> None:
+        self.features = 2.0 * uniforms - 1.0
+        _logistic(self.features, self.slope, self.bend, uniforms)
+
+    def context(self, t: int) -> dict[str, Floats]:
+        self.truth(t)
+        return {"features": self.features[t - self.first]}
 
 
 def _line(at_zero: float, slope: float, t: int) -> float:
     # The end points are in [0, 1], so only rounding could leave it.
     return min(1.0, max(0.0, at_zero + slope * t))
+
+
+def _saw(slope: float, t: int) -> float:
+    climbed = slope * (t - 0.5)
+    return climbed - math.floor(climbed)
+
+
+def _swing(speed: float, amplitude: float, t: int) -> float:
+    return min(1.0, max(0.0, 0.5 + amplitude * math.sin(speed * t)))
+
+
+@kernel
+def _logistic(x, slope, bend, out):
+    for i in range(x.shape[0]):
+        for r in range(x.shape[1]):
+            # (1 + e^−z)^−bend; a slope of 100 is far from overflow.
+            out[i, r] = (1.0 + math.exp(-slope * x[i, r])) ** -bend

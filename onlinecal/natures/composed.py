@@ -1,0 +1,243 @@
+"""Natures made of other natures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlinecal._compile import kernel
+from onlinecal.errors import InvalidForecast, InvalidParameter
+from onlinecal.expressions import check_expression
+from onlinecal.forecasters.base import Ints
+from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.strategy import check_number, strategy_name
+from onlinecal.streams import Stream
+
+
+@dataclass(frozen=True)
+class Mixture(Nature):
+    """Each round belongs to one of several natures, drawn anew with fixed probabilities: q_t = Σ_i w_i q_t^i.
+
+    Parameters
+    ----------
+    natures : sequence of Nature
+        At least one. In a scenario, a list of tables with a name.
+    weights : sequence of float, optional
+        One for each, ≥ 0 and not all 0; they are scaled to sum to 1. Default: equal.
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees what the most seeing of its parts sees; each part is shown only what its own sight allows. Every part that sees
+    the history hears of every round, whoever's it was. Reveals nothing: a part's context would speak of a q_t that
+    is not the mixture's.
+
+    Source
+    ------
+    Folklore. Deviations: none.
+    """
+
+    natures: tuple[Nature, ...]
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.natures, Sequence) or isinstance(self.natures, str) or not self.natures:
+            raise InvalidParameter(f"natures = {self.natures!r}; expected a list of natures")
+        for i, nature in enumerate(self.natures):
+            _check_nature(f"natures[{i}]", nature)
+        object.__setattr__(self, "natures", tuple(self.natures))
+        if self.weights is None:
+            return
+        weights = self.weights
+        if not isinstance(weights, Sequence) or isinstance(weights, str) or len(weights) != len(self.natures):
+            raise InvalidParameter(
+                f"weights = {weights!r}; expected {len(self.natures)} numbers, one a nature"
+            )
+        for i, weight in enumerate(weights):
+            check_number(f"weights[{i}]", weight, 0.0, 1e9)
+        if sum(weights) <= 0.0:
+            raise InvalidParameter(f"weights = {weights!r}; expected one above 0")
+        object.__setattr__(self, "weights", tuple(weights))
+
+    @property
+    def sight(self) -> Sight:
+        """The most that a part sees."""
+        return Sight(max(part.sight for part in self.natures))
+
+    @property
+    def length(self) -> int | None:
+        """The rounds of the part that has fewest."""
+        return min((part.length for part in self.natures if part.length is not None), default=None)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player of all parts."""
+        parts = [
+            _Part(part, part.start(horizon, runs, stream.child(f"part {i}")))
+            for i, part in enumerate(self.natures)
+        ]
+        weights = np.array(self.weights if self.weights is not None else [1.0] * len(parts), np.float64)
+        return _MixturePlayer(runs, parts, (weights / weights.sum()).tolist())
+
+
+@dataclass(frozen=True)
+class Switch(Nature):
+    """One nature for some rounds, then another.
+
+    Each has a game of its own: `first` is started with `at` rounds as its horizon, `then` with the T − `at` that
+    remain, and `then` counts rounds from 1 and hears of no earlier ones.
+
+    Parameters
+    ----------
+    first, then : Nature
+        In a scenario, tables with a name.
+    at : float or str, default "T/2"
+        How many rounds `first` plays, from 0; a number or an expression in T, rounded to the nearest. If it is T or
+        more, `then` never plays.
+
+    Raises
+    ------
+    InvalidParameter
+        From `start`: a part cannot play as many rounds as fall to it.
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees what the more seeing of its parts sees; each part is shown only what its own sight allows. Needs the horizon.
+    Reveals the kinds of context that both parts reveal.
+
+    Source
+    ------
+    Folklore. Deviations: none.
+    """
+
+    first: Nature
+    then: Nature
+    at: float | str = "T/2"
+
+    def __post_init__(self) -> None:
+        _check_nature("first", self.first)
+        _check_nature("then", self.then)
+        check_expression("at", self.at, 0.0, 1e12)
+
+    @property
+    def sight(self) -> Sight:
+        """The more that a part sees."""
+        return Sight(max(self.first.sight, self.then.sight))
+
+    @property
+    def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
+        """What both reveal, so that no round lacks it."""
+        return self.first.reveals & self.then.reveals
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player of both, each tuned to its share of the rounds."""
+        at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)
+        parts = []
+        for name, part, rounds in (("first", self.first, at), ("then", self.then, horizon - at)):
+            if part.length is not None and rounds > part.length:
+                raise InvalidParameter(
+                    f"switch: {rounds} of {horizon} rounds fall to {name} = {strategy_name(part)}, which has "
+                    f"{part.length}; expected at most that"
+                )
+            parts.append(_Part(part, part.start(max(rounds, 1), runs, stream.child(name))))
+        return _SwitchPlayer(parts[0], parts[1], at)
+
+
+class _Part:
+    """A player among others, with a view of its own that shows no more than its own sight."""
+
+    def __init__(self, nature: Nature, player: NaturePlayer) -> None:
+        self.player: Any = player
+        self.name = strategy_name(nature)
+        self.view = NatureView(self.name, nature.sight)
+        self.hears = nature.sight >= Sight.HISTORY and hasattr(player, "update")
+
+    def probability(self, whole: NatureView, t: int) -> Floats | float:
+        self.view.follow(whole)
+        self.view.round = t
+        return self.player.probability(self.view)
+
+    def update(self, forecast: Floats, outcome: Ints) -> None:
+        if self.hears:
+            self.player.update(forecast, outcome)
+
+
+class _MixturePlayer:
+    def __init__(self, runs: int, parts: list[_Part], weights: list[float]) -> None:
+        self.parts, self.weights = parts, weights
+        self.q, self.own = np.empty(runs), np.empty(runs)
+
+    def probability(self, view: NatureView) -> Floats:
+        self.q.fill(0.0)
+        for part, weight in zip(self.parts, self.weights, strict=True):
+            stated = part.probability(view, view.round)
+            try:
+                self.own[...] = stated
+            except (TypeError, ValueError):
+                raise self._refuse(part, view, stated) from None
+            bad = _add(self.own, weight, self.q)
+            if bad >= 0:
+                raise self._refuse(part, view, self.own[bad])
+        return self.q
+
+    def update(self, forecast: Floats, outcome: Ints) -> None:
+        for part in self.parts:
+            part.update(forecast, outcome)
+
+    def _refuse(self, part: _Part, view: NatureView, stated: Any) -> InvalidForecast:
+        # Weighed, a number outside [0, 1] could hide among the others.
+        return InvalidForecast(
+            f"nature {part.name!r}, part of a mixture, stated q = {stated!r} in round {view.round}; expected a "
+            f"probability in [0, 1], or one for each of the {len(self.q)} runs"
+        )
+
+
+class _SwitchPlayer:
+    def __init__(self, first: _Part, then: _Part, at: int) -> None:
+        self.first, self.then, self.at = first, then, at
+        self.playing = first if at > 0 else then
+
+    def _now(self, t: int) -> int:
+        """Makes the one whose round it is play; its own number of the round."""
+        if t <= self.at:
+            return t
+        self.playing = self.then
+        return t - self.at
+
+    def context(self, t: int) -> dict[str, Floats]:
+        t = self._now(t)
+        return self.playing.player.context(t)
+
+    def probability(self, view: NatureView) -> Floats | float:
+        t = self._now(view.round)
+        return self.playing.probability(view, t)
+
+    def update(self, forecast: Floats, outcome: Ints) -> None:
+        self.playing.update(forecast, outcome)
+
+
+def _check_nature(name: str, value: Any) -> None:
+    if not isinstance(value, Nature):
+        raise InvalidParameter(
+            f"{name} = {value!r}; expected a nature, or in a scenario a table with its name"
+        )
+
+
+@kernel
+def _add(own, weight, q):
+    """Adds a part's share; −1, or a run in which it stated no probability."""
+    for r in range(len(q)):
+        if not 0.0 <= own[r] <= 1.0:
+            return r
+        # Only rounding could bring the sum above 1.
+        q[r] = min(q[r] + weight * own[r], 1.0)
+    return -1

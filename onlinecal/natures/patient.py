@@ -1,0 +1,191 @@
+"""Natures that see the past but not this round's forecast: they wait for a bias, and then make it stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlinecal._compile import kernel
+from onlinecal.expressions import check_expression, grid_steps
+from onlinecal.forecasters.base import Ints
+from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.streams import Stream
+
+
+@dataclass(frozen=True)
+class EarlyStopping(Nature):
+    """Fair coins until the total bias Σ (y − p) reaches ± `bias`; from then on the outcome that cannot repair it.
+
+    After a positive bias (too many ones) every outcome is 1, after a negative one 0: y − p then never has the other
+    sign, whatever is forecast.
+
+    Parameters
+    ----------
+    bias : float or str, default "T^(1/3)"
+        The total bias that ends the coins, in (0, 10^9]; a number or an expression in T.
+
+    Guarantee
+    ---------
+    In a run whose coins have ended |Σ (y − p)| never falls again, so that the total smooth calibration error and the
+    total distance from calibration are at least `bias` from then on. That they do end is not proved: a
+    forecaster can keep the total bias small against coins (all its forecasts beside 1/2, on the side that
+    repairs), and pays for it elsewhere.
+
+    Information
+    -----------
+    Sees HISTORY; needs the horizon (through `bias`). Two numbers of state.
+
+    Source
+    ------
+    Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower bound
+    by coins that are given up early. Deviations: stops by the total bias alone, where the proof stops by the distance
+    itself; so their lower bound is not claimed.
+    """
+
+    bias: float | str = "T^(1/3)"
+    sight = Sight.HISTORY
+
+    def __post_init__(self) -> None:
+        check_expression("bias", self.bias, 1e-9, 1e9)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player whose coins are fair."""
+        return _StoppingPlayer(runs, check_expression("bias", self.bias, 1e-9, 1e9, horizon))
+
+
+class _StoppingPlayer:
+    def __init__(self, runs: int, bias: float) -> None:
+        self.bias = bias
+        self.total = np.zeros(runs)
+        self.q = np.full(runs, 0.5)
+
+    def probability(self, view: NatureView) -> Floats:
+        return self.q
+
+    def update(self, forecast: Floats, outcome: Ints) -> None:
+        _stop(forecast, outcome, self.total, self.bias, self.q)
+
+
+@dataclass(frozen=True)
+class Sidestepping(Nature):
+    """Leaves a bias behind at one value after another, and steps each time to where the others are not repaired.
+
+    [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of a cell, and adds up B = Σ (y − p) over
+    its forecasts within a cell's width of θ. It ends after L = ⌈T/cells⌉ rounds, or as soon as |B| ≥ √L; then the cell
+    gets the sign of B (none if |B| < √L). Outcomes of a larger mean repair negative biases below it, those of a
+    smaller one positive biases above it. So of the cells without a sign the next is one from which fewest signs
+    are repaired: to the right of every +, to the left of every −, if there is such a cell. Of those it takes the one in
+    the middle, so that a side remains for either sign. The signs that it does repair are forgotten. (If
+    all cells have signs, any cell may be taken again.)
+
+    Parameters
+    ----------
+    cells : int or str, default "T^(1/3)"
+        How many, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees HISTORY; needs the horizon. O(1) time a round and O(cells) at the end of an epoch; one sign a cell.
+
+    Source
+    ------
+    Inspired by Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", and the sign preservation
+    game of Dagan et al. 2025. Deviations: their adversaries choose cells by a recursive strategy with a proved
+    number of preserved signs; this one is greedy, and no lower bound is claimed for it.
+    """
+
+    cells: int | str = "T^(1/3)"
+    sight = Sight.HISTORY
+
+    def __post_init__(self) -> None:
+        grid_steps("cells", self.cells, 1000)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player in the middle cell."""
+        cells = grid_steps("cells", self.cells, horizon)
+        return _SidesteppingPlayer(runs, cells, -(-horizon // cells))
+
+
+class _SidesteppingPlayer:
+    def __init__(self, runs: int, cells: int, longest: int) -> None:
+        self.longest = longest
+        self.signs = np.zeros((runs, cells), np.int8)
+        self.cell = np.full(runs, (cells - 1) // 2)
+        self.rounds = np.zeros(runs, np.int64)
+        self.bias = np.zeros(runs)
+        self.q = np.full(runs, 0.25 + 0.5 * ((cells - 1) // 2 + 0.5) / cells)
+
+    def probability(self, view: NatureView) -> Floats:
+        return self.q
+
+    def update(self, forecast: Floats, outcome: Ints) -> None:
+        _sidestep(forecast, outcome, self.signs, self.cell, self.rounds, self.bias, self.longest, self.q)
+
+
+@kernel
+def _stop(forecast, outcome, total, bias, q):
+    for r in range(len(q)):
+        if q[r] == 0.5:
+            total[r] += outcome[r] - forecast[r]
+            if total[r] >= bias:
+                q[r] = 1.0
+            elif total[r] <= -bias:
+                q[r] = 0.0
+
+
+@kernel
+def _sidestep(forecast, outcome, signs, cell, rounds, bias, longest, q):
+    width = 0.5 / signs.shape[1]
+    enough = longest**0.5
+    for r in range(len(q)):
+        rounds[r] += 1
+        if abs(forecast[r] - q[r]) <= width:
+            bias[r] += outcome[r] - forecast[r]
+        if rounds[r] >= longest or abs(bias[r]) >= enough:
+            if bias[r] >= enough:
+                signs[r, cell[r]] = 1
+            elif bias[r] <= -enough:
+                signs[r, cell[r]] = -1
+            cell[r] = _step_aside(signs[r], cell[r])
+            q[r] = 0.25 + width * (cell[r] + 0.5)
+            rounds[r] = 0
+            bias[r] = 0.0
+
+
+@kernel
+def _step_aside(signs, here):
+    """The next cell, and the signs that it repairs taken away."""
+    cells = len(signs)
+    free = 0
+    for i in range(cells):
+        free += signs[i] == 0
+    # From the left: how many + lie to the right, and − to the left, of cell i.
+    harm = 0
+    for i in range(cells):
+        harm += signs[i] == 1
+    least, count = cells + 1, 0
+    for step in range(2):
+        # First how many cells do least harm, then the middle one of them.
+        wanted, now = count // 2, harm
+        seen = 0
+        for i in range(cells):
+            now -= signs[i] == 1
+            if signs[i] == 0 or free == 0:
+                if step == 0:
+                    if now < least:
+                        least, count = now, 0
+                    count += now == least
+                elif now == least:
+                    if seen == wanted:
+                        here = i
+                    seen += 1
+            now += signs[i] == -1
+    for i in range(cells):
+        if (i > here and signs[i] == 1) or (i < here and signs[i] == -1) or i == here:
+            signs[i] = 0
+    return here

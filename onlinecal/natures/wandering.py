@@ -1,0 +1,218 @@
+"""Natures whose coins change at random: they remember where they were, and never look at the forecast."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal._compile import kernel
+from onlinecal.errors import InvalidParameter
+from onlinecal.expressions import check_expression, grid_steps
+from onlinecal.forecasters.base import Ints
+from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.natures.stochastic import Blocks
+from onlinecal.strategy import check_number, check_probability
+from onlinecal.streams import Stream
+
+
+@dataclass(frozen=True)
+class RandomWalk(Nature):
+    """Coins whose bias wanders: the logit of q_t goes up or down by `step`, each with probability 1/2.
+
+    Where a step would leave [`edge`, 1 − `edge`], the logit is reflected there; without an end the walk would sooner or
+    later stay near 0 or 1 for good.
+
+    Parameters
+    ----------
+    step : float or str, default 0.05
+        In (0, 4]; a number or an expression in T.
+    first : float, default 0.5
+        The bias before the first step, in [edge, 1 − edge].
+    edge : float, default 0.01
+        In [1e-9, 0.1].
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees nothing; needs the horizon where the step does. Each run has a walk of its own, one number of state.
+
+    Source
+    ------
+    Folklore. Deviations: none.
+    """
+
+    step: float | str = 0.05
+    first: float = 0.5
+    edge: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_expression("step", self.step, 1e-12, 4.0)
+        check_number("edge", self.edge, 1e-9, 0.1)
+        check_number("first", self.first, self.edge, 1.0 - self.edge)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player that draws its steps from `stream`."""
+        step = check_expression("step", self.step, 1e-12, 4.0, horizon)
+        return _WalkPlayer(runs, stream, step, _logit(self.first), -_logit(self.edge))
+
+
+class _WalkPlayer(Blocks):
+    def __init__(self, runs: int, stream: Stream, step: float, first: float, end: float) -> None:
+        super().__init__(stream)
+        self.step, self.end = step, end
+        self.logit = np.full(runs, first)
+
+    def turn(self, uniforms: Floats) -> None:
+        _walk(uniforms, self.logit, self.step, self.end)
+
+
+@dataclass(frozen=True)
+class Piecewise(Nature):
+    """Coins of one bias for a while, then of another: every piece has a fresh bias, uniform on [0, 1].
+
+    Parameters
+    ----------
+    segments : int or str, optional
+        The horizon is cut into this many pieces of equal length (up to a round), the same in all runs; rounded up, a
+        number or an expression in T. Default: 10, unless a change rate is given.
+    change_rate : float or str, optional
+        Instead: a new piece begins in each round with this probability, in each run for itself; in [0, 1], a number
+        or an expression in T such as ``"10/T"``.
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees nothing; needs the horizon for segments. Each run has biases of its own, one number of state.
+
+    Source
+    ------
+    Folklore. Deviations: none.
+    """
+
+    segments: int | str | None = None
+    change_rate: float | str | None = None
+
+    def __post_init__(self) -> None:
+        if self.segments is not None and self.change_rate is not None:
+            raise InvalidParameter(
+                f"segments = {self.segments!r} and change_rate = {self.change_rate!r}; expected one of the two"
+            )
+        if self.change_rate is not None:
+            check_expression("change_rate", self.change_rate, 0.0, 1.0)
+        else:
+            grid_steps("segments", self._pieces, 1_000_000)
+
+    @property
+    def _pieces(self) -> int | str:
+        return 10 if self.segments is None else self.segments
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player that draws its biases, and the changes if they are random, from `stream`."""
+        if self.change_rate is not None:
+            rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
+            return _PiecePlayer(runs, stream, 0, horizon, rate)
+        return _PiecePlayer(runs, stream, grid_steps("segments", self._pieces, horizon), horizon, 0.0)
+
+
+class _PiecePlayer(Blocks):
+    def __init__(self, runs: int, stream: Stream, pieces: int, horizon: int, rate: float) -> None:
+        super().__init__(stream)
+        self.pieces, self.horizon, self.rate = pieces, horizon, rate
+        self.level = np.zeros(runs)
+
+    def turn(self, uniforms: Floats) -> None:
+        _pieces(uniforms, self.level, self.first - 1, self.pieces, self.horizon, self.rate)
+
+
+@dataclass(frozen=True)
+class Markov(Nature):
+    """Outcomes that remember the last one: q_t = p01 after an outcome 0, and 1 − p10 after an outcome 1.
+
+    Parameters
+    ----------
+    p01, p10 : float, default 0.1 and 0.1
+        Probabilities of going from 0 to 1 and from 1 to 0, in [0, 1].
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws. It does not look at the forecasts, so the
+    outcomes are distributed as against nobody: in what it can do to a forecaster it is oblivious. q_1 is the
+    stationary probability p01/(p01 + p10), 1/2 if both are 0.
+
+    Source
+    ------
+    Folklore. Deviations: declared as HISTORY where others call it oblivious.
+    """
+
+    p01: float = 0.1
+    p10: float = 0.1
+    sight = Sight.HISTORY
+
+    def __post_init__(self) -> None:
+        check_probability("p01", self.p01)
+        check_probability("p10", self.p10)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player whose first coin is stationary."""
+        return _MarkovPlayer(runs, float(self.p01), float(self.p10))
+
+
+class _MarkovPlayer:
+    def __init__(self, runs: int, p01: float, p10: float) -> None:
+        total = p01 + p10
+        self.q = np.full(runs, p01 / total if total > 0.0 else 0.5)
+        self.after = np.array([p01, 1.0 - p10])
+
+    def probability(self, view: NatureView) -> Floats:
+        return self.q
+
+    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        # With another mode than "raise" NumPy writes into `out` itself, not into a copy first.
+        np.take(self.after, outcome, out=self.q, mode="clip")
+
+
+def _logit(p: float) -> float:
+    return math.log(p) - math.log1p(-p)
+
+
+@kernel
+def _walk(uniforms, logit, step, end):
+    """Replaces uniforms by the truths of walks that go on from `logit`."""
+    for i in range(uniforms.shape[0]):
+        for r in range(uniforms.shape[1]):
+            here = logit[r] + (step if uniforms[i, r] < 0.5 else -step)
+            if here > end:
+                here = 2.0 * end - here
+            elif here < -end:
+                here = -2.0 * end - here
+            logit[r] = here
+            uniforms[i, r] = 1.0 / (1.0 + math.exp(-here))
+
+
+@kernel
+def _pieces(uniforms, level, played, pieces, horizon, rate):
+    """Replaces uniforms by the biases of the pieces that rounds fall into; `played` rounds have been before."""
+    for i in range(uniforms.shape[0]):
+        t = played + i
+        begins = t == 0 or t * pieces // horizon != (t - 1) * pieces // horizon
+        for r in range(uniforms.shape[1]):
+            u = uniforms[i, r]
+            if begins:
+                level[r] = u
+            elif u < rate:
+                level[r] = u / rate  # given the change, again uniform on [0, 1)
+            uniforms[i, r] = level[r]

@@ -1,0 +1,93 @@
+"""A specification of every registered strategy, for tests that must hold for all of them.
+
+A class whose parameters all have defaults is its own example. One with required parameters needs a line here; without
+it the tests of the registry fail and say so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from onlinecal import natures as n
+from onlinecal.forecasters import FORECASTERS, Constant, EmpiricalMean, Forecaster, ForecastHedging
+from onlinecal.natures import NATURES, Nature
+
+ROWS = 1200
+
+
+def recording(folder: Path) -> Path:
+    """A file of outcomes with base forecasts, the same wherever it lies."""
+    file = folder / "recording.csv"
+    if not file.exists():
+        lines = [f"{(7 * t * t + t // 3) % 5 % 2},{(t * 13 % 21) / 20}" for t in range(ROWS)]
+        file.write_text("\n".join(["outcome,base", *lines]) + "\n")
+    return file
+
+
+def _natures(folder: Path) -> dict[str, list[Nature]]:
+    """Examples of natures with required parameters, and of further branches of the others."""
+    return {
+        "replay": [n.Replay(str(recording(folder)), base="base"), n.Replay(str(recording(folder)))],
+        "mixture": [n.Mixture((n.UniformTruth(), n.Greedy(), n.RandomWalk()), (1, 2, 3))],
+        "switch": [
+            n.Switch(n.Markov(), n.Greedy("square"), "T/3"),
+            n.Switch(n.UniformTruth(), n.UniformTruth()),
+        ],
+        "contrarian": [n.Contrarian(), n.Contrarian("draw")],
+        "greedy": [n.Greedy(), n.Greedy("kink", kink=0.3), n.Greedy(cells=7)],
+        "piecewise": [n.Piecewise(), n.Piecewise(change_rate="20/T")],
+    }
+
+
+def _forecasters() -> dict[str, list[Forecaster]]:
+    """The same for forecasters."""
+    return {}
+
+
+def natures(folder: Path) -> list[Nature]:
+    """At least one of every registered nature."""
+    return _all("nature", NATURES, _natures(folder))
+
+
+def forecasters(folder: Path) -> list[Forecaster]:
+    """At least one of every registered forecaster."""
+    return _all("forecaster", FORECASTERS, _forecasters())
+
+
+def pairs(folder: Path) -> list[tuple[Forecaster, Nature]]:
+    """Every nature with a few forecasters, and every forecaster with a few natures; who needs context gets it."""
+    whom = natures(folder)
+    found = [(f, nature) for nature in whom for f in (Constant(0.3), EmpiricalMean(), ForecastHedging())]
+    for forecaster in forecasters(folder):
+        able = [nature for nature in whom if forecaster.needs <= nature.reveals]
+        if not able:
+            raise AssertionError(
+                f"forecaster {forecaster!r} needs {sorted(forecaster.needs)}, which no example of a nature reveals: "
+                "add one to tests/examples.py"
+            )
+        found += [(forecaster, nature) for nature in able if type(nature) in FEW or forecaster.needs]
+    return found
+
+
+FEW = (n.Bernoulli, n.Drift, n.Contrarian, n.Greedy)
+
+
+def _all(kind: str, known, table):
+    examples = []
+    for name, cls in known.items():
+        if name not in table and _required(cls):
+            raise AssertionError(
+                f"{kind} {name!r} has the required parameters {', '.join(_required(cls))}: add an example of it to "
+                "tests/examples.py"
+            )
+        examples += table.get(name) or [cls()]
+    return examples
+
+
+def _required(cls: type) -> list[str]:
+    return [
+        f.name
+        for f in dataclasses.fields(cls)
+        if f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+    ]
