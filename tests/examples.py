@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.forecasters import FORECASTERS, Constant, EmpiricalMean, Forecaster, ForecastHedging
 from onlinecal.natures import NATURES, Nature
@@ -42,7 +43,13 @@ def _natures(folder: Path) -> dict[str, list[Nature]]:
 
 def _forecasters() -> dict[str, list[Forecaster]]:
     """The same for forecasters."""
-    return {}
+    return {
+        "defensive_forecasting": [f.DefensiveForecasting(), f.DefensiveForecasting("gaussian", 0.3)],
+        "rounded": [f.Rounded(ForecastHedging(), 4, how) for how in ("nearest", "random", "down")],
+        "doubling": [f.Doubling(f.AlmostOneStepAhead()), f.Doubling(f.FosterVohra(), first=3)],
+        "expert_mixture": [f.ExpertMixture((ForecastHedging(), f.PerturbedLeader(), Constant(0.2)))],
+        "calibeating": [f.Calibeating(), f.Calibeating(3)],
+    }
 
 
 def natures(folder: Path) -> list[Nature]:
@@ -58,7 +65,7 @@ def forecasters(folder: Path) -> list[Forecaster]:
 def pairs(folder: Path) -> list[tuple[Forecaster, Nature]]:
     """Every nature with a few forecasters, and every forecaster with a few natures; who needs context gets it."""
     whom = natures(folder)
-    found = [(f, nature) for nature in whom for f in (Constant(0.3), EmpiricalMean(), ForecastHedging())]
+    found = [(forecaster, nature) for nature in whom for forecaster in FEW_FORECASTERS]
     for forecaster in forecasters(folder):
         able = [nature for nature in whom if forecaster.needs <= nature.reveals]
         if not able:
@@ -70,6 +77,7 @@ def pairs(folder: Path) -> list[tuple[Forecaster, Nature]]:
     return found
 
 
+FEW_FORECASTERS = (Constant(0.3), EmpiricalMean(), ForecastHedging())
 FEW = (n.Bernoulli, n.Drift, n.Contrarian, n.Greedy)
 
 
