@@ -23,7 +23,7 @@ from pydantic import (
 
 from onlinecal.errors import OnlinecalError, ScenarioError, UnknownName, suggestion
 from onlinecal.forecasters import FORECASTERS, as_forecaster
-from onlinecal.game import LONGEST
+from onlinecal.game import LONGEST, check_horizon
 from onlinecal.natures import NATURES, Nature
 from onlinecal.panel import Panel
 from onlinecal.strategy import build
@@ -148,16 +148,18 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
 
 
 def _entry(kind: str, known: Mapping[str, Any], table: dict[str, Any], folder: Path) -> Entry:
-    """A strategy from its table: `name`, perhaps a `label`, and its parameters."""
+    """A strategy from its table: `name`, perhaps a `label` and the `longest` horizon, and its parameters."""
     options = dict(table)
-    name, label = options.pop("name", None), options.pop("label", None)
+    name, label, longest = (options.pop(key, None) for key in ("name", "label", "longest"))
     if not isinstance(name, str):
         raise ScenarioError(
             f"a {kind} has no name: {table!r}; expected name = one of {', '.join(sorted(known))}"
         )
     if label is not None and not isinstance(label, str):
         raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
-    return Entry.of(_strategy(kind, known, name, options, folder), label)
+    if longest is not None:
+        check_horizon(longest)
+    return Entry.of(_strategy(kind, known, name, options, folder), label, longest)
 
 
 def _strategy(kind: str, known: Mapping[str, Any], name: str, options: dict[str, Any], folder: Path) -> Any:

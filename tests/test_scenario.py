@@ -69,6 +69,11 @@ def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):
     assert loaded(tmp_path, text).cells[0].nature.strategy.length == 30
 
 
+def test_a_slow_strategy_may_be_played_less_long(tmp_path):
+    plan = loaded(tmp_path, GOOD.replace('label = "mine"', "longest = 15"))
+    assert [c.horizon for c in plan.cells] == [10]
+
+
 def test_plug_ins(tmp_path, monkeypatch):
     (tmp_path / "my_plug_in.py").write_text(
         "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
@@ -120,6 +125,8 @@ def test_ours_are_good(file):
         ("q = 0.25", 'q = "x"', "q = 'x'"),
         ('name = "bernoulli"\n', "", "a nature has no name"),
         ('label = "mine"', "label = 3", "label = 3; expected text"),
+        ('label = "mine"', "longest = 0", "horizon = 0"),
+        ('label = "mine"', "longest = 5", "up to T = 5, but the shortest horizon is 10"),
         ('name = "bernoulli"\nq = 0.25', 'name = "replay"', "needs the parameter 'file'"),
         ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "none.csv"', "no such file"),
         ('name = "test"', 'name = "../test"', "name = '../test'"),

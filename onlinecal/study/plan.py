@@ -15,15 +15,16 @@ from onlinecal.strategy import strategy_key, strategy_label
 
 @dataclass(frozen=True)
 class Entry:
-    """A strategy with the label that people see."""
+    """A strategy with the label that people see, and the longest horizon that it is to be played at, if any."""
 
     strategy: Any
     label: str
+    longest: int | None = None
 
     @classmethod
-    def of(cls, strategy: Any, label: str | None = None) -> Entry:
+    def of(cls, strategy: Any, label: str | None = None, longest: int | None = None) -> Entry:
         """With its own name where no label is given."""
-        return cls(strategy, label or strategy_label(strategy))
+        return cls(strategy, label or strategy_label(strategy), longest)
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,20 @@ def plan(
     times = sorted(set(horizons))
     cells = []
     for nature in whom:
-        own, length = times, nature.strategy.length
+        length = nature.strategy.length
+        own = times
         if length is not None and len(times) > 1 and times[-1] > length:
             own = [t for t in times if t < length] + [length]
         for forecaster in who:
+            longest = min(forecaster.longest or own[-1], nature.longest or own[-1])
+            played = [t for t in own if t <= longest]
+            if not played:
+                raise InvalidParameter(
+                    f"{forecaster.label!r} against {nature.label!r} is to be played up to T = {longest}, "
+                    f"but the shortest horizon is {own[0]}"
+                )
             check_pair(forecaster.strategy, nature.strategy, own[-1])
-            for horizon in own:
+            for horizon in played:
                 points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
                 cells.append(Cell(forecaster, nature, horizon, runs, seed, tuple(points), panel))
     return cells
