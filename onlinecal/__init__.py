@@ -35,6 +35,7 @@ __all__ = [
     "play",
     "plots",
     "rates",
+    "responses",
     "study",
     "tasks",
 ]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from onlinecal.sight import Sight
+
 Kind = Literal["deterministic", "expected", "rate"]
 
 
@@ -23,21 +25,26 @@ class Guarantee:
         T ↦ the value. For a rate, up to a constant that no source states.
     kind : {"deterministic", "expected", "rate"}
         Holds for every sequence; in expectation over the engine's draws; or as a growth rate only.
-    against : str
-        Whom it holds against: what the nature may see, or which forecasters it hurts.
+    against : Sight or str
+        Whom it holds against: natures that see at most that much; or, of a nature's guarantee, which forecasters it
+        hurts, in words.
     source : str
         Authors, year, theorem.
     upper : bool
         Whether it bounds the total from above (forecasters) or from below (natures).
+    slack : callable, optional
+        Of an expected bound: (T, runs, δ) ↦ what the mean total of so many runs may exceed the bound by, with
+        probability at most δ.
     """
 
     measure: str
     formula: str
     bound: Callable[[float], float]
     kind: Kind
-    against: str
+    against: Sight | str
     source: str
     upper: bool = True
+    slack: Callable[[float, int, float], float] | None = None
 
     @property
     def short(self) -> str:
@@ -48,4 +55,17 @@ class Guarantee:
 
     def __str__(self) -> str:
         mean = " in expectation" if self.kind == "expected" else ""
-        return f"total {self.short}{mean}, against {self.against} ({self.source})"
+        return f"total {self.short}{mean}, against {self.whom} ({self.source})"
+
+    @property
+    def whom(self) -> str:
+        """Whom it holds against, in words."""
+        return _WHOM[self.against] if isinstance(self.against, Sight) else self.against
+
+
+_WHOM = {
+    Sight.NOTHING: "every oblivious nature",
+    Sight.HISTORY: "every nature that sees the history",
+    Sight.LAW: "every nature that sees the law",
+    Sight.DRAW: "every sequence",
+}

@@ -195,13 +195,9 @@ def mean_ece(forecaster, nature, horizon, runs, seed):
     return horizon * float(np.mean([ece(gamma) for gamma in game.gammas()]))
 
 
-def slack(horizon, runs):
-    """What the mean over runs may exceed the bound by, with probability at most RATE.
-
-    The potential of the proof, Σ_e √(Φ_e + c²), moves by at most 1 a round, so its centred moves lie in intervals of
-    length 2; Azuma and Hoeffding over runs × horizon of them, and ECE ≤ √2 times the potential.
-    """
-    return 2 * math.sqrt(horizon * math.log(1 / RATE) / runs)
+def allowed(guarantee, horizon, runs):
+    """The bound and what chance may add to it with probability RATE."""
+    return guarantee.bound(horizon) + guarantee.slack(horizon, runs, RATE)
 
 
 @pytest.mark.parametrize("m", ["T^(1/3)", 1, 50])
@@ -210,14 +206,12 @@ def slack(horizon, runs):
 def test_forecast_hedging_keeps_its_word(nature, m, seed):
     forecaster, horizon, runs = ForecastHedging(m), 8000, 32
     (guarantee,) = forecaster.guarantees
-    assert mean_ece(forecaster, nature, horizon, runs, seed) <= guarantee.bound(horizon) + slack(
-        horizon, runs
-    )
+    assert mean_ece(forecaster, nature, horizon, runs, seed) <= allowed(guarantee, horizon, runs)
 
 
 def test_controls_of_forecast_hedging_break_its_bound(seed):
     """A deterministic player on the same grid, and the same player against a nature that sees too much."""
     horizon, runs = 8000, 32
-    bound = ForecastHedging().guarantees[0].bound(horizon) + slack(horizon, runs)
+    bound = allowed(ForecastHedging().guarantees[0], horizon, runs)
     assert mean_ece(AlmostOneStepAhead("T^(1/3)"), Contrarian(), horizon, runs, seed) > bound
     assert mean_ece(ForecastHedging(), Contrarian(sees="draw"), horizon, runs, seed) > bound

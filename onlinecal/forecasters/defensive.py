@@ -13,6 +13,7 @@ from onlinecal._compile import kernel as compiled
 from onlinecal.errors import InvalidParameter
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player
 from onlinecal.guarantee import Guarantee
+from onlinecal.sight import Sight
 from onlinecal.strategy import check_number
 from onlinecal.streams import Stream
 
@@ -72,7 +73,7 @@ class DefensiveForecasting(Forecaster):
             self.scale != 1
         )
         measure = f"kernel_ce({', '.join(changed)})" if changed else "kernel_ce"
-        source, against = "Vovk, Takemura and Shafer 2005", "every sequence"
+        source, against = "Vovk, Takemura and Shafer 2005", Sight.DRAW
         own = Guarantee(measure, "√T/2", lambda t: math.sqrt(t) / 2, "deterministic", against, source)
         if changed:
             return (own,)

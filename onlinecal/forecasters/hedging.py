@@ -18,6 +18,7 @@ from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player, grid_of
 from onlinecal.guarantee import Guarantee
+from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 
 
@@ -76,8 +77,9 @@ class ForecastHedging(Forecaster):
                 formula="2√(mT) + T/(2m)",
                 bound=bound,
                 kind="expected",
-                against="every nature that sees the law",
+                against=Sight.LAW,
                 source="Foster 1999; Foster and Hart 2021; constant in the docstring",
+                slack=_azuma,
             ),
         )
 
@@ -128,7 +130,7 @@ class CDLMinimiser(Forecaster):
                 formula="√T log T",
                 bound=lambda horizon: math.sqrt(horizon) * math.log(horizon),
                 kind="rate",
-                against="every nature that sees the law",
+                against=Sight.LAW,
                 source="Hu and Wu 2024, m = √T",
             ),
         )
@@ -184,7 +186,7 @@ class AlmostOneStepAhead(Forecaster):
 
         formula = "2√T + 1" if root else "T/m + m + 1"
         source = "Arunachaleswaran, Collina, Roth and Shi 2025"
-        against = "every sequence"
+        against = Sight.DRAW
         return (
             Guarantee("distance_certificate", formula, bound, "deterministic", against, source),
             Guarantee(
@@ -196,6 +198,15 @@ class AlmostOneStepAhead(Forecaster):
                 source=f"{source}, with smCE ≤ 2·distance (Błasiok et al. 2023)",
             ),
         )
+
+
+def _azuma(horizon: float, runs: int, rate: float) -> float:
+    """What chance may add to the mean ECE total of hedging.
+
+    The potential of the proof, Σ_e √(Φ_e + c²), moves by at most 1 a round, so its centred moves lie in intervals of
+    length 2: Azuma and Hoeffding over runs·T of them, and ECE ≤ √2 times the potential.
+    """
+    return 2.0 * math.sqrt(horizon * math.log(1.0 / rate) / runs)
 
 
 class _HedgingPlayer:

@@ -18,6 +18,7 @@ from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
 from onlinecal.guarantee import Guarantee
+from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 
 
@@ -62,7 +63,7 @@ class FosterVohra(Forecaster):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The rate of Foster and Vohra."""
-        against, source = "every nature that sees the law", "Foster and Vohra 1998, m = T^(1/3)"
+        against, source = Sight.LAW, "Foster and Vohra 1998, m = T^(1/3)"
         return (Guarantee("ece", "T^(2/3)", lambda t: t ** (2 / 3), "rate", against, source),)
 
 
@@ -114,7 +115,7 @@ class BlumMansour(Forecaster):
                 formula="T^(1/3) log T",
                 bound=lambda t: t ** (1 / 3) * math.log(t),
                 kind="rate",
-                against="every nature that sees the law",
+                against=Sight.LAW,
                 source="Fishelson et al. 2025; Luo, Senapati and Sharan 2025, m = T^(1/3)",
             ),
         )

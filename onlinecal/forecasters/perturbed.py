@@ -14,6 +14,7 @@ from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import evaluate
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player
 from onlinecal.guarantee import Guarantee
+from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 
 BLOCK = 64
@@ -71,7 +72,7 @@ class PerturbedLeader(Forecaster):
                 formula="√T",
                 bound=math.sqrt,
                 kind="rate",
-                against="every nature that sees the history",
+                against=Sight.HISTORY,
                 source="Daskalakis and Syrgkanis 2016; Luo, Senapati and Sharan 2024",
             ),
         )

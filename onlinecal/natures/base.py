@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -12,20 +11,8 @@ from numpy.typing import NDArray
 from onlinecal.errors import SightError
 from onlinecal.forecasters.base import Floats, Ints, Law, grid_mean, grid_values, real_mean
 from onlinecal.guarantee import Guarantee
+from onlinecal.sight import Sight
 from onlinecal.streams import Stream
-
-
-class Sight(IntEnum):
-    """What a nature sees before it chooses q_t; each level includes those before it."""
-
-    #: nothing: it is oblivious
-    NOTHING = 0
-    #: the forecasts and outcomes of past rounds
-    HISTORY = 1
-    #: also this round's law: an adversary that knows the algorithm
-    LAW = 2
-    #: also the forecast drawn from it
-    DRAW = 3
 
 
 class LawView:

@@ -119,7 +119,7 @@ def plan(
                     f"{forecaster.label!r} against {nature.label!r} is to be played up to T = {longest}, "
                     f"but the shortest horizon is {own[0]}"
                 )
-            check_pair(forecaster.strategy, nature.strategy, own[-1])
+            check_pair(forecaster.strategy, nature.strategy, played[-1])
             for horizon in played:
                 points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
                 cells.append(Cell(forecaster, nature, horizon, runs, seed, tuple(points), panel))

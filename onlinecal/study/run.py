@@ -66,7 +66,7 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
 def _promises(cell: Cell, measured: set[str]) -> tuple[Promise, ...]:
     both = (*cell.forecaster.strategy.guarantees, *cell.nature.strategy.guarantees)
     return tuple(
-        Promise(g.measure, str(g), g.formula, g.kind, g.against, g.upper, float(g.bound(cell.horizon)))
+        Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
         for g in both
         if g.measure in measured
     )

@@ -1,0 +1,16 @@
+"""What an adversary sees: part of every theorem, so declared by natures and named by guarantees."""
+
+from enum import IntEnum
+
+
+class Sight(IntEnum):
+    """What a nature sees before it chooses q_t; each level includes those before it."""
+
+    #: nothing: it is oblivious
+    NOTHING = 0
+    #: the forecasts and outcomes of past rounds
+    HISTORY = 1
+    #: also this round's law: an adversary that knows the algorithm
+    LAW = 2
+    #: also the forecast drawn from it
+    DRAW = 3
