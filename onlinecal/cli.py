@@ -170,6 +170,30 @@ def show(
     tables.print_entry(catalogue.entry(name), as_json=as_json)
 
 
+@_command
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="strategies, or module:Class; all if left out"),
+    ] = None,
+    horizon: Annotated[int, typer.Option(help="T")] = 10_000,
+    runs: Annotated[int, typer.Option(help="independent runs")] = 16,
+    seed: Annotated[int, typer.Option(help="of all the randomness")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""
+    from onlinecal import tables
+    from onlinecal.check import report
+
+    found = report(names or [], horizon=horizon, runs=runs, seed=seed)
+    if as_json:
+        tables.print_json(found.rows())
+    else:
+        tables.print_check(found)
+    if not found.good:
+        raise typer.Exit(1)
+
+
 def _study(path: Path) -> Any:
     from onlinecal.errors import StoreError
     from onlinecal.study.store import Store

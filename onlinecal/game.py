@@ -110,6 +110,15 @@ class Game:
             raise InvalidParameter("no round has been played; Γ needs one")
         return self.ledger.gammas(self.time)
 
+    def ask(self) -> Law:
+        """What the forecaster would state in the next round; asking changes nothing."""
+        return self._state(self.time + 1)
+
+    @property
+    def certain(self) -> bool:
+        """Whether the law of the last round left nothing to chance in any run."""
+        return bool(((self._shown.weights == 0.0) | (self._shown.weights == 1.0)).all())
+
     def certificates(self) -> dict[str, Floats]:
         """What the forecaster can prove of its own play so far: name → (runs,) totals."""
         certify = getattr(self.forecaster, "certificates", None)
@@ -124,10 +133,9 @@ class Game:
     def _rounds(
         self, clock: simpy.Environment, until: int, progress: Callable[[int], None] | None
     ) -> Generator[simpy.Event, None, None]:
-        forecaster, nature = self.forecaster, self.nature
-        view, nature_view = self._views
+        nature, update = self.nature, self.forecaster.update
+        nature_view = self._views[1]
         outcome, q = self._outcome, self._q
-        update = forecaster.update
         told = self.time
         while self.time < until:
             t, row = self.time, self.time % BLOCK
@@ -137,11 +145,8 @@ class Game:
                     progress(t - told)
                     told = t
             dice, coins = self._blocks
-            view.round = nature_view.round = t + 1
-            if self._needs:
-                revealed = nature.context(t + 1)  # type: ignore[attr-defined]
-                view.context = {kind: revealed[kind] for kind in self._needs}
-            law = forecaster.forecast(view)
+            nature_view.round = t + 1
+            law = self._state(t + 1)
             if law is not self._shown:
                 self._meet(law)
             chosen = self._chosen
@@ -166,6 +171,14 @@ class Game:
             yield clock.timeout(1)
         if progress is not None and self.time > told:
             progress(self.time - told)
+
+    def _state(self, t: int) -> Law:
+        view = self._views[0]
+        view.round = t
+        if self._needs:
+            revealed = self.nature.context(t)  # type: ignore[attr-defined]
+            view.context = {kind: revealed[kind] for kind in self._needs}
+        return self.forecaster.forecast(view)
 
     def _meet(self, law: Law) -> None:
         """First sight of a law object: check its form, and show it to nature as far as that may see it."""

@@ -32,6 +32,9 @@ class Guarantee:
         Authors, year, theorem.
     upper : bool
         Whether it bounds the total from above (forecasters) or from below (natures).
+    anytime : bool
+        Whether the bound holds at every round t by its value at t; else only by its value at the horizon to which
+        the player is tuned.
     slack : callable, optional
         Of an expected bound: (T, runs, δ) ↦ what the mean total of so many runs may exceed the bound by, with
         probability at most δ.
@@ -44,6 +47,7 @@ class Guarantee:
     against: Sight | str
     source: str
     upper: bool = True
+    anytime: bool = False
     slack: Callable[[float, int, float], float] | None = None
 
     @property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -180,15 +182,36 @@ def _inner(kind: str, known: Mapping[str, Any], value: Any, folder: Path) -> Any
     return value
 
 
-def _plugin(kind: str, name: str, options: dict[str, Any]) -> Any:
-    """The strategy ``module:Class`` of somebody else's."""
+def named(kind: str, name: str) -> Any:
+    """The forecaster or nature of that name, registered or ``module:Class``, with its default parameters.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+        There is none, or it has parameters that must be given.
+    """
+    known = {"forecaster": FORECASTERS, "nature": NATURES}[kind]
+    return _strategy(kind, known, name, {}, Path())
+
+
+def locate(kind: str, name: str) -> Any:
+    """The class or function ``module:attribute`` of somebody else's."""
     module, _, attribute = name.partition(":")
+    # A console script does not look for modules where it is called; people keep their plug-ins there.
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
     try:
         thing = getattr(importlib.import_module(module), attribute)
     except ImportError as error:
         raise UnknownName(f"{kind} {name!r}: {error}") from None
     except AttributeError:
         raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
+    return thing
+
+
+def _plugin(kind: str, name: str, options: dict[str, Any]) -> Any:
+    """The strategy ``module:Class`` of somebody else's."""
+    thing = locate(kind, name)
     if kind == "nature":
         if not (isinstance(thing, type) and issubclass(thing, Nature)):
             raise ScenarioError(f"nature {name!r} is not a subclass of onlinecal.natures.Nature")

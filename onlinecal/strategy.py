@@ -84,11 +84,19 @@ def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, 
     for key in options:
         if key not in fields:
             raise InvalidParameter(f"{kind} {name!r} has no parameter {key!r}{suggestion(key, fields)}")
-    for key, f in fields.items():
-        missing = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        if missing and key not in options:
+    for key in required(cls) if fields else ():
+        if key not in options:
             raise InvalidParameter(f"{kind} {name!r} needs the parameter {key!r}")
     return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+
+
+def required(cls: type) -> list[str]:
+    """The parameters of a specification that have no default."""
+    return [
+        f.name
+        for f in dataclasses.fields(cls)
+        if f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+    ]
 
 
 def check_probability(name: str, value: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,6 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from onlinecal.study.curves import Study, summary
+
+if TYPE_CHECKING:
+    from onlinecal.check import Report, Verdict
 
 
 def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -144,6 +147,48 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
         console.print("\n[bold]Proved, at the default parameters[/bold]")
         for guarantee in entry["guarantees"]:
             print(f"- {guarantee}")
+
+
+def print_check(report: Report) -> None:
+    """The report of `onlinecal check`: a row for each guarantee, with the worst of its opponents."""
+    console = _console()
+    for name in dict.fromkeys(name for name, _ in report.findings):
+        console.print(f"[bold]{escape(name)}[/bold]")
+        for found, finding in report.findings:
+            if found == name:
+                console.print(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", markup=False)
+                if finding.fault:
+                    console.print(f"         {finding.fault}", markup=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading, side in (
+        ("strategy", "left"),
+        ("guarantee", "left"),
+        ("worst", "right"),
+        ("where", "left"),
+        ("", "left"),
+    ):
+        table.add_column(heading, justify=side)  # type: ignore[arg-type]
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for v in report.verdicts:
+        groups.setdefault((v.strategy, v.guarantee.short), []).append(v)
+    for (strategy, guarantee), verdicts in groups.items():
+        first = verdicts[0].guarantee
+        worst = max(verdicts, key=lambda v: v.ratio if first.upper else -v.ratio)
+        failed = [v for v in verdicts if v.holds is False]
+        if failed:
+            said = f"FAILS against {len(failed)} of {len(verdicts)}"
+        elif first.kind == "rate":
+            said = f"rate; largest trend T^{max(v.trend for v in verdicts):+.2f} of {len(verdicts)}"
+        else:
+            said = f"holds against {len(verdicts)}"
+        table.add_row(
+            strategy, escape(guarantee), f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said
+        )
+    console.print(table)
+    console.print(
+        "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
+        "for expected bounds and rates. A rate has no constant: its trend is the exponent of the ratio over T/16, T/4, T."
+    )
 
 
 def print_json(value: Any) -> None:

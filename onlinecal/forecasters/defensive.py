@@ -74,12 +74,14 @@ class DefensiveForecasting(Forecaster):
         )
         measure = f"kernel_ce({', '.join(changed)})" if changed else "kernel_ce"
         source, against = "Vovk, Takemura and Shafer 2005", Sight.DRAW
-        own = Guarantee(measure, "√T/2", lambda t: math.sqrt(t) / 2, "deterministic", against, source)
+        own = Guarantee(
+            measure, "√T/2", lambda t: math.sqrt(t) / 2, "deterministic", against, source, anytime=True
+        )
         if changed:
             return (own,)
         source += ", with smCE ≤ 3·kCE (Błasiok et al. 2023)"
         return own, Guarantee(
-            "smooth_ce", "1.5√T", lambda t: 1.5 * math.sqrt(t), "deterministic", against, source
+            "smooth_ce", "1.5√T", lambda t: 1.5 * math.sqrt(t), "deterministic", against, source, anytime=True
         )
 
 

@@ -1,0 +1,278 @@
+"""The guarantee report: every promise of every strategy, measured where it applies."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlinecal.conformance import Finding, conformance
+from onlinecal.errors import UnknownName
+from onlinecal.forecasters import FORECASTERS, Forecaster
+from onlinecal.game import Game, check_horizon, checkpoints
+from onlinecal.guarantee import Guarantee
+from onlinecal.natures import NATURES, Nature
+from onlinecal.panel import Panel
+from onlinecal.progress import Progress
+from onlinecal.rates import fit_exponent
+from onlinecal.scenario import locate, named
+from onlinecal.sight import Sight
+from onlinecal.strategy import required, strategy_label
+
+#: what rounding may add to a ratio that is at most 1
+ROUNDING = 1e-9
+#: false-failure rate of the verdict on one expected bound
+RATE = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One guarantee against one opponent.
+
+    Attributes
+    ----------
+    strategy, opponent : str
+        Whose guarantee, and whom it was tried against.
+    guarantee : Guarantee
+    ratio : float
+        Measured over bound: the largest over runs and checkpoints of a deterministic bound (the smallest of a lower
+        bound), of the mean over runs at the horizon for the others.
+    at : int
+        The round of that ratio.
+    holds : bool or None
+        None for a rate, which has no constant to hold it to.
+    trend : float
+        Of a rate: the exponent with which measured/formula grows over horizons T/16, T/4, T; 0 or less as theory has
+        it, up to noise. NaN for the others.
+    """
+
+    strategy: str
+    opponent: str
+    guarantee: Guarantee
+    ratio: float
+    at: int
+    holds: bool | None
+    trend: float = math.nan
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `onlinecal check` found."""
+
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[tuple[str, Finding], ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing failed."""
+        return all(v.holds is not False for v in self.verdicts) and not any(f.fault for _, f in self.findings)
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """For JSON: the guarantees and the conformance checks."""
+        return {
+            "guarantees": [
+                {
+                    "strategy": v.strategy,
+                    "guarantee": v.guarantee.short,
+                    "kind": v.guarantee.kind,
+                    "opponent": v.opponent,
+                    "ratio": v.ratio,
+                    "round": v.at,
+                    "holds": v.holds,
+                    "trend": None if math.isnan(v.trend) else v.trend,
+                }
+                for v in self.verdicts
+            ],
+            "conformance": [
+                {"strategy": name, "check": f.check, "fault": f.fault} for name, f in self.findings
+            ],
+        }
+
+
+def report(
+    names: Sequence[str], *, horizon: int, runs: int, seed: int, progress: bool | None = None
+) -> Report:
+    """Checks the named strategies, or all that can be played with their default parameters.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Registered names or ``module:Class``. For each the conformance checks are run too, and its guarantees are
+        measured against every registered strategy to which they apply.
+    horizon, runs, seed : int
+    progress : bool, optional
+        As for `play`.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+        No such strategy, or one whose parameters must be given.
+    """
+    check_horizon(horizon)
+    forecasters, natures = _playable(FORECASTERS), _playable(NATURES)
+    findings: list[tuple[str, Finding]] = []
+    if names:
+        chosen = [_named(name) for name in names]
+        mine = [s for s in chosen if isinstance(s, Forecaster)], [s for s in chosen if isinstance(s, Nature)]
+        pairs = [(f, n) for f in mine[0] for n in [*natures, *mine[1]]]
+        pairs += [(f, n) for n in mine[1] for f in forecasters]
+    else:
+        chosen, pairs = [], [(f, n) for f in forecasters for n in natures]
+    with Progress(len(pairs) * horizon * runs, shown=progress) as bar:
+        for name, strategy in zip(names, chosen, strict=True):
+            bar.describe(f"conformance of {name}")
+            findings += [(name, finding) for finding in conformance(strategy, seed, name=name)]
+        verdicts: list[Verdict] = []
+        for forecaster, nature in pairs:
+            bar.describe(f"{strategy_label(forecaster)} against {strategy_label(nature)}")
+            verdicts += check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
+            bar.advance(horizon * runs)
+    return Report(tuple(verdicts), tuple(findings))
+
+
+def _playable(known: Mapping[str, type]) -> list[Any]:
+    """Those that need no parameters."""
+    return [cls() for cls in known.values() if not required(cls)]
+
+
+def _named(name: str) -> Any:
+    if name in NATURES:
+        return named("nature", name)
+    if name in FORECASTERS:
+        return named("forecaster", name)
+    if ":" not in name:
+        raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES])
+    thing = locate("strategy", name)
+    return named("nature" if isinstance(thing, type) and issubclass(thing, Nature) else "forecaster", name)
+
+
+def check(
+    forecasters: Iterable[Forecaster], natures: Iterable[Nature], *, horizon: int, runs: int, seed: int
+) -> Iterator[Verdict]:
+    """Plays every pair to which a guarantee applies.
+
+    Parameters
+    ----------
+    forecasters, natures : iterables
+    horizon : int
+        T.
+    runs : int
+    seed : int
+
+    Yields
+    ------
+    Verdict
+        One for each guarantee and opponent, forecasters' guarantees first within a pair.
+
+    Notes
+    -----
+    An expected bound holds if the mean over runs stays below the bound plus the slack that chance exceeds with
+    probability 1e-9.
+    """
+    whom = list(natures)
+    for forecaster in forecasters:
+        for nature in whom:
+            if forecaster.needs <= nature.reveals:
+                yield from _pair(forecaster, nature, min(horizon, nature.length or horizon), runs, seed)
+
+
+def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int) -> Iterator[Verdict]:
+    mine = [g for g in forecaster.guarantees if isinstance(g.against, Sight) and nature.sight <= g.against]
+    theirs = [g for g in nature.guarantees if g.kind == "deterministic"]
+    if not mine and not theirs:
+        return
+    names = strategy_label(forecaster), strategy_label(nature)
+    panel = _panel(mine + theirs)
+    times, totals, certain = _play(forecaster, nature, horizon, runs, seed, panel)
+    for g in mine:
+        if g.kind == "deterministic":
+            yield _deterministic(g, *names, times, totals[g.measure], horizon)
+        elif g.kind == "expected":
+            mean, bound = float(totals[g.measure][-1].mean()), g.bound(horizon)
+            slack = math.inf if g.slack is None else g.slack(horizon, runs, RATE)
+            yield Verdict(*names, g, mean / bound, horizon, mean <= bound + slack)
+        else:
+            shorter = [t for t in (horizon // 16, horizon // 4) if t >= 16]
+            means = [_play(forecaster, nature, t, runs, seed, panel, [t])[1][g.measure][-1] for t in shorter]
+            means.append(totals[g.measure][-1])
+            times_ = [*shorter, horizon]
+            ratios = [m / g.bound(t) for m, t in zip(means, times_, strict=True)]
+            fit = fit_exponent(times_, np.array(ratios)) if len(times_) > 2 else None
+            trend = math.nan if fit is None else fit.value
+            yield Verdict(*names, g, float(ratios[-1].mean()), horizon, None, trend)
+    for g in theirs:
+        if certain or g.against == "every forecaster":
+            yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+
+
+def _deterministic(
+    g: Guarantee, strategy: str, opponent: str, times: Sequence[int], totals: Any, horizon: int
+) -> Verdict:
+    # A bound for a player that is tuned to T holds before T too, since what it bounds was smaller then; a bound on what
+    # nature forces, and one that needs no tuning, hold at each time by themselves.
+    bounds = np.array([g.bound(t if g.anytime or not g.upper else horizon) for t in times])
+    ratios = totals / bounds[:, None]
+    worst = ratios.max(axis=1) if g.upper else -ratios.min(axis=1)
+    i = int(np.argmax(worst))
+    ratio = float(abs(worst[i]))
+    return Verdict(
+        strategy, opponent, g, ratio, times[i], ratio <= 1 + ROUNDING if g.upper else ratio >= 1 - ROUNDING
+    )
+
+
+def _play(
+    forecaster: Forecaster,
+    nature: Nature,
+    horizon: int,
+    runs: int,
+    seed: int,
+    panel: Panel | None,
+    times: list[int] | None = None,
+) -> tuple[list[int], dict[str, Any], bool]:
+    """Times, totals of every column (times, runs), and whether the laws were certain at all of them."""
+    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+    times = times or checkpoints(horizon)
+    rows: dict[str, list[Any]] = {}
+    certain = True
+    for t in times:
+        game.advance(t)
+        if panel is not None:
+            columns = np.array([panel.read(gamma) for gamma in game.gammas()]).T
+            for name, column in zip(panel.columns, columns, strict=True):
+                rows.setdefault(name, []).append(column)
+        for name, column in game.certificates().items():
+            rows.setdefault(name, []).append(column)
+        certain = certain and game.certain
+    return times, {name: np.array(values, dtype=float) for name, values in rows.items()}, certain
+
+
+def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
+    """The measures and tasks that the guarantees speak of; certificates come from the player."""
+    measures: dict[str, Any] = {}
+    tasks: dict[str, None] = {}
+    for g in guarantees:
+        name, bracket, rest = g.measure.partition("[")
+        if bracket:
+            tasks[rest.removesuffix("]")] = None
+        elif not name.endswith("_certificate"):
+            measures[name] = _measure(name)
+    return Panel.of(measures.values(), tasks) if measures or tasks else None
+
+
+def _measure(column: str) -> Any:
+    """``kernel_ce(kernel=gaussian, scale=0.5)`` as the table that `Panel.of` takes."""
+    name, bracket, rest = column.partition("(")
+    if not bracket:
+        return name
+    options: dict[str, Any] = {"name": name}
+    for item in rest.removesuffix(")").split(", "):
+        key, _, text = item.partition("=")
+        try:
+            options[key] = ast.literal_eval(text)
+        except ValueError:
+            options[key] = text
+    return options
