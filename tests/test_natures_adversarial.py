@@ -27,6 +27,7 @@ from onlinecal.natures import (
     Markov,
     Mixture,
     Nature,
+    NatureView,
     RandomWalk,
     Replay,
     Sidestepping,
@@ -142,6 +143,21 @@ def test_greedy_is_the_rule_with_exact_fractions(nature, grid, seed):
             v = float(forecast[r])
             c = kink if nature.target == "kink" else Fraction(v)
             sums[r][v] = sums[r].get(v, Fraction(0)) + int(outcome[r]) - c
+
+
+def test_minus_zero_is_the_level_zero():
+    law = Law(1, 2)
+    law.atoms[:] = [-0.0, 1.0]
+    view = NatureView("greedy", Sight.LAW)
+    view.show(law, np.zeros(1))
+    player = Greedy("square").start(10, 1, Stream(0, ("nature",), range(1)))
+    # ½(2·0 + 1) + ½(2·(−3) − 1) < 0, and with five ones at 0: ½(2·5 + 1) + ½(2·(−3) − 1) > 0.
+    for _ in range(3):
+        player.update(np.array([1.0]), np.array([0]))
+    assert player.probability(view) == 0.0
+    for _ in range(5):
+        player.update(np.array([0.0]), np.array([1]))
+    assert player.probability(view) == 1.0
 
 
 @pytest.mark.parametrize("target", ["ece", "square", "kink"])

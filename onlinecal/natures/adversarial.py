@@ -177,9 +177,9 @@ ECE, SQUARE, KINK = 0, 1, 2
 def _place(keys, r, bits):
     """Where a level is in the table of run r, or where it would go; there is always a free place."""
     mask = keys.shape[1] - 1
-    # Multiplying spreads the few bits in which grid values differ to the top, which then choose the place.
-    scrambled = np.uint64(bits) * np.uint64(0x9E3779B97F4A7C15)
-    at = np.int64(scrambled >> np.uint64(32)) & mask
+    # Folded to 31 bits, so that the product fits in 63; its upper bits depend on all those below, in which grid
+    # values differ.
+    at = (((bits ^ (bits >> 31)) & 0x7FFFFFFF) * 0x9E3779B1 >> 24) & mask
     while keys[r, at] != bits and keys[r, at] != EMPTY:
         at = (at + 1) & mask
     return at

@@ -86,7 +86,9 @@ class Sidestepping(Nature):
 
     Guarantee
     ---------
-    None proved.
+    None proved. Measured, as the slope of log T·ECE over fresh games of 1000 to 256,000 rounds, 16 runs: 0.63 against
+    forecast hedging and 0.65 against the CDL minimiser (a fair coin: 0.57 and 0.54), 0.72 against almost one step
+    ahead (0.73), 1.0 against the empirical mean.
 
     Information
     -----------
