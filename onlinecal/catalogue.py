@@ -10,6 +10,7 @@ from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
 from onlinecal.natures import NATURES
+from onlinecal.rates import KNOWN_RATES
 from onlinecal.responses import RESPONSES
 from onlinecal.tasks import TASKS
 
@@ -30,8 +31,19 @@ def rows(kind: str = "") -> list[dict[str, str]]:
     UnknownName
         No such kind.
     """
+    if kind == "rates":
+        return [
+            {
+                "kind": "rates",
+                "name": r.measure,
+                "summary": str(r),
+                "known": r.source,
+                "exponent": f"{r.exponent:.4g}",
+            }
+            for r in KNOWN_RATES
+        ]
     if kind and kind not in KINDS:
-        raise UnknownName.of("kind", kind, KINDS)
+        raise UnknownName.of("kind", kind, [*KINDS, "rates"])
     return [
         {"kind": k, "name": name, "summary": _summary(thing), "known": _known(thing)}
         for k, things in KINDS.items()

@@ -149,7 +149,10 @@ def plot(
 @_command
 def list_(
     kind: Annotated[
-        str, typer.Argument(help="forecasters, natures, measures, tasks or responses; all if left out")
+        str,
+        typer.Argument(
+            help="forecasters, natures, measures, tasks, responses, or rates; all but rates if left out"
+        ),
     ] = "",
     as_json: Json = False,
 ) -> None:

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.rates import Exponent
+from onlinecal.rates import Exponent, known_rates
 from onlinecal.study.curves import Curve
 
 Floats = NDArray[np.float64]
@@ -226,7 +226,11 @@ def _draw(axis: Any, frame: Frame) -> None:
         axis.spines[side].set_visible(False)
     if frame.lines or frame.bounds:
         # Below the axes, where no curve is.
+        rates = known_rates(frame.measure)
         axis.legend(
+            title=f"best known: {rates}" if rates else None,
+            title_fontsize=7,
+            alignment="left",
             fontsize=7,
             frameon=False,
             loc="upper left",

@@ -36,6 +36,69 @@ class Exponent:
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
+@dataclass(frozen=True)
+class KnownRate:
+    """What is known of the total T·μ that the best forecaster can hold against the worst nature.
+
+    Attributes
+    ----------
+    measure : str
+        A column.
+    upper : bool
+        Whether some forecaster attains it, or no forecaster can do better.
+    formula : str
+        In O or Ω.
+    exponent : float
+        Of T; logarithms are left out.
+    source : str
+    runs : bool
+        Whether a forecaster of this package attains it; an upper bound may be proved and yet not be playable.
+    """
+
+    measure: str
+    upper: bool
+    formula: str
+    exponent: float
+    source: str
+    runs: bool = True
+
+    def __str__(self) -> str:
+        return f"{'O' if self.upper else 'Ω'}({self.formula})"
+
+
+#: Gopalan and Hu 2025, Table 1, and later papers
+KNOWN_RATES = (
+    KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998"),
+    KnownRate(
+        "ece", True, "T^(2/3−ε)", 2 / 3, "Dagan et al. 2025; not constructive enough to play", runs=False
+    ),
+    KnownRate("ece", False, "T^0.54389", 0.54389, "Dagan et al. 2025, after Qiao & Valiant 2021 (T^0.528)"),
+    KnownRate(
+        "smooth_ce", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2·(2√T + 1)); Qiao & Zheng 2024"
+    ),
+    KnownRate("smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024"),
+    KnownRate("distance_certificate", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2√T + 1)"),
+    KnownRate("distance_certificate", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024"),
+    KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024"),
+    KnownRate("cdl", False, "√T", 1 / 2, "a fair coin"),
+    KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023"),
+    KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023"),
+    KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", runs=False),
+    KnownRate("step_ce", False, "√T", 1 / 2, "a fair coin"),
+    KnownRate("kernel_ce", True, "√T", 1 / 2, "Vovk, Takemura & Shafer 2005 (√T/2)"),
+    KnownRate("kernel_ce", False, "√T", 1 / 2, "a fair coin"),
+    KnownRate(
+        "swap_regret[quadratic]", True, "T^(1/3) log T", 1 / 3, "Fishelson et al. 2025; Luo et al. 2025"
+    ),
+)
+
+
+def known_rates(measure: str) -> str:
+    """The best known bounds of a measure, ``"Ω(T^0.54389) … O(T^(2/3))"``; empty where nothing is known."""
+    mine = [rate for rate in KNOWN_RATES if rate.measure == measure and rate.runs]
+    return " … ".join(str(rate) for rate in sorted(mine, key=lambda rate: rate.upper))
+
+
 def fit_exponent(times: ArrayLike, totals: ArrayLike) -> Exponent | None:
     """The least-squares slope of log(mean total over runs) against log T.
 
@@ -66,7 +129,7 @@ def fit_exponent(times: ArrayLike, totals: ArrayLike) -> Exponent | None:
     >>> print(fit_exponent([10, 100, 1000], [[2 * 10**0.5], [2 * 100**0.5], [2 * 1000**0.5]]))
     0.50 [0.50, 0.50]
     """
-    from scipy import stats
+    from scipy.special import stdtrit
 
     t, y = np.asarray(times, dtype=np.float64), np.asarray(totals, dtype=np.float64)
     if t.ndim != 1 or y.ndim != 2 or len(t) != len(y) or y.shape[1] == 0:
@@ -93,5 +156,5 @@ def fit_exponent(times: ArrayLike, totals: ArrayLike) -> Exponent | None:
             error, freedom = max(error, jackknife), min(freedom, runs - 1)
         else:  # the mean rests on a single run; nothing is known of its spread
             error = float("inf")
-    half = float(stats.t.ppf(0.975, freedom)) * error
+    half = float(stdtrit(freedom, 0.975)) * error
     return Exponent(slope, slope - half, slope + half, float(np.exp(level)), len(t))

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from onlinecal.rates import known_rates
 from onlinecal.study.curves import Study, summary
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def print_compare(study: Study, measure: str) -> None:
     console = _console()
     console.print(table)
     console.print(_LEGEND)
+    if known_rates(measure):
+        console.print(f"best known against the worst nature: {known_rates(measure)}", markup=False)
 
 
 _LEGEND = "total ± half-width of the 95 % interval of its mean over runs; T^α with the fitted exponent"
@@ -120,13 +123,17 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
     for kind in dict.fromkeys(row["kind"] for row in rows):
         table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
         table.add_column("name", style="bold", no_wrap=True)
-        table.add_column("what it is")
+        table.add_column("total" if kind == "rates" else "what it is")
         table.add_column(
-            "proved" if kind in ("forecasters", "natures") else "source" if kind == "measures" else ""
+            "proved"
+            if kind in ("forecasters", "natures")
+            else "source"
+            if kind in ("measures", "rates")
+            else ""
         )
         for row in rows:
             if row["kind"] == kind:
-                table.add_row(row["name"], escape(row["summary"]), escape(row["known"]))
+                table.add_row(escape(row["name"]), escape(row["summary"]), escape(row["known"]))
         console.print(table)
         console.print()
 
@@ -187,7 +194,8 @@ def print_check(report: Report) -> None:
     console.print(table)
     console.print(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
-        "for expected bounds and rates. A rate has no constant: its trend is the exponent of the ratio over T/16, T/4, T."
+        "for expected bounds and rates. A rate has no constant: its trend is the exponent of the ratio over T/16, "
+        "T/4, T."
     )
 
 

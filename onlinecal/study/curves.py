@@ -229,9 +229,9 @@ class Study:
 
 def summary(values: Any) -> tuple[float, float]:
     """Mean over runs and the half-width of its 95 % interval (Student's t; 0 for identical runs, infinite for one)."""
-    from scipy import stats
+    from scipy.special import stdtrit
 
     v = np.asarray(values, dtype=np.float64)
     if len(v) < 2:
         return float(v.mean()), float("inf")
-    return float(v.mean()), float(stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v)))
+    return float(v.mean()), float(stdtrit(len(v) - 1, 0.975) * v.std(ddof=1) / np.sqrt(len(v)))
