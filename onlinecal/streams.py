@@ -41,10 +41,12 @@ class Stream:
 
     def block(self, rounds: int) -> NDArray[np.float64]:
         """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers."""
-        block = np.empty((rounds, len(self._generators)))
-        for run, generator in enumerate(self._generators):
-            block[:, run] = generator.random(rounds)
-        return block
+        block = np.empty((len(self._generators), rounds))
+        for row, generator in zip(block, self._generators, strict=True):
+            generator.random(out=row)
+        # Transposed without a copy: a round reads one number of each run, and the next rounds find their neighbours
+        # in the cache.
+        return block.T
 
 
 def _key(seed: int, path: tuple[str, ...], run: int) -> int:

@@ -21,7 +21,7 @@ from onlinecal.forecasters import (
     ForecastHedging,
 )
 from onlinecal.forecasters.base import ForecasterView
-from onlinecal.forecasters.hedging import _AheadPlayer, pair
+from onlinecal.forecasters.hedging import _AheadPlayer, _sinh, pair
 from onlinecal.game import Game, checkpoints
 from onlinecal.measures import ece, smooth_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
@@ -76,6 +76,11 @@ def ada_normal_hedge(bias, rounds):
         )
 
     return w(bias, rounds) - w(-bias, rounds)
+
+
+@given(st.floats(0, 2 / 3))
+def test_the_series_is_the_hyperbolic_sine(x):
+    assert _sinh(x) == pytest.approx(math.sinh(x), rel=4e-16, abs=5e-324)
 
 
 def test_weights_of_huge_biases_do_not_overflow():

@@ -416,6 +416,16 @@ def test_checkpoints_are_geometric_and_end_at_the_horizon(horizon, per_decade):
     assert len(times) <= per_decade * 9 + 2
 
 
+def test_history_memory():
+    """8 bytes a run-round of kept history for reals; counts alone on a grid."""
+    real = Game(EmpiricalMean(), Bernoulli(), horizon=1000, runs=range(4))
+    real.advance(1000)
+    assert real.ledger.keys.nbytes == 8 * 1000 * 4
+    grid = Game(ForecastHedging(), Bernoulli(), horizon=10_000, runs=range(4))
+    grid.advance(10_000)
+    assert grid.ledger.counts.nbytes + grid.ledger.positives.nbytes == 16 * 23 * 4
+
+
 def test_progress_adds_up():
     told = []
     game = Game(Constant(), Bernoulli(), horizon=3 * BLOCK + 7, runs=range(2))

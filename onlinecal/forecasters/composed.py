@@ -222,38 +222,55 @@ class _RoundedPlayer:
 
 
 class _MixturePlayer:
+    BLOCK = 256
+
     def __init__(self, players: list[Player], runs: int, rate: float, stream: Stream) -> None:
         self.players, self.rate, self.stream = players, rate, stream
         self.loss = np.zeros((runs, len(players)))
         self.shares = np.zeros((runs, len(players)))
         self.law = Law(runs, 1)
         self.laws: list[Law] = []
+        self.dice: Floats | None = None
+        self.row = 0
 
     def forecast(self, view: ForecasterView) -> Law:
         self.laws = [player.forecast(view) for player in self.players]
-        ends = np.cumsum([law.atoms.shape[1] for law in self.laws])
-        if self.law.atoms.shape[1] != ends[-1]:
-            self.law = Law(len(self.loss), int(ends[-1]))
-        np.subtract(self.loss.min(axis=1, keepdims=True), self.loss, out=self.shares)
-        self.shares *= self.rate
-        np.exp(self.shares, out=self.shares)
-        self.shares /= self.shares.sum(axis=1, keepdims=True)
-        for k, (law, end) in enumerate(zip(self.laws, ends, strict=True)):
-            part = slice(end - law.atoms.shape[1], end)
-            _values(law, self.law.atoms[:, part])
-            np.multiply(law.weights, self.shares[:, k : k + 1], out=self.law.weights[:, part])
+        size = sum(law.atoms.shape[1] for law in self.laws)
+        if self.law.atoms.shape[1] != size:
+            self.law = Law(len(self.loss), size)
+        _hedge(self.loss, self.rate, self.shares)
+        first = 0
+        for k, law in enumerate(self.laws):
+            if law.grid is None:
+                _add_reals(law.atoms, law.weights, self.shares, k, first, self.law.atoms, self.law.weights)
+            else:
+                _add_points(
+                    law.atoms, law.grid, law.weights, self.shares, k, first, self.law.atoms, self.law.weights
+                )
+            first += law.atoms.shape[1]
         return self.law
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+        if self.dice is None or self.row == self.BLOCK:
+            self.dice, self.row = self.stream.block(self.BLOCK * len(self.players)), 0
         first = 0
-        dice = self.stream.block(len(self.players))
         for k, (player, law) in enumerate(zip(self.players, self.laws, strict=True)):
-            size = law.atoms.shape[1]
-            _tell(self.law.drawn, first, size, dice[k], law.weights, law.drawn)
-            errors = (self.law.atoms[:, first : first + size] - outcome[:, None]) ** 2
-            self.loss[:, k] += (errors * law.weights).sum(axis=1)
+            row = self.row * len(self.players) + k
+            _tell(
+                self.law.drawn,
+                first,
+                self.dice,
+                row,
+                self.law.atoms,
+                law.weights,
+                outcome,
+                self.loss,
+                k,
+                law.drawn,
+            )
             player.update(_drawn(law), outcome)
-            first += size
+            first += law.atoms.shape[1]
+        self.row += 1
 
 
 def _values(law: Law, out: Floats) -> None:
@@ -280,16 +297,51 @@ def _split_between(values, weights, grid, atoms, shares):
 
 
 @kernel
-def _tell(drawn, first, size, dice, weights, own):
-    """Which atom an expert is to believe was drawn: the engine's where it is the expert's, else one by its own law."""
-    for r in range(len(drawn)):
+def _hedge(loss, rate, shares):
+    runs, experts = loss.shape
+    for r in range(runs):
+        least = loss[r, 0]
+        for k in range(1, experts):
+            least = min(least, loss[r, k])
+        total = 0.0
+        for k in range(experts):
+            shares[r, k] = math.exp(rate * (least - loss[r, k]))
+            total += shares[r, k]
+        for k in range(experts):
+            shares[r, k] /= total
+
+
+@kernel
+def _add_reals(values, weights, shares, k, first, atoms, mixed):
+    runs, size = values.shape
+    for r in range(runs):
+        for j in range(size):
+            atoms[r, first + j] = values[r, j]
+            mixed[r, first + j] = shares[r, k] * weights[r, j]
+
+
+@kernel
+def _add_points(points, grid, weights, shares, k, first, atoms, mixed):
+    runs, size = points.shape
+    for r in range(runs):
+        for j in range(size):
+            atoms[r, first + j] = grid[points[r, j]]
+            mixed[r, first + j] = shares[r, k] * weights[r, j]
+
+
+@kernel
+def _tell(drawn, first, dice, row, atoms, weights, outcome, loss, k, own):
+    """Charges expert k its expected squared loss, and says which atom it is to believe was drawn: the engine's where
+    that is the expert's, else one by its own law.
+    """
+    runs, size = weights.shape
+    for r in range(runs):
         j = drawn[r] - first
-        if 0 <= j < size:
-            own[r] = j
-        else:
-            total, pick = 0.0, 0
-            for i in range(size):
-                if weights[r, i] > 0.0 and total <= dice[r]:
-                    pick = i
-                total += weights[r, i]
-            own[r] = pick
+        pick, total, u = 0, 0.0, dice[row, r]
+        for i in range(size):
+            w = weights[r, i]
+            loss[r, k] += w * (atoms[r, first + i] - outcome[r]) ** 2
+            if w > 0.0 and total <= u:
+                pick = i
+            total += w
+        own[r] = j if 0 <= j < size else pick

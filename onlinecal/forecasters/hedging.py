@@ -227,8 +227,9 @@ class _HedgingPlayer:
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
         if self.rounds.size:
-            _count(self.rounds, forecast)
-        _learn(self.bias, forecast, outcome)
+            _learn_and_count(self.bias, self.rounds, forecast, outcome)
+        else:
+            _learn(self.bias, forecast, outcome)
 
 
 class _AheadPlayer:
@@ -293,6 +294,14 @@ def _hedge(bias, atoms, weights):
 
 
 @kernel
+def _sinh(x):
+    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, whose remainder is under rounding there."""
+    y = x * x
+    tail = 1.0 + y / 72.0 * (1.0 + y / 110.0 * (1.0 + y / 156.0 * (1.0 + y / 210.0)))
+    return x * (1.0 + y / 6.0 * (1.0 + y / 20.0 * (1.0 + y / 42.0 * tail)))
+
+
+@kernel
 def _hedge_anytime(bias, rounds, atoms, weights):
     m = bias.shape[1] - 1
     for r in range(len(bias)):
@@ -305,11 +314,7 @@ def _hedge_anytime(bias, rounds, atoms, weights):
         else:
             s, t = 1.0 / (3.0 * (rounds[r, i] + 1)), 1.0 / (3.0 * (rounds[r, i + 1] + 1))
             # The two weights side by side: their ratio is finite, or infinite with the limit 0 for the share.
-            ratio = (
-                math.exp((a * a + 1.0) * s - (b * b + 1.0) * t)
-                * math.sinh(2.0 * a * s)
-                / math.sinh(2.0 * b * t)
-            )
+            ratio = math.exp((a * a + 1.0) * s - (b * b + 1.0) * t) * _sinh(2.0 * a * s) / _sinh(2.0 * b * t)
             share = 1.0 / (1.0 + ratio)
         atoms[r, 0] = i
         atoms[r, 1] = i + 1
@@ -326,9 +331,12 @@ def _learn(bias, forecast, outcome):
 
 
 @kernel
-def _count(rounds, forecast):
-    for r in range(len(rounds)):
-        rounds[r, forecast[r]] += 1
+def _learn_and_count(bias, rounds, forecast, outcome):
+    m = bias.shape[1] - 1
+    for r in range(len(bias)):
+        i = forecast[r]
+        bias[r, i] += m * outcome[r] - i
+        rounds[r, i] += 1
 
 
 @kernel

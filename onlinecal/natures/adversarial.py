@@ -69,7 +69,8 @@ class _ContrarianPlayer:
         self.q = np.empty(runs)
 
     def probability(self, view: NatureView) -> Floats:
-        return np.less(view.forecast if self.draw else view.law.mean, 0.5, out=self.q)
+        _contradict(view.forecast if self.draw else view.law.mean, self.q)
+        return self.q
 
 
 Target = Literal["ece", "square", "kink"]
@@ -238,3 +239,9 @@ def _rehash(keys, sums, new_keys, new_sums):
                 at = _place(new_keys, r, keys[r, i])
                 new_keys[r, at] = keys[r, i]
                 new_sums[r, at] = sums[r, i]
+
+
+@kernel
+def _contradict(forecast, q):
+    for r in range(len(q)):
+        q[r] = 1.0 if forecast[r] < 0.5 else 0.0
