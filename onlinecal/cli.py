@@ -92,6 +92,9 @@ def run(
 def compare(
     results: Results,
     measure: Annotated[str, typer.Option(help="which column")] = "cdl",
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="exponents of all columns beside the proven ones, as Markdown")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Forecasters × natures for one measure: final totals and exponents with 95 % intervals."""
@@ -99,6 +102,9 @@ def compare(
     from onlinecal.errors import UnknownName
 
     study = _study(results)
+    if markdown:
+        print(tables.exponents_markdown(study))
+        return
     if measure not in study.measures:
         raise UnknownName.of("measure", measure, study.measures)
     if as_json:
@@ -116,9 +122,13 @@ def plot(
     measure: Annotated[list[str] | None, typer.Option(help="which columns; may be repeated")] = None,
     forecaster: Annotated[list[str] | None, typer.Option(help="which forecasters; may be repeated")] = None,
     nature: Annotated[list[str] | None, typer.Option(help="which natures; may be repeated")] = None,
+    exponents: Annotated[
+        bool, typer.Option("--exponents", help="a heat map of the fitted exponents instead of curves")
+    ] = False,
 ) -> None:
-    """Draw totals against T on logarithmic axes, with bands, bounds and slopes."""
+    """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or the exponents as a heat map."""
     from onlinecal.errors import UnknownName
+    from onlinecal.heat import heat_map
     from onlinecal.plots import figure, save
 
     study = _study(results)
@@ -132,13 +142,14 @@ def plot(
                 raise UnknownName.of(kind, name, known)
     # Measures first; the columns of tasks and certificates are drawn when asked for.
     shown = measure or [name for name in study.measures if "[" not in name and "certificate" not in name][:4]
-    curves = [
-        curve
-        for curve in study.curves(shown or study.measures[:4])
-        if curve.forecaster in (forecaster or study.forecasters) and curve.nature in (nature or study.natures)
-    ]
+    shown = shown or study.measures[:4]
+    study = study.only(forecaster, nature)
     path = output or results.with_suffix(".png")
-    save(figure(curves, title=_title(results)), path)
+    if exponents:
+        save(heat_map(study, measure or study.measures, title=_title(results)), path)
+        print(f"wrote {path}")
+        return
+    save(figure(study.curves(shown), title=_title(results)), path)
     left = [name for name in study.measures if name not in shown]
     print(
         f"wrote {path}"

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from onlinecal.rates import known_rates
-from onlinecal.study.curves import Study, summary
+from onlinecal.study.curves import Curve, Study, summary
 
 if TYPE_CHECKING:
     from onlinecal.check import Report, Verdict
@@ -112,6 +112,42 @@ def _number(x: float) -> str:
     if abs(x) >= 100:
         return f"{x:,.0f}"
     return f"{x:.3g}"
+
+
+def exponents_markdown(study: Study) -> str:
+    """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, proven exponents.
+
+    A cell whose whole interval lies above the proven exponent is marked with †.
+    """
+    parts = []
+    for measure in study.measures:
+        curves = {(c.forecaster, c.nature): c for c in study.curves([measure])}
+        if not curves:
+            continue
+        rates = known_rates(measure)
+        lines = [f"**{measure}**" + (f" (best known: {rates})" if rates else ""), ""]
+        lines.append("| forecaster | " + " | ".join(study.natures) + " | proven |")
+        lines.append("|---|" + "---|" * (len(study.natures) + 1))
+        for forecaster in study.forecasters:
+            mine = [curves.get((forecaster, nature)) for nature in study.natures]
+            if not any(mine):
+                continue
+            proofs = {f"{c.proven():.2f}" for c in mine if c is not None and c.proven() is not None}
+            cells = [_markdown_cell(c) for c in mine]
+            lines.append(
+                f"| {forecaster} | " + " | ".join(cells) + f" | {', '.join(sorted(proofs)) or '–'} |"
+            )
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _markdown_cell(curve: Curve | None) -> str:
+    exponent = None if curve is None else curve.exponent()
+    if curve is None or exponent is None:
+        return "–"
+    proven = curve.proven()
+    mark = " †" if proven is not None and exponent.low > proven else ""
+    return f"{exponent.value:.2f} [{exponent.low:.2f}, {exponent.high:.2f}]{mark}"
 
 
 def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:

@@ -49,13 +49,14 @@ def on_grid(law, points):
 # ---------------------------------------------------------------- stationary laws
 
 
+@pytest.mark.parametrize("swaps", ["all", "next"])
 @settings(max_examples=300)
 @given(st.data())
-def test_foster_vohra_is_stationary_under_the_regrets(data):
+def test_foster_vohra_is_stationary_under_the_regrets(swaps, data):
     m = data.draw(st.integers(1, 9))
     counts = np.array(data.draw(st.lists(st.integers(0, 30), min_size=m + 1, max_size=m + 1)))
     ones = np.array([data.draw(st.integers(0, int(n))) for n in counts])
-    player = FosterVohra(m).start(100, 1, None)
+    player = FosterVohra(m, swaps).start(100, 1, None)
     player.rounds[0], player.bias[0] = counts, m * ones - np.arange(m + 1) * counts
     player.last[0] = data.draw(st.integers(0, m))
     q = on_grid(player.forecast(ForecasterView(1, {})), m + 1)
@@ -64,8 +65,28 @@ def test_foster_vohra_is_stationary_under_the_regrets(data):
         [ones[i] * (j - m) ** 2 + (counts[i] - ones[i]) * j**2 for j in range(m + 1)] for i in range(m + 1)
     ]
     flow = np.array([[max(loss[i][i] - loss[i][j], 0) for j in range(m + 1)] for i in range(m + 1)], float)
+    if swaps == "next":
+        flow *= np.abs(np.subtract.outer(np.arange(m + 1), np.arange(m + 1))) <= 1
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
     assert q @ flow == pytest.approx(q * flow.sum(axis=1), abs=1e-10 * max(1.0, flow.max()))
+
+
+@pytest.mark.parametrize("nature", [Bernoulli(0.5), Drift(), Contrarian()])
+def test_foster_vohra_on_neighbours_keeps_its_word(nature, seed):
+    """E[T·ECE] ≤ T/(2m) + √(2(m+1)T), at 64 runs of 8000 rounds.
+
+    The root of Φ moves by at most √2·(2/m) a round, since a round moves two regrets by 2/m each: Azuma over the mean
+    of the runs, times the factor (m/2)√(m+1) from √Φ to ECE, gives the slack at the rate 1e-9.
+    """
+    horizon, runs, m = 8000, 64, 20
+    game = Game(FosterVohra(swaps="next"), nature, horizon=horizon, runs=range(runs), seed=seed)
+    game.advance(horizon)
+    assert game.ledger.counts.shape[1] == m + 1
+    slack = (
+        (m / 2) * math.sqrt(m + 1) * (2 * math.sqrt(2) / m) * math.sqrt(2 * horizon * math.log(1e9) / runs)
+    )
+    bound = FosterVohra(swaps="next").guarantees[0].bound(horizon)
+    assert horizon * np.mean([ece(g) for g in game.gammas()]) <= bound + slack
 
 
 @settings(max_examples=300)
@@ -358,13 +379,24 @@ def test_experts_of_a_mixture_hear_forecasts_of_their_own():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: UniformRandom(0), lambda: Tempered(-1), lambda: PerturbedLeader(-1), lambda: PerturbedLeader(atoms=0),
-        lambda: Calibeating(0), lambda: OnlinePlatt(rate=0), lambda: TrackingPlatt(bins=2.5), lambda: Doubling(3),
-        lambda: Doubling(Constant(), first=0), lambda: Rounded(Constant(), 0), lambda: Rounded(Constant(), 3, "up"),
-        lambda: ExpertMixture(()), lambda: ExpertMixture((Constant(), "x")), lambda: FosterVohra("T^(1/0)"),
+        lambda: UniformRandom(0),
+        lambda: Tempered(-1),
+        lambda: PerturbedLeader(-1),
+        lambda: PerturbedLeader(atoms=0),
+        lambda: Calibeating(0),
+        lambda: OnlinePlatt(rate=0),
+        lambda: TrackingPlatt(bins=2.5),
+        lambda: Doubling(3),
+        lambda: Doubling(Constant(), first=0),
+        lambda: Rounded(Constant(), 0),
+        lambda: Rounded(Constant(), 3, "up"),
+        lambda: ExpertMixture(()),
+        lambda: ExpertMixture((Constant(), "x")),
+        lambda: FosterVohra("T^(1/0)"),
+        lambda: FosterVohra(swaps="none"),
         lambda: BlumMansour(0),
     ],
-)  # fmt: skip
+)
 def test_parameters_out_of_range(make):
     with pytest.raises(InvalidParameter):
         make()

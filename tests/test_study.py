@@ -92,6 +92,13 @@ def test_fresh_games_and_prefixes():
     assert (fresh.curve("ece", horizon=1600).totals == prefix.totals[-1:]).all()
 
 
+def test_guarantees_are_drawn_only_where_they_hold():
+    natures = [oc.natures.Contrarian(), oc.natures.Contrarian(sees="draw")]
+    study = oc.play(oc.forecasters.ForecastHedging(), natures, horizon=50, runs=1, measures=["ece"])
+    uppers = [[p.upper for p in cell.promises] for cell in study.cells]
+    assert uppers == [[True, False], [False]]
+
+
 def test_certificates_are_curves_too():
     study = oc.play(oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=900, runs=2)
     curve = study.curve("distance_certificate")

@@ -97,6 +97,18 @@ class Curve:
         keep = slice(None) if self.fresh else self.rounds >= self.rounds[-1] / 100
         return fit_exponent(self.rounds[keep], self.totals[keep])
 
+    def proven(self) -> float | None:
+        """The exponent with which the lowest proven bound grows over these T, logarithms included; None without one."""
+        formulas = {p.formula for _, p in self.promises if p.upper}
+        first, last = int(self.rounds[0]), int(self.rounds[-1])
+        if not formulas or first == last or not self.fresh:
+            return None
+        growth = []
+        for formula in formulas:
+            mine = {t: p.bound for t, p in self.promises if p.upper and p.formula == formula}
+            growth.append(float(np.log(mine[last] / mine[first]) / np.log(last / first)))
+        return min(growth)
+
     def plot(self) -> Figure:
         """This curve as a log-log figure."""
         from onlinecal.plots import figure
@@ -125,6 +137,11 @@ class Study:
     def measures(self) -> list[str]:
         """Columns in the order in which they appear."""
         return list(dict.fromkeys(name for cell in self.cells for name in cell.totals))
+
+    def only(self, forecasters: Sequence[str] | None = None, natures: Sequence[str] | None = None) -> Study:
+        """The cells of these forecasters and natures; of all where none are named."""
+        who, whom = forecasters or self.forecasters, natures or self.natures
+        return Study(tuple(c for c in self.cells if c.forecaster in who and c.nature in whom), self.name)
 
     def curve(
         self,
