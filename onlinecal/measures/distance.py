@@ -456,11 +456,16 @@ def _enumerate(v, w, q):
     return cost[full], labels
 
 
+def _modulus(moved: float, *, tolerance: float | None = None) -> float:
+    """By how much dCE_low changes at most when predictions move by `moved` on average: a triangle inequality."""
+    return moved
+
+
 MEASURES = (
     Measure(
         function=distance_lower,
         symbol="dCE_low",
-        source="Błasiok, Gopalan, Hu, Nakkiran 2023, Def. 5.3",
+        source="BGHN23 Def. 5.3",
         complexity="linear programs of O(k) variables, k ≤ 500; beyond, 1000 nodes",
         bracket=True,
         continuous="yes",
@@ -468,11 +473,12 @@ MEASURES = (
         sound="yes (s = 2)",
         decisions="",
         witness=distance_lower_witness,
+        modulus=_modulus,
     ),
     Measure(
         function=distance_upper,
         symbol="dCE_up",
-        source="Błasiok, Gopalan, Hu, Nakkiran 2023, Def. 5.2",
+        source="BGHN23 Def. 5.2",
         complexity="O(3^k), k ≤ 12; beyond, a bracket",
         bracket=True,
         continuous="no",
