@@ -56,7 +56,9 @@ class Panel:
         """
         named = map(named_measure, measures)
         panel = cls(
-            tuple((name, bound, record.may_bracket(options, rounds)) for name, bound, record, options in named),
+            tuple(
+                (name, bound, record.may_bracket(options, rounds)) for name, bound, record, options in named
+            ),
             tuple(map(_task, tasks)),
         )
         columns = panel.columns

@@ -412,8 +412,10 @@ def _modulus(moved: float, *, metric: Metric = "identity") -> float:
     (y − v) ω(v) is 2-Lipschitz in v for |ω| ≤ 1 and ω 1-Lipschitz. In log odds no average of |v − v'| bounds it.
     """
     if metric != "identity":
-        raise InvalidParameter(f"smooth_ce: max_levels with metric = {metric!r}; expected 'identity', for "
-                               "nothing is proved about rounding in another metric")
+        raise InvalidParameter(
+            f"smooth_ce: max_levels with metric = {metric!r}; expected 'identity', for "
+            "nothing is proved about rounding in another metric"
+        )
     return 2.0 * moved
 
 
