@@ -76,7 +76,7 @@ class Measure:
     limit : callable, optional
         `limit(**options) -> int`: the number of levels up to which the function goes by itself.
     fallback : callable, optional
-        `fallback(gamma, **options) -> Bracket`: what takes its place above the limit.
+        `fallback(gamma, most, **options) -> Bracket`: what takes its place above a limit of `most` levels.
     modulus : callable, optional
         `modulus(moved, **options) -> float`: by how much at most the value changes when predictions move by
         `moved` on average. None where nothing is proved.
@@ -175,7 +175,7 @@ class Measure:
             own = {"max_levels": most} if "max_levels" in self.options else {}
             return self.function(gamma, **options, **own)
         if self.fallback is not None:
-            return self.fallback(gamma, **options)
+            return self.fallback(gamma, most, **options)
         assert self.modulus is not None
         rounded, moved = gamma.round(most - 1)
         value = self.function(rounded, **options)

@@ -250,7 +250,9 @@ class LevelGroups:
             )
         mass = np.bincount(self.labels, weights=gamma.mass)
         ones = np.bincount(self.labels, weights=gamma.mass * gamma.means)
-        means = ones[self.labels] / mass[self.labels]
+        # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
+        alone = np.bincount(self.labels)[self.labels] == 1
+        means = np.where(alone, gamma.means, ones[self.labels] / mass[self.labels])
         return float(gamma.mass @ np.abs(gamma.predictions - means))
 
     def __str__(self) -> str:
@@ -357,6 +359,8 @@ def _enumerable(name: str, value: int) -> int:
 def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int64], bool]:
     """The best groups found, and whether they are the best of all."""
     most = _enumerable("max_levels", max_levels)
+    if not gamma.residuals.any():
+        return np.arange(gamma.levels), True
     if gamma.levels <= most:
         return _enumerate(gamma.predictions, gamma.mass, gamma.means)[1], True
     k = gamma.levels

@@ -337,6 +337,10 @@ def _limit(*, width: Width = "mean") -> int:
     return _MOST[width]
 
 
+def _above(gamma: JointDistribution, most: int, *, width: Width = "mean") -> Bracket:
+    return interval_ce_bracket(gamma, width=width, blocks=min(most, 2000))
+
+
 MEASURES = (
     Measure(
         function=interval_ce,
@@ -349,7 +353,7 @@ MEASURES = (
         decisions="",
         witness=interval_ce_witness,
         limit=_limit,
-        fallback=interval_ce_bracket,
+        fallback=_above,
     ),
     Measure(
         function=interval_ce_bracket,
