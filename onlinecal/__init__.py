@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 # Where each public name lives. It is imported when first asked for: the command line answers before numba is loaded.
 _HOMES = {
     "JointDistribution": "onlinecal.joint",
+    "evaluate": "onlinecal.evaluation",
     "play": "onlinecal.study",
     "Study": "onlinecal.study",
     "Curve": "onlinecal.study",
@@ -29,6 +30,7 @@ __all__ = [
     "OnlinecalError",
     "Study",
     "errors",
+    "evaluate",
     "forecasters",
     "measures",
     "natures",
@@ -43,6 +45,7 @@ __all__ = [
 if TYPE_CHECKING:
     from onlinecal import errors, forecasters, measures, natures, plots, rates, responses, study, tasks
     from onlinecal.errors import OnlinecalError
+    from onlinecal.evaluation import evaluate
     from onlinecal.guarantee import Guarantee
     from onlinecal.joint import JointDistribution
     from onlinecal.study import Curve, Study, play

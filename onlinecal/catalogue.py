@@ -23,6 +23,67 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+#: What the keys in the sources of measures stand for.
+REFERENCES: dict[str, str] = {
+    "AGTTX22": "Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, *Metrics of Calibration for Probabilistic Predictions*, "
+    "JMLR 2022",
+    "BGHN23": "Błasiok, Gopalan, Hu, Nakkiran, *A Unifying Theory of Distance from Calibration*, STOC 2023 (numbers "
+    "of the full version, arXiv 2211.16886)",
+    "BHNU26": "Bairaktari, Hu, Nguyen, Ullman, *Testable and Actionable Calibration for Full Swap Regret*, 2026",
+    "BN24": "Błasiok, Nakkiran, *Smooth ECE*, ICLR 2024",
+    "Bri50": "Brier, *Verification of Forecasts Expressed in Terms of Probability*, Monthly Weather Review 1950",
+    "FV98": "Foster, Vohra, *Asymptotic Calibration*, Biometrika 1998",
+    "GH25": "Gopalan, Hu, *Calibration through the Lens of Indistinguishability*, SIGecom Exchanges 2025",
+    "GKSZ22": "Gopalan, Kim, Singhal, Zhao, *Low-Degree Multicalibration*, COLT 2022",
+    "Goo52": "Good, *Rational Decisions*, JRSS B 1952",
+    "HW24": "Hu, Wu, *Predict to Minimize Swap Regret for All Payoff-Bounded Tasks*, FOCS 2024",
+    "KPST23": "Kleinberg, Paes Leme, Schneider, Teng, *U-Calibration: Forecasting for an Unknown Agent*, COLT 2023",
+    "Mur73": "Murphy, *A New Vector Partition of the Probability Score*, Journal of Applied Meteorology 1973",
+    "NCH15": "Naeini, Cooper, Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*, AAAI 2015",
+    "QZ25": "Qiao, Zhao, *Truthfulness of Decision-Theoretic Calibration Measures*, COLT 2025",
+    "RSBRW25": "Rossellini, Soloff, Barber, Ren, Willett, *Can a Calibration Metric Be Both Testable and Actionable?*, "
+    "COLT 2025",
+    "SGR97": "Siu, Gish, Richardson, *Improved Estimation, Evaluation and Applications of Confidence Measures for "
+    "Speech Recognition*, Eurospeech 1997",
+}
+
+
+def measure_table() -> str:
+    """The capability table of all measures, in Markdown: the README shows it, a test holds the two together."""
+    head = (
+        "name",
+        "symbol",
+        "source",
+        "result",
+        "time",
+        "continuous",
+        "complete",
+        "sound",
+        "bounds for decision makers",
+    )
+    lines = [head, ("---",) * len(head)]
+    lines += [
+        (
+            f"`{m.name}`",
+            m.symbol,
+            m.source,
+            m.result,
+            m.complexity,
+            m.continuous,
+            m.complete,
+            m.sound,
+            m.decisions or "–",
+        )
+        for m in MEASURES.values()
+    ]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '∣') for cell in line)} |" for line in lines)
+
+
+def reference_list() -> str:
+    """`REFERENCES` as Markdown."""
+    return "\n".join(f"- {key}: {text}." for key, text in REFERENCES.items())
+
+
 def rows(kind: str = "") -> list[dict[str, str]]:
     """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind.
 

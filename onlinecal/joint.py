@@ -298,6 +298,8 @@ def _levels_of_keys(keys):
 
 def _vector(name: str, values: ArrayLike) -> Floats:
     """A float64 vector, shared with the caller where it is one already; or the reason why not."""
+    if np.iscomplexobj(values):
+        raise InvalidData(f"{name} holds complex numbers; expected real ones")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -336,6 +338,7 @@ def _check_weights(name: str, weights: Floats) -> None:
     if bad.any():
         i = int(np.argmax(bad))
         raise InvalidData(f"{name}[{i}] = {float(weights[i])!r}; expected a finite number ≥ 0")
-    total = float(weights.sum())
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
     if not 0.0 < total < np.inf:
         raise InvalidData(f"{name} sum to {total!r}; expected a positive finite total")

@@ -10,7 +10,7 @@ from typing import Any
 from onlinecal.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Bracket
+from onlinecal.measures.base import Bracket, Measure
 from onlinecal.responses import Best, DecisionMaker, as_response
 from onlinecal.tasks import TASKS, Task
 
@@ -23,16 +23,19 @@ class Panel:
     """Measures and tasks that are evaluated together.
 
     Build one with `Panel.of`. A measure gives the column of its name, with the options that were set
-    (``binned_ece(bins=15)``); one that returns a bracket gives two, ``name[lower]`` and ``name[upper]``; a task gives
-    ``payoff[task]``, ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``; with a response
-    other than the best one the task is called so: ``swap_regret[umbrella, rounded(m=10)]``.
+    (``binned_ece(bins=15)``); one that returns a bracket, be it only above a number of levels
+    (`Measure.bind`), gives two, ``name[lower]`` and ``name[upper]``; a task gives ``payoff[task]``,
+    ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``; with a response other than the
+    best one the task is called so: ``swap_regret[umbrella, rounded(m=10)]``.
     """
 
     measures: tuple[tuple[str, Callable[[JointDistribution], Any], bool], ...]
     tasks: tuple[Task, ...]
 
     @classmethod
-    def of(cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = ()) -> Panel:
+    def of(
+        cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = (), *, rounds: int | None = None
+    ) -> Panel:
         """A panel from names, tables or objects.
 
         Parameters
@@ -43,6 +46,9 @@ class Panel:
             Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or
             ``{"name": "mine", "payoffs": [[…, …], …]}``, or a task. A mapping may say how forecasts are acted on:
             ``"response": "rounded"`` or ``"response": {"name": "rounded", "m": 10}`` (see `onlinecal.responses`).
+        rounds : int, optional
+            No Γ will come from more rounds, hence none will have more levels. A measure that is exact up to some
+            number of levels keeps a single column where this is below. Default: any number.
 
         Raises
         ------
@@ -51,7 +57,13 @@ class Panel:
         InvalidParameter
             An option that a measure, task or response does not have or refuses; two columns of one name.
         """
-        panel = cls(tuple(map(_measure, measures)), tuple(map(_task, tasks)))
+        named = map(named_measure, measures)
+        panel = cls(
+            tuple(
+                (name, bound, record.may_bracket(options, rounds)) for name, bound, record, options in named
+            ),
+            tuple(map(_task, tasks)),
+        )
         columns = panel.columns
         if not columns:
             raise InvalidParameter("no measures and no tasks; expected at least one of either")
@@ -92,16 +104,24 @@ class Panel:
 _SAMPLE = JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
 
 
-def _measure(spec: Any) -> tuple[str, Callable[[JointDistribution], Any], bool]:
-    if callable(spec) and getattr(spec, "__name__", None) not in MEASURES:
-        return getattr(spec, "__name__", repr(spec)), spec, False
-    name, options = _named("measure", getattr(spec, "__name__", spec))
+def named_measure(
+    spec: Any,
+) -> tuple[str, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
+    """What a measure is called in tables, the measure with its options set, its record, and these options.
+
+    `spec` is as in `Panel.of`; a function that is not in the catalogue gets a record that says nothing.
+    """
+    if callable(spec):
+        name = getattr(spec, "__name__", repr(spec))
+        if name not in MEASURES or MEASURES[name].function is not spec:
+            return name, spec, Measure(spec, "", "", "", largest=math.inf), {}
+        spec = name
+    name, options = _named("measure", spec)
     if name not in MEASURES:
         raise UnknownName.of("measure", name, MEASURES)
-    measure = MEASURES[name]
-    bound = measure.bind(**options)
+    record = MEASURES[name]
     text = ", ".join(f"{key}={value}" for key, value in options.items())
-    return f"{name}({text})" if text else name, bound, measure.bracket
+    return f"{name}({text})" if text else name, record.bind(**options), record, options
 
 
 def _task(spec: Any) -> Task:

@@ -138,13 +138,14 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
         if isinstance(horizons, Horizons)
         else horizons
     )
+    horizons = [t for t in times if t is not None]
     return plan(
         [_entry("forecaster", FORECASTERS, table, folder) for table in scenario.forecasters],
         [_entry("nature", NATURES, table, folder) for table in scenario.natures],
-        horizons=[t for t in times if t is not None],
+        horizons=horizons,
         runs=scenario.runs,
         seed=scenario.seed,
-        panel=Panel.of(scenario.measures, scenario.tasks),
+        panel=Panel.of(scenario.measures, scenario.tasks, rounds=max(horizons, default=None)),
         per_decade=scenario.checkpoints_per_decade,
     )
 

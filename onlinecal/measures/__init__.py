@@ -1,6 +1,11 @@
 """The calibration measures: pure functions of Γ.
 
 To add one: write it in the file of its family, with its row in that file's ``MEASURES``.
+
+Three kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: seeded estimators
+(``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly and sooner;
+``true_distance``, which needs the sequence of rounds and not only Γ; and what returns something else than one number
+(``brier_decomposition``, ``soft_rounding``).
 """
 
 from typing import Any

@@ -10,6 +10,10 @@ from typing import Any, Protocol
 
 from onlinecal.errors import InvalidParameter, suggestion
 from onlinecal.joint import JointDistribution
+from onlinecal.measures._options import integer
+
+# Rounding errors of a value, far more than there are, in brackets made from two of them.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -53,15 +57,29 @@ class Measure:
     function : callable
         `function(gamma, **options) -> float` or, where `bracket`, `-> Bracket`. Pure.
     symbol, source, complexity : str
-        As in the papers; complexity in k, the number of levels (sorting belongs to Γ).
+        As in the papers, cited by the keys of `catalogue.REFERENCES`; complexity in k, the number of levels
+        (sorting belongs to Γ).
     bracket : bool
         Whether the result is a `Bracket` instead of a number.
+    accuracy : str
+        What is certain of a number that is not exact up to rounding; "" where it is.
     continuous, complete, sound : str
         In the sense of BGHN23 Table 1: "yes", "no", or the exponents known.
     decisions : str
         What it bounds for a decision maker, in a few words; "" for nothing.
+    largest : float
+        No value is above this.
     witness : callable, optional
         `witness(gamma, **options) -> Witness`.
+    example : mapping
+        Options to show it with where it has some that must be given.
+    limit : callable, optional
+        `limit(**options) -> int`: the number of levels up to which the function goes by itself.
+    fallback : callable, optional
+        `fallback(gamma, most, **options) -> Bracket`: what takes its place above a limit of `most` levels.
+    modulus : callable, optional
+        `modulus(moved, **options) -> float`: by how much at most the value changes when predictions move by
+        `moved` on average. None where nothing is proved.
     """
 
     function: Callable[..., Any]
@@ -69,11 +87,17 @@ class Measure:
     source: str
     complexity: str
     bracket: bool = False
+    accuracy: str = ""
     continuous: str = ""
     complete: str = ""
     sound: str = ""
     decisions: str = ""
-    witness: Callable[..., Witness] | None = field(default=None)
+    largest: float = 1.0
+    witness: Callable[..., Witness] | None = None
+    example: Mapping[str, Any] = field(default_factory=dict)
+    limit: Callable[..., int] | None = None
+    fallback: Callable[..., Bracket] | None = None
+    modulus: Callable[..., float] | None = None
 
     @property
     def name(self) -> str:
@@ -86,21 +110,55 @@ class Measure:
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
+    @property
+    def result(self) -> str:
+        """Exact or bracket, in a few words."""
+        if self.bracket:
+            return "bracket"
+        if self.limit is not None:
+            return f"exact for k ≤ {self.limit():,}, then a bracket".replace(",", " ", 1)
+        return self.accuracy or "exact"
+
     def bind(self, **options: Any) -> Callable[[JointDistribution], Any]:
-        """The measure with its options fixed.
+        """The measure with its options fixed, for Γ with any number of levels.
+
+        Every measure takes `max_levels` here, whether its function has such an option or not. Above so many
+        levels (default: its `limit`) the result is a certified `Bracket`: from its `fallback`, or else by moving
+        all predictions to a grid of `max_levels` points and widening the value by the `modulus` of how far they
+        moved. `distance_upper` has its own meaning for `max_levels`, which is kept.
 
         Raises
         ------
         InvalidParameter
-            On an option that the measure does not have, or must have and is not given. Values are checked when the
-            measure is called.
+            On an option that the measure does not have, or must have and is not given; on `max_levels` below 2, or
+            where nothing is proved about moving predictions. Other values are checked when the measure is called.
         """
-        for key in options:
-            if key not in self.options:
+        own = "max_levels" in self.options and self.fallback is None
+        most = None if own else options.pop("max_levels", None)
+        self._check(options)
+        if most is None and self.limit is None:
+            return partial(self.function, **options) if options else self.function
+        if most is not None:
+            most = integer(self.name, "max_levels", most, 2)
+            if self.fallback is None and self.modulus is None:
                 raise InvalidParameter(
-                    f"measure {self.name!r} has no option {key!r}{suggestion(key, self.options)}"
+                    f"measure {self.name!r} takes no max_levels: nothing is proved about its value when predictions "
+                    "are rounded; expected to evaluate it on all levels"
                 )
-        return partial(self.function, **options) if options else self.function
+            if self.fallback is None and self.modulus is not None:
+                self.modulus(0.0, **options)  # refuses options for which nothing is proved
+        return partial(self._limited, most, options)
+
+    def may_bracket(self, options: Mapping[str, Any], levels: int | None = None) -> bool:
+        """Whether what `bind` returns can give a `Bracket` on Γ of so many levels (default: of any number)."""
+        if self.bracket:
+            return True
+        most = options.get("max_levels")
+        if most is None:
+            if self.limit is None:
+                return False
+            most = self.limit(**options)
+        return levels is None or levels > most
 
     def explain(self, gamma: JointDistribution, **options: Any) -> Explanation:
         """The value with its witness; see `onlinecal.measures.explain`."""
@@ -108,6 +166,22 @@ class Measure:
             raise InvalidParameter(f"measure {self.name!r} has no witness")
         self._check(options)
         return Explanation(self.name, self.function(gamma, **options), self.witness(gamma, **options), gamma)
+
+    def _limited(self, most: int | None, options: Mapping[str, Any], gamma: JointDistribution) -> Any:
+        if most is None:
+            assert self.limit is not None
+            most = self.limit(**options)
+        if gamma.levels <= most:
+            own = {"max_levels": most} if "max_levels" in self.options else {}
+            return self.function(gamma, **options, **own)
+        if self.fallback is not None:
+            return self.fallback(gamma, most, **options)
+        assert self.modulus is not None
+        rounded, moved = gamma.round(most - 1)
+        value = self.function(rounded, **options)
+        low, high = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+        wider = self.modulus(moved, **options) + _ROUNDING
+        return Bracket(max(low - wider, 0.0), min(high + wider, self.largest))
 
     def _check(self, options: Mapping[str, Any]) -> None:
         known = self.options

@@ -223,7 +223,7 @@ MEASURES = (
     Measure(
         function=ece,
         symbol="ECE_p",
-        source="Foster & Vohra 1998; BGHN23 §4.3",
+        source="FV98; BGHN23 §4.3",
         complexity="O(k)",
         continuous="no",
         complete="yes",
@@ -233,8 +233,8 @@ MEASURES = (
     Measure(
         function=binned_ece,
         symbol="binnedECE",
-        source="Naeini et al. 2015; BGHN23 §2.3",
-        complexity="O(k + 1)",
+        source="NCH15; BGHN23 §2.3",
+        complexity="O(k)",
         continuous="no",
         complete="yes",
         sound="no",
@@ -244,10 +244,11 @@ MEASURES = (
         function=binned_ece_width,
         symbol="binnedECE + width",
         source="BGHN23 eq. (5)",
-        complexity="O(k + 1)",
+        complexity="O(k)",
         continuous="no",
         complete="no",
         sound="yes",
+        largest=2.0,
         decisions="twice it bounds the swap regret of responding to the bin instead of v",
     ),
 )

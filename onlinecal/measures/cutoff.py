@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -297,7 +298,7 @@ MEASURES = (
     Measure(
         function=cutoff_ce,
         symbol="cutCE, ECCE-R",
-        source="Rossellini et al. 2025; Arrieta-Ibarra et al. 2022",
+        source="RSBRW25; AGTTX22",
         complexity="O(k)",
         continuous="no",
         complete="yes",
@@ -308,7 +309,7 @@ MEASURES = (
     Measure(
         function=step_ce,
         symbol="stepCE, ECCE-MAD",
-        source="Qiao & Zhao 2025; Arrieta-Ibarra et al. 2022",
+        source="QZ25; AGTTX22",
         complexity="O(k)",
         continuous="no",
         complete="yes",
@@ -319,17 +320,18 @@ MEASURES = (
     Measure(
         function=weighted_ce,
         symbol="wCE_ω",
-        source="Gopalan, Kim, Singhal & Zhao 2022",
+        source="GKSZ22",
         complexity="O(k)",
         continuous="as ω",
         complete="yes",
         sound="no",
         decisions="",
+        largest=math.inf,
     ),
     Measure(
         function=low_degree_ce,
         symbol="CE_d",
-        source="Gopalan, Kim, Singhal & Zhao 2022",
+        source="GKSZ22",
         complexity="O(k d)",
         continuous="yes",
         complete="yes",

@@ -269,7 +269,7 @@ MEASURES = (
     Measure(
         function=cfdl,
         symbol="CFDL",
-        source="Hu & Wu 2024; GH25 §4",
+        source="HW24; GH25 §4",
         complexity="O(k A)",
         continuous="no",
         complete="yes",
@@ -279,7 +279,7 @@ MEASURES = (
     Measure(
         function=v_cdl,
         symbol="V-CDL",
-        source="Hu & Wu 2024; GH25 Thm 4.10",
+        source="HW24; GH25 Thm 4.10",
         complexity="O(k log k)",
         continuous="no",
         complete="yes",
@@ -290,7 +290,7 @@ MEASURES = (
     Measure(
         function=cdl,
         symbol="CDL",
-        source="Hu & Wu 2024; GH25 §4",
+        source="HW24; GH25 §4",
         complexity="O(k log k)",
         continuous="no",
         complete="yes",
@@ -301,7 +301,7 @@ MEASURES = (
     Measure(
         function=u_calibration,
         symbol="UCal",
-        source="Kleinberg, Paes Leme, Schneider & Teng 2023",
+        source="KPST23",
         complexity="O(k)",
         continuous="no",
         complete="yes",

@@ -332,22 +332,33 @@ def _search_max_width(prefix: Floats, low: Floats, high: Floats) -> tuple[float,
     return float(best), _starts(groups)
 
 
+def _limit(*, width: Width = "mean") -> int:
+    _check_width(width)
+    return _MOST[width]
+
+
+def _above(gamma: JointDistribution, most: int, *, width: Width = "mean") -> Bracket:
+    return interval_ce_bracket(gamma, width=width, blocks=min(most, 2000))
+
+
 MEASURES = (
     Measure(
         function=interval_ce,
         symbol="intCE",
-        source="Błasiok, Gopalan, Hu, Nakkiran 2023, Def. 6.1; Gopalan, Hu 2025, Def. 6.10",
+        source="BGHN23 Def. 6.1; GH25 Def. 6.10",
         complexity="O(k²), pruned",
         continuous="no",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
         decisions="",
         witness=interval_ce_witness,
+        limit=_limit,
+        fallback=_above,
     ),
     Measure(
         function=interval_ce_bracket,
         symbol="intCE",
-        source="Błasiok, Gopalan, Hu, Nakkiran 2023, Def. 6.1",
+        source="BGHN23 Def. 6.1",
         complexity="O(k log k + blocks²)",
         bracket=True,
         continuous="no",

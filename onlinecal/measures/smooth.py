@@ -406,16 +406,30 @@ def _weights(distances, r, low, high):
     return weights
 
 
+def _modulus(moved: float, *, metric: Metric = "identity") -> float:
+    """By how much the value changes at most when predictions move by `moved` on average.
+
+    (y − v) ω(v) is 2-Lipschitz in v for |ω| ≤ 1 and ω 1-Lipschitz. In log odds no average of |v − v'| bounds it.
+    """
+    if metric != "identity":
+        raise InvalidParameter(
+            f"smooth_ce: max_levels with metric = {metric!r}; expected 'identity', for "
+            "nothing is proved about rounding in another metric"
+        )
+    return 2.0 * moved
+
+
 MEASURES = (
     Measure(
         function=smooth_ce,
         symbol="smCE",
-        source="Błasiok, Gopalan, Hu, Nakkiran 2023, Def. 7.2; Błasiok, Nakkiran 2024, Def. 14",
+        source="BGHN23 Def. 7.2; BN24 Def. 14",
         complexity="O(k log k)",
         continuous="yes",
         complete="yes (c = 1)",
         sound="yes (s = 2)",
         decisions="gain in squared loss from any Lipschitz recalibration",
         witness=smooth_ce_witness,
+        modulus=_modulus,
     ),
 )

@@ -324,7 +324,7 @@ MEASURES = (
     Measure(
         function=scdl_binned,
         symbol="SCDL_m",
-        source="Bairaktari, Hu, Nguyen & Ullman 2026, Def 1.1",
+        source="BHNU26 Def. 1.1",
         complexity="O(k + p log p), p ≤ min(2k, m + 1)",
         continuous="yes",
         complete="yes",
@@ -334,7 +334,7 @@ MEASURES = (
     Measure(
         function=scdl,
         symbol="SCDL",
-        source="Bairaktari, Hu, Nguyen & Ullman 2026, Def 1.1",
+        source="BHNU26 Def. 1.1",
         complexity="O(k log(1/SCDL))",
         continuous="1/2-Hölder",
         complete="yes",

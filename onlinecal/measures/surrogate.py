@@ -78,7 +78,7 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
     Returns
     -------
     float
-        In [0, 2]; exact up to rounding. O(k log k) for each of at most log2(1/smallest gap) widths.
+        In [0, 1]; exact up to rounding. O(k log k) for each of at most log2(1/smallest gap) widths.
 
     Source
     ------
@@ -212,15 +212,46 @@ def _average_over_shifts(prefix, number, phase, order, epsilon):
     return integral / epsilon
 
 
+def _modulus(moved: float, *, epsilon: float) -> float:
+    """By how much `random_interval_ce` changes at most when predictions move by `moved` on average.
+
+    Residuals change by as much; and the edges of the bins come between v and v' for a share of at most
+    |v − v'|/ε of the shifts, whereupon a residual of at most 1 leaves one bin for another.
+    """
+    return moved + 2.0 * moved / epsilon
+
+
+def _surrogate_modulus(moved: float) -> float:
+    """The same for `surrogate_interval_ce`.
+
+    With s = sqrt(moved): a best width of s or more is kept, for at most moved + 2 s; a narrower one gives way to
+    the multiple in [s, 2s), which does not raise RintCE, for at most 2 s more.
+    """
+    return moved + 4.0 * math.sqrt(moved)
+
+
 MEASURES = (
+    Measure(
+        function=random_interval_ce,
+        symbol="RintCE_ε",
+        source="BGHN23 Def. 6.5",
+        complexity="O(k log k)",
+        continuous="yes",
+        complete="yes",
+        sound="no, for one ε",
+        decisions="",
+        example={"epsilon": 0.1},
+        modulus=_modulus,
+    ),
     Measure(
         function=surrogate_interval_ce,
         symbol="SintCE",
-        source="Błasiok, Gopalan, Hu, Nakkiran 2023, §6.2",
+        source="BGHN23 Def. 6.10",
         complexity="O(k log k) a width",
-        continuous="",
+        continuous="1/2-Hölder",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
         decisions="",
+        modulus=_surrogate_modulus,
     ),
 )

@@ -134,13 +134,15 @@ def play(
     np.float64(500.0)
     """
     many = isinstance(forecaster, (list, tuple)), isinstance(nature, (list, tuple))
+    horizons = [horizon] if isinstance(horizon, (int, np.integer)) else list(horizon)
+    rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
     cells = plan(
         [Entry.of(as_forecaster(f)) for f in (forecaster if many[0] else [forecaster])],
         [Entry.of(n) for n in (nature if many[1] else [nature])],
-        horizons=[horizon] if isinstance(horizon, (int, np.integer)) else list(horizon),
+        horizons=horizons,
         runs=runs,
         seed=seed,
-        panel=Panel.of(measures, tasks),
+        panel=Panel.of(measures, tasks, rounds=rounds),
         per_decade=per_decade,
     )
     with Progress(sum(cell.work for cell in cells), shown=progress) as bar:

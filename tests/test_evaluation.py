@@ -1,0 +1,207 @@
+"""`evaluate`: one table of all measures, intervals by resampling, and what noise alone would show."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import onlinecal as oc
+from onlinecal.errors import InvalidParameter, UnknownName
+from onlinecal.evaluation import _Resample, evaluate
+from onlinecal.joint import JointDistribution
+from onlinecal.measures import MEASURES, Bracket
+from tests.gammas_metric import many_levels
+from tests.strategies import gammas
+
+FEW = ["ece", "smooth_ce", "cdl", "brier"]
+
+
+@given(gammas())
+@settings(max_examples=20)
+def test_every_row_is_the_measure(gamma):
+    result = evaluate(gamma)
+    assert len(result.rows) == len(MEASURES)
+    table = result.table()
+    for row, record in zip(result.rows, MEASURES.values(), strict=True):
+        value = record.function(gamma, **record.example)
+        assert row.value == result[row.name] == value
+        line = table.loc[row.name]
+        low, high = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+        assert (line["lower"], line["upper"]) == (low, high)
+        assert line["value"] == low if low == high else math.isnan(line["value"])
+        assert line["symbol"] == record.symbol
+    assert "low" not in table
+    assert "if_calibrated" not in table
+
+
+def test_no_limit_makes_it_fail():
+    gamma = many_levels(0, 200_001)
+    value = evaluate(gamma, measures=["interval_ce", {"name": "interval_ce", "width": "max"}]).rows
+    assert all(isinstance(row.value, Bracket) for row in value)
+
+
+def test_it_prints():
+    result = evaluate([0.1, 0.4, 0.4, 0.8], [0, 1, 0, 1], bootstrap=5, reference=5)
+    text = str(result)
+    assert repr(result) == text
+    for name in MEASURES:
+        assert f"\n{name}" in text
+    for word in ("if calibrated", "interval", "swap regret of every task"):
+        assert word in text
+    assert "<table" in result._repr_html_()
+    assert oc.evaluate is evaluate
+
+
+def test_measures_can_be_chosen():
+    mine = lambda gamma: gamma.base_rate  # noqa: E731
+    mine.__name__ = "base_rate"
+    specs = ["ece", {"name": "binned_ece", "bins": 3}, oc.measures.cdl, mine]
+    result = evaluate([0.1, 0.9], [0, 1], measures=specs)
+    assert [row.name for row in result.rows] == ["ece", "binned_ece(bins=3)", "cdl", "base_rate"]
+    assert result["base_rate"] == 0.5
+    with pytest.raises(UnknownName, match="did you mean 'ece'"):
+        result["eec"]
+
+
+def test_draws_depend_on_the_seed_alone():
+    p, y = [0.1, 0.4, 0.4, 0.8] * 20, [0, 1, 0, 1] * 20
+    many = evaluate(p, y, bootstrap=20, reference=20, seed=3).table()
+    few = evaluate(p, y, measures=["cdl", "ece"], bootstrap=20, reference=20, seed=3).table()
+    for column in ("low", "high", "if_calibrated", "p_value"):
+        assert (few[column] == many.loc[few.index, column]).all()
+    alone = evaluate(p, y, measures=["cdl"], reference=20, seed=3).table()
+    assert alone["if_calibrated"]["cdl"] == many["if_calibrated"]["cdl"]
+    other = evaluate(p, y, measures=["ece"], reference=20, seed=4).table()
+    assert other["if_calibrated"]["ece"] != many["if_calibrated"]["ece"]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_resampling_draws_samples_with_replacement(weighted, seed):
+    """Means over 4000 resamples, within 6 standard errors of what they must be; each misses with 2e-9 or so."""
+    p = np.array([0.2, 0.2, 0.2, 0.7, 0.7, 0.9])
+    y = np.array([0, 1, 0, 1, 1, 0])
+    w = np.array([1.0, 2.0, 0.5, 1.0, 0.0, 3.0]) if weighted else np.ones(6)
+    gamma = JointDistribution.from_samples(p, y, weights=w if weighted else None)
+    resample = _Resample(gamma, (p, y.astype(float), w) if weighted else None)
+    generator = np.random.default_rng([seed, 17])
+    n = resample.total
+    kept = w > 0
+    assert n == kept.sum()
+    draws = np.empty((4000, 4))
+    for row in draws:
+        new = resample.bootstrap(generator)
+        at = {v: (c, s) for v, c, s in zip(new.predictions, new.counts, new.positives, strict=True)}
+        row[:] = *at.get(0.2, (0, 0)), *at.get(0.9, (0, 0))
+    for column, chosen in enumerate([p == 0.2, (p == 0.2) & (y == 1), p == 0.9, (p == 0.9) & (y == 1)]):
+        each = np.where(chosen, w, 0.0)[kept]
+        error = math.sqrt(n * each.var() / len(draws))
+        assert abs(draws[:, column].mean() - each.sum()) <= 6 * error
+        # The variance as well, within 20 %: a factor of two would show.
+        assert draws[:, column].var() == pytest.approx(n * each.var(), rel=0.2)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_calibrated_draws_are_calibrated(weighted, seed):
+    p = np.array([0.2, 0.2, 0.2, 0.7, 0.7, 0.9, 0.0, 1.0])
+    w = np.arange(1.0, 9.0)
+    y = np.zeros(8)
+    gamma = JointDistribution.from_samples(p, y, weights=w if weighted else None)
+    resample = _Resample(gamma, (p, y, w) if weighted else None)
+    generator = np.random.default_rng([seed, 18])
+    means = np.array([resample.calibrated(generator).means for _ in range(4000)])
+    assert (resample.calibrated(generator).counts == gamma.counts).all()
+    assert np.abs(means.mean(axis=0) - gamma.predictions).max() <= 6 * 0.5 / math.sqrt(4000)
+
+
+def test_the_p_value_of_calibrated_forecasts_is_uniform(seed):
+    """1000 p-values of exact Monte Carlo tests with 19 draws: at most 0.05 with probability 0.05.
+
+    More than 100 of 1000 have probability below 1e-10 (binomial).
+    """
+    generator = np.random.default_rng([seed, 19])
+    hits = 0
+    for i in range(1000):
+        p = generator.integers(0, 11, 100) / 10
+        y = generator.random(100) < p
+        hits += evaluate(p, y, measures=["smooth_ce"], reference=19, seed=i).rows[0].p_value <= 0.05
+    assert hits <= 100
+
+
+def test_the_p_value_sees_miscalibration(seed):
+    generator = np.random.default_rng([seed, 20])
+    p = generator.integers(0, 11, 4000) / 10
+    y = generator.random(4000) < 0.1 + 0.8 * p
+    for row in evaluate(p, y, measures=FEW[:3], reference=99).rows:
+        assert row.p_value == 0.01
+        assert row.if_calibrated < row.value
+
+
+def test_intervals_cover_the_truth(seed):
+    """60 forecasts of known q; 95 % intervals of four measures.
+
+    Were they to cover in 85 % of cases only, fewer than 38 of 60 would have probability below 1e-5.
+    """
+    generator = np.random.default_rng([seed, 21])
+    v = np.arange(11) / 10
+    q = np.clip(0.15 + 0.7 * v, 0.0, 1.0)
+    truth = evaluate(JointDistribution.from_levels(v, np.ones(11), q), measures=FEW)
+    covered = dict.fromkeys(FEW, 0)
+    for i in range(60):
+        j = generator.integers(0, 11, 1000)
+        y = generator.random(1000) < q[j]
+        for row in evaluate(v[j], y, measures=FEW, bootstrap=100, seed=i).rows:
+            low, high = row.interval
+            covered[row.name] += low <= truth[row.name] <= high
+            assert 0.0 <= low <= row.value + 1e-12
+            assert high >= row.value - 1e-12
+    assert min(covered.values()) >= 38
+
+
+def test_an_infinite_score_is_infinite():
+    row = evaluate([0.0, 0.5, 0.5], [1, 1, 0], measures=["log_loss"], bootstrap=20, reference=5).rows[0]
+    assert row.interval == (math.inf, math.inf)
+    assert row.p_value < 0.2
+    finite = evaluate([0.5, 0.5], [0, 1], measures=["nce"], bootstrap=50).rows[0]
+    assert finite.value == 1.0
+    assert finite.interval == (0.0, math.inf)  # some resamples have outcomes of one kind only
+
+
+def test_a_bracket_has_the_interval_of_all_its_values():
+    gamma = many_levels(1, 300, 0.2)
+    rows = evaluate(gamma, measures=["distance_upper", "ece"], bootstrap=10, reference=5).rows
+    low, high = rows[0].interval
+    assert low <= rows[0].value.lower <= rows[0].value.upper <= high
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"bootstrap": -1}, "bootstrap = -1"),
+        ({"bootstrap": 1.5}, "bootstrap = 1.5"),
+        ({"reference": True}, "reference = True"),
+        ({"seed": -1}, "seed = -1"),
+        ({"level": 2}, "level = 2"),
+        ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
+        ({"measures": [{"name": "ece", "bins": 3}]}, "has no option 'bins'"),
+        ({"measures": [3]}, "expected a name"),
+    ],
+)
+def test_bad_options(options, says):
+    with pytest.raises(InvalidParameter, match=says):
+        evaluate([0.5], [1], **options)
+
+
+def test_a_distribution_is_taken_as_it_is():
+    gamma = JointDistribution.from_samples([0.5, 0.2], [1, 0])
+    assert evaluate(gamma, bootstrap=2).gamma is gamma
+    with pytest.raises(InvalidParameter, match="holds them already"):
+        evaluate(gamma, [1, 0])
+    with pytest.raises(InvalidParameter, match="y is missing"):
+        evaluate([0.5])
+    with pytest.raises(InvalidParameter, match="not whole"):
+        evaluate(JointDistribution.from_levels([0.5], [1.0], [0.3]), reference=1)
+    with pytest.raises(InvalidParameter, match="is NaN"):
+        evaluate(gamma, measures=[lambda g: math.nan])
