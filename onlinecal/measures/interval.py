@@ -207,6 +207,8 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
         value = _best_partition(gamma, width, gamma.levels)[0]
         return Bracket(value, value)
     upper = _program(gamma, width, np.linspace(0, gamma.levels, m + 1).astype(np.int64))[0]
+    # Every level an interval of its own is a partition too, of width 0: its cost is the ECE.
+    upper = min(upper, float(np.abs(gamma.residuals).sum()))
     return Bracket(min(smooth_ce(gamma), upper), upper)
 
 
