@@ -151,8 +151,8 @@ def evaluate(
     that percentiles alone lie too high; the basic interval takes off as much as resampling added. Where the truth is
     near 0 that is too little (√2 − 1 of the bias): an interval above 0 proves no miscalibration, but a small
     `p_value` is evidence. Seen with 1000 samples on 11 predictions: 95 to 98 % of the intervals held the truth where
-    the forecasts were off by 0.08 on average, for ECE, smCE, CDL, SCDL, cutoff and Brier; where they were calibrated, 94 % for smCE,
-    85 % for CDL, 59 % for ECE.
+    the forecasts were off by 0.08 on average, for ECE, smCE, CDL, SCDL, cutoff and Brier; where they were calibrated,
+    94 % for smCE, 85 % for CDL, 59 % for ECE.
     For a bracket the interval holds those of all values within.
 
     With `reference`, outcomes are drawn anew, y° ~ Ber(p) at these very predictions: `if_calibrated` is the mean value
