@@ -149,11 +149,10 @@ def evaluate(
     one, [μ*_lo, μ*_hi], cut to the range of the measure; μ is the value, μ*_lo and μ*_hi are quantiles of the values of
     as many resamples of all samples. Noise biases a calibration error upwards, and resampling adds noise again, so
     that percentiles alone lie too high; the basic interval takes off as much as resampling added. Where the truth is
-    near 0 that is too little (√2 − 1 of the bias): an interval above 0 is no proof of miscalibration, a small
-    `p_value` is
-    evidence. Seen with 1000 samples on 11 predictions: 95 to 98 % of the intervals held the truth where the forecasts
-    were off by 0.08 on average, for ECE, smCE, CDL, SCDL, cutoff and Brier; where they were calibrated, 94 % for smCE,
-    85 % for CDL, 59 % for ECE.
+    near 0 that is too little (√2 − 1 of the bias): an interval above 0 proves no miscalibration, but a small
+    `p_value` is evidence. Seen with 1000 samples on 11 predictions: 95 to 98 % of the intervals held the truth where
+    the forecasts were off by 0.08 on average, for ECE, smCE, CDL, SCDL, cutoff and Brier; where they were calibrated,
+    94 % for smCE, 85 % for CDL, 59 % for ECE.
     For a bracket the interval holds those of all values within.
 
     With `reference`, outcomes are drawn anew, y° ~ Ber(p) at these very predictions: `if_calibrated` is the mean value
