@@ -68,7 +68,7 @@ def print_totals(study: Study, title: str) -> None:
         for forecaster in study.forecasters:
             table.add_row(forecaster, *(_cell(mine.get((forecaster, m))) for m in measures))
         console.print(table)
-    console.print(_LEGEND)
+    console.print("mean total T·μ over the runs; T^α with the fitted exponent")
 
 
 def print_compare(study: Study, measure: str) -> None:
@@ -83,7 +83,7 @@ def print_compare(study: Study, measure: str) -> None:
         table.add_column(f"{nature}\nT = {horizon:,}", justify="right")
     for forecaster in study.forecasters:
         table.add_row(
-            forecaster, *(_cell(rows.get((forecaster, nature)), interval=True) for nature in study.natures)
+            forecaster, *(_cell(rows.get((forecaster, nature)), intervals=True) for nature in study.natures)
         )
     console = _console()
     console.print(table)
@@ -95,15 +95,19 @@ def print_compare(study: Study, measure: str) -> None:
 _LEGEND = "total ± half-width of the 95 % interval of its mean over runs; T^α with the fitted exponent"
 
 
-def _cell(row: dict[str, Any] | None, *, interval: bool = False) -> str:
+def _cell(row: dict[str, Any] | None, *, intervals: bool = False) -> str:
     if row is None:
         return ""
     half, exponent = row["half_width"], row["exponent"]
-    text = _number(row["total"]) + ("" if half is None else f" ± {_number(half)}")
+    text = _number(row["total"])
+    if intervals and half is not None:
+        text += f" ± {_number(half)}"
     if exponent is None:
         return f"{text}\n–"
-    spread = f"\n[{exponent['low']:.2f}, {exponent['high']:.2f}]" if interval else ""
-    return f"{text}\nT^{exponent['value']:.2f}{spread}".replace("[", r"\[")
+    text += f"\nT^{exponent['value']:.2f}"
+    if intervals:
+        text += f"\n[{exponent['low']:.2f}, {exponent['high']:.2f}]"
+    return text.replace("[", r"\[")
 
 
 def _number(x: float) -> str:

@@ -359,3 +359,63 @@ def test_a_damaged_file_says_so(tmp_path):
     path.write_bytes(data)
     with pytest.raises(StoreError, match="damaged"), Store.open(path) as store:
         store.study()
+
+
+def test_summary_of_identical_runs_has_no_spread():
+    assert summary([72.4] * 64) == (72.4, 0.0)
+
+
+# ---------------------------------------------------------------- exponents side by side
+
+
+def test_the_heat_map_shows_the_exponents(tmp_path):
+    from onlinecal.heat import heat_map, heats
+    from onlinecal.plots import save
+
+    study = oc.play(
+        [oc.forecasters.ForecastHedging(), oc.forecasters.Constant(1.0)],
+        [oc.natures.Drift(), oc.natures.Bernoulli(1.0)],
+        horizon=[100, 300, 900],
+        runs=4,
+        measures=["ece", "cdl"],
+    )
+    heat = heats(study, ["ece"])[0]
+    fit = study.exponent("ece", "forecast hedging", "drift")
+    assert heat.values[0, 0] == fit.value
+    assert heat.halves[0, 0] == (fit.high - fit.low) / 2
+    assert np.isnan(heat.values[1, 1])  # who says 1 to those who always come
+    figure = heat_map(study, ["ece", "cdl"], title="A title")
+    texts = [t.get_text() for t in figure.axes[0].texts]
+    assert f"{fit.value:.2f}\n±{heat.halves[0, 0]:.2f}" in texts
+    assert "–" in texts
+    save(figure, tmp_path / "heat.png")
+    with pytest.raises(InvalidParameter, match="no measures"):
+        heat_map(study, [])
+
+
+def test_the_markdown_table_stands_beside_what_is_proven():
+    from onlinecal.tables import exponents_markdown
+
+    study = oc.play(
+        [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],
+        oc.natures.Drift(),
+        horizon=[1000, 4000, 16_000],
+        runs=4,
+        measures=["ece"],
+    )
+    curve = study.curve("ece", "forecast hedging")
+    bound = oc.forecasters.ForecastHedging().guarantees[0].bound
+    assert curve.proven() == pytest.approx(np.log(bound(16_000) / bound(1000)) / np.log(16))
+    assert study.curve("ece", "constant").proven() is None
+    table = exponents_markdown(study)
+    assert "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))" in table
+    assert f"| forecast hedging | {curve.exponent()!s} | {curve.proven():.2f} |" in table
+    assert "†" not in table
+
+
+def test_only_some_of_a_study():
+    study = oc.play(
+        [oc.forecasters.Constant(), oc.forecasters.EmpiricalMean()], oc.natures.Drift(), horizon=50, runs=1
+    )
+    assert study.only(["constant"]).forecasters == ["constant"]
+    assert study.only(None, ["drift"]).natures == ["drift"]
