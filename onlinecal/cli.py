@@ -141,12 +141,14 @@ def plot(
             if name not in known:
                 raise UnknownName.of(kind, name, known)
     # Measures first; the columns of tasks and certificates are drawn when asked for.
-    shown = measure or [name for name in study.measures if "[" not in name and "certificate" not in name][:4]
-    shown = shown or study.measures[:4]
+    plain = [
+        name for name in study.measures if "[" not in name and "certificate" not in name
+    ] or study.measures
+    shown = measure or plain[: None if exponents else 4]
     study = study.only(forecaster, nature)
     path = output or results.with_suffix(".png")
     if exponents:
-        save(heat_map(study, measure or study.measures, title=_title(results)), path)
+        save(heat_map(study, shown, title=_title(results)), path)
         print(f"wrote {path}")
         return
     save(figure(study.curves(shown), title=_title(results)), path)

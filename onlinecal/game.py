@@ -16,7 +16,7 @@ import simpy
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidForecast, InvalidParameter
+from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law
 from onlinecal.joint import JointDistribution
 from onlinecal.ledger import GridLedger, Ledger, RealLedger
@@ -156,7 +156,12 @@ class Game:
                 bad = _draw_grid(law.atoms, law.weights, law.grid, dice, row, law.drawn, chosen, self._values)
             if bad >= 0:
                 raise self._refuse_law(law, bad)
-            stated = nature.probability(nature_view)
+            try:
+                stated = nature.probability(nature_view)
+            except OnlinecalError:
+                raise
+            except Exception as error:
+                raise self._failed("nature", error) from error
             try:
                 q[...] = stated
             except (TypeError, ValueError):
@@ -165,9 +170,19 @@ class Game:
             if bad >= 0:
                 raise self._refuse_probability(q[bad], bad)
             self.time = t + 1
-            update(chosen, outcome)
+            try:
+                update(chosen, outcome)
+            except OnlinecalError:
+                raise
+            except Exception as error:
+                raise self._failed("forecaster", error) from error
             if self._hears:
-                nature.update(self._values, outcome)  # type: ignore[attr-defined]
+                try:
+                    nature.update(self._values, outcome)  # type: ignore[attr-defined]
+                except OnlinecalError:
+                    raise
+                except Exception as error:
+                    raise self._failed("nature", error) from error
             yield clock.timeout(1)
         if progress is not None and self.time > told:
             progress(self.time - told)
@@ -178,7 +193,12 @@ class Game:
         if self._needs:
             revealed = self.nature.context(t)  # type: ignore[attr-defined]
             view.context = {kind: revealed[kind] for kind in self._needs}
-        return self.forecaster.forecast(view)
+        try:
+            return self.forecaster.forecast(view)
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise self._failed("forecaster", error) from error
 
     def _meet(self, law: Law) -> None:
         """First sight of a law object: check its form, and show it to nature as far as that may see it."""
@@ -205,6 +225,13 @@ class Game:
             raise InvalidForecast(f"forecaster {self.names[0]!r} changed its grid in round {self.time + 1}")
         self._shown = law
         self._views[1].show(law, self._values)
+
+    def _failed(self, role: str, error: Exception) -> InvalidForecast:
+        """A player's own error, with its name and the round."""
+        name = self.names[role == "nature"]
+        return InvalidForecast(
+            f"{role} {name!r} failed around round {self.time + 1}: {type(error).__name__}: {error}"
+        )
 
     def _refuse_law(self, law: Law, run: int) -> InvalidForecast:
         atoms, weights = law.atoms[run], law.weights[run]

@@ -432,3 +432,35 @@ def test_progress_adds_up():
     for stop in (5, BLOCK, BLOCK + 1, game.horizon):
         game.advance(stop, told.append)
     assert sum(told) == game.horizon
+
+
+@pytest.mark.parametrize("where", ["forecast", "update", "probability"])
+def test_a_player_that_raises_is_named_with_its_round(where):
+    class Fragile:
+        def __init__(self):
+            self.round = 0
+
+        def forecast(self):
+            self.round += 1
+            return 1 / (0 if where == "forecast" and self.round == 5 else 2)
+
+        def update(self, forecast, outcome):
+            if where == "update" and self.round == 5:
+                raise KeyError("lost")
+
+    @dataclass(frozen=True)
+    class Fussy(Nature):
+        def start(self, horizon, runs, stream):
+            return self
+
+        def probability(self, view):
+            return 0.5 if where != "probability" or view.round < 5 else [][view.round]
+
+    who = {
+        "forecast": "forecaster 'fragile' .* ZeroDivisionError",
+        "update": "forecaster 'fragile' .* KeyError",
+        "probability": "nature 'fussy' .* IndexError",
+    }[where]
+    with pytest.raises(InvalidForecast, match=who.replace(".*", r"failed around round [56]:")) as raised:
+        play(Scalar(Fragile, name="fragile"), Fussy())
+    assert raised.value.__cause__ is not None

@@ -420,7 +420,7 @@ def test_a_part_sees_no_more_than_it_declares_beside_one_that_sees_all(make):
         ):
             play(Nosy(declared, takes))
     play(Nosy(0, "nothing"))  # its update is not called
-    with pytest.raises(AssertionError, match="heard of the past"):
+    with pytest.raises(InvalidForecast, match="heard of the past"):
         play(Nosy(1, "nothing"))
 
 
