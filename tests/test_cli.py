@@ -188,3 +188,24 @@ def test_help_does_not_load_what_it_does_not_need():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
     import_ = "import onlinecal, sys; assert 'numpy' not in sys.modules; onlinecal.JointDistribution"
     subprocess.run([sys.executable, "-c", import_], check=True)
+
+
+def test_check(tmp_path):
+    said = onlinecal("check", "last_outcome", "drift", "--horizon", "200", "--runs", "2", cwd=tmp_path).stdout
+    assert said.count("ok  ") == 10
+    (tmp_path / "boastful.py").write_text(
+        "from onlinecal import Guarantee\n"
+        "from onlinecal.forecasters import Constant\n"
+        "from onlinecal.natures import Sight\n"
+        "class Boastful(Constant):\n"
+        "    @property\n"
+        "    def guarantees(self):\n"
+        "        return (Guarantee('ece', '1', lambda t: 1.0, 'deterministic', Sight.LAW, 'nowhere'),)\n"
+    )
+    arguments = ("check", "boastful:Boastful", "--horizon", "200", "--runs", "2")
+    said = onlinecal(*arguments, cwd=tmp_path, rc=1).stdout
+    assert "FAILS against" in said
+    rows = json.loads(onlinecal(*arguments, "--json", cwd=tmp_path, rc=1).stdout)
+    assert any(row["holds"] is False for row in rows["guarantees"])
+    assert all(row["fault"] == "" for row in rows["conformance"])
+    assert len(rows["conformance"]) == 5
