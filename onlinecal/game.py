@@ -136,54 +136,54 @@ class Game:
         nature, update = self.nature, self.forecaster.update
         nature_view = self._views[1]
         outcome, q = self._outcome, self._q
-        told = self.time
-        while self.time < until:
-            t, row = self.time, self.time % BLOCK
-            if row == 0 or self._blocks is None:
-                self._blocks = self._dice.block(BLOCK), self._coins.block(BLOCK)
-                if progress is not None and t > told:
-                    progress(t - told)
-                    told = t
-            dice, coins = self._blocks
-            nature_view.round = t + 1
-            law = self._state(t + 1)
-            if law is not self._shown:
-                self._meet(law)
-            chosen = self._chosen
-            if law.grid is None:
-                bad = _draw_real(law.atoms, law.weights, dice, row, law.drawn, chosen)
-            else:
-                bad = _draw_grid(law.atoms, law.weights, law.grid, dice, row, law.drawn, chosen, self._values)
-            if bad >= 0:
-                raise self._refuse_law(law, bad)
-            try:
+        told, turn = self.time, "forecaster"
+        try:
+            while self.time < until:
+                t, row = self.time, self.time % BLOCK
+                if row == 0 or self._blocks is None:
+                    self._blocks = self._dice.block(BLOCK), self._coins.block(BLOCK)
+                    if progress is not None and t > told:
+                        progress(t - told)
+                        told = t
+                dice, coins = self._blocks
+                nature_view.round = t + 1
+                turn = "forecaster"
+                law = self._state(t + 1)
+                if law is not self._shown:
+                    self._meet(law)
+                chosen = self._chosen
+                if law.grid is None:
+                    bad = _draw_real(law.atoms, law.weights, dice, row, law.drawn, chosen)
+                else:
+                    bad = _draw_grid(
+                        law.atoms, law.weights, law.grid, dice, row, law.drawn, chosen, self._values
+                    )
+                if bad >= 0:
+                    raise self._refuse_law(law, bad)
+                turn = "nature"
                 stated = nature.probability(nature_view)
-            except OnlinecalError:
-                raise
-            except Exception as error:
-                raise self._failed("nature", error) from error
-            try:
-                q[...] = stated
-            except (TypeError, ValueError):
-                raise self._refuse_probability(stated) from None
-            bad = self.ledger.settle(t, chosen, q, coins, row, outcome)  # type: ignore[union-attr]
-            if bad >= 0:
-                raise self._refuse_probability(q[bad], bad)
-            self.time = t + 1
-            try:
-                update(chosen, outcome)
-            except OnlinecalError:
-                raise
-            except Exception as error:
-                raise self._failed("forecaster", error) from error
-            if self._hears:
                 try:
+                    q[...] = stated
+                except (TypeError, ValueError):
+                    raise self._refuse_probability(stated) from None
+                bad = self.ledger.settle(t, chosen, q, coins, row, outcome)  # type: ignore[union-attr]
+                if bad >= 0:
+                    raise self._refuse_probability(q[bad], bad)
+                self.time = t + 1
+                turn = "forecaster"
+                update(chosen, outcome)
+                if self._hears:
+                    turn = "nature"
                     nature.update(self._values, outcome)  # type: ignore[attr-defined]
-                except OnlinecalError:
-                    raise
-                except Exception as error:
-                    raise self._failed("nature", error) from error
-            yield clock.timeout(1)
+                yield clock.timeout(1)
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            # A player's own error, with its name and the round.
+            name = self.names[turn == "nature"]
+            raise InvalidForecast(
+                f"{turn} {name!r} failed around round {self.time + 1}: {type(error).__name__}: {error}"
+            ) from error
         if progress is not None and self.time > told:
             progress(self.time - told)
 
@@ -193,12 +193,7 @@ class Game:
         if self._needs:
             revealed = self.nature.context(t)  # type: ignore[attr-defined]
             view.context = {kind: revealed[kind] for kind in self._needs}
-        try:
-            return self.forecaster.forecast(view)
-        except OnlinecalError:
-            raise
-        except Exception as error:
-            raise self._failed("forecaster", error) from error
+        return self.forecaster.forecast(view)
 
     def _meet(self, law: Law) -> None:
         """First sight of a law object: check its form, and show it to nature as far as that may see it."""
@@ -225,13 +220,6 @@ class Game:
             raise InvalidForecast(f"forecaster {self.names[0]!r} changed its grid in round {self.time + 1}")
         self._shown = law
         self._views[1].show(law, self._values)
-
-    def _failed(self, role: str, error: Exception) -> InvalidForecast:
-        """A player's own error, with its name and the round."""
-        name = self.names[role == "nature"]
-        return InvalidForecast(
-            f"{role} {name!r} failed around round {self.time + 1}: {type(error).__name__}: {error}"
-        )
 
     def _refuse_law(self, law: Law, run: int) -> InvalidForecast:
         atoms, weights = law.atoms[run], law.weights[run]
