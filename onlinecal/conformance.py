@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from onlinecal.errors import OnlinecalError
 from onlinecal.forecasters import AlmostOneStepAhead, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.game import BLOCK, Game
-from onlinecal.natures import Bernoulli, Contrarian, Nature
+from onlinecal.natures import Bernoulli, Contrarian, Nature, NatureView
+from onlinecal.natures.base import NaturePlayer
 from onlinecal.strategy import strategy_key
+from onlinecal.streams import Stream
 
 #: beyond a block of uniforms, of the engine's and of the natures'
 HORIZON = BLOCK + 100
@@ -74,7 +76,9 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
     """
     opponents = _opponents(strategy)
     if not opponents:
-        yield Finding("opponents", "it needs context that no example of a nature reveals")
+        yield Finding(
+            "opponents", "it needs context of a kind that no nature reveals, or is too short to be played"
+        )
         return
     checks: list[tuple[str, Callable[[Forecaster, Nature, int], str]]] = [
         ("laws are laws, forecasts are pure", _purity),
@@ -85,15 +89,35 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
     for label, check in checks:
         yield Finding(label, _first_fault(check, opponents, seed))
     if name is not None:
+        kind = "forecaster" if isinstance(strategy, Forecaster) else "nature"
         label = "a spawned process with another hash seed plays the same"
-        yield Finding(label, _first_fault(lambda f, n, s: _spawn(f, n, s, name), opponents[:1], seed))
+        yield Finding(label, _first_fault(lambda f, n, s: _spawn(f, n, s, kind, name), opponents[:1], seed))
+
+
+@dataclass(frozen=True)
+class _Discloser(Nature):
+    """Fair coins that reveal context of every kind, so that whoever needs some can play."""
+
+    reveals: ClassVar[frozenset[str]] = frozenset({"truth", "features", "base"})
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        return _DiscloserPlayer(stream.block(horizon))
+
+
+@dataclass
+class _DiscloserPlayer:
+    values: Any
+
+    def context(self, t: int) -> dict[str, Any]:
+        return dict.fromkeys(_Discloser.reveals, self.values[t - 1])
+
+    def probability(self, view: NatureView) -> float:
+        return 0.5
 
 
 def _opponents(strategy: Any) -> list[tuple[Forecaster, Nature]]:
     if isinstance(strategy, Forecaster):
-        from onlinecal.natures import LogisticFeatures, UniformTruth
-
-        natures = [Bernoulli(0.3), Contrarian(), UniformTruth(), LogisticFeatures()]
+        natures = [Bernoulli(0.3), Contrarian(), _Discloser()]
         return [(strategy, nature) for nature in natures if strategy.needs <= nature.reveals]
     longest = strategy.length
     if longest is not None and longest < HORIZON:
@@ -149,9 +173,8 @@ def _pickle(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     return "" if digest(game) == straight else "after pickling it goes on differently"
 
 
-def _spawn(forecaster: Forecaster, nature: Nature, seed: int, name: str) -> str:
+def _spawn(forecaster: Forecaster, nature: Nature, seed: int, kind: str, name: str) -> str:
     here = digest(play(forecaster, nature, seed))
-    kind = "forecaster" if name_is_of(forecaster, name) else "nature"
     environment = os.environ | {"PYTHONHASHSEED": "4711"}
     done = subprocess.run(
         [sys.executable, "-m", "onlinecal.conformance", kind, name, str(seed)],
@@ -163,15 +186,6 @@ def _spawn(forecaster: Forecaster, nature: Nature, seed: int, name: str) -> str:
     if done.returncode != 0:
         return f"the other process failed: {done.stderr.strip().splitlines()[-1:]}"
     return "" if done.stdout.strip() == here else "the other process plays another game"
-
-
-def name_is_of(strategy: Any, name: str) -> bool:
-    """Whether a strategy is the one that is called `name`, rather than its opponent."""
-    from onlinecal.strategy import strategy_name
-
-    return name in (strategy_name(strategy), f"{type(strategy).__module__}:{type(strategy).__name__}") or (
-        name.rpartition(":")[2] == strategy_name(strategy)
-    )
 
 
 def _main(kind: str, name: str, seed: str) -> None:

@@ -6,13 +6,13 @@ it the tests of the registry fail and say so.
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.forecasters import FORECASTERS, Constant, EmpiricalMean, Forecaster, ForecastHedging
 from onlinecal.natures import NATURES, Nature
+from onlinecal.strategy import required
 
 ROWS = 1200
 
@@ -84,18 +84,10 @@ FEW = (n.Bernoulli, n.Drift, n.Contrarian, n.Greedy)
 def _all(kind: str, known, table):
     examples = []
     for name, cls in known.items():
-        if name not in table and _required(cls):
+        if name not in table and required(cls):
             raise AssertionError(
-                f"{kind} {name!r} has the required parameters {', '.join(_required(cls))}: add an example of it to "
+                f"{kind} {name!r} has the required parameters {', '.join(required(cls))}: add an example of it to "
                 "tests/examples.py"
             )
         examples += table.get(name) or [cls()]
     return examples
-
-
-def _required(cls: type) -> list[str]:
-    return [
-        f.name
-        for f in dataclasses.fields(cls)
-        if f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-    ]

@@ -4,7 +4,6 @@ The cases come from the registries (tests/examples.py), so a new strategy is cov
 """
 
 import dataclasses
-import hashlib
 import json
 import os
 import pickle
@@ -16,15 +15,12 @@ import numpy as np
 import pytest
 
 from onlinecal.catalogue import entry, rows
+from onlinecal.conformance import HORIZON, RUNS, conformance, digest, play, trace
 from onlinecal.forecasters import FORECASTERS, Constant, Forecaster
 from onlinecal.game import BLOCK, Game
 from onlinecal.natures import NATURES, Nature, Sight
 from onlinecal.strategy import strategy_key, strategy_label
 from tests import examples
-
-#: beyond a block of uniforms, of the engine's and of the natures'
-HORIZON = BLOCK + 100
-RUNS = range(3)
 
 
 @pytest.fixture(scope="session")
@@ -39,34 +35,16 @@ def pairs(folder):
 
 @pytest.fixture(scope="session")
 def here(pairs, seed):
-    return {name(*pair): digest(*pair, seed) for pair in pairs}
+    return {name(*pair): digest(play(*pair, seed)) for pair in pairs}
 
 
 def name(forecaster, nature):
     return f"{strategy_key(forecaster)} against {strategy_key(nature)}"
 
 
-def play(forecaster, nature, seed, runs=RUNS, until=HORIZON):
-    game = Game(forecaster, nature, horizon=HORIZON, runs=runs, seed=seed)
-    game.advance(until)
-    return game
-
-
-def trace(game):
-    """What a game came to, as bytes: Γ of each run."""
-    return [
-        b"".join(getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives"))
-        for gamma in game.gammas()
-    ]
-
-
-def digest(forecaster, nature, seed):
-    return hashlib.sha256(b"|".join(trace(play(forecaster, nature, seed)))).hexdigest()
-
-
 def digests(folder, seed):
     """Of all cases; what the spawned process computes."""
-    return {name(*pair): digest(*pair, seed) for pair in examples.pairs(Path(folder))}
+    return {name(*pair): digest(play(*pair, seed)) for pair in examples.pairs(Path(folder))}
 
 
 def test_every_strategy_is_covered(pairs):
@@ -136,7 +114,7 @@ def test_a_game_that_is_pickled_on_the_way_goes_on_identically(pairs, here, seed
         for until in (0, 1, HORIZON // 3, BLOCK, HORIZON):
             game = pickle.loads(pickle.dumps(game))
             game.advance(until)
-        got = hashlib.sha256(b"|".join(trace(game))).hexdigest()
+        got = digest(game)
         assert got == here[name(forecaster, nature)], name(forecaster, nature)
 
 
@@ -217,3 +195,9 @@ def test_the_catalogue_copes_with_all(folder):
         assert entry(registered)["documentation"]
     required = {p["name"] for p in entry("mixture")["parameters"] if p["required"]}
     assert required == {"natures"}
+
+
+def test_the_checks_for_plug_ins_find_no_fault_in_ours(folder):
+    for strategy in (*examples.forecasters(folder), *examples.natures(folder)):
+        faults = {found.check: found.fault for found in conformance(strategy) if found.fault}
+        assert faults == {}, strategy_key(strategy)

@@ -13,7 +13,6 @@ from onlinecal.natures import (
     Drift,
     LogisticFeatures,
     Markov,
-    NatureView,
     Piecewise,
     RandomWalk,
     Replay,
@@ -25,17 +24,7 @@ from onlinecal.natures.stochastic import Blocks
 from onlinecal.strategy import strategy_key
 from onlinecal.streams import Stream
 from tests.examples import recording
-
-
-def truths(nature, horizon, runs=3, seed=0):
-    """q_1, …, q_T of an oblivious nature."""
-    player = nature.start(horizon, runs, Stream(seed, ("nature",), range(runs)))
-    view = NatureView("nature", Sight.NOTHING)
-    rows = []
-    for t in range(1, horizon + 1):
-        view.round = t
-        rows.append(np.broadcast_to(player.probability(view), runs).copy())
-    return np.array(rows)
+from tests.test_natures import truths
 
 
 def uniforms(horizon, runs=3, seed=0):
