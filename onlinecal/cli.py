@@ -84,7 +84,7 @@ def run(
     if as_json:
         tables.print_json(tables.totals(study))
         return
-    tables.print_totals(study, loaded.scenario.title or study.name)
+    tables.print_totals(study, study.title or study.name)
     print(f"\nresults: {path}\npicture: onlinecal plot {path}")
 
 
@@ -148,10 +148,10 @@ def plot(
     study = study.only(forecaster, nature)
     path = output or results.with_suffix(".png")
     if exponents:
-        save(heat_map(study, shown, title=_title(results)), path)
+        save(heat_map(study, shown, title=study.title), path)
         print(f"wrote {path}")
         return
-    save(figure(study.curves(shown), title=_title(results)), path)
+    save(figure(study.curves(shown), title=study.title), path)
     left = [name for name in study.measures if name not in shown]
     print(
         f"wrote {path}"
@@ -219,13 +219,6 @@ def _study(path: Path) -> Any:
     if not study.cells:
         raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
     return study
-
-
-def _title(path: Path) -> str:
-    from onlinecal.study.store import Store
-
-    with Store.open(path) as store:
-        return store.meta.get("title", "")
 
 
 def main() -> None:

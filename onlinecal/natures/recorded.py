@@ -220,17 +220,6 @@ class Table:
             )
 
 
-def read_column(path: Path, column: str) -> Floats:
-    """One numeric column of a CSV or Parquet file, without gaps.
-
-    Raises
-    ------
-    InvalidData
-        With the path, and the line where one is at fault.
-    """
-    return Table(path).numbers(column)
-
-
 def _numbers(cells: Any) -> Floats:
     """NaN where a cell is no number. A date is none, though pandas would count its nanoseconds."""
     import pandas as pd

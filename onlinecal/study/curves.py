@@ -122,6 +122,7 @@ class Study:
 
     cells: tuple[Played, ...]
     name: str = "study"
+    title: str = ""
 
     @property
     def forecasters(self) -> list[str]:
@@ -141,7 +142,9 @@ class Study:
     def only(self, forecasters: Sequence[str] | None = None, natures: Sequence[str] | None = None) -> Study:
         """The cells of these forecasters and natures; of all where none are named."""
         who, whom = forecasters or self.forecasters, natures or self.natures
-        return Study(tuple(c for c in self.cells if c.forecaster in who and c.nature in whom), self.name)
+        return Study(
+            tuple(c for c in self.cells if c.forecaster in who and c.nature in whom), self.name, self.title
+        )
 
     def curve(
         self,

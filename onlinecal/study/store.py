@@ -192,8 +192,9 @@ class Store:
             cells = self._db.execute(
                 "SELECT id, forecaster, nature, horizon, runs, seconds FROM cells ORDER BY place, id"
             ).fetchall()
-            name = self.meta.get("name", self.path.stem)
-            return Study(tuple(self._played(*cell) for cell in cells), name)
+            meta = self.meta
+            played = tuple(self._played(*cell) for cell in cells)
+            return Study(played, meta.get("name", self.path.stem), meta.get("title", ""))
 
     def _played(
         self, cell: int, forecaster: str, nature: str, horizon: int, runs: int, seconds: float
