@@ -46,8 +46,9 @@ def _forecasters() -> dict[str, list[Forecaster]]:
     return {
         "defensive_forecasting": [f.DefensiveForecasting(), f.DefensiveForecasting("gaussian", 0.3)],
         "rounded": [f.Rounded(ForecastHedging(), 4, how) for how in ("nearest", "random", "down")],
-        "doubling": [f.Doubling(f.AlmostOneStepAhead()), f.Doubling(f.FosterVohra(), first=3)],
+        "doubling": [f.Doubling(f.AlmostOneStepAhead()), f.Doubling(f.FosterVohra(swaps="all"), first=3)],
         "expert_mixture": [f.ExpertMixture((ForecastHedging(), f.PerturbedLeader(), Constant(0.2)))],
+        "foster_vohra": [f.FosterVohra(), f.FosterVohra(swaps="all")],
         "calibeating": [f.Calibeating(), f.Calibeating(3)],
     }
 

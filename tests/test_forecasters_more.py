@@ -79,13 +79,13 @@ def test_foster_vohra_on_neighbours_keeps_its_word(nature, seed):
     of the runs, times the factor (m/2)√(m+1) from √Φ to ECE, gives the slack at the rate 1e-9.
     """
     horizon, runs, m = 8000, 64, 20
-    game = Game(FosterVohra(swaps="next"), nature, horizon=horizon, runs=range(runs), seed=seed)
+    game = Game(FosterVohra(), nature, horizon=horizon, runs=range(runs), seed=seed)
     game.advance(horizon)
     assert game.ledger.counts.shape[1] == m + 1
     slack = (
         (m / 2) * math.sqrt(m + 1) * (2 * math.sqrt(2) / m) * math.sqrt(2 * horizon * math.log(1e9) / runs)
     )
-    bound = FosterVohra(swaps="next").guarantees[0].bound(horizon)
+    bound = FosterVohra().guarantees[0].bound(horizon)
     assert horizon * np.mean([ece(g) for g in game.gammas()]) <= bound + slack
 
 
@@ -97,9 +97,12 @@ def test_blum_mansour_is_stationary_under_the_wishes(data):
         st.lists(st.one_of(st.floats(0, m), st.integers(0, m).map(float)), min_size=m + 1, max_size=m + 1)
     )
     player = BlumMansour(m).start(100, 1, None)
-    player.wish[0], player.last[0] = wish, data.draw(st.integers(0, m))
+    player.pull[0], player.last[0] = np.array(wish) - np.arange(m + 1), data.draw(st.integers(0, m))
     q = on_grid(player.forecast(ForecasterView(1, {})), m + 1)
-    rows = np.array([[max(0.0, 1 - abs(w - j)) for j in range(m + 1)] for w in wish])
+    # What the player knows: a wish is a point and a pull.
+    rows = np.array(
+        [[max(0.0, 1 - abs(p - (j - i))) for j in range(m + 1)] for i, p in enumerate(player.pull[0])]
+    )
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
     assert q @ rows == pytest.approx(q, abs=1e-10)
 
@@ -113,10 +116,8 @@ def test_blum_mansour_learners_follow_the_weighted_leader(seed):
         game.advance(t)
         weight += played
         ones += played * game._outcome[0]
-        seen = weight > 0
-        assert game.forecaster.wish[0][seen] == pytest.approx(
-            5 * (ones / np.where(seen, weight, 1))[seen], abs=1e-12
-        )
+        own = np.arange(6) / 5
+        assert own + game.forecaster.pull[0] / 5 == pytest.approx((own + ones) / (1 + weight), abs=1e-12)
 
 
 # ---------------------------------------------------------------- perturbed leader

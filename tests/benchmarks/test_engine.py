@@ -24,8 +24,13 @@ PAIRS = [
     (f.AlmostOneStepAhead(), n.Contrarian()),
     (f.CDLMinimiser(), n.Contrarian()),
     (f.CDLMinimiser(), n.Bernoulli()),
-    (f.BlumMansour(), n.Bernoulli()),
     (f.FosterVohra(), n.Bernoulli()),
+    (f.FosterVohra(), n.Contrarian()),
+    (f.FosterVohra(swaps="all"), n.Bernoulli()),
+    (f.FosterVohra(swaps="all"), n.Contrarian()),
+    (f.BlumMansour(), n.Bernoulli()),
+    (f.BlumMansour(), n.Contrarian()),
+    (f.BlumMansour(), n.Drift()),
     (f.EmpiricalMean(), n.Contrarian()),
     (f.PerturbedLeader(), n.Bernoulli()),
     (f.DefensiveForecasting(), n.Bernoulli()),
@@ -41,7 +46,7 @@ PAIRS = [
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: " vs ".join(map(strategy_name, pair)))
 def test_play(benchmark, pair):
     """Playing alone: laws, draws, outcomes, ledger."""
-    horizon = HORIZON // 10 if isinstance(pair[0], f.DefensiveForecasting | f.FosterVohra) else HORIZON
+    horizon = HORIZON // 10 if isinstance(pair[0], f.DefensiveForecasting) else HORIZON
 
     def play():
         Game(*pair, horizon=horizon, runs=range(RUNS)).advance(horizon)

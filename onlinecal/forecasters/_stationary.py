@@ -1,0 +1,105 @@
+"""Laws that a matrix of flows between grid points leaves as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinecal._compile import kernel
+from onlinecal.forecasters.base import ForecasterView, Law, grid_of
+
+
+class Stationary:
+    """Base of players whose law has as many atoms as a closed set of points needs, which is two most of the time."""
+
+    #: rounds that a law must have been too large by half before a smaller one takes its place
+    PATIENCE = 256
+
+    def __init__(self, runs: int, m: int) -> None:
+        self.law = Law(runs, 2, grid_of(m))
+        self.idle = 0
+        #: the point played last: the next closed set is mostly there, so it is sought from there
+        self.last = np.full(runs, m // 2, np.int64)
+        #: room for one run's matrix, for the points it is about, where they are in it, and their weights
+        self.flow = np.zeros((m + 1, m + 1))
+        self.members = np.zeros(m + 1, np.int64)
+        self.place = np.full(m + 1, -1, np.int64)
+        self.share = np.zeros(m + 1)
+
+    def forecast(self, view: ForecasterView) -> Law:
+        """The law of this round, in an object that grows and shrinks with the need."""
+        needed, size = self.state(), self.law.atoms.shape[1]
+        self.idle = self.idle + 1 if 2 * needed <= size > 2 else 0
+        if needed > size or self.idle > self.PATIENCE:
+            self.law = Law(len(self.law.atoms), max(2, needed), self.law.grid)
+            self.idle = 0
+            self.state()
+        return self.law
+
+    def state(self) -> int:
+        """Fills the law if it is large enough; returns how many atoms it needs."""
+        raise AssertionError("each player states its own law")
+
+
+@kernel
+def put_stationary(flow, count, members, share, atoms, weights, r):
+    """The stationary law of a closed set that the first point leads to; returns the size of the set.
+
+    `flow` holds in its first `count` rows and columns what flows between the points `members`; it is used up. The law
+    goes to row r of `atoms` and `weights` if it fits.
+
+    Elimination without subtraction (Grassmann, Taksar and Heyman 1985), so every weight is right to nearly all digits:
+    from the last point to the second, what flows through a point is passed on to those before it. A point from which
+    nothing flows to those before it is in a closed set with points eliminated earlier, each of which led back to it:
+    the search ends there.
+    """
+    root = 0
+    for n in range(count - 1, 0, -1):
+        out = 0.0
+        for j in range(n):
+            out += flow[n, j]
+        if out == 0.0:
+            root = n
+            break
+        for i in range(n):
+            part = flow[i, n] / out
+            flow[i, n] = part
+            if part > 0.0:
+                for j in range(n):
+                    flow[i, j] += part * flow[n, j]
+    share[root] = total = 1.0
+    size = 1
+    for n in range(root + 1, count):
+        mass = 0.0
+        for i in range(root, n):
+            mass += share[i] * flow[i, n]
+        share[n] = mass
+        total += mass
+        if mass > 0.0:
+            size += 1
+    if size <= atoms.shape[1]:
+        j = 0
+        for n in range(root, count):
+            if share[n] > 0.0:
+                atoms[r, j], weights[r, j] = members[n], share[n] / total
+                j += 1
+        _clear(weights, r, j)
+    return size
+
+
+@kernel
+def put_pair(atoms, weights, r, low, share):
+    """The law of run r: weight `share` on the point `low` and the rest on the next."""
+    here, there, rest = low, low + 1, 1.0 - share
+    if share == 0.0:
+        here, there, share, rest = there, here, rest, share
+    atoms[r, 0], weights[r, 0] = here, share
+    atoms[r, 1], weights[r, 1] = there, rest
+    _clear(weights, r, 2)
+
+
+@kernel
+def _clear(weights, r, j):
+    """Takes the weight from the atoms from j on. Those with weight stand first, so the first without it is the end."""
+    while j < weights.shape[1] and weights[r, j] > 0.0:
+        weights[r, j] = 0.0
+        j += 1
