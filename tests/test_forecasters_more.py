@@ -27,6 +27,7 @@ from onlinecal.forecasters import (
     Truthful,
     UniformRandom,
 )
+from onlinecal.forecasters._stationary import put_stationary
 from onlinecal.forecasters.base import ForecasterView
 from onlinecal.game import Game
 from onlinecal.measures import brier, ece
@@ -69,6 +70,20 @@ def test_foster_vohra_is_stationary_under_the_regrets(swaps, data):
         flow *= np.abs(np.subtract.outer(np.arange(m + 1), np.arange(m + 1))) <= 1
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
     assert q @ flow == pytest.approx(q * flow.sum(axis=1), abs=1e-10 * max(1.0, flow.max()))
+
+
+def test_stationary_weights_of_every_size_do_not_overflow():
+    """A walk that is a billion times likelier to go up than down: weights from 1 down to less than the least float."""
+    points, up = 61, 1e9
+    flow = np.diag(np.full(points - 1, up), 1) + np.diag(np.ones(points - 1), -1)
+    atoms, weights, share = np.zeros((1, points), np.int64), np.zeros((1, points)), np.zeros(points)
+    size = put_stationary(flow, points, np.arange(points), share, atoms, weights, 0)
+    law = weights[0, :size]
+    assert atoms[0, :size].tolist() == list(range(points - size, points))
+    assert (law > 0).all()
+    assert law.sum() == pytest.approx(1.0, abs=1e-15)
+    assert law[1:] / law[:-1] == pytest.approx(up, rel=1e-2)  # the least weights are subnormal
+    assert law[-20:] == pytest.approx([(1 - 1 / up) * up**-k for k in range(19, -1, -1)], rel=1e-13)
 
 
 @pytest.mark.parametrize("nature", [Bernoulli(0.5), Drift(), Contrarian()])

@@ -7,6 +7,10 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.forecasters.base import ForecasterView, Law, grid_of
 
+#: what flows out of a point may be this much less than 1, and weights relative to the first point's this much more
+#: before they are scaled down: the product is still a float
+TINY, HUGE = 1e-100, 1e200
+
 
 class Stationary:
     """Base of players whose law has as many atoms as a closed set of points needs, which is two most of the time."""
@@ -67,22 +71,24 @@ def put_stationary(flow, count, members, share, atoms, weights, r):
                 for j in range(n):
                     flow[i, j] += part * flow[n, j]
     share[root] = total = 1.0
-    size = 1
     for n in range(root + 1, count):
         mass = 0.0
         for i in range(root, n):
             mass += share[i] * flow[i, n]
         share[n] = mass
         total += mass
-        if mass > 0.0:
+        if total > HUGE:
+            for i in range(root, n + 1):
+                share[i] /= HUGE
+            total /= HUGE
+    size = 0
+    for n in range(root, count):
+        share[n] /= total
+        if share[n] > 0.0:
+            if size < atoms.shape[1]:
+                atoms[r, size], weights[r, size] = members[n], share[n]
             size += 1
-    if size <= atoms.shape[1]:
-        j = 0
-        for n in range(root, count):
-            if share[n] > 0.0:
-                atoms[r, j], weights[r, j] = members[n], share[n] / total
-                j += 1
-        _clear(weights, r, j)
+    _clear(weights, r, size)
     return size
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import grid_steps
-from onlinecal.forecasters._stationary import Stationary, put_pair, put_stationary
+from onlinecal.forecasters._stationary import TINY, Stationary, put_pair, put_stationary
 from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
 from onlinecal.guarantee import Guarantee
 from onlinecal.sight import Sight
@@ -314,7 +314,7 @@ def _wishes_from(pull, r, start, flow, members, place):
         steps = math.floor(pull[r, i])
         part = pull[r, i] - steps
         for j, rate in ((i + steps, 1.0 - part), (i + steps + 1, part)):
-            if rate > 0.0:
+            if rate > TINY:
                 if place[j] < 0:
                     members[count], place[j] = j, count
                     for n in range(k + 1):
