@@ -1,7 +1,4 @@
-"""Defensive forecasting: its theorem with equality, and two controls that break it."""
-
-import math
-from dataclasses import dataclass
+"""Defensive forecasting: its roots and parameters; its theorem is in test_every_sequence.py."""
 
 import numpy as np
 import pytest
@@ -9,12 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.forecasters import DefensiveForecasting, Law
+from onlinecal.forecasters import DefensiveForecasting
 from onlinecal.forecasters.base import ForecasterView
-from onlinecal.game import Game, checkpoints
-from onlinecal.measures import kernel_ce, smooth_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
-from onlinecal.strategy import strategy_key
 
 NATURES = [
     Bernoulli(0.5),
@@ -53,82 +47,6 @@ def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
         )
         player.update(np.array([p]), np.array([y]))
         past.append((p, y))
-
-
-def largest_ratio(forecaster, nature, horizon, seed, runs=4):
-    """The largest T·kCE / √(Σp(1−p)) over runs and checkpoints."""
-    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
-    worst = 0.0
-    for t in checkpoints(horizon):
-        game.advance(t)
-        for gamma, certificate in zip(
-            game.gammas(), game.certificates()["kernel_ce_certificate"], strict=True
-        ):
-            total = t * kernel_ce(gamma, kernel=forecaster.kernel, scale=forecaster.scale)
-            assert certificate <= math.sqrt(t) / 2 + ROUNDING
-            worst = max(worst, total / certificate)
-            if (forecaster.kernel, forecaster.scale) == ("laplace", 1.0):
-                assert t * smooth_ce(gamma) <= 1.5 * math.sqrt(t) * (1 + ROUNDING)
-    return worst
-
-
-@pytest.mark.parametrize(("kernel", "scale"), KERNELS)
-@pytest.mark.parametrize("nature", NATURES, ids=strategy_key)
-def test_it_keeps_its_word(nature, kernel, scale, seed):
-    assert largest_ratio(DefensiveForecasting(kernel, scale), nature, 2000, seed) <= 1 + ROUNDING
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("nature", NATURES, ids=strategy_key)
-def test_it_keeps_its_word_at_scale(nature, seed, full):
-    assert largest_ratio(DefensiveForecasting(), nature, 100_000 if full else 20_000, seed) <= 1 + ROUNDING
-
-
-@dataclass(frozen=True)
-class Control(DefensiveForecasting):
-    """Plays a worse point: a root to one digit after `digits`, or of S without the term ½(1 − 2p)."""
-
-    digits: int | None = None
-
-    def start(self, horizon, runs, stream):
-        return _ControlPlayer(runs, self.digits)
-
-
-class _ControlPlayer:
-    def __init__(self, runs, digits):
-        self.law, self.digits, self.past, self.variance = Law(runs, 1), digits, [[] for _ in range(runs)], 0.0
-
-    def forecast(self, view):
-        for run, past in enumerate(self.past):
-            drop = 0.0 if self.digits is not None else 1.0  # K29 without the star
-
-            def s(p, past=past, drop=drop):
-                return kernel_sum(past, p, "laplace", 1.0) - drop * (0.5 - p)
-
-            low, high = 0.0, 1.0
-            if s(0.0) <= 0 or s(1.0) >= 0:
-                low = high = 0.0 if s(0.0) <= 0 else 1.0
-            for _ in range(50):
-                middle = (low + high) / 2
-                low, high = (middle, high) if s(middle) > 0 else (low, middle)
-            self.law.atoms[run, 0] = (
-                low if self.digits is None else math.floor(low * 10**self.digits) / 10**self.digits
-            )
-        return self.law
-
-    def update(self, forecast, outcome):
-        self.variance = self.variance + forecast * (1 - forecast)
-        for past, p, y in zip(self.past, forecast.tolist(), outcome.tolist(), strict=True):
-            past.append((p, y))
-
-    def certificates(self):
-        return {"kernel_ce_certificate": np.sqrt(np.minimum(self.variance, np.inf)) + 1e-300}
-
-
-@pytest.mark.parametrize("digits", [1, None])
-def test_the_controls_break_it(digits, seed):
-    """A root to one digit, and plain K29. Against a contrarian, which uses every slip; the game is deterministic."""
-    assert largest_ratio(Control(digits=digits), Contrarian(), 400, seed, runs=1) > 1.2
 
 
 @pytest.mark.parametrize(
