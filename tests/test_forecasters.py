@@ -22,9 +22,7 @@ from onlinecal.forecasters import (
 from onlinecal.forecasters.base import ForecasterView
 from onlinecal.forecasters.hedging import _AheadPlayer, _sinh, pair
 from onlinecal.game import Game
-from onlinecal.measures import ece
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
-from onlinecal.strategy import strategy_key
 
 NATURES = [Bernoulli(0.5), Bernoulli(0.1), Bernoulli(1.0), Drift(), Drift(1.0, 0.2), UniformTruth(), Contrarian(),
            Contrarian(sees="draw")]  # fmt: skip
@@ -138,34 +136,3 @@ def test_the_imagined_biases_never_exceed_one(outcomes):
         player.update(law.atoms[:, 0].copy(), np.array([y]))
         assert np.abs(player.bias).max() <= m  # in units of 1/m
         assert player.bias[0, 0] == player.bias[0, m] == 0
-
-
-# ---------------------------------------------------------------- guarantees in expectation
-
-
-def mean_ece(forecaster, nature, horizon, runs, seed):
-    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
-    game.advance(horizon)
-    return horizon * float(np.mean([ece(gamma) for gamma in game.gammas()]))
-
-
-def allowed(guarantee, horizon, runs):
-    """The bound and what chance may add to it with probability RATE."""
-    return guarantee.bound(horizon) + guarantee.slack(horizon, runs, RATE)
-
-
-@pytest.mark.parametrize("m", ["T^(1/3)", 1, 50])
-@pytest.mark.parametrize("nature", [n for n in NATURES if strategy_key(n) != strategy_key(Contrarian(sees="draw"))],
-                         ids=strategy_key)  # fmt: skip
-def test_forecast_hedging_keeps_its_word(nature, m, seed):
-    forecaster, horizon, runs = ForecastHedging(m), 8000, 32
-    (guarantee,) = forecaster.guarantees
-    assert mean_ece(forecaster, nature, horizon, runs, seed) <= allowed(guarantee, horizon, runs)
-
-
-def test_controls_of_forecast_hedging_break_its_bound(seed):
-    """A deterministic player on the same grid, and the same player against a nature that sees too much."""
-    horizon, runs = 8000, 32
-    bound = allowed(ForecastHedging().guarantees[0], horizon, runs)
-    assert mean_ece(AlmostOneStepAhead("T^(1/3)"), Contrarian(), horizon, runs, seed) > bound
-    assert mean_ece(ForecastHedging(), Contrarian(sees="draw"), horizon, runs, seed) > bound

@@ -86,24 +86,6 @@ def test_stationary_weights_of_every_size_do_not_overflow():
     assert law[-20:] == pytest.approx([(1 - 1 / up) * up**-k for k in range(19, -1, -1)], rel=1e-13)
 
 
-@pytest.mark.parametrize("nature", [Bernoulli(0.5), Drift(), Contrarian()])
-def test_foster_vohra_on_neighbours_keeps_its_word(nature, seed):
-    """E[T·ECE] ≤ T/(2m) + √(2(m+1)T), at 64 runs of 8000 rounds.
-
-    The root of Φ moves by at most √2·(2/m) a round, since a round moves two regrets by 2/m each: Azuma over the mean
-    of the runs, times the factor (m/2)√(m+1) from √Φ to ECE, gives the slack at the rate 1e-9.
-    """
-    horizon, runs, m = 8000, 64, 20
-    game = Game(FosterVohra(), nature, horizon=horizon, runs=range(runs), seed=seed)
-    game.advance(horizon)
-    assert game.ledger.counts.shape[1] == m + 1
-    slack = (
-        (m / 2) * math.sqrt(m + 1) * (2 * math.sqrt(2) / m) * math.sqrt(2 * horizon * math.log(1e9) / runs)
-    )
-    bound = FosterVohra().guarantees[0].bound(horizon)
-    assert horizon * np.mean([ece(g) for g in game.gammas()]) <= bound + slack
-
-
 @settings(max_examples=300)
 @given(st.data())
 def test_blum_mansour_is_stationary_under_the_wishes(data):
