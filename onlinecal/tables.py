@@ -206,6 +206,10 @@ def print_check(report: Report) -> None:
                 console.print(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", markup=False)
                 if finding.fault:
                     console.print(f"         {finding.fault}", markup=False)
+    for remark in report.remarks:
+        console.print(remark, markup=False)
+    if not report.verdicts:
+        return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading, side in (
         ("strategy", "left"),

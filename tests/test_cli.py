@@ -209,3 +209,15 @@ def test_check(tmp_path):
     assert any(row["holds"] is False for row in rows["guarantees"])
     assert all(row["fault"] == "" for row in rows["conformance"])
     assert len(rows["conformance"]) == 5
+
+
+def test_check_of_a_strategy_without_a_guarantee(tmp_path):
+    (tmp_path / "modest.py").write_text(
+        "class Coin:\n"
+        "    def forecast(self): return {0.2: 0.5, 0.8: 0.5}\n"
+        "    def update(self, forecast, outcome): pass\n"
+    )
+    said = onlinecal("check", "modest:Coin", "--horizon", "200", "--runs", "2", cwd=tmp_path).stdout
+    assert said.count("ok  ") == 5
+    assert said.endswith("modest:Coin states no guarantee, so there is none to measure.\n")
+    assert "worst" not in said
