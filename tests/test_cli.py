@@ -71,12 +71,17 @@ def test_compare(folder):
     said = onlinecal("compare", "results/small.db", "--measure", "ece", cwd=folder).stdout
     assert "contrarian" in said
     assert "[1.00, 1.00]" in said
+    assert (
+        "above O: grows faster over these T than O(T^(2/3)), which some forecaster is proved to keep" in said
+    )
     rows = json.loads(
         onlinecal("compare", "results/small.db", "--measure", "ece", "--json", cwd=folder).stdout
     )
     assert {(r["forecaster"], r["nature"]) for r in rows} == {
         (f, n) for f in ("forecast hedging", "constant") for n in ("drift", "contrarian")
     }
+    verdicts = {(r["forecaster"], r["nature"]): r["verdict"] for r in rows}
+    assert verdicts["constant", "contrarian"] == "above O"
     said = onlinecal("compare", "results/small.db", "--measure", "eec", cwd=folder, rc=2).stderr
     assert said == "error: unknown measure 'eec'; did you mean 'ece'?\n"
 
