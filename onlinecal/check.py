@@ -61,10 +61,20 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Report:
-    """What `onlinecal check` found."""
+    """What `onlinecal check` found.
+
+    Attributes
+    ----------
+    verdicts : tuple of Verdict
+    findings : tuple of (str, Finding)
+        The conformance checks of each name.
+    remarks : tuple of str
+        A sentence for each name none of whose own guarantees is among the verdicts.
+    """
 
     verdicts: tuple[Verdict, ...]
     findings: tuple[tuple[str, Finding], ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -131,7 +141,18 @@ def report(
             bar.describe(f"{strategy_label(forecaster)} against {strategy_label(nature)}")
             verdicts += check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
             bar.advance(horizon * runs)
-    return Report(tuple(verdicts), tuple(findings))
+    remarks = [_remark(name, strategy, verdicts) for name, strategy in zip(names, chosen, strict=True)]
+    return Report(tuple(verdicts), tuple(findings), tuple(filter(None, remarks)))
+
+
+def _remark(name: str, strategy: Any, verdicts: Sequence[Verdict]) -> str:
+    """What is to be said of a strategy of which no guarantee was measured; "" of another."""
+    if any(v.strategy == strategy_label(strategy) for v in verdicts):
+        return ""
+    if not strategy.guarantees:
+        return f"{name} states no guarantee, so there is none to measure."
+    stated = "; ".join(g.short for g in strategy.guarantees)
+    return f"{name} states {stated}: not of a kind, or not against opponents, that are measured here."
 
 
 def _playable(known: Mapping[str, type]) -> list[Any]:

@@ -97,7 +97,7 @@ def compare(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Forecasters × natures for one measure: final totals and exponents with 95 % intervals."""
+    """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
     from onlinecal import tables
     from onlinecal.errors import UnknownName
 

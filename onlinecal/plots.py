@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +18,12 @@ from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.rates import Exponent, known_rates
+from onlinecal.rates import Exponent, best_known
 from onlinecal.study.curves import Curve
 
 Floats = NDArray[np.float64]
 
+GREY = "#8C8C8C"
 #: told apart with every common colour blindness (Okabe and Ito 2008), without the yellow that paper swallows
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -41,6 +44,8 @@ class Line:
     rounds, mean, low, high : (n,) arrays
         Where the mean is positive: a logarithmic axis has no zero.
     exponent : Exponent or None
+    fresh : bool
+        Whether each T is a game of its own.
     """
 
     label: str
@@ -50,6 +55,7 @@ class Line:
     low: Floats
     high: Floats
     exponent: Exponent | None
+    fresh: bool
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,23 @@ class Bound:
     exact: bool
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A best known rate of a measure as it is drawn: a slope, since it has no constant.
+
+    Attributes
+    ----------
+    label : str
+        Ω, O, or Θ where the two are one.
+    rounds, values : (n,) arrays
+        Starts at half the lowest curve at the first T that is drawn, where there is room.
+    """
+
+    label: str
+    rounds: NDArray[np.int64]
+    values: Floats
+
+
 @dataclass
 class Frame:
     """One pair of axes: a measure against one nature."""
@@ -72,6 +95,7 @@ class Frame:
     lines: list[Line] = field(default_factory=list)
     bounds: list[Bound] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
 
 
 def frames(curves: Sequence[Curve]) -> list[Frame]:
@@ -90,12 +114,41 @@ def frames(curves: Sequence[Curve]) -> list[Frame]:
         low, high = np.percentile(curve.totals[shown], BAND, axis=1)
         slope = f"  $T^{{{exponent.value:.2f}}}$" if exponent is not None else ""
         frame.lines.append(
-            Line(curve.forecaster + slope, style, curve.rounds[shown], mean[shown], low, high, exponent)
+            Line(
+                curve.forecaster + slope,
+                style,
+                curve.rounds[shown],
+                mean[shown],
+                low,
+                high,
+                exponent,
+                curve.fresh,
+            )
         )
         frame.bounds += _bounds(
             curve, style, float(curve.rounds[shown][0]), float(mean[shown][0]), frame.bounds
         )
+    for frame in result.values():
+        frame.references = _references(frame.measure, [line for line in frame.lines if line.fresh])
     return list(result.values())
+
+
+def _references(measure: str, lines: Sequence[Line]) -> list[Reference]:
+    """The best known rates beside the curves of fresh games; the prefixes of one game are not tuned to their T."""
+    rounds = np.unique(np.concatenate([line.rounds for line in lines])) if lines else np.array([])
+    if len(rounds) < 2:
+        return []
+    start = min(line.mean[0] for line in lines if line.rounds[0] == rounds[0]) / 2
+    rates = best_known(measure)
+    if len({rate.formula for rate in rates}) < len(rates):
+        labels = [f"Θ({rates[0].formula})"]
+    else:
+        labels = [str(rate) for rate in rates]
+    shapes = [rate.at(rounds) for rate in rates]
+    return [
+        Reference(label, rounds, start * shape / shape[0])
+        for label, shape in zip(labels, shapes, strict=False)
+    ]
 
 
 def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequence[Bound]) -> list[Bound]:
@@ -135,7 +188,9 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     -------
     matplotlib.figure.Figure
         The line is the mean over runs; the band runs from the 5th to the 95th percentile of the runs; dashed lines
-        are proven bounds, dotted ones proven rates drawn through the curve's first point.
+        are proven bounds, dotted ones proven rates drawn through the curve's first point. Grey, labelled at its end,
+        is how fast the total of the best forecaster is known to grow against the worst nature: a slope, drawn from
+        half the lowest curve at the first T.
     """
     if not curves:
         raise InvalidParameter("no curves to draw; expected at least one")
@@ -143,7 +198,7 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     natures = list(dict.fromkeys(frame.nature for frame in drawn))
     measures = list(dict.fromkeys(frame.measure for frame in drawn))
     rows, columns = len(natures), len(measures)
-    fig = Figure(figsize=(1.0 + 3.9 * columns, 1.1 + 3.2 * rows), layout="constrained", dpi=150)
+    fig = Figure(figsize=(1.0 + 4.1 * columns, 1.1 + 3.2 * rows), layout="constrained", dpi=150)
     axes = fig.subplots(rows, columns, sharex="row", sharey="row", squeeze=False)
     used = {(frame.nature, frame.measure) for frame in drawn}
     for i, nature in enumerate(natures):
@@ -161,13 +216,21 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
         shown = [frame for frame in drawn if frame.nature == nature]
         heights = [v for frame in shown for line in frame.lines for v in line.mean]
         heights += [v for frame in shown for bound in frame.bounds for v in bound.values]
+        heights += [v for frame in shown for reference in frame.references for v in reference.values]
         if heights:
             axes[i, 0].set_ylim(min(heights) / 1.8, max(heights) * 1.8)
     runs = sorted({curve.totals.shape[1] for curve in curves})
+    wide = fig.get_figwidth()
     if title:
-        fig.suptitle(title, fontsize=12)
-    fig.supxlabel(_caption(runs, any(curve.fresh for curve in curves), drawn), fontsize=7.5, color="#444444")
+        fig.suptitle(_wrapped(title, wide, 12), fontsize=12)
+    caption = _caption(runs, any(curve.fresh for curve in curves), drawn)
+    fig.supxlabel(_wrapped(caption, wide, 7.5), fontsize=7.5, color="#444444")
     return fig
+
+
+def _wrapped(text: str, inches: float, size: float) -> str:
+    """In lines that fit: a letter is little more than half as wide as it is high."""
+    return textwrap.fill(text, int(inches * 72 / (0.56 * size)))
 
 
 def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
@@ -183,6 +246,11 @@ def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
         parts.append("Dashed: proven bound.")
     if any(not bound.exact for bound in bounds):
         parts.append("Dotted: proven rate, drawn through the first point.")
+    if any(frame.references for frame in drawn):
+        parts.append(
+            "Grey: best known rates against the worst nature, slopes without a constant, drawn from half the lowest "
+            "curve at the first T."
+        )
     silent = sorted({f"{name} ({frame.measure})" for frame in drawn for name in frame.silent})
     if silent:
         parts.append(f"Always 0, not drawn: {', '.join(silent)}.")
@@ -190,6 +258,7 @@ def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
 
 
 def _draw(axis: Any, frame: Frame) -> None:
+    _draw_references(axis, frame.references)
     for line in frame.lines:
         colour = COLOURS[line.style % len(COLOURS)]
         marker = MARKERS[line.style % len(MARKERS)] if len(line.rounds) <= 20 else None
@@ -207,7 +276,12 @@ def _draw(axis: Any, frame: Frame) -> None:
         colour = "#888888" if bound.style is None else COLOURS[bound.style % len(COLOURS)]
         dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
         axis.plot(
-            bound.rounds, bound.values, color=colour, linestyle=dashes, linewidth=1.0, label=bound.label
+            bound.rounds,
+            bound.values,
+            color=colour,
+            linestyle=dashes,
+            linewidth=1.0,
+            label=_typeset(bound.label),
         )
     axis.set_xscale("log")
     axis.set_yscale("log")
@@ -226,11 +300,7 @@ def _draw(axis: Any, frame: Frame) -> None:
         axis.spines[side].set_visible(False)
     if frame.lines or frame.bounds:
         # Below the axes, where no curve is.
-        rates = known_rates(frame.measure)
         axis.legend(
-            title=f"best known: {rates}" if rates else None,
-            title_fontsize=7,
-            alignment="left",
             fontsize=7,
             frameon=False,
             loc="upper left",
@@ -240,6 +310,32 @@ def _draw(axis: Any, frame: Frame) -> None:
             columnspacing=1.2,
             borderaxespad=0.2,
         )
+
+
+def _draw_references(axis: Any, references: Sequence[Reference]) -> None:
+    """Behind the curves, labelled to the right of the axes: the lower one from below, so that they never meet."""
+    if len(references) == 2:
+        low, high = references
+        axis.fill_between(
+            low.rounds, low.values, high.values, color=GREY, alpha=0.15, linewidth=0, zorder=0.9
+        )
+    sides = ["top", "bottom"] if len(references) == 2 else ["center"]
+    for reference, side in zip(references, sides, strict=False):
+        axis.plot(reference.rounds, reference.values, color=GREY, linewidth=0.8, zorder=1.0)
+        axis.annotate(
+            _typeset(reference.label),
+            (reference.rounds[-1], reference.values[-1]),
+            (8, 0),
+            textcoords="offset points",
+            va=side,
+            fontsize=7,
+            color="#5A5A5A",
+        )
+
+
+def _typeset(formula: str) -> str:
+    """Powers raised: ``T^(2/3)`` as matplotlib writes it."""
+    return re.sub(r"(\w)\^(?:\(([^()]+)\)|([\w.]+))", r"$\\mathregular{\1^{\2\3}}$", formula)
 
 
 def _tick(value: float, _: object) -> str:

@@ -1,13 +1,16 @@
-"""Growth exponents of totals, with intervals."""
+"""Growth exponents of totals, with intervals, and the best known rates to hold them against."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.errors import InvalidParameter
+
+#: what rounding may do to a slope
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,14 @@ class Exponent:
     constant: float
     points: int
 
+    def above(self, exponent: float) -> bool:
+        """Whether the whole interval lies above another exponent."""
+        return self.low > exponent + ROUNDING
+
+    def below(self, exponent: float) -> bool:
+        """Whether the whole interval lies below another exponent."""
+        return self.high < exponent - ROUNDING
+
     def __str__(self) -> str:
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
@@ -49,10 +60,12 @@ class KnownRate:
     formula : str
         In O or Ω.
     exponent : float
-        Of T; logarithms are left out.
+        Of T.
     source : str
     runs : bool
         Whether a forecaster of this package attains it; an upper bound may be proved and yet not be playable.
+    logs : float
+        The power of log T beside that of T.
     """
 
     measure: str
@@ -61,6 +74,17 @@ class KnownRate:
     exponent: float
     source: str
     runs: bool = True
+    logs: float = 0.0
+
+    def at(self, times: ArrayLike) -> NDArray[np.float64]:
+        """The formula without its constant, which nobody states: T^exponent (log T)^logs; log T is 1 up to e."""
+        t = np.asarray(times, dtype=np.float64)
+        return t**self.exponent * np.maximum(np.log(t), 1.0) ** self.logs
+
+    def growth(self, first: float, last: float) -> float:
+        """The exponent with which it grows from one T to another, logarithms included."""
+        start, end = self.at([first, last])
+        return float(np.log(end / start) / np.log(last / first))
 
     def __str__(self) -> str:
         return f"{'O' if self.upper else 'Ω'}({self.formula})"
@@ -79,24 +103,40 @@ KNOWN_RATES = (
     KnownRate("smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024"),
     KnownRate("distance_certificate", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2√T + 1)"),
     KnownRate("distance_certificate", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024"),
-    KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024"),
+    KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024", logs=1.0),
     KnownRate("cdl", False, "√T", 1 / 2, "a fair coin"),
     KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023"),
     KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023"),
-    KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", runs=False),
+    KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", runs=False, logs=0.5),
     KnownRate("step_ce", False, "√T", 1 / 2, "a fair coin"),
     KnownRate("kernel_ce", True, "√T", 1 / 2, "Vovk, Takemura & Shafer 2005 (√T/2)"),
     KnownRate("kernel_ce", False, "√T", 1 / 2, "a fair coin"),
     KnownRate(
-        "swap_regret[quadratic]", True, "T^(1/3) log T", 1 / 3, "Fishelson et al. 2025; Luo et al. 2025"
+        "swap_regret[quadratic]",
+        True,
+        "T^(1/3) log T",
+        1 / 3,
+        "Fishelson et al. 2025; Luo et al. 2025",
+        logs=1.0,
     ),
 )
 
 
+def best_known(measure: str) -> tuple[KnownRate, ...]:
+    """The largest lower and the smallest upper rate of a measure, in this order, as far as they are known.
+
+    Of equal ones it is the one that a forecaster of this package attains.
+    """
+    mine = sorted(
+        (rate for rate in KNOWN_RATES if rate.measure == measure),
+        key=lambda rate: (rate.exponent, rate.logs, not rate.runs),
+    )
+    return tuple([rate for rate in mine if not rate.upper][-1:] + [rate for rate in mine if rate.upper][:1])
+
+
 def known_rates(measure: str) -> str:
     """The best known bounds of a measure, ``"Ω(T^0.54389) … O(T^(2/3))"``; empty where nothing is known."""
-    mine = [rate for rate in KNOWN_RATES if rate.measure == measure and rate.runs]
-    return " … ".join(str(rate) for rate in sorted(mine, key=lambda rate: rate.upper))
+    return " … ".join(map(str, best_known(measure)))
 
 
 def fit_exponent(times: ArrayLike, totals: ArrayLike) -> Exponent | None:

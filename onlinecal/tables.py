@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from onlinecal.rates import known_rates
+from onlinecal.rates import best_known, known_rates
 from onlinecal.study.curves import Curve, Study, summary
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str
     -------
     list of dict
         Keys nature, forecaster, measure, horizon, runs, total, half_width (of the 95 % interval of the mean, None for
-        one run) and exponent: None, or value, low, high.
+        one run), exponent: None, or value, low, high; and verdict, see `Curve.verdict`.
     """
     rows = []
     for curve in study.curves(measures):
@@ -44,6 +44,7 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str
                 "exponent": None
                 if exponent is None
                 else {"value": exponent.value, "low": exponent.low, "high": exponent.high},
+                "verdict": curve.verdict(),
             }
         )
     return rows
@@ -88,11 +89,29 @@ def print_compare(study: Study, measure: str) -> None:
     console = _console()
     console.print(table)
     console.print(_LEGEND)
-    if known_rates(measure):
-        console.print(f"best known against the worst nature: {known_rates(measure)}", markup=False)
+    rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(measure)}
+    if rates:
+        console.print(
+            f"best known against the worst nature: {known_rates(measure)}; a remark where the whole interval of fresh "
+            "games lies elsewhere",
+            markup=False,
+        )
+    said = {row["verdict"] for row in rows.values()}
+    for verdict, meaning in _VERDICTS.items():
+        if verdict in said:
+            console.print(f"{verdict}: {meaning.format(rate=rates.get(verdict))}", markup=False)
 
 
-_LEGEND = "total ± half-width of the 95 % interval of its mean over runs; T^α with the fitted exponent"
+_LEGEND = "total ± half-width of the 95 % interval of its mean over runs; T^α with the fitted exponent and its interval"
+#: what the remarks of `Curve.verdict` mean
+_VERDICTS = {
+    "above proven": "grows faster over these T than the bound proved for this forecaster, below which its total may "
+    "still lie",
+    "above O": "grows faster over these T than {rate}, which some forecaster is proved to keep against every nature "
+    "that its source admits",
+    "below Ω": "grows slower over these T than {rate}, which contradicts nothing: so much the worst nature forces, and "
+    "this one forces less",
+}
 
 
 def _cell(row: dict[str, Any] | None, *, intervals: bool = False) -> str:
@@ -107,6 +126,7 @@ def _cell(row: dict[str, Any] | None, *, intervals: bool = False) -> str:
     text += f"\nT^{exponent['value']:.2f}"
     if intervals:
         text += f"\n[{exponent['low']:.2f}, {exponent['high']:.2f}]"
+        text += f"\n{row['verdict']}".rstrip()
     return text.replace("[", r"\[")
 
 
@@ -149,8 +169,7 @@ def _markdown_cell(curve: Curve | None) -> str:
     exponent = None if curve is None else curve.exponent()
     if curve is None or exponent is None:
         return "–"
-    proven = curve.proven()
-    mark = " †" if proven is not None and exponent.low > proven else ""
+    mark = " †" if curve.verdict() == "above proven" else ""
     return f"{exponent.value:.2f} [{exponent.low:.2f}, {exponent.high:.2f}]{mark}"
 
 
@@ -206,6 +225,10 @@ def print_check(report: Report) -> None:
                 console.print(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", markup=False)
                 if finding.fault:
                     console.print(f"         {finding.fault}", markup=False)
+    for remark in report.remarks:
+        console.print(remark, markup=False)
+    if not report.verdicts:
+        return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading, side in (
         ("strategy", "left"),

@@ -64,8 +64,18 @@ def test_a_report_of_named_strategies():
     rows = found.rows()
     assert all(row["holds"] for row in rows["guarantees"])
     assert all(row["fault"] == "" for row in rows["conformance"])
+    assert found.remarks == ()
     with pytest.raises(UnknownName, match="did you mean 'drift'"):
         report(["drfit"], horizon=10, runs=1, seed=0)
+
+
+def test_whose_guarantees_are_not_among_the_verdicts_is_said():
+    found = report(["constant", "bernoulli", "contrarian"], horizon=64, runs=2, seed=1, progress=False)
+    assert found.remarks == (
+        "constant states no guarantee, so there is none to measure.",
+        "bernoulli states cdl = Ω(√T): not of a kind, or not against opponents, that are measured here.",
+    )
+    assert any(v.strategy == "contrarian" for v in found.verdicts)
 
 
 # ---------------------------------------------------------------- plug-ins that break a rule each

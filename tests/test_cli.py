@@ -71,12 +71,17 @@ def test_compare(folder):
     said = onlinecal("compare", "results/small.db", "--measure", "ece", cwd=folder).stdout
     assert "contrarian" in said
     assert "[1.00, 1.00]" in said
+    assert (
+        "above O: grows faster over these T than O(T^(2/3)), which some forecaster is proved to keep" in said
+    )
     rows = json.loads(
         onlinecal("compare", "results/small.db", "--measure", "ece", "--json", cwd=folder).stdout
     )
     assert {(r["forecaster"], r["nature"]) for r in rows} == {
         (f, n) for f in ("forecast hedging", "constant") for n in ("drift", "contrarian")
     }
+    verdicts = {(r["forecaster"], r["nature"]): r["verdict"] for r in rows}
+    assert verdicts["constant", "contrarian"] == "above O"
     said = onlinecal("compare", "results/small.db", "--measure", "eec", cwd=folder, rc=2).stderr
     assert said == "error: unknown measure 'eec'; did you mean 'ece'?\n"
 
@@ -209,3 +214,15 @@ def test_check(tmp_path):
     assert any(row["holds"] is False for row in rows["guarantees"])
     assert all(row["fault"] == "" for row in rows["conformance"])
     assert len(rows["conformance"]) == 5
+
+
+def test_check_of_a_strategy_without_a_guarantee(tmp_path):
+    (tmp_path / "modest.py").write_text(
+        "class Coin:\n"
+        "    def forecast(self): return {0.2: 0.5, 0.8: 0.5}\n"
+        "    def update(self, forecast, outcome): pass\n"
+    )
+    said = onlinecal("check", "modest:Coin", "--horizon", "200", "--runs", "2", cwd=tmp_path).stdout
+    assert said.count("ok  ") == 5
+    assert said.endswith("modest:Coin states no guarantee, so there is none to measure.\n")
+    assert "worst" not in said

@@ -8,6 +8,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.errors import InvalidParameter
 from onlinecal.plots import figure, frames, save
+from onlinecal.study import Curve
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,60 @@ def test_bounds_are_the_guarantees(study):
     assert rate.values[-1] / rate.values[0] == pytest.approx(27**0.5 * np.log(2700) / np.log(100))
 
 
+def test_the_best_known_rates_are_slopes_below_the_curves(study):
+    t = np.array([100, 300, 900, 2700])
+    drawn = {(f.nature, f.measure): f for f in frames(study.curves())}
+    for measure, shapes in {
+        "ece": {"Ω(T^0.54389)": t**0.54389, "O(T^(2/3))": t ** (2 / 3)},
+        "smooth_ce": {"Ω(T^(1/3))": t ** (1 / 3), "O(√T)": t**0.5},
+        "cdl": {"Ω(√T)": t**0.5, "O(√T log T)": t**0.5 * np.log(t)},
+    }.items():
+        frame = drawn["drift", measure]
+        start = min(line.mean[0] for line in frame.lines) / 2
+        assert [reference.label for reference in frame.references] == list(shapes)
+        for reference, shape in zip(frame.references, shapes.values(), strict=True):
+            assert (reference.rounds == t).all()
+            assert reference.values == pytest.approx(start * shape / shape[0])
+
+
+def grown(measure, *, first=100, fresh=True, level=8.0):
+    rounds = np.array([first, 1000, 10_000])
+    return Curve(measure, f"from {first}", "somebody", rounds, level * rounds[:, None] ** 0.5, fresh)
+
+
+def test_one_rate_where_both_are_the_same_and_none_where_none_is_known():
+    for measure, labels in {
+        "kernel_ce": ["Θ(√T)"],
+        "u_calibration": ["Θ(√T)"],
+        "swap_regret[quadratic]": ["O(T^(1/3) log T)"],
+        "brier": [],
+    }.items():
+        (frame,) = frames([grown(measure)])
+        assert [reference.label for reference in frame.references] == labels
+
+
+def test_rates_start_at_the_first_time_and_are_not_drawn_into_one_game():
+    (frame,) = frames(
+        [grown("kernel_ce"), grown("kernel_ce", first=10, level=20.0), grown("kernel_ce", level=2.0)]
+    )
+    (rate,) = frame.references
+    assert rate.rounds.tolist() == [10, 100, 1000, 10_000]
+    assert rate.values == pytest.approx(
+        10 * rate.rounds**0.5
+    )  # half of the one curve that is there at T = 10
+    (frame,) = frames([grown("kernel_ce", fresh=False)])
+    assert frame.references == []
+
+
+def test_powers_are_raised():
+    fig = figure([grown("ece"), grown("ece", first=50)])
+    assert [text.get_text() for text in fig.axes[0].texts] == [
+        r"Ω($\mathregular{T^{0.54389}}$)", r"O($\mathregular{T^{2/3}}$)"
+    ]  # fmt: skip
+    assert "half the lowest curve" in " ".join(fig._supxlabel.get_text().split())
+    assert "Grey" not in figure([grown("brier")])._supxlabel.get_text()
+
+
 def test_a_bound_of_one_game_is_level():
     study = oc.play(
         oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=900, runs=2, measures=["smooth_ce"]
@@ -73,12 +128,12 @@ def test_what_is_always_zero_is_said_and_not_drawn():
     assert frame.lines == []
     assert frame.silent == ["constant (p=1)"]
     fig = study.plot()
-    assert "Always 0, not drawn: constant (p=1) (ece)" in fig._supxlabel.get_text()
+    assert "Always 0, not drawn: constant (p=1) (ece)" in " ".join(fig._supxlabel.get_text().split())
 
 
 def test_the_picture_says_what_it_shows(study):
     fig = figure(study.curves(["ece"]), title="A title")
-    caption = fig._supxlabel.get_text()
+    caption = " ".join(fig._supxlabel.get_text().split())
     assert "mean of 6 runs" in caption
     assert "5th to 95th percentile of the runs" in caption
     assert "Dashed: proven bound." in caption

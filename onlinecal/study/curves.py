@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter, UnknownName
-from onlinecal.rates import Exponent, fit_exponent
+from onlinecal.rates import Exponent, best_known, fit_exponent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +108,30 @@ class Curve:
             mine = {t: p.bound for t, p in self.promises if p.upper and p.formula == formula}
             growth.append(float(np.log(mine[last] / mine[first]) / np.log(last / first)))
         return min(growth)
+
+    def verdict(self) -> str:
+        """Where the whole interval of the exponent lies outside of what is proved and known.
+
+        Returns
+        -------
+        str
+            ``"above proven"``: above the exponent of the bound proved for this forecaster. Else ``"above O"`` or
+            ``"below Ω"``: above that of the best known upper rate of the measure, or below that of the lower one. Each
+            is the exponent over these T, logarithms included. Empty otherwise, and for the prefixes of one game, since
+            rates are about games tuned to T.
+        """
+        exponent, proven = self.exponent(), self.proven()
+        if exponent is None or not self.fresh:
+            return ""
+        if proven is not None and exponent.above(proven):
+            return "above proven"
+        for rate in best_known(self.measure):
+            known = rate.growth(float(self.rounds[0]), float(self.rounds[-1]))
+            if rate.upper and exponent.above(known):
+                return "above O"
+            if not rate.upper and exponent.below(known):
+                return "below Ω"
+        return ""
 
     def plot(self) -> Figure:
         """This curve as a log-log figure."""
