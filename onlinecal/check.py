@@ -44,7 +44,8 @@ class Verdict:
     at : int
         The round of that ratio.
     holds : bool or None
-        None for a rate, which has no constant to hold it to.
+        None where it cannot be told: of a rate, which has no constant, and of an expected bound that the mean exceeds
+        and that does not say by how much chance may.
     trend : float
         Of a rate: the exponent with which measured/formula grows over horizons T/16, T/4, T; 0 or less as theory has
         it, up to noise. NaN for the others.
@@ -192,7 +193,7 @@ def check(
     Notes
     -----
     An expected bound holds if the mean over runs stays below the bound plus the slack that chance exceeds with
-    probability 1e-9.
+    probability 1e-9, where the guarantee knows it.
     """
     whom = list(natures)
     for forecaster in forecasters:
@@ -214,8 +215,9 @@ def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed:
             yield _deterministic(g, *names, times, totals[g.measure], horizon)
         elif g.kind == "expected":
             mean, bound = float(totals[g.measure][-1].mean()), g.bound(horizon)
-            slack = math.inf if g.slack is None else g.slack(horizon, runs, RATE)
-            yield Verdict(*names, g, mean / bound, horizon, mean <= bound + slack)
+            slack = 0.0 if g.slack is None else g.slack(horizon, runs, RATE)
+            kept = True if mean <= bound + slack else None if g.slack is None else False
+            yield Verdict(*names, g, mean / bound, horizon, kept)
         else:
             shorter = [t for t in (horizon // 16, horizon // 4) if t >= 16]
             means = [_play(forecaster, nature, t, runs, seed, panel, [t])[1][g.measure][-1] for t in shorter]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -59,7 +59,7 @@ def print_totals(study: Study, title: str) -> None:
     measures = [m for m in study.measures if not m.startswith(aside) and not m.endswith("_certificate")]
     for nature in study.natures:
         mine = {(r["forecaster"], r["measure"]): r for r in rows if r["nature"] == nature}
-        horizon = max(r["horizon"] for r in mine.values())
+        horizon = _longest(mine.values())
         table = Table(
             title=f"{nature}, T = {horizon:,}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
         )
@@ -67,7 +67,7 @@ def print_totals(study: Study, title: str) -> None:
         for measure in measures:
             table.add_column(escape(measure), justify="right", overflow="fold")
         for forecaster in study.forecasters:
-            table.add_row(forecaster, *(_cell(mine.get((forecaster, m))) for m in measures))
+            table.add_row(forecaster, *(_cell(mine.get((forecaster, m)), horizon) for m in measures))
         console.print(table)
     console.print("mean total T·μ over the runs; T^α with the fitted exponent")
 
@@ -79,12 +79,13 @@ def print_compare(study: Study, measure: str) -> None:
         title=f"{measure}: total T·μ and exponent", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
     )
     table.add_column("forecaster")
-    for nature in study.natures:
-        horizon = max((r["horizon"] for (_, n), r in rows.items() if n == nature), default=0)
+    horizons = {n: _longest(r for (_, nature), r in rows.items() if nature == n) for n in study.natures}
+    for nature, horizon in horizons.items():
         table.add_column(f"{nature}\nT = {horizon:,}", justify="right")
     for forecaster in study.forecasters:
         table.add_row(
-            forecaster, *(_cell(rows.get((forecaster, nature)), intervals=True) for nature in study.natures)
+            forecaster,
+            *(_cell(rows.get((forecaster, n)), horizon, intervals=True) for n, horizon in horizons.items()),
         )
     console = _console()
     console.print(table)
@@ -114,13 +115,20 @@ _VERDICTS = {
 }
 
 
-def _cell(row: dict[str, Any] | None, *, intervals: bool = False) -> str:
+def _longest(rows: Iterable[dict[str, Any]]) -> int:
+    return max((row["horizon"] for row in rows), default=0)
+
+
+def _cell(row: dict[str, Any] | None, horizon: int, *, intervals: bool = False) -> str:
+    """A total and its exponent, with its T where that is not the `horizon` of the heading."""
     if row is None:
         return ""
     half, exponent = row["half_width"], row["exponent"]
     text = _number(row["total"])
     if intervals and half is not None:
         text += f" ± {_number(half)}"
+    if row["horizon"] != horizon:
+        text += f"\nat T = {row['horizon']:,}"
     if exponent is None:
         return f"{text}\n–"
     text += f"\nT^{exponent['value']:.2f}"
@@ -244,11 +252,16 @@ def print_check(report: Report) -> None:
     for (strategy, guarantee), verdicts in groups.items():
         first = verdicts[0].guarantee
         worst = max(verdicts, key=lambda v: v.ratio if first.upper else -v.ratio)
-        failed = [v for v in verdicts if v.holds is False]
+        failed, unknown = (sum(v.holds is holds for v in verdicts) for holds in (False, None))
+        trends = [v.trend for v in verdicts if not math.isnan(v.trend)]
         if failed:
-            said = f"FAILS against {len(failed)} of {len(verdicts)}"
+            said = f"FAILS against {failed} of {len(verdicts)}"
         elif first.kind == "rate":
-            said = f"rate; largest trend T^{max(v.trend for v in verdicts):+.2f} of {len(verdicts)}"
+            said = (
+                f"rate; largest trend T^{max(trends):+.2f} of {len(trends)}" if trends else "rate; no trend"
+            )
+        elif unknown:
+            said = f"exceeded, perhaps by chance, against {unknown} of {len(verdicts)}"
         else:
             said = f"holds against {len(verdicts)}"
         table.add_row(

@@ -41,6 +41,9 @@ def test_a_promise_that_is_kept_and_one_that_is_not(seed):
 
 
 def test_an_expected_bound_without_slack_is_not_called_broken_and_a_rate_has_a_trend(seed):
+    (unknown,) = list(check([Liar(kind="expected")], [Drift(0.0, 0.2)], horizon=2000, runs=8, seed=seed))
+    assert unknown.ratio > 1
+    assert unknown.holds is None
     (rate,) = list(check([Liar(kind="rate")], [Drift(0.0, 0.2)], horizon=4096, runs=8, seed=seed))
     assert rate.holds is None
     assert rate.trend == pytest.approx(0.5, abs=0.02)  # its total grows like T
