@@ -79,7 +79,7 @@ class Game:
         self._q = np.empty(size)
         self._outcome = np.zeros(size, np.int64)
         self._values = np.empty(size)
-        self._blocks: tuple[Floats | None, Floats | None] = None, None
+        self._blocks: tuple[Floats, Floats] | None = None
         self.ledger: Ledger | None = None
 
     def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
@@ -140,9 +140,9 @@ class Game:
         try:
             while self.time < until:
                 t, row = self.time, self.time % BLOCK
-                if row == 0:
-                    dice, coins = self._blocks
-                    self._blocks = self._dice.block(BLOCK, out=dice), self._coins.block(BLOCK, out=coins)
+                if row == 0 or self._blocks is None:
+                    last = self._blocks or (None, None)
+                    self._blocks = self._dice.block(BLOCK, out=last[0]), self._coins.block(BLOCK, out=last[1])
                     if progress is not None and t > told:
                         progress(t - told)
                         told = t

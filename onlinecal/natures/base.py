@@ -168,4 +168,14 @@ def locked(array: NDArray[Any]) -> Any:
     return view
 
 
-__all__ = ["Floats", "Ints", "LawView", "Nature", "NaturePlayer", "NatureView", "Oblivious", "Sight", "locked"]
+__all__ = [
+    "Floats",
+    "Ints",
+    "LawView",
+    "Nature",
+    "NaturePlayer",
+    "NatureView",
+    "Oblivious",
+    "Sight",
+    "locked",
+]
