@@ -141,7 +141,8 @@ class Game:
             while self.time < until:
                 t, row = self.time, self.time % BLOCK
                 if row == 0 or self._blocks is None:
-                    self._blocks = self._dice.block(BLOCK), self._coins.block(BLOCK)
+                    last = self._blocks or (None, None)
+                    self._blocks = self._dice.block(BLOCK, out=last[0]), self._coins.block(BLOCK, out=last[1])
                     if progress is not None and t > told:
                         progress(t - told)
                         told = t

@@ -39,14 +39,18 @@ class Stream:
         seed, above, runs = self._origin
         return Stream(seed, (*above, *path), runs)
 
-    def block(self, rounds: int) -> NDArray[np.float64]:
-        """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers."""
-        block = np.empty((len(self._generators), rounds))
-        for row, generator in zip(block, self._generators, strict=True):
-            generator.random(out=row)
+    def block(self, rounds: int, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers.
+
+        With `out`, an earlier block of as many rounds that is done with, nothing is allocated: the numbers are written
+        into it, and it is what is returned.
+        """
         # Transposed without a copy: a round reads one number of each run, and the next rounds find their neighbours
         # in the cache.
-        return block.T
+        block = np.empty((len(self._generators), rounds)).T if out is None else out
+        for row, generator in zip(block.T, self._generators, strict=True):
+            generator.random(out=row)
+        return block
 
 
 def _key(seed: int, path: tuple[str, ...], run: int) -> int:

@@ -132,9 +132,7 @@ def test_the_perturbed_leader_draws_from_its_law(seed):
     values = []
     for t in range(4096):
         values.append(player.forecast(ForecasterView(t + 1, {})).atoms.copy())
-        player.row = (player.row + 1) % 64  # on to fresh noise without a past
-        if player.row == 0:
-            player.noise = None
+        player.row += 1  # on to fresh noise without a past
     p = np.array(values)
     assert p.mean() == pytest.approx(0.5, abs=0.008)
     assert (p == 0.0).mean() == pytest.approx(3 / 16, abs=0.008)
@@ -337,7 +335,7 @@ def test_a_rounded_forecaster_hears_what_it_said():
     for game in (plain, rounded):
         game.advance(500)
     # The dice differ, since the strategies do; what the inner player knows must fit what was played.
-    inner, counts, ones = rounded.forecaster.player, rounded.ledger.counts, rounded.ledger.positives
+    inner, counts, ones = rounded.forecaster.part.player, rounded.ledger.counts, rounded.ledger.positives
     assert (inner.bias == 8 * ones - np.arange(9) * counts).all()
     assert plain.ledger.counts.sum() == counts.sum()
 
@@ -367,7 +365,7 @@ def test_experts_of_a_mixture_hear_forecasts_of_their_own():
         runs=range(3),
     )
     game.advance(300)
-    hedging, ahead, defensive = game.forecaster.players
+    hedging, ahead, defensive = (part.player for part in game.forecaster.parts)
     assert np.abs(hedging.bias).max() < 5 * 300
     assert np.abs(ahead.bias).max() <= 3
     assert (defensive.variance > 0).all()

@@ -68,7 +68,8 @@ class ForecasterView:
     round : int
         1, 2, …
     context : mapping
-        What nature reveals before the forecast, only of the kinds that the forecaster `needs`; (runs,) arrays.
+        What nature reveals before the forecast, only of the kinds that the forecaster `needs`; (runs,) arrays, valid in
+        this round.
     """
 
     round: int

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import evaluate, grid_steps
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player, grid_of
+from onlinecal.forecasters.base import (
+    Floats,
+    Forecaster,
+    ForecasterView,
+    Ints,
+    Law,
+    Player,
+    grid_of,
+    grid_values,
+)
 from onlinecal.streams import Stream
 
 
@@ -165,82 +174,109 @@ def _check_forecasters(name: str, values: Sequence[Any]) -> None:
             )
 
 
+class _Part:
+    """A player among or under others, with its law of the round and room for what it is told that was drawn."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.law = Law(1, 1)  # until it states one
+        self.told = np.empty(0)
+
+    def state(self, view: ForecasterView) -> Law:
+        """Its law of this round."""
+        self.law = self.player.forecast(view)
+        atoms = self.law.atoms
+        if len(self.told) != len(atoms) or self.told.dtype != atoms.dtype:
+            self.told = np.empty(len(atoms), atoms.dtype)
+        return self.law
+
+    def update(self, outcome: Ints) -> None:
+        """Tells it of the atoms that its law's `drawn` points to."""
+        _look_up(self.law.atoms, self.law.drawn, self.told)
+        self.player.update(self.told, outcome)
+
+
 class _DoublingPlayer:
     def __init__(self, spec: Doubling, runs: int, stream: Stream) -> None:
         self.spec, self.runs, self.stream = spec, runs, stream
         self.length, self.left = spec.first, spec.first
-        self.player = spec.of.start(self.length, runs, stream)
+        self.part = _Part(spec.of.start(self.length, runs, stream))
         self.law = Law(runs, 1)
-        self.inner = self.law
 
     def forecast(self, view: ForecasterView) -> Law:
-        self.inner = self.player.forecast(view)
-        if self.law.atoms.shape != self.inner.atoms.shape:
-            self.law = Law(*self.inner.atoms.shape)
-        _values(self.inner, self.law.atoms)
-        self.law.weights[...] = self.inner.weights
+        inner = self.part.state(view)
+        if self.law.atoms.shape != inner.atoms.shape:
+            self.law = Law(*inner.atoms.shape)
+        if inner.grid is None:
+            self.law.atoms[...] = inner.atoms
+        else:
+            grid_values(inner.atoms, inner.grid, self.law.atoms)
+        self.law.weights[...] = inner.weights
         return self.law
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        self.inner.drawn[:] = self.law.drawn
-        self.player.update(_drawn(self.inner), outcome)
+        self.part.law.drawn[...] = self.law.drawn
+        self.part.update(outcome)
         self.left -= 1
         if self.left == 0:
             self.length *= 2
             self.left = self.length
-            self.player = self.spec.of.start(self.length, self.runs, self.stream)
+            self.part = _Part(self.spec.of.start(self.length, self.runs, self.stream))
 
 
 class _RoundedPlayer:
     def __init__(self, player: Player, runs: int, m: int, how: str) -> None:
-        self.player, self.how, self.grid = player, how, grid_of(m)
-        self.law = Law(runs, 1, self.grid)
-        self.inner = self.law
+        self.part, self.how, self.grid = _Part(player), how, grid_of(m)
+        #: atom j of the inner law becomes the atoms from fold·j to fold·j + fold − 1
+        self.fold = 2 if how == "random" else 1
+        self.law = Law(runs, self.fold, self.grid)
+        self.values = np.empty((runs, 1))
 
     def forecast(self, view: ForecasterView) -> Law:
-        self.inner = self.player.forecast(view)
-        runs, size = self.inner.atoms.shape
-        wide = size * (2 if self.how == "random" else 1)
-        if self.law.atoms.shape[1] != wide:
-            self.law = Law(runs, wide, self.grid)
-        values = self.inner.atoms if self.inner.grid is None else self.inner.grid[self.inner.atoms]
-        m = len(self.grid) - 1
-        if self.how == "random":
-            _split_between(values, self.inner.weights, self.grid, self.law.atoms, self.law.weights)
+        inner = self.part.state(view)
+        runs, size = inner.atoms.shape
+        if self.values.shape[1] != size:
+            self.law = Law(runs, self.fold * size, self.grid)
+            self.values = np.empty((runs, size))
+        values = self.values
+        if inner.grid is None:
+            values = inner.atoms
         else:
-            self.law.weights[...] = self.inner.weights
+            grid_values(inner.atoms, inner.grid, values)
+        if self.how == "random":
+            _split_between(values, inner.weights, self.grid, self.law.atoms, self.law.weights)
+        else:
+            self.law.weights[...] = inner.weights
             if self.how == "nearest":
-                self.law.atoms[...] = np.rint(values * m)
-            else:  # compared with the grid itself: a product may round over it
-                self.law.atoms[...] = np.searchsorted(self.grid, values, side="right") - 1
+                _nearest(values, len(self.grid) - 1, self.law.atoms)
+            else:
+                _below(values, self.grid, self.law.atoms)
         return self.law
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        # Atom j of the inner law became atom j, or atoms 2j and 2j + 1.
-        self.inner.drawn[:] = self.law.drawn // 2 if self.how == "random" else self.law.drawn
-        self.player.update(_drawn(self.inner), outcome)
+        np.floor_divide(self.law.drawn, self.fold, out=self.part.law.drawn)
+        self.part.update(outcome)
 
 
 class _MixturePlayer:
     BLOCK = 256
 
     def __init__(self, players: list[Player], runs: int, rate: float, stream: Stream) -> None:
-        self.players, self.rate, self.stream = players, rate, stream
+        self.parts, self.rate, self.stream = [_Part(player) for player in players], rate, stream
         self.loss = np.zeros((runs, len(players)))
         self.shares = np.zeros((runs, len(players)))
         self.law = Law(runs, 1)
-        self.laws: list[Law] = []
         self.dice: Floats | None = None
-        self.row = 0
+        self.row = self.BLOCK
 
     def forecast(self, view: ForecasterView) -> Law:
-        self.laws = [player.forecast(view) for player in self.players]
-        size = sum(law.atoms.shape[1] for law in self.laws)
+        laws = [part.state(view) for part in self.parts]
+        size = sum(law.atoms.shape[1] for law in laws)
         if self.law.atoms.shape[1] != size:
             self.law = Law(len(self.loss), size)
         _hedge(self.loss, self.rate, self.shares)
         first = 0
-        for k, law in enumerate(self.laws):
+        for k, law in enumerate(laws):
             if law.grid is None:
                 _add_reals(law.atoms, law.weights, self.shares, k, first, self.law.atoms, self.law.weights)
             else:
@@ -251,11 +287,12 @@ class _MixturePlayer:
         return self.law
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        if self.dice is None or self.row == self.BLOCK:
-            self.dice, self.row = self.stream.block(self.BLOCK * len(self.players)), 0
+        if self.row == self.BLOCK:
+            self.dice, self.row = self.stream.block(self.BLOCK * len(self.parts), out=self.dice), 0
         first = 0
-        for k, (player, law) in enumerate(zip(self.players, self.laws, strict=True)):
-            row = self.row * len(self.players) + k
+        for k, part in enumerate(self.parts):
+            law = part.law
+            row = self.row * len(self.parts) + k
             _tell(
                 self.law.drawn,
                 first,
@@ -268,19 +305,34 @@ class _MixturePlayer:
                 k,
                 law.drawn,
             )
-            player.update(_drawn(law), outcome)
+            part.update(outcome)
             first += law.atoms.shape[1]
         self.row += 1
 
 
-def _values(law: Law, out: Floats) -> None:
-    """The atoms of a law as values."""
-    out[...] = law.atoms if law.grid is None else law.grid[law.atoms]
-
-
-def _drawn(law: Law) -> NDArray[Any]:
+@kernel
+def _look_up(atoms, drawn, out):
     """The atoms that were drawn, as the law's own player understands them."""
-    return np.take_along_axis(law.atoms, law.drawn[:, None], axis=1)[:, 0]
+    for r in range(len(drawn)):
+        out[r] = atoms[r, drawn[r]]
+
+
+@kernel
+def _nearest(values, m, atoms):
+    """Each value to the nearest point of the grid, at a tie to the even one."""
+    runs, size = values.shape
+    for r in range(runs):
+        for j in range(size):
+            atoms[r, j] = np.int64(np.rint(values[r, j] * m))
+
+
+@kernel
+def _below(values, grid, atoms):
+    """Each value to the point of the grid at or below it; compared with the grid, as a product may round over it."""
+    runs, size = values.shape
+    for r in range(runs):
+        for j in range(size):
+            atoms[r, j] = np.searchsorted(grid, values[r, j], side="right") - 1
 
 
 @kernel

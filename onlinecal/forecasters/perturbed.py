@@ -85,14 +85,14 @@ class _PerturbedPlayer:
         self.scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
         self.stream = stream
         self.noise: Floats | None = None
-        self.row = 0
+        self.row = BLOCK
         self.ones = np.zeros(runs, np.int64)
         self.rounds = 0
 
     def forecast(self, view: ForecasterView) -> Law:
         atoms = self.law.atoms.shape[1]
-        if self.noise is None:
-            self.noise = self.stream.block(BLOCK * 2 * atoms)
+        if self.row == BLOCK:
+            self.noise, self.row = self.stream.block(BLOCK * 2 * atoms, out=self.noise), 0
         _perturb(self.noise, self.row * 2 * atoms, self.scale, self.ones, self.rounds, self.law.atoms)
         return self.law
 
@@ -100,8 +100,6 @@ class _PerturbedPlayer:
         self.rounds += 1
         self.ones += outcome
         self.row += 1
-        if self.row == BLOCK:
-            self.row, self.noise = 0, None
 
 
 @kernel

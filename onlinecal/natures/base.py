@@ -20,11 +20,11 @@ class LawView:
 
     def __init__(self, law: Law) -> None:
         self._law = law
-        self._atoms, self._weights = _locked(law.atoms), _locked(law.weights)
+        self._atoms, self._weights = locked(law.atoms), locked(law.weights)
         self._mean = np.empty(len(law.atoms))
-        self._mean_view = _locked(self._mean)
+        self._mean_view = locked(self._mean)
         self._values = np.empty(law.atoms.shape)
-        self._values_view = _locked(self._values)
+        self._values_view = locked(self._values)
 
     @property
     def support(self) -> Floats:
@@ -88,7 +88,7 @@ class NatureView:
         if self._sight >= Sight.LAW:
             self._law = LawView(law)
         if self._sight >= Sight.DRAW:
-            self._forecast = _locked(forecast)
+            self._forecast = locked(forecast)
 
     def follow(self, whole: NatureView) -> None:
         """For natures made of others: this round as `whole` shows it, as far as this view's own sight goes."""
@@ -161,10 +161,21 @@ class Oblivious:
         return self.rule(view.round)
 
 
-def _locked(array: NDArray[Any]) -> Any:
+def locked(array: NDArray[Any]) -> Any:
+    """A read-only view."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-__all__ = ["Floats", "Ints", "LawView", "Nature", "NaturePlayer", "NatureView", "Oblivious", "Sight"]
+__all__ = [
+    "Floats",
+    "Ints",
+    "LawView",
+    "Nature",
+    "NaturePlayer",
+    "NatureView",
+    "Oblivious",
+    "Sight",
+    "locked",
+]

@@ -12,7 +12,7 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.expressions import check_expression, evaluate
 from onlinecal.guarantee import Guarantee
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Oblivious
+from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Oblivious, locked
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
@@ -247,20 +247,22 @@ class Blocks:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.first = 1 - self.SIZE
-        self.truths: Floats = np.empty((0, 0))
+        self.truths: Floats | None = None
+        self.shown: Floats = np.empty((0, 0))
 
     def turn(self, uniforms: Floats) -> None:
         """Turns the (rounds, runs) uniforms of the next rounds into truths; as they are if not overridden."""
 
     def truth(self, t: int) -> Floats:
-        """q_t of each run; rounds are asked for in order, each any number of times."""
+        """q_t of each run; rounds are asked for in order, each any number of times. Valid until the next round."""
         while t >= self.first + self.SIZE:
-            self.truths = self.stream.block(self.SIZE)
+            self.truths = self.stream.block(self.SIZE, out=self.truths)
             self.first += self.SIZE
             self.turn(self.truths)
-            # Forecasters get rows of it; what they do to them must not change the truth.
-            self.truths.flags.writeable = False
-        return self.truths[t - self.first]
+            # Forecasters get rows of it; what they do to them must not change the truth. The lock is on a view, since a
+            # read-only array may come back from a pickle as one that can never be written again.
+            self.shown = locked(self.truths)
+        return self.shown[t - self.first]
 
     def probability(self, view: NatureView) -> Floats:
         return self.truth(view.round)
@@ -275,14 +277,16 @@ class _FeaturePlayer(Blocks):
     def __init__(self, stream: Stream, slope: float, bend: float) -> None:
         super().__init__(stream)
         self.slope, self.bend = slope, bend
-        self.features: Floats = np.empty((0, 0))
+        self.features: Floats | None = None
 
     def turn(self, uniforms: Floats) -> None:
-        self.features = 2.0 * uniforms - 1.0
-        _logistic(self.features, self.slope, self.bend, uniforms)
+        if self.features is None:
+            self.features = np.empty_like(uniforms)
+        _logistic(uniforms, self.slope, self.bend, self.features)
 
     def context(self, t: int) -> dict[str, Floats]:
         self.truth(t)
+        assert self.features is not None
         return {"features": self.features[t - self.first]}
 
 
@@ -301,8 +305,11 @@ def _swing(speed: float, amplitude: float, t: int) -> float:
 
 
 @kernel
-def _logistic(x, slope, bend, out):
-    for i in range(x.shape[0]):
-        for r in range(x.shape[1]):
+def _logistic(uniforms, slope, bend, features):
+    """Features from uniforms, which their truths then replace."""
+    for i in range(uniforms.shape[0]):
+        for r in range(uniforms.shape[1]):
+            x = 2.0 * uniforms[i, r] - 1.0
+            features[i, r] = x
             # (1 + e^−z)^−bend; a slope of 100 is far from overflow.
-            out[i, r] = (1.0 + math.exp(-slope * x[i, r])) ** -bend
+            uniforms[i, r] = (1.0 + math.exp(-slope * x)) ** -bend

@@ -1,0 +1,172 @@
+"""No strategy allocates per round.
+
+What is asserted of every registered forecaster and nature: from round 1017 to 1040 a game of 2048 runs, the engine
+included, never has `ROOM` bytes more than before. An array with one bool a run would be 2 KiB, with one number a run
+16 KiB; the Python objects of a stretch (the simulated clock, views, integers) are some 2 KiB. The stretch contains
+round 1025, in which the blocks of uniforms of the engine and of the natures are used up and filled anew, as are
+those of the forecasters, whose lengths divide 1024.
+
+Before that stretch, laws may widen and blocks are drawn for the first time. Two strategies keep growing: `Doubling`
+starts a player anew when an epoch ends, and `Greedy` without `cells` doubles its table when half of it is full. They
+allocate in few rounds, and the last test says in how many. (`DefensiveForecasting` and the history of forecasters
+without a grid have room for the whole horizon from the start.) Responses act on Γ at a checkpoint, never in a round,
+and `Scalar`, which plays anybody's Python objects, is not registered.
+
+tracemalloc sees what Python and NumPy allocate, and not what compiled code does; that is looked for in the source.
+"""
+
+import importlib
+import math
+import pkgutil
+import tracemalloc
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
+from onlinecal.game import BLOCK, Game
+from onlinecal.natures import NATURES, Nature
+from onlinecal.natures.base import Oblivious
+from onlinecal.strategy import strategy_key
+from tests import examples
+
+RUNS = 2048
+FIRST, LAST, HORIZON = BLOCK - 8, BLOCK + 16, 1100
+#: between what Python objects take, and that with an array of one bool a run
+ROOM = 3 * 1024
+
+
+@dataclass(frozen=True)
+class FewCoins(Nature):
+    """Fair coins in the first 64 runs, which are enough to widen a law; elsewhere always 1, which takes less time."""
+
+    def start(self, horizon, runs, stream):
+        q = np.ones(runs)
+        q[:64] = 0.5
+        return Oblivious(lambda t: q)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("examples")
+
+
+@pytest.fixture(autouse=True)
+def traced():
+    yield
+    tracemalloc.stop()
+
+
+def surplus(game, until):
+    """How many bytes more than now there are at the worst moment before the end of round `until`."""
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    game.advance(until)
+    return tracemalloc.get_traced_memory()[1] - before
+
+
+def measured(forecaster, nature):
+    """The surplus in rounds FIRST + 1 to LAST."""
+    tracemalloc.stop()
+    game = Game(forecaster, nature, horizon=HORIZON, runs=range(RUNS))
+    game.advance(FIRST - 2)
+    # What was there before is not traced, so that who lets go of an array and makes another is found out.
+    tracemalloc.start()
+    game.advance(FIRST)  # Python's own caches
+    return surplus(game, LAST)
+
+
+@pytest.mark.parametrize("name", FORECASTERS)
+def test_no_forecaster_allocates(name, folder):
+    for forecaster in examples.forecasters(folder):
+        if type(forecaster) is FORECASTERS[name]:
+            able = (x for x in (FewCoins(), *examples.natures(folder)) if forecaster.needs <= x.reveals)
+            nature = next(able)
+            assert measured(forecaster, nature) < ROOM, (
+                f"{strategy_key(forecaster)} against {strategy_key(nature)}"
+            )
+
+
+@pytest.mark.parametrize("name", NATURES)
+def test_no_nature_allocates(name, folder):
+    for nature in examples.natures(folder):
+        if type(nature) is NATURES[name]:
+            assert measured(ForecastHedging(), nature) < ROOM, strategy_key(nature)
+
+
+@dataclass(frozen=True)
+class Wasteful(Constant):
+    """A constant that makes an array in the rounds that `when` tells, and drops it at once."""
+
+    dtype: type = bool
+    when: object = None
+
+    def start(self, horizon, runs, stream):
+        player = super().start(horizon, runs, stream)
+
+        def update(forecast, outcome):
+            player.rounds = getattr(player, "rounds", 0) + 1
+            if self.when is None or self.when(player.rounds):
+                np.empty(runs, self.dtype)
+
+        player.update = update
+        return player
+
+
+def test_who_allocates_is_found():
+    assert measured(Constant(), FewCoins()) < ROOM
+    assert measured(Wasteful(dtype=np.float64), FewCoins()) > ROOM + 8 * RUNS // 2
+    assert measured(Wasteful(), FewCoins()) > ROOM
+    # In a single round, that of the new block.
+    assert measured(Wasteful(when=lambda t: t == BLOCK + 1), FewCoins()) > ROOM
+
+
+@pytest.mark.parametrize(
+    ("pair", "a_time"),
+    [
+        # The table of levels, of which every round has a new one.
+        ((f.EmpiricalMean(), n.Greedy()), 1),
+        # At the end of an epoch a new player, and in the next round what its law needs.
+        ((f.Doubling(ForecastHedging()), n.Bernoulli()), 2),
+    ],
+    ids=["greedy", "doubling"],
+)
+def test_what_grows_allocates_a_few_times_for_each_doubling_of_the_rounds(pair, a_time):
+    game = Game(*pair, horizon=HORIZON, runs=range(RUNS))
+    first = 20
+    tracemalloc.start()
+    game.advance(first)
+    rounds = sum(surplus(game, t) >= ROOM for t in range(first + 1, BLOCK))
+    assert 0 < rounds <= a_time * math.ceil(math.log2(BLOCK / first))
+
+
+def test_kernels_of_a_round_allocate_nothing():
+    makers = {
+        "array",
+        "arange",
+        "concatenate",
+        "copy",
+        "empty",
+        "empty_like",
+        "full",
+        "linspace",
+        "ones",
+        "tile",
+    }
+    makers |= {"append", "astype", "repeat", "reshape", "where", "zeros", "zeros_like"}
+    names = ["onlinecal.game", "onlinecal.ledger"]
+    for package in (f, n):
+        names += [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+    kernels = {
+        kernel
+        for name in names
+        for kernel in vars(importlib.import_module(name)).values()
+        if isinstance(kernel, Dispatcher)
+    }
+    assert len(kernels) > 30
+    for kernel in kernels:
+        assert not makers & set(kernel.py_func.__code__.co_names), kernel.py_func.__qualname__
