@@ -21,6 +21,13 @@ def integer(measure: str, name: str, value: Any, least: int, most: int | None = 
     return int(value)
 
 
+def count(name: str, value: Any, least: int = 1) -> int:
+    """The same without a measure's name, for an option that several functions have in common: a number, a seed."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}")
+    return int(value)
+
+
 def number(measure: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
     """`value` as a float in [least, most], or the error that says what was expected."""
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
