@@ -124,12 +124,8 @@ def kernel_ce_squared_fourier(
     check_kernel("laplace", scale)
     frequencies = _generator(seed).standard_cauchy(count("draws", draws)) / scale
     v, r = gamma.predictions, gamma.residuals
-
-    def square(frequency: float) -> float:
-        angle = frequency * v
-        return float(r @ np.cos(angle)) ** 2 + float(r @ np.sin(angle)) ** 2
-
-    return _mean(map(square, frequencies))
+    angles = (frequency * v for frequency in frequencies.tolist())
+    return _mean(float(r @ np.cos(angle)) ** 2 + float(r @ np.sin(angle)) ** 2 for angle in angles)
 
 
 def kernel_ce_squared_binning(
@@ -179,8 +175,9 @@ def kernel_ce_squared_binning(
     generator = _generator(seed)
     widths = generator.gamma(2.0, scale, count("draws", draws))
     shifts = generator.random(len(widths)) * widths
-    binnings = zip(widths, shifts, strict=True)
-    return _mean(float(np.square(_bin_residuals(gamma, shift, width)).sum()) for width, shift in binnings)
+    v, r = gamma.predictions, gamma.residuals
+    binnings = zip(shifts.tolist(), widths.tolist(), strict=True)
+    return _mean(float(np.square(_bin_residuals(v, r, shift, width)).sum()) for shift, width in binnings)
 
 
 def surrogate_interval_ce_sampled(
@@ -228,10 +225,12 @@ def surrogate_interval_ce_sampled(
     0.5509765625
     """
     draws = _generator(seed).random((count("finest", finest) + 1, count("shifts", shifts)))
+    v, r = gamma.predictions, gamma.residuals
     best = math.inf
     for j, row in enumerate(draws):
         width = 2.0**-j
-        errors = (float(np.abs(_bin_residuals(gamma, -shift, width)).sum()) for shift in row * width)
+        moves = (row * -width).tolist()
+        errors = (float(np.abs(_bin_residuals(v, r, shift, width)).sum()) for shift in moves)
         best = min(best, _mean(errors) + width)
     return best
 
@@ -243,11 +242,13 @@ def _generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(count("seed", seed, least=0))
 
 
-def _bin_residuals(gamma: JointDistribution, shift: float, width: float) -> Floats:
+def _bin_residuals(v: Floats, r: Floats, shift: float, width: float) -> Floats:
     """Σ r_i of each bin that holds a level, level i lying in bin ⌊(v_i + shift)/width⌋."""
-    bins = np.floor((gamma.predictions + shift) / width)
-    starts = np.flatnonzero(np.concatenate(([True], bins[1:] != bins[:-1])))
-    return np.add.reduceat(gamma.residuals, starts)
+    bins = np.floor((v + shift) / width)
+    new = np.empty(len(v), dtype=bool)
+    new[0] = True
+    np.not_equal(bins[1:], bins[:-1], out=new[1:])
+    return np.add.reduceat(r, np.flatnonzero(new))
 
 
 def _mean(terms: Iterable[float]) -> float:

@@ -21,7 +21,7 @@ Width = Literal["mean", "max"]
 # The search over the maximum width drops what cannot win by more than this.
 _TOLERANCE = 1e-10
 # Exact up to here unless the caller says otherwise: some seconds.
-_MOST = {"mean": 200_000, "max": 10_000}
+MOST = {"mean": 200_000, "max": 10_000}
 
 
 def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None) -> float:
@@ -226,7 +226,7 @@ def best_partition(
 ) -> tuple[float, NDArray[np.int64]]:
     """Value and first levels of the groups."""
     _check_width(width)
-    most = count("max_levels", _MOST[width] if max_levels is None else max_levels)
+    most = count("max_levels", MOST[width] if max_levels is None else max_levels)
     if gamma.levels > most:
         raise InvalidParameter(
             f"Γ has {gamma.levels} levels, more than max_levels = {most}: the exact value takes long; "
@@ -331,7 +331,7 @@ def _search_max_width(prefix: Floats, low: Floats, high: Floats) -> tuple[float,
 
 def _limit(*, width: Width = "mean") -> int:
     _check_width(width)
-    return _MOST[width]
+    return MOST[width]
 
 
 def _above(gamma: JointDistribution, most: int, *, width: Width = "mean") -> Bracket:

@@ -157,9 +157,8 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
     """
     distances = _distances(gamma, metric)
     _, low, high = chain_dual(distances, gamma.residuals)
-    return LipschitzWeights(
-        gamma.predictions, lipschitz_weights(distances, gamma.residuals, low, high), metric
-    )
+    weights = lipschitz_weights(distances, gamma.residuals, low, high)
+    return LipschitzWeights(gamma.predictions, weights, metric)
 
 
 def _distances(gamma: JointDistribution, metric: str) -> Floats:

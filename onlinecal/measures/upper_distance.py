@@ -12,7 +12,7 @@ from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import JointDistribution
 from onlinecal.measures._options import count
 from onlinecal.measures.base import Bracket, Measure
-from onlinecal.measures.interval import best_partition, group_starts, prefix_sums
+from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
 from onlinecal.measures.lower_distance import distance_lower
 
 # Blocks of the contiguous grouping where every end would be too many.
@@ -217,7 +217,7 @@ def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int
         cuts,
     )
     found = [np.arange(k), _labels(k, cuts[group_starts(before)])]
-    if _BLOCKS < k <= 200_000:
+    if _BLOCKS < k <= MOST["mean"]:
         found.append(_labels(k, best_partition(gamma, "mean", None)[1]))
     return min(found, key=lambda labels: LevelGroups(labels).value(gamma)), False
 
