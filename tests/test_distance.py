@@ -11,18 +11,12 @@ from hypothesis import strategies as st
 
 from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.measures.distance import (
-    CalibratedCoupling,
-    distance_lower,
-    distance_lower_witness,
-    distance_upper,
-    distance_upper_witness,
-    true_distance,
-)
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
+from onlinecal.measures.lower_distance import CalibratedCoupling, distance_lower, distance_lower_witness
 from onlinecal.measures.smooth import smooth_ce
 from onlinecal.measures.surrogate import surrogate_interval_ce
+from onlinecal.measures.upper_distance import distance_upper, distance_upper_witness, true_distance
 from tests.gammas_metric import ANY, gammas, many_levels, split, theoretical
 from tests.oracles import distance as oracle
 

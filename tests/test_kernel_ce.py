@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.measures.kernel import (
-    kernel_ce,
+from onlinecal.measures.estimators import (
     kernel_ce_squared_binning,
     kernel_ce_squared_fourier,
     kernel_ce_squared_pairs,
-    kernel_ce_witness,
 )
+from onlinecal.measures.kernel import kernel_ce, kernel_ce_witness
 from onlinecal.measures.smooth import smooth_ce
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth as oracle

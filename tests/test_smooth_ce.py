@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.measures.smooth import _chain_dual, _distances, smooth_ce, smooth_ce_witness
+from onlinecal.measures.smooth import _distances, smooth_ce, smooth_ce_witness
+from onlinecal.measures.smooth_dual import chain_dual
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth as oracle
 
@@ -46,7 +47,7 @@ def test_tied_predictions_on_a_grid():
 def test_both_duals_and_the_witness_agree_at_many_levels(seed, bias):
     gamma = many_levels(seed, 3000, bias)
     value = smooth_ce(gamma)
-    assert _chain_dual(_distances(gamma, "identity"), gamma.residuals)[0] == pytest.approx(value, abs=1e-13)
+    assert chain_dual(_distances(gamma, "identity"), gamma.residuals)[0] == pytest.approx(value, abs=1e-13)
     assert smooth_ce_witness(gamma).value(gamma) == pytest.approx(value, abs=1e-13)
     logit = smooth_ce(gamma, metric="logit")
     assert smooth_ce_witness(gamma, metric="logit").value(gamma) == pytest.approx(logit, abs=1e-13)

@@ -12,12 +12,18 @@ from onlinecal.errors import InvalidParameter
 
 def integer(measure: str, name: str, value: Any, least: int, most: int | None = None) -> int:
     """`value` as an int, or the error that says what was expected."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
+    if not _whole(value) or value < least or (most is not None and value > most):
         upper = "" if most is None else f" and at most {most}"
         raise InvalidParameter(
             f"{measure}: {name} = {value!r}; expected an integer of at least {least}{upper}"
         )
+    return int(value)
+
+
+def count(name: str, value: Any, least: int = 1) -> int:
+    """The same without a measure's name, for an option that several functions have in common: a number, a seed."""
+    if not _whole(value) or value < least:
+        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}")
     return int(value)
 
 
@@ -35,3 +41,7 @@ def choice(measure: str, name: str, value: Any, known: tuple[str, ...]) -> str:
         words = ", ".join(repr(word) for word in known)
         raise InvalidParameter(f"{measure}: {name} = {value!r}; expected one of {words}")
     return value
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import JointDistribution
+from onlinecal.measures._options import count
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.smooth import smooth_ce
 
@@ -20,7 +21,7 @@ Width = Literal["mean", "max"]
 # The search over the maximum width drops what cannot win by more than this.
 _TOLERANCE = 1e-10
 # Exact up to here unless the caller says otherwise: some seconds.
-_MOST = {"mean": 200_000, "max": 10_000}
+MOST = {"mean": 200_000, "max": 10_000}
 
 
 def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None) -> float:
@@ -69,7 +70,7 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     >>> round(interval_ce(gamma), 12)
     0.2
     """
-    return _best_partition(gamma, width, max_levels)[0]
+    return best_partition(gamma, width, max_levels)[0]
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def interval_ce_witness(
     >>> print(interval_ce_witness(gamma))
     1 intervals ([0.4, 0.6]), the widest 0.2
     """
-    starts = _best_partition(gamma, width, max_levels)[1]
+    starts = best_partition(gamma, width, max_levels)[1]
     v = gamma.predictions
     ends = np.append(starts[1:], gamma.levels) - 1
     return IntervalPartition(tuple(zip(v[starts].tolist(), v[ends].tolist(), strict=True)), width)
@@ -202,9 +203,9 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     (0.06, 0.2)
     """
     _check_width(width)
-    m = _integer("blocks", blocks)
+    m = count("blocks", blocks)
     if m >= gamma.levels:
-        value = _best_partition(gamma, width, gamma.levels)[0]
+        value = best_partition(gamma, width, gamma.levels)[0]
         return Bracket(value, value)
     upper = _program(gamma, width, np.linspace(0, gamma.levels, m + 1).astype(np.int64))[0]
     # Every level an interval of its own is a partition too, of width 0: its cost is the ECE.
@@ -215,23 +216,17 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
 # ---------------------------------------------------------------- inside
 
 
-def _integer(name: str, value: int, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}")
-    return int(value)
-
-
 def _check_width(width: str) -> None:
     if width not in ("mean", "max"):
         raise InvalidParameter(f"width = {width!r}; expected 'mean' or 'max'")
 
 
-def _best_partition(
+def best_partition(
     gamma: JointDistribution, width: str, max_levels: int | None
 ) -> tuple[float, NDArray[np.int64]]:
     """Value and first levels of the groups."""
     _check_width(width)
-    most = _integer("max_levels", _MOST[width] if max_levels is None else max_levels)
+    most = count("max_levels", MOST[width] if max_levels is None else max_levels)
     if gamma.levels > most:
         raise InvalidParameter(
             f"Γ has {gamma.levels} levels, more than max_levels = {most}: the exact value takes long; "
@@ -244,19 +239,19 @@ def _program(
     gamma: JointDistribution, width: str, cuts: NDArray[np.int64]
 ) -> tuple[float, NDArray[np.int64]]:
     """The best partition with ends at `cuts` only, which are numbers of levels from 0 to k."""
-    prefix = _prefix(gamma.residuals)[cuts]
+    prefix = prefix_sums(gamma.residuals)[cuts]
     low, high = gamma.predictions[cuts[:-1]], gamma.predictions[cuts[1:] - 1]
     if width == "max":
         return _search_max_width(prefix, low, high)
-    value, before = _mean_program(prefix, _prefix(gamma.mass)[cuts], low, high)
-    return float(value), _starts(before)
+    value, before = _mean_program(prefix, prefix_sums(gamma.mass)[cuts], low, high)
+    return float(value), group_starts(before)
 
 
-def _prefix(values: Floats) -> Floats:
+def prefix_sums(values: Floats) -> Floats:
     return np.concatenate((np.zeros(1), np.cumsum(values)))
 
 
-def _starts(before: NDArray[np.int64]) -> NDArray[np.int64]:
+def group_starts(before: NDArray[np.int64]) -> NDArray[np.int64]:
     starts = [int(before[-1])]
     while starts[-1] > 0:
         starts.append(int(before[starts[-1]]))
@@ -331,12 +326,12 @@ def _search_max_width(prefix: Floats, low: Floats, high: Floats) -> tuple[float,
         parts.append((middle, right))
         if left < middle:
             parts.append((left, middle))
-    return float(best), _starts(groups)
+    return float(best), group_starts(groups)
 
 
 def _limit(*, width: Width = "mean") -> int:
     _check_width(width)
-    return _MOST[width]
+    return MOST[width]
 
 
 def _above(gamma: JointDistribution, most: int, *, width: Width = "mean") -> Bracket:

@@ -1,4 +1,4 @@
-"""Kernel calibration error: Laplace in O(k), the Gaussian contrast, and the estimators of its square."""
+"""Kernel calibration error: Laplace in O(k), and the Gaussian contrast."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
     >>> round(kernel_ce(gamma), 12)
     0.1
     """
-    _check(kernel, scale)
+    check_kernel(kernel, scale)
     if kernel == "laplace":
         with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
             fall = np.expm1(-np.diff(gamma.predictions) / scale)
@@ -105,7 +105,7 @@ class KernelWeights:
         for start in range(0, len(v), 256):
             part = slice(start, start + 256)
             apart = np.abs(v[part, None] - self.predictions) / self.scale
-            out[part] = np.exp(-apart if self.kernel == "laplace" else -(apart**2)) @ self.coefficients
+            out[part] = kernel_at(apart, self.kernel) @ self.coefficients
         return out
 
     def value(self, gamma: JointDistribution) -> float:
@@ -173,197 +173,20 @@ def kernel_ce_witness(
     return KernelWeights(gamma.predictions, coefficients, kernel, scale)
 
 
-# ---------------------------------------------------------------- estimators of the square
-
-
-def kernel_ce_squared_pairs(
-    gamma: JointDistribution,
-    *,
-    seed: int,
-    pairs: int | None = None,
-    kernel: Kernel = "laplace",
-    scale: float = 1.0,
-) -> float:
-    """Unbiased estimate of kernel_ce² from independent pairs of levels, drawn by their mass.
-
-    The mean of (q_i − v_i)(q_j − v_j) K(v_i, v_j) over the pairs; each term lies in [−1, 1]. May be negative.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-    seed : int, ≥ 0
-        Of the generator; the same seed gives the same estimate.
-    pairs : int, optional, ≥ 1
-        Number of pairs M. Default: 10 k.
-    kernel, scale
-        As in `kernel_ce`.
-
-    Returns
-    -------
-    float
-        Within sqrt(2 ln(2/δ) / M) of the square with probability 1 − δ.
-
-    Raises
-    ------
-    InvalidParameter
-        As `kernel_ce`; also on pairs < 1 or a seed that is not an integer ≥ 0.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §8.4 (full version).
-
-    Deviations
-    ----------
-    The paper draws samples (v, y); drawing levels and taking their conditional mean leaves less variance.
-
-    Examples
-    --------
-    >>> from onlinecal.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
-    >>> round(kernel_ce_squared_pairs(gamma, seed=1), 12)
-    0.01
-    """
-    _check(kernel, scale)
-    m = _count("pairs", 10 * gamma.levels if pairs is None else pairs)
-    ends = np.cumsum(gamma.mass)
-    # Rounding may leave the last end below a draw, or a draw at an end of an empty step.
-    draws = np.searchsorted(ends, _generator(seed).random((2, m)) * ends[-1], side="right")
-    i, j = np.minimum(draws, gamma.levels - 1)
-    v, gap = gamma.predictions, gamma.means - gamma.predictions
-    apart = np.abs(v[i] - v[j]) / scale
-    return float(np.mean(gap[i] * gap[j] * np.exp(-apart if kernel == "laplace" else -(apart**2))))
-
-
-def kernel_ce_squared_fourier(
-    gamma: JointDistribution, *, seed: int, draws: int = 100, scale: float = 1.0
-) -> float:
-    """Unbiased estimate of the Laplace kernel_ce² from random Fourier features.
-
-    The mean over ω ~ Cauchy(1/scale) of |Σ_i r_i exp(−iωv_i)|²; each term lies in [0, 1].
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-    seed : int, ≥ 0
-        Of the generator.
-    draws : int, default 100, ≥ 1
-        Number of frequencies averaged; O(k) each.
-    scale : float, default 1.0, > 0
-        Of the Laplace kernel.
-
-    Returns
-    -------
-    float
-        Within sqrt(ln(2/δ) / (2 draws)) of the square with probability 1 − δ.
-
-    Raises
-    ------
-    InvalidParameter
-        On a scale, number of draws or seed out of range.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Algorithm 1 and Theorem 8.13 (full version).
-
-    Deviations
-    ----------
-    None; the paper's algorithm is one draw.
-
-    Examples
-    --------
-    >>> from onlinecal.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
-    >>> round(kernel_ce_squared_fourier(gamma, seed=1), 12)
-    0.01
-    """
-    _check("laplace", scale)
-    frequencies = _generator(seed).standard_cauchy(_count("draws", draws)) / scale
-    v, r = gamma.predictions, gamma.residuals
-    total = 0.0
-    for frequency in frequencies:
-        angle = frequency * v
-        total += float(r @ np.cos(angle)) ** 2 + float(r @ np.sin(angle)) ** 2
-    return total / len(frequencies)
-
-
-def kernel_ce_squared_binning(
-    gamma: JointDistribution, *, seed: int, draws: int = 100, scale: float = 1.0
-) -> float:
-    """Unbiased estimate of the Laplace kernel_ce² from bins of random width and shift.
-
-    The mean over δ ~ Gamma(2, scale), τ ~ U(0, δ) of Σ_t (Σ_{i: ⌊(v_i + τ)/δ⌋ = t} r_i)²; terms in [0, 1].
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-    seed : int, ≥ 0
-        Of the generator.
-    draws : int, default 100, ≥ 1
-        Number of binnings averaged; O(k) each.
-    scale : float, default 1.0, > 0
-        Of the Laplace kernel.
-
-    Returns
-    -------
-    float
-        Within sqrt(ln(2/δ) / (2 draws)) of the square with probability 1 − δ.
-
-    Raises
-    ------
-    InvalidParameter
-        On a scale, number of draws or seed out of range.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Algorithm 2 and Theorem 8.14 (full version).
-
-    Deviations
-    ----------
-    As printed it returns Σ_t B[t]² of sums over samples; here r_i carries the 1/n that its theorem needs.
-
-    Examples
-    --------
-    >>> from onlinecal.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
-    >>> round(kernel_ce_squared_binning(gamma, seed=1), 12)
-    0.01
-    """
-    _check("laplace", scale)
-    generator = _generator(seed)
-    widths = generator.gamma(2.0, scale, _count("draws", draws))
-    shifts = generator.random(len(widths)) * widths
-    v, r = gamma.predictions, gamma.residuals
-    total = 0.0
-    for width, shift in zip(widths, shifts, strict=True):
-        bins = np.floor((v + shift) / width)
-        starts = np.flatnonzero(np.concatenate(([True], bins[1:] != bins[:-1])))
-        total += float(np.square(np.add.reduceat(r, starts)).sum())
-    return total / len(widths)
-
-
 # ---------------------------------------------------------------- inside
 
 
-def _check(kernel: str, scale: float) -> None:
+def check_kernel(kernel: str, scale: float) -> None:
+    """Refuse what is not a kernel of this file with a length scale."""
     if kernel not in ("laplace", "gaussian"):
         raise InvalidParameter(f"kernel = {kernel!r}; expected 'laplace' or 'gaussian'")
     if not (isinstance(scale, (int, float, np.number)) and 0.0 < scale < math.inf):
         raise InvalidParameter(f"scale = {scale!r}; expected a positive finite length")
 
 
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ 1")
-    return int(value)
-
-
-def _generator(seed: int) -> np.random.Generator:
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidParameter(f"seed = {seed!r}; expected an integer ≥ 0")
-    return np.random.default_rng(int(seed))
+def kernel_at(apart: Floats, kernel: Kernel) -> Floats:
+    """K of two predictions that are so many scales apart."""
+    return np.exp(-apart if kernel == "laplace" else -(apart**2))
 
 
 @compiled

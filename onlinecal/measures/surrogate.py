@@ -10,7 +10,7 @@ from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
 from onlinecal.measures.base import Measure
-from onlinecal.measures.interval import _integer, _prefix
+from onlinecal.measures.interval import prefix_sums
 
 
 def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
@@ -61,7 +61,7 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     phase = np.fmod(v, epsilon)
     number = np.rint((v - phase) / epsilon)
     order = np.argsort(phase, kind="stable")
-    return float(_average_over_shifts(_prefix(gamma.residuals), number, phase, order, float(epsilon)))
+    return float(_average_over_shifts(prefix_sums(gamma.residuals), number, phase, order, float(epsilon)))
 
 
 def surrogate_interval_ce(gamma: JointDistribution) -> float:
@@ -105,64 +105,6 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
             break
         best = min(best, binned + epsilon)
         epsilon /= 2.0
-    return best
-
-
-def surrogate_interval_ce_sampled(
-    gamma: JointDistribution, *, seed: int, shifts: int = 100, finest: int = 10
-) -> float:
-    """The paper's estimate of `surrogate_interval_ce`: shifts drawn at random, widths 1 to 2^−finest.
-
-    min over 0 ≤ j ≤ finest of 2^−j + mean over drawn r of Σ_t |Σ_{v_i ∈ [r + t 2^−j, r + (t+1) 2^−j)} r_i|.
-    Each mean is unbiased for RintCE(Γ, 2^−j); the minimum is not.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-    seed : int, ≥ 0
-        Of the generator.
-    shifts : int, default 100, ≥ 1
-        Shifts drawn for each width.
-    finest : int, default 10, ≥ 1
-        Last j.
-
-    Returns
-    -------
-    float
-        O(k · shifts · finest).
-
-    Raises
-    ------
-    InvalidParameter
-        On a seed or number out of range.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    The numbers of shifts and widths are given, not derived from an accuracy.
-
-    Examples
-    --------
-    >>> from onlinecal.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.45], [1])
-    >>> round(surrogate_interval_ce_sampled(gamma, seed=1), 12)
-    0.5509765625
-    """
-    generator = np.random.default_rng(_integer("seed", seed, least=0))
-    draws = generator.random((_integer("finest", finest) + 1, _integer("shifts", shifts)))
-    best = math.inf
-    for j, row in enumerate(draws):
-        epsilon = 2.0**-j
-        total = 0.0
-        for shift in row * epsilon:
-            bins = np.floor((gamma.predictions - shift) / epsilon)
-            starts = np.flatnonzero(np.concatenate(([True], bins[1:] != bins[:-1])))
-            total += float(np.abs(np.add.reduceat(gamma.residuals, starts)).sum())
-        best = min(best, total / len(row) + epsilon)
     return best
 
 
