@@ -48,7 +48,7 @@ def _forecasters() -> dict[str, list[Forecaster]]:
         "rounded": [f.Rounded(ForecastHedging(), 4, how) for how in ("nearest", "random", "down")],
         "doubling": [f.Doubling(f.AlmostOneStepAhead()), f.Doubling(f.FosterVohra(swaps="all"), first=3)],
         "expert_mixture": [f.ExpertMixture((ForecastHedging(), f.PerturbedLeader(), Constant(0.2)))],
-        "foster_vohra": [f.FosterVohra(), f.FosterVohra(swaps="all")],
+        "foster_vohra": [f.FosterVohra(), f.FosterVohra(swaps="all"), f.FosterVohra(m=30, swaps="all")],
         "calibeating": [f.Calibeating(), f.Calibeating(3)],
     }
 

@@ -1,6 +1,7 @@
 """The other forecasters against plain Python, and the wrappers."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -58,7 +59,9 @@ def test_foster_vohra_is_stationary_under_the_regrets(swaps, data):
     counts = np.array(data.draw(st.lists(st.integers(0, 30), min_size=m + 1, max_size=m + 1)))
     ones = np.array([data.draw(st.integers(0, int(n))) for n in counts])
     player = FosterVohra(m, swaps).start(100, 1, None)
-    player.rounds[0], player.bias[0] = counts, m * ones - np.arange(m + 1) * counts
+    for i in range(m + 1):
+        for k in range(counts[i]):
+            player.update(np.array([i]), np.array([int(k < ones[i])]))
     player.last[0] = data.draw(st.integers(0, m))
     q = on_grid(player.forecast(ForecasterView(1, {})), m + 1)
     # In units of 1/m² everything is an integer: the regrets by the letter.
@@ -70,6 +73,85 @@ def test_foster_vohra_is_stationary_under_the_regrets(swaps, data):
         flow *= np.abs(np.subtract.outer(np.arange(m + 1), np.arange(m + 1))) <= 1
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
     assert q @ flow == pytest.approx(q * flow.sum(axis=1), abs=1e-10 * max(1.0, flow.max()))
+
+
+def fresh_law(flow):
+    """The stationary law of a closed set by plain elimination without subtraction, from the last point to the first."""
+    flow, size = flow.copy(), len(flow)
+    for n in range(size - 1, 0, -1):
+        flow[:n, n] /= flow[n, :n].sum()
+        flow[:n, :n] += np.outer(flow[:n, n], flow[n, :n])
+        np.fill_diagonal(flow, 0.0)
+    q = np.ones(size)
+    for n in range(1, size):
+        q[n] = q[:n] @ flow[:n, n]
+    return q / q.sum()
+
+
+@pytest.mark.parametrize("m", [5, 17, 24, 40])
+def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
+    """After every round: stationary by the letter, equal to a fresh elimination, whoever plays beside and is pickled.
+
+    Long stretches of one outcome, switches, and points played that the law did not ask for, so that points without
+    rounds, cold points and large sets all occur.
+    """
+    rng, runs, grid = np.random.default_rng((seed, m)), 3, np.arange(m + 1)
+    joined = FosterVohra(m, "all").start(100, runs, None)
+    alone = [FosterVohra(m, "all").start(100, 1, None) for _ in range(runs)]
+    counts, ones = np.zeros((2, runs, m + 1), np.int64)
+    chance, large, kept = np.full(runs, 0.5), 0, 0
+    for t in range(900):
+        outdated = joined.outdated.copy()
+        law = joined.forecast(ForecasterView(t + 1, {}))
+        atoms, weights = law.atoms.copy(), law.weights.copy()
+        again = joined.forecast(ForecasterView(t + 1, {}))
+        assert (again.atoms == atoms).all()
+        assert (again.weights == weights).all()
+        chosen = np.zeros(runs, np.int64)
+        for r in range(runs):
+            seen = weights[r] > 0
+            points, q = atoms[r][seen], weights[r][seen]
+            single = alone[r].forecast(ForecasterView(t + 1, {}))
+            assert single.atoms[0][single.weights[0] > 0].tolist() == points.tolist()
+            assert single.weights[0][single.weights[0] > 0].tolist() == q.tolist()
+            # Brier losses in units of 1/m², by the letter: the loss of having said column j where row i was said.
+            loss = np.outer(ones[r], (grid - m) ** 2) + np.outer(counts[r] - ones[r], grid**2)
+            flow = np.maximum(np.diag(loss)[:, None] - loss, 0).astype(float)
+            assert not np.delete(flow[points], points, axis=1).any()  # the set is closed
+            reached = grid == joined.last[r]
+            for _ in range(m):
+                reached |= flow[reached].any(axis=0)
+            assert reached[points].all()
+            assert abs(q.sum() - 1) < 1e-12
+            assert q == pytest.approx(fresh_law(flow[np.ix_(points, points)]), rel=1e-12, abs=1e-300)
+            large += len(points) > 17
+            kept += len(points) > 17 and not outdated[r]
+            chosen[r] = rng.choice(points, p=q / q.sum()) if rng.random() < 0.98 else rng.integers(m + 1)
+        chance = np.where(rng.random(runs) < 0.01, rng.choice([0.0, 1.0, 0.5, rng.random()], runs), chance)
+        outcome = (rng.random(runs) < chance).astype(np.int64)
+        joined.update(chosen, outcome)
+        for r in range(runs):
+            alone[r].update(chosen[r : r + 1], outcome[r : r + 1])
+            counts[r, chosen[r]] += 1
+            ones[r, chosen[r]] += outcome[r]
+        if rng.random() < 0.05:
+            joined = pickle.loads(pickle.dumps(joined))
+    if m > 20:
+        assert large > 200
+        assert kept > 100
+
+
+def test_foster_vohra_on_all_pairs_goes_on_after_pickling():
+    straight = Game(FosterVohra(30, "all"), Contrarian(), horizon=3000, runs=range(3))
+    stopped = Game(FosterVohra(30, "all"), Contrarian(), horizon=3000, runs=range(3))
+    straight.advance(3000)
+    for until in (1, 77, 1000, 3000):
+        stopped.advance(until)
+        stopped.ask()
+        stopped = pickle.loads(pickle.dumps(stopped))
+    for one, other in zip(straight.gammas(), stopped.gammas(), strict=True):
+        assert (one.predictions == other.predictions).all()
+        assert (one.counts == other.counts).all()
 
 
 def test_stationary_weights_of_every_size_do_not_overflow():

@@ -50,6 +50,20 @@ def put_stationary(flow, count, members, share, atoms, weights, r):
 
     `flow` holds in its first `count` rows and columns what flows between the points `members`; it is used up. The law
     goes to row r of `atoms` and `weights` if it fits.
+    """
+    size = 0
+    for n in range(shares(flow, count, share), count):
+        if share[n] > 0.0:
+            if size < atoms.shape[1]:
+                atoms[r, size], weights[r, size] = members[n], share[n]
+            size += 1
+    _clear(weights, r, size)
+    return size
+
+
+@kernel
+def shares(flow, count, share):
+    """The stationary law of a closed set that the first point leads to, in `share`; returns where the set begins.
 
     Elimination without subtraction (Grassmann, Taksar and Heyman 1985), so every weight is right to nearly all digits:
     from the last point to the second, what flows through a point is passed on to those before it. A point from which
@@ -81,12 +95,19 @@ def put_stationary(flow, count, members, share, atoms, weights, r):
             for i in range(root, n + 1):
                 share[i] /= HUGE
             total /= HUGE
-    size = 0
     for n in range(root, count):
         share[n] /= total
-        if share[n] > 0.0:
+    return root
+
+
+@kernel
+def put_law(mass, start, stop, atoms, weights, r):
+    """The law with weight mass[i] on each point i from `start` up to, not including, `stop`; returns its size."""
+    size = 0
+    for i in range(start, stop):
+        if mass[i] > 0.0:
             if size < atoms.shape[1]:
-                atoms[r, size], weights[r, size] = members[n], share[n]
+                atoms[r, size], weights[r, size] = i, mass[i]
             size += 1
     _clear(weights, r, size)
     return size
