@@ -42,14 +42,15 @@ class PairwisePlayer(Stationary):
         self.kind = np.full((runs, m + 1), COLD, np.int8)
         #: whether a cold point has been played since the matrix was made, as in the beginning
         self.outdated = np.ones(runs, np.bool_)
-        #: room for a row of it
+        #: room for a row of it, and the points that its places stand for
         self.row = np.zeros((m // 16 + 1) * 16)
+        self.points = np.arange(m + 1)
 
     def state(self) -> int:
         """The law of the regrets."""
         counters = self.bias, self.rounds, self.step
         kept = self.last, self.recent, self.matrix, self.kind, self.outdated
-        room = self.flow, self.members, self.share, self.row
+        room = self.flow, self.members, self.share, self.row, self.points
         return _state(*counters, *kept, *room, self.law.atoms, self.law.weights)
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
@@ -82,7 +83,21 @@ def _learn(bias, rounds, step, last, recent, kind, outdated, forecast, outcome):
 
 @kernel
 def _state(
-    bias, rounds, step, last, recent, matrix, kind, outdated, flow, members, share, row, atoms, weights
+    bias,
+    rounds,
+    step,
+    last,
+    recent,
+    matrix,
+    kind,
+    outdated,
+    flow,
+    members,
+    share,
+    row,
+    points,
+    atoms,
+    weights,
 ):
     needed = 2
     for r in range(len(bias)):
@@ -109,7 +124,7 @@ def _state(
                     outdated[r] = False
                 solved = _solve(bias, rounds, step, r, low, high, matrix[r], kind, flow, members, share, row)
             if solved:
-                size = put_law(row, low, high + 1, atoms, weights, r)
+                size = put_law(row, points, low, high + 1, atoms, weights, r)
             else:
                 count = _fill(bias, rounds, step, r, low, high, flow, members)
                 size = put_stationary(flow, count, members, share, atoms, weights, r)

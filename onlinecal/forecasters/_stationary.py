@@ -51,14 +51,8 @@ def put_stationary(flow, count, members, share, atoms, weights, r):
     `flow` holds in its first `count` rows and columns what flows between the points `members`; it is used up. The law
     goes to row r of `atoms` and `weights` if it fits.
     """
-    size = 0
-    for n in range(shares(flow, count, share), count):
-        if share[n] > 0.0:
-            if size < atoms.shape[1]:
-                atoms[r, size], weights[r, size] = members[n], share[n]
-            size += 1
-    _clear(weights, r, size)
-    return size
+    root = shares(flow, count, share)
+    return put_law(share, members, root, count, atoms, weights, r)
 
 
 @kernel
@@ -101,13 +95,13 @@ def shares(flow, count, share):
 
 
 @kernel
-def put_law(mass, start, stop, atoms, weights, r):
-    """The law with weight mass[i] on each point i from `start` up to, not including, `stop`; returns its size."""
+def put_law(share, points, start, stop, atoms, weights, r):
+    """The law with weight share[k] on points[k], for k from `start` up to, not including, `stop`; returns its size."""
     size = 0
-    for i in range(start, stop):
-        if mass[i] > 0.0:
+    for k in range(start, stop):
+        if share[k] > 0.0:
             if size < atoms.shape[1]:
-                atoms[r, size], weights[r, size] = i, mass[i]
+                atoms[r, size], weights[r, size] = points[k], share[k]
             size += 1
     _clear(weights, r, size)
     return size

@@ -55,8 +55,8 @@ class FosterVohra(Forecaster):
     -----------
     Randomised; needs the horizon (through m); 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a
     round, to a point or a pair. With ``swaps="all"`` points with few rounds have wide jumps, and one to four rounds
-    in ten have a large closed set. It takes up to 20(m + 1) steps and more, with an elimination that is kept, in
-    (m + 1)² floats a run; and up to (m + 1)³ where a point is played that was out of use, since it is then made anew.
+    in ten have a closed set of many points. Its elimination is kept, in (m + 1)² floats a run, and mended in O(m²)
+    steps; it is made anew, in O(m³), when a point is played that has been out of use.
 
     Source
     ------
