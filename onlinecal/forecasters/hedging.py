@@ -297,16 +297,16 @@ def _hedge(bias, atoms, weights):
 def _sinh(x):
     """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, whose remainder is under rounding there."""
     y = x * x
-    tail = 1.0 + y / 72.0 * (1.0 + y / 110.0 * (1.0 + y / 156.0 * (1.0 + y / 210.0)))
-    return x * (1.0 + y / 6.0 * (1.0 + y / 20.0 * (1.0 + y / 42.0 * tail)))
+    tail = 1 / 362880 + y * (1 / 39916800 + y * (1 / 6227020800 + y * (1 / 1307674368000)))
+    return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))
 
 
 @kernel
 def _hedge_anytime(bias, rounds, atoms, weights):
-    m = bias.shape[1] - 1
+    step = 1.0 / (bias.shape[1] - 1)
     for r in range(len(bias)):
         i = pair(bias[r])
-        a, b = bias[r, i] / m, -bias[r, i + 1] / m
+        a, b = step * bias[r, i], -step * bias[r, i + 1]
         if a == 0.0:
             share = 0.5 if b == 0.0 else 1.0
         elif b == 0.0:
