@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter
+from onlinecal.plots import typeset
 from onlinecal.rates import known_rates
 from onlinecal.study.curves import Study
 
@@ -82,11 +83,11 @@ def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figur
         axis.set_xticks(range(wide), heat.natures, rotation=30, ha="right", fontsize=7.5)
         axis.set_yticks(range(high), heat.forecasters, fontsize=7.5)
         rates = known_rates(heat.measure)
-        axis.set_title(heat.measure + (f"   best known: {rates}" if rates else ""), fontsize=9)
+        axis.set_title(heat.measure + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9)
         axis.tick_params(length=0)
         for spine in axis.spines.values():
             spine.set_visible(False)
-    fig.colorbar(image, ax=axes, shrink=0.6, label="exponent α of total ∝ T^α")
+    fig.colorbar(image, ax=axes, shrink=0.6, label=typeset("exponent α of total ∝ T^α"))
     if title:
         fig.suptitle(title, fontsize=12)
     horizons = sorted({cell.horizon for cell in study.cells})

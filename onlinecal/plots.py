@@ -281,7 +281,7 @@ def _draw(axis: Any, frame: Frame) -> None:
             color=colour,
             linestyle=dashes,
             linewidth=1.0,
-            label=_typeset(bound.label),
+            label=typeset(bound.label),
         )
     axis.set_xscale("log")
     axis.set_yscale("log")
@@ -323,7 +323,7 @@ def _draw_references(axis: Any, references: Sequence[Reference]) -> None:
     for reference, side in zip(references, sides, strict=False):
         axis.plot(reference.rounds, reference.values, color=GREY, linewidth=0.8, zorder=1.0)
         axis.annotate(
-            _typeset(reference.label),
+            typeset(reference.label),
             (reference.rounds[-1], reference.values[-1]),
             (8, 0),
             textcoords="offset points",
@@ -333,7 +333,7 @@ def _draw_references(axis: Any, references: Sequence[Reference]) -> None:
         )
 
 
-def _typeset(formula: str) -> str:
+def typeset(formula: str) -> str:
     """Powers raised: ``T^(2/3)`` as matplotlib writes it."""
     return re.sub(r"(\w)\^(?:\(([^()]+)\)|([\w.]+))", r"$\\mathregular{\1^{\2\3}}$", formula)
 
