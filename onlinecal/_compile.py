@@ -6,36 +6,44 @@ result, and a measure gives the same digits with compilation switched off (`NUMB
 
 import contextlib
 import hashlib
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from numba import njit
 
-PACKAGE = Path(__file__).parent
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles a function of arrays and numbers when it is first called."""
+    compiled = njit(cache=True, error_model="numpy", nogil=True)(function)
+    if compiled is not function:  # compilation is not switched off
+        _forget_stale(Path(str(compiled.stats.cache_path)))
+    return compiled
 
 
-def _forget_stale(package: Path) -> bool:
-    """Deletes the cached machine code of a package whose sources have changed since it was made.
+@cache
+def _forget_stale(folder: Path) -> None:
+    """Deletes the machine code in one of numba's folders if the package has changed since it was made.
 
     Numba renews a kernel when its own file changes, but not when that of a kernel which it calls does, and would then
-    play with yesterday's arithmetic. Returns whether anything had changed.
+    play with yesterday's arithmetic.
     """
+    stamp, sources = folder / "onlinecal.stamp", _sources()
+    with contextlib.suppress(OSError):  # where nothing can be written, nothing is cached
+        if not stamp.exists() or stamp.read_text() != sources:
+            for index in folder.glob("*.nbi"):
+                index.unlink(missing_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            stamp.write_text(sources)
+
+
+@cache
+def _sources() -> str:
+    """A digest of which sources there are, and of when they were written."""
+    package = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=16)
     for source in sorted(package.rglob("*.py")):
         stat = source.stat()
         digest.update(f"{source.relative_to(package)} {stat.st_mtime_ns} {stat.st_size}\n".encode())
-    stamp = package / "__pycache__" / "kernels.stamp"
-    with contextlib.suppress(FileNotFoundError):
-        if stamp.read_text() == digest.hexdigest():
-            return False
-    # Where this folder cannot be written to, numba keeps its cache elsewhere and only an installation changes sources.
-    with contextlib.suppress(OSError):
-        for index in package.rglob("__pycache__/*.nbi"):
-            index.unlink(missing_ok=True)
-        stamp.parent.mkdir(exist_ok=True)
-        stamp.write_text(digest.hexdigest())
-    return True
-
-
-_forget_stale(PACKAGE)
-
-kernel = njit(cache=True, error_model="numpy", nogil=True)
+    return digest.hexdigest()

@@ -1,54 +1,47 @@
 """Cached machine code never outlives the sources it was made from."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from onlinecal import _compile
+import pytest
+
+import onlinecal
 
 CALLEE = "from onlinecal._compile import kernel\n\n\n@kernel\ndef step(x):\n    return x + {}\n"
 CALLER = (
-    "from inner.callee import step\nfrom onlinecal._compile import kernel\n\n\n@kernel\ndef twice(x):\n"
+    "from onlinecal.callee import step\nfrom onlinecal._compile import kernel\n\n\n@kernel\ndef twice(x):\n"
     "    return step(step(x))\n"
 )
 
 
-def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path):
-    package = tmp_path / "inner"
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["beside the sources", "NUMBA_CACHE_DIR"])
+def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere):
+    """In a package of the same name with nothing but the decorator and two kernels."""
+    package = tmp_path / "onlinecal"
     package.mkdir()
     (package / "__init__.py").write_text("")
+    shutil.copy(Path(onlinecal.__file__).parent / "_compile.py", package)
     (package / "caller.py").write_text(CALLER)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    if elsewhere:
+        environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
 
-    def result(step, forget):
+    def result(step, before=""):
         (package / "callee.py").write_text(CALLEE.format(step))
         os.utime(package / "callee.py", (step, step))
-        code = "from pathlib import Path\nfrom onlinecal import _compile\n"
-        code += f"_compile._forget_stale(Path({str(package)!r}))\n" if forget else ""
-        code += "from inner.caller import twice\nprint(twice(1))"
-        root = str(Path(_compile.__file__).parents[1])
-        path = os.pathsep.join([str(tmp_path), root])
+        code = f"{before}\nfrom onlinecal.caller import twice\nprint(twice(1), len(twice.stats.cache_hits))"
         ran = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONPATH": path},
-            capture_output=True,
-            text=True,
+            [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
-        return int(ran.stdout) if ran.returncode == 0 else ran.stderr
+        assert ran.returncode == 0, ran.stderr
+        return tuple(map(int, ran.stdout.split()))
 
-    assert result(10, forget=True) == 21
-    assert result(20, forget=True) == 41
-    # The control: without it numba does play the old step.
-    assert result(30, forget=False) == 41
-
-
-def test_unchanged_sources_keep_their_code(tmp_path):
-    (tmp_path / "module.py").write_text("x = 1\n")
-    assert _compile._forget_stale(tmp_path)
-    cached = tmp_path / "__pycache__" / "module.step.nbi"
-    cached.write_text("")
-    assert not _compile._forget_stale(tmp_path)
-    assert cached.exists()
-    (tmp_path / "module.py").write_text("x = 12\n")
-    assert _compile._forget_stale(tmp_path)
-    assert not cached.exists()
+    assert result(10) == (21, 0)
+    assert result(10) == (21, 1)  # unchanged: the code is kept
+    assert result(20) == (41, 0)
+    # The control: without looking numba does play the old step.
+    asleep = "import onlinecal._compile as c\nc._forget_stale = lambda folder: None"
+    assert result(30, asleep) == (41, 1)
