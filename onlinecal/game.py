@@ -26,6 +26,7 @@ from onlinecal.streams import Stream
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
+ROLES = "forecaster", "nature"
 #: rounds whose uniforms are drawn at a time
 BLOCK = 1024
 
@@ -66,8 +67,9 @@ class Game:
         keys = strategy_key(forecaster), strategy_key(nature)
         size, at = len(runs), f"T={horizon}"
         self.horizon, self.runs, self.time = horizon, runs, 0
-        self.forecaster = forecaster.start(horizon, size, Stream(seed, ("forecaster", keys[0], at), runs))
-        self.nature = nature.start(horizon, size, Stream(seed, ("nature", keys[1], at), runs))
+        streams = (Stream(seed, (role, key, at), runs) for role, key in zip(ROLES, keys, strict=True))
+        self.forecaster = _start(forecaster, ROLES[0], self.names[0], horizon, size, next(streams))
+        self.nature = _start(nature, ROLES[1], self.names[1], horizon, size, next(streams))
         # The coins belong to nature alone: every forecaster faces the same ones.
         self._coins = Stream(seed, ("outcome", keys[1], at), runs)
         self._dice = Stream(seed, ("forecast", keys[0], at), runs)
@@ -238,6 +240,23 @@ class Game:
             f"nature {self.names[1]!r} stated q = {_brief(stated)} in round {self.time + 1}{where}; "
             f"expected a probability in [0, 1], or one for each of the {len(self.runs)} runs"
         )
+
+
+def _start(specification: Any, role: str, name: str, horizon: int, runs: int, stream: Stream) -> Any:
+    """A player of a specification; what goes wrong gets its name."""
+    try:
+        return specification.start(horizon, runs, stream)
+    except OnlinecalError:
+        raise
+    except MemoryError as error:
+        raise InvalidParameter(
+            f"{role} {name!r} needs more memory than there is for {runs} runs of {horizon} rounds ({error}); expected "
+            "fewer runs at a time, a shorter horizon or a coarser grid"
+        ) from None
+    except Exception as error:
+        raise InvalidParameter(
+            f"{role} {name!r} could not be started for {runs} runs of {horizon} rounds: {type(error).__name__}: {error}"
+        ) from error
 
 
 def check_horizon(horizon: Any) -> None:

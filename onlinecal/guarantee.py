@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -9,6 +10,11 @@ from typing import Literal
 from onlinecal.sight import Sight
 
 Kind = Literal["deterministic", "expected", "rate"]
+
+
+def log(horizon: float) -> float:
+    """The natural logarithm in a rate, 1 for the shortest horizons: a rate says nothing of them, and is not 0."""
+    return max(1.0, math.log(horizon))
 
 
 @dataclass(frozen=True)

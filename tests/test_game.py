@@ -464,3 +464,14 @@ def test_a_player_that_raises_is_named_with_its_round(where):
     with pytest.raises(InvalidForecast, match=who.replace(".*", r"failed around round [56]:")) as raised:
         play(Scalar(Fragile, name="fragile"), Fussy())
     assert raised.value.__cause__ is not None
+
+
+@pytest.mark.parametrize("what", [MemoryError("7 TiB"), ValueError("boom")])
+def test_a_player_that_cannot_be_started_is_named(what):
+    @dataclass(frozen=True)
+    class Unable(Nature):
+        def start(self, horizon, runs, stream):
+            raise what
+
+    with pytest.raises(InvalidParameter, match=rf"nature 'unable' .* 3 runs of 7 rounds.*{what}"):
+        Game(Constant(), Unable(), horizon=7, runs=range(3))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player, grid_of
-from onlinecal.guarantee import Guarantee
+from onlinecal.guarantee import Guarantee, log
 from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 
@@ -128,7 +128,7 @@ class CDLMinimiser(Forecaster):
             Guarantee(
                 measure="cdl",
                 formula="√T log T",
-                bound=lambda horizon: math.sqrt(horizon) * math.log(horizon),
+                bound=lambda horizon: math.sqrt(horizon) * log(horizon),
                 kind="rate",
                 against=Sight.LAW,
                 source="Hu and Wu 2024, m = √T",

@@ -20,7 +20,7 @@ from onlinecal.expressions import grid_steps
 from onlinecal.forecasters._pairwise import PairwisePlayer
 from onlinecal.forecasters._stationary import TINY, Stationary, put_pair, put_stationary
 from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
-from onlinecal.guarantee import Guarantee
+from onlinecal.guarantee import Guarantee, log
 from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 
@@ -147,7 +147,7 @@ class BlumMansour(Forecaster):
             Guarantee(
                 measure="swap_regret[quadratic]",
                 formula="T^(1/3) log T",
-                bound=lambda t: t ** (1 / 3) * math.log(t),
+                bound=lambda t: t ** (1 / 3) * log(t),
                 kind="rate",
                 against=Sight.LAW,
                 source="Fishelson et al. 2025; Luo, Senapati and Sharan 2025, m = T^(1/3)",
