@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law
+from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law, Player
 from onlinecal.joint import JointDistribution
 from onlinecal.ledger import GridLedger, Ledger, RealLedger
-from onlinecal.natures.base import Nature, NatureView, Sight
+from onlinecal.natures.base import Nature, NaturePlayer, NatureView, Sight
 from onlinecal.strategy import strategy_key, strategy_name
 from onlinecal.streams import Stream
 
@@ -68,8 +68,8 @@ class Game:
         size, at = len(runs), f"T={horizon}"
         self.horizon, self.runs, self.time = horizon, runs, 0
         streams = (Stream(seed, (role, key, at), runs) for role, key in zip(ROLES, keys, strict=True))
-        self.forecaster = _start(forecaster, ROLES[0], self.names[0], horizon, size, next(streams))
-        self.nature = _start(nature, ROLES[1], self.names[1], horizon, size, next(streams))
+        self.forecaster: Player = _start(forecaster, ROLES[0], self.names[0], horizon, size, next(streams))
+        self.nature: NaturePlayer = _start(nature, ROLES[1], self.names[1], horizon, size, next(streams))
         # The coins belong to nature alone: every forecaster faces the same ones.
         self._coins = Stream(seed, ("outcome", keys[1], at), runs)
         self._dice = Stream(seed, ("forecast", keys[0], at), runs)

@@ -42,8 +42,8 @@ class Stream:
     def block(self, rounds: int, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers.
 
-        With `out`, an earlier block of as many rounds that is done with, nothing is allocated: the numbers are written
-        into it, and it is what is returned.
+        With `out`, an earlier block of this stream that is done with, of as many rounds, nothing is allocated: the
+        numbers are written into it, and it is what is returned.
         """
         # Transposed without a copy: a round reads one number of each run, and the next rounds find their neighbours
         # in the cache.

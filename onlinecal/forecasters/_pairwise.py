@@ -4,7 +4,8 @@ A round changes one row of the matrix, that of the point it played, and plays co
 run keeps its matrix with the cold points censored, those not played lately: passed over, as if nobody looked while the
 walk is at one. The rows of the others, the hot points, are taken through the cold ones again when they change; a round
 solves for the hot points alone, and the cold ones get the time spent in them on the way. When a cold point is played,
-the next round that needs it starts afresh, with the points that are hot then. All sums are of positive terms, as in
+the matrix is made afresh as soon as play has come back to points it knows, with those that are hot then; where play
+roams, as on a fine grid in its first rounds, each round is solved by itself. All sums are of positive terms, as in
 `shares`, so weights are right to nearly all digits.
 """
 
@@ -40,8 +41,10 @@ class PairwisePlayer(Stationary):
         #: rows are made by `_censor` and `_renew`; columns without a point make their length a multiple of 16
         self.matrix = np.zeros((runs, m + 1, (m // 16 + 1) * 16))
         self.kind = np.full((runs, m + 1), COLD, np.int8)
-        #: whether a cold point has been played since the matrix was made, as in the beginning
+        #: whether a cold point has been played since the matrix was made, as in the beginning; and whether the point
+        #: played last was not among the recent ones, after which the next may not be either: no time for a new matrix
         self.outdated = np.ones(runs, np.bool_)
+        self.roaming = np.ones(runs, np.bool_)
         #: room for a row of it, and the points that its places stand for
         self.row = np.zeros((m // 16 + 1) * 16)
         self.points = np.arange(m + 1)
@@ -49,18 +52,18 @@ class PairwisePlayer(Stationary):
     def state(self) -> int:
         """The law of the regrets."""
         counters = self.bias, self.rounds, self.step
-        kept = self.last, self.recent, self.matrix, self.kind, self.outdated
+        kept = self.last, self.recent, self.matrix, self.kind, self.outdated, self.roaming
         room = self.flow, self.members, self.share, self.row, self.points
         return _state(*counters, *kept, *room, self.law.atoms, self.law.weights)
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
         """Counts, and marks what has changed."""
         counters = self.bias, self.rounds, self.step
-        _learn(*counters, self.last, self.recent, self.kind, self.outdated, forecast, outcome)
+        _learn(*counters, self.last, self.recent, self.kind, self.outdated, self.roaming, forecast, outcome)
 
 
 @kernel
-def _learn(bias, rounds, step, last, recent, kind, outdated, forecast, outcome):
+def _learn(bias, rounds, step, last, recent, kind, outdated, roaming, forecast, outcome):
     m = bias.shape[1] - 1
     for r in range(len(bias)):
         i = forecast[r]
@@ -75,9 +78,11 @@ def _learn(bias, rounds, step, last, recent, kind, outdated, forecast, outcome):
         else:
             kind[r, i] = CHANGED
         j = i
+        roaming[r] = True
         for k in range(recent.shape[1]):
             recent[r, k], j = j, recent[r, k]
             if j == i:
+                roaming[r] = False
                 break
 
 
@@ -91,6 +96,7 @@ def _state(
     matrix,
     kind,
     outdated,
+    roaming,
     flow,
     members,
     share,
@@ -118,7 +124,7 @@ def _state(
                 continue
             low, high = _reach(step, r, i)
             solved = False
-            if high - low >= SMALL:
+            if high - low >= SMALL and not (outdated[r] and roaming[r]):
                 if outdated[r]:
                     _censor(bias, rounds, step, r, recent, matrix[r], kind, members, share, row)
                     outdated[r] = False

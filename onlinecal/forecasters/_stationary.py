@@ -23,10 +23,9 @@ class Stationary:
         self.idle = 0
         #: the point played last: the next closed set is mostly there, so it is sought from there
         self.last = np.full(runs, m // 2, np.int64)
-        #: room for one run's matrix, for the points it is about, where they are in it, and their weights
+        #: room for one run's matrix, for the points it is about, and for their weights
         self.flow = np.zeros((m + 1, m + 1))
         self.members = np.zeros(m + 1, np.int64)
-        self.place = np.full(m + 1, -1, np.int64)
         self.share = np.zeros(m + 1)
 
     def forecast(self, view: ForecasterView) -> Law:

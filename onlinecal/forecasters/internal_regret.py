@@ -44,8 +44,8 @@ class FosterVohra(Forecaster):
 
     Guarantee
     ---------
-    With ``swaps="next"``: E[T·ECE] ≤ T/(2m) + √(2(m + 1)T), which is 1.9·T^{2/3} at m = T^{1/3}, against natures that
-    see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth, and a round that plays i adds at most
+    With ``swaps="next"``: E[T·ECE] ≤ T/(2m) + √(2(m + 1)T), about (1/2 + √2)·T^{2/3} at m = T^{1/3}, against natures
+    that see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth, and a round that plays i adds at most
     the squares of its two losses against the neighbours, 2·(2/m)²; and |E_i| ≤ n_i/(2m) + (m/2) max_j R_ij.
     With ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is more than T at m = T^{1/3} and
     T^{5/6} at best: none is stated. Measured against a drift its ECE grows like T^{0.75} at m = T^{1/3}: the losses
@@ -54,16 +54,18 @@ class FosterVohra(Forecaster):
     Information
     -----------
     Randomised; needs the horizon (through m); 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a
-    round, to a point or a pair. With ``swaps="all"`` points with few rounds have wide jumps, and one to four rounds
-    in ten have a closed set of many points. Its elimination is kept, in (m + 1)² floats a run, and mended in O(m²)
-    steps; it is made anew, in O(m³), when a point is played that has been out of use.
+    round, to a point or a pair. With ``swaps="all"`` points with few rounds have wide jumps, and many rounds, from one
+    in ten against a coin to two in three against a contrarian, have a closed set of more. Its elimination is kept, in
+    (m + 1)² floats a run, and mended in O(m²) steps; it is made anew, in O(m³), when a point is played that has been
+    out of use.
 
     Source
     ------
     Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``; Foster 1999, "A proof of calibration via
     Blackwell's approachability theorem", for a mixture of two neighbours. Deviations: the default takes the neighbours'
-    regrets only, for which the T^{2/3} that later papers quote for the first paper is proved; the paper leaves open
-    which stationary distribution is taken where there are several, see the head of this file.
+    regrets only, for which the T^{2/3} that later papers quote for the first paper is proved. The paper leaves open
+    which stationary distribution is taken where there are several: that of a closed set to which the point played
+    last leads, the first that the search comes to.
     """
 
     m: int | str = "T^(1/3)"
@@ -117,18 +119,20 @@ class BlumMansour(Forecaster):
     Guarantee
     ---------
     E[T·Σ w (q − v)²], the swap regret of the quadratic task, is O(T^{1/3} log T) against natures that see the law: each
-    learner regrets O(log T) and the rounding costs at most 1/(4m²) a round. No constant is stated in the source.
+    learner regrets O(log T) in rounds weighed by the law, the rounding costs at most 1/(4m²) a round, and drawing from
+    the law adds noise of O(log T) a point to what is weighed. No constant is stated in the sources.
 
     Information
     -----------
     Randomised; needs the horizon (through m). Mostly a few steps a round, to a point or a pair; while the counts are
-    small the cube of the size of a closed set; 2(m + 1) numbers a run.
+    small the cube of the size of a closed set; 3(m + 1) numbers a run and (m + 1)² for all runs together.
 
     Source
     ------
     Blum and Mansour 2007 (the reduction); Fishelson, Kleinberg, Okoroafor, Paes Leme, Schneider and Teng 2025; Luo,
     Senapati and Sharan 2025. Deviations: the imagined outcome, which makes a learner without weight stay at its own
-    point and costs it a regret of at most 1; the choice of stationary distribution, see the head of this file.
+    point and costs it a regret of at most 1; where several distributions are stationary, that of a closed set to which
+    the point played last leads.
     """
 
     m: int | str = "T^(1/3)"
@@ -180,6 +184,8 @@ class _BlumMansourPlayer(Stationary):
         self.weight = np.zeros((runs, m + 1))
         self.bias = np.zeros((runs, m + 1))
         self.pull = np.zeros((runs, m + 1))
+        #: room for where a point is in the matrix of one run
+        self.place = np.full(m + 1, -1, np.int64)
 
     def state(self) -> int:
         """The law of the wishes."""
@@ -214,8 +220,7 @@ def _state_neighbours(bias, rounds, last, atoms, weights):
         up, down = max(up, 0), max(down, 0)
         stay = 1.0 if i == low else 0.0
         share = down / (up + down) if up + down > 0 else stay
-        atoms[r, 0], weights[r, 0] = low, share
-        atoms[r, 1], weights[r, 1] = high, 1.0 - share
+        put_pair(atoms, weights, r, low, share)
 
 
 @kernel
