@@ -2,8 +2,12 @@
 test.
 """
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal.forecasters import (
@@ -15,6 +19,7 @@ from onlinecal.forecasters import (
     FosterVohra,
     PerturbedLeader,
 )
+from onlinecal.forecasters.base import ForecasterView
 from onlinecal.game import Game
 from onlinecal.measures import ece
 from onlinecal.natures import (
@@ -66,6 +71,36 @@ def test_controls_break_the_bound_on_the_ece(cls, seed):
     """A deterministic player on the same grid, and the same player against a nature that sees too much."""
     assert mean_ece(AlmostOneStepAhead("T^(1/3)"), Contrarian(), seed) > allowed(cls())
     assert mean_ece(cls(), Contrarian(sees="draw"), seed) > allowed(cls())
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_the_proof_of_foster_vohra_step_by_step(data):
+    """What bound and slack rest on, with nothing left to chance: from any state and for either outcome Φ = Σ max(R, 0)²
+    grows by at most 8/m² in expectation, and its root moves by at most 2√2/m.
+    """
+    m = data.draw(st.integers(1, 12))
+    counts = np.array(data.draw(st.lists(st.integers(0, 40), min_size=m + 1, max_size=m + 1)))
+    ones = np.array([data.draw(st.integers(0, int(n))) for n in counts])
+    player = FosterVohra(m).start(100, 1, None)
+    player.rounds[0], player.bias[0] = counts, m * ones - np.arange(m + 1) * counts
+    player.last[0] = data.draw(st.integers(0, m))
+    law = player.forecast(ForecasterView(1, {}))
+
+    def potential(counts, ones):
+        loss = np.array([ones * (j / m - 1) ** 2 + (counts - ones) * (j / m) ** 2 for j in range(m + 1)]).T
+        regret = np.diag(loss)[:, None] - loss
+        return sum(max(0.0, regret[i, j]) ** 2 for i in range(m + 1) for j in (i - 1, i + 1) if 0 <= j <= m)
+
+    before = potential(counts, ones)
+    for y in (0, 1):
+        expected = 0.0
+        for atom, weight in zip(law.atoms[0], law.weights[0], strict=True):
+            one = np.eye(m + 1, dtype=int)[atom]
+            after = potential(counts + one, ones + y * one)
+            assert abs(math.sqrt(after) - math.sqrt(before)) <= 2 * math.sqrt(2) / m + 1e-9
+            expected += weight * after
+        assert expected - before <= 8 / m**2 + 1e-9
 
 
 # ---------------------------------------------------------------- rates
