@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.forecasters._stationary import HUGE, Stationary, put_law, put_pair, put_stationary, shares
+from onlinecal.forecasters._stationary import (
+    HUGE,
+    Stationary,
+    count_regrets,
+    put_law,
+    put_pair,
+    put_stationary,
+    shares,
+)
 from onlinecal.forecasters.base import Ints
 
 #: up to this many points a set is solved as it stands
@@ -64,12 +72,10 @@ class PairwisePlayer(Stationary):
 
 @kernel
 def _learn(bias, rounds, step, last, recent, kind, outdated, roaming, forecast, outcome):
+    count_regrets(bias, rounds, last, forecast, outcome)
     m = bias.shape[1] - 1
     for r in range(len(bias)):
-        i = forecast[r]
-        last[r] = i
-        bias[r, i] += m * outcome[r] - i
-        rounds[r, i] += 1
+        i = last[r]
         # In steps of 1/m, i regrets a step of d in the direction of its bias if and only if d · n < 2m|E|.
         wide = max(2 * abs(bias[r, i]) - 1, 0) // rounds[r, i]
         step[r, i] = min(wide, m - i) if bias[r, i] > 0 else -min(wide, i)

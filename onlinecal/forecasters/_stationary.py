@@ -44,6 +44,17 @@ class Stationary:
 
 
 @kernel
+def count_regrets(bias, rounds, last, forecast, outcome):
+    """Counts a round: m·E_i and n_i of the point that was played, on which the regrets rest, and which it was."""
+    m = bias.shape[1] - 1
+    for r in range(len(bias)):
+        i = forecast[r]
+        last[r] = i
+        bias[r, i] += m * outcome[r] - i
+        rounds[r, i] += 1
+
+
+@kernel
 def put_stationary(flow, count, members, share, atoms, weights, r):
     """The stationary law of a closed set that the first point leads to; returns the size of the set.
 

@@ -18,7 +18,7 @@ from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters._pairwise import PairwisePlayer
-from onlinecal.forecasters._stationary import TINY, Stationary, put_pair, put_stationary
+from onlinecal.forecasters._stationary import TINY, Stationary, count_regrets, put_pair, put_stationary
 from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
 from onlinecal.guarantee import Guarantee, log
 from onlinecal.sight import Sight
@@ -173,7 +173,7 @@ class _NeighbourPlayer:
         return self.law
 
     def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        _learn_regrets(self.bias, self.rounds, self.last, forecast, outcome)
+        count_regrets(self.bias, self.rounds, self.last, forecast, outcome)
 
 
 class _BlumMansourPlayer(Stationary):
@@ -264,16 +264,6 @@ def _wishes_from(pull, r, start, flow, members, place):
     for k in range(count):
         place[members[k]] = -1
     return count
-
-
-@kernel
-def _learn_regrets(bias, rounds, last, forecast, outcome):
-    m = bias.shape[1] - 1
-    for r in range(len(bias)):
-        i = forecast[r]
-        last[r] = i
-        bias[r, i] += m * outcome[r] - i
-        rounds[r, i] += 1
 
 
 @kernel
