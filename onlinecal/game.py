@@ -66,8 +66,8 @@ class Game:
         keys = strategy_key(forecaster), strategy_key(nature)
         size, at = len(runs), f"T={horizon}"
         self.horizon, self.runs, self.time = horizon, runs, 0
-        self.forecaster = forecaster.start(horizon, size, Stream(seed, ("forecaster", keys[0], at), runs))
-        self.nature = nature.start(horizon, size, Stream(seed, ("nature", keys[1], at), runs))
+        self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
+        self.nature = start("nature", nature, horizon, runs, seed)
         # The coins belong to nature alone: every forecaster faces the same ones.
         self._coins = Stream(seed, ("outcome", keys[1], at), runs)
         self._dice = Stream(seed, ("forecast", keys[0], at), runs)
@@ -175,7 +175,7 @@ class Game:
                 update(chosen, outcome)
                 if self._hears:
                     turn = "nature"
-                    nature.update(self._values, outcome)  # type: ignore[attr-defined]
+                    nature.update(self._values, outcome)
                 yield clock.timeout(1)
         except OnlinecalError:
             raise
@@ -192,7 +192,7 @@ class Game:
         view = self._views[0]
         view.round = t
         if self._needs:
-            revealed = self.nature.context(t)  # type: ignore[attr-defined]
+            revealed = self.nature.context(t)
             view.context = {kind: revealed[kind] for kind in self._needs}
         return self.forecaster.forecast(view)
 
@@ -244,6 +244,19 @@ def check_horizon(horizon: Any) -> None:
     """Refuse a horizon that is not an integer from 1 to 10^9."""
     if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
         raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
+
+
+def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
+    """A player of the strategy for a game of this horizon, with the stream that belongs to it."""
+    try:
+        stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs)
+        return strategy.start(horizon, len(runs), stream)
+    except OnlinecalError as error:
+        raise InvalidParameter(f"{role} {strategy_name(strategy)!r} at T = {horizon}: {error}") from error
+    except Exception as error:
+        raise InvalidParameter(
+            f"{role} {strategy_name(strategy)!r} cannot be started at T = {horizon}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:

@@ -121,6 +121,11 @@ def test_ours_are_good(file):
         ('m = "T^(1/2)"', "n = 3", "forecaster 'forecast_hedging' has no parameter 'n'"),
         ('m = "T^(1/2)"', "m = \"__import__('os')\"", "is not understood"),
         ('m = "T^(1/2)"', 'm = "T^(1/0)"', "has no value"),
+        (
+            'm = "T^(1/2)"',
+            'm = "T - 15"',
+            "some.toml: forecaster 'forecast_hedging' at T = 10: m = 'T - 15' is a grid",
+        ),
         ("q = 0.25", "q = 1.25", r"q = 1.25; expected a number in \[0, 1\]"),
         ("q = 0.25", 'q = "x"', "q = 'x'"),
         ('name = "bernoulli"\n', "", "a nature has no name"),

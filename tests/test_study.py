@@ -165,6 +165,29 @@ def test_what_cannot_be_played_is_said_before_playing(options, said):
         oc.play(oc.forecasters.Constant(), oc.natures.Drift(), **options)
 
 
+def test_what_depends_on_the_horizon_is_refused_before_the_first_game(monkeypatch):
+    def never(*_):
+        raise AssertionError("a game was played")
+
+    class Tired:
+        def __init__(self, horizon):
+            self.rest = 1 / (400 - horizon)
+
+        def forecast(self): ...
+        def update(self, forecast, outcome): ...
+
+    monkeypatch.setattr(Game, "advance", never)
+    for forecaster, said in (
+        (
+            oc.forecasters.ForecastHedging("1500-T"),
+            "'forecast_hedging' at T = 4000: m = '1500-T' is a grid of -2500",
+        ),
+        (Tired, "'Tired' cannot be started at T = 400: ZeroDivisionError: division by zero"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            oc.play(forecaster, oc.natures.Drift(), horizon=[100, 400, 4000], runs=2)
+
+
 def test_labels_must_differ():
     with pytest.raises(InvalidParameter, match="two forecasters are called 'constant'"):
         oc.play([oc.forecasters.Constant(), oc.forecasters.Constant()], oc.natures.Drift(), horizon=5)

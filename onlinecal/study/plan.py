@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.game import check_horizon, check_pair, checkpoints
+from onlinecal.game import check_horizon, check_pair, checkpoints, start
 from onlinecal.panel import Panel
 from onlinecal.strategy import strategy_key, strategy_label
 
@@ -86,7 +86,8 @@ def plan(
     Raises
     ------
     InvalidParameter
-        A horizon, number of runs, or pair of players that cannot be played; two strategies of one label.
+        A horizon, number of runs, or pair of players that cannot be played, also where that shows only when a player
+        is started at the horizon; two strategies of one label.
     """
     who, whom = list(forecasters), list(natures)
     if not who or not whom:
@@ -123,4 +124,15 @@ def plan(
             for horizon in played:
                 points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
                 cells.append(Cell(forecaster, nature, horizon, runs, seed, tuple(points), panel))
+    _try_to_start(cells)
     return cells
+
+
+def _try_to_start(cells: Iterable[Cell]) -> None:
+    """Starts every player once, for one run, and throws it away: what depends on T is refused before any game."""
+    started = set()
+    for cell in cells:
+        for role, entry in (("forecaster", cell.forecaster), ("nature", cell.nature)):
+            if (key := (id(entry), cell.horizon)) not in started:
+                started.add(key)
+                start(role, entry.strategy, cell.horizon, range(1), cell.seed)
