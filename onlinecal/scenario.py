@@ -43,6 +43,16 @@ class Horizons(BaseModel):
     last: Annotated[int, Field(alias="to", ge=1, le=LONGEST, strict=True)]
     count: Annotated[int, Field(ge=2, le=1000, strict=True)]
 
+    @model_validator(mode="after")
+    def _as_many_as_said(self) -> Horizons:
+        if self.first > self.last:
+            raise ValueError(f"from = {self.first} is above to = {self.last}; expected from ≤ to")
+        if (there := self.last - self.first + 1) < self.count:
+            raise ValueError(
+                f"from {self.first} to {self.last} there are {there} horizons, fewer than count = {self.count}"
+            )
+        return self
+
     def times(self) -> list[int]:
         """The horizons, whole rounds, each once."""
         ratio = self.last / self.first

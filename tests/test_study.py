@@ -144,6 +144,7 @@ def test_curves_by_name():
         ({"horizon": 0}, "expected an integer from 1"),
         ({"horizon": 10**12}, "expected an integer from 1"),
         ({"horizon": []}, "no horizons"),
+        ({"horizon": [100, 50, 100]}, "horizon 100 is given twice"),
         ({"runs": 0}, "runs = 0"),
         ({"runs": 2.0}, "runs = 2.0"),
         ({"seed": "x"}, "seed = 'x'"),
@@ -298,6 +299,8 @@ def test_an_existing_file_is_neither_lost_nor_mixed(tmp_path):
         session(path, cells())
     with pytest.raises(StoreError, match="holds 12 cells that the scenario no longer has"):
         session(path, cells(seed=2), resume=True)
+    with pytest.raises(StoreError, match=r"--resume keeps .* --overwrite destroys"):
+        session(path, cells(), resume=True, overwrite=True)
     assert path.read_bytes() == before
     with session(path, cells(seed=2), overwrite=True) as opened:
         assert opened.finished == 0

@@ -94,8 +94,10 @@ def plan(
         raise InvalidParameter(f"no {'forecasters' if not who else 'natures'}; expected at least one")
     if not horizons:
         raise InvalidParameter("no horizons; expected at least one")
-    for horizon in horizons:
+    for i, horizon in enumerate(horizons):
         check_horizon(horizon)
+        if horizon in horizons[:i]:
+            raise InvalidParameter(f"horizon {horizon} is given twice; expected each once")
     if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= 100_000:
         raise InvalidParameter(f"runs = {runs!r}; expected an integer from 1 to 100000")
     if not isinstance(seed, int) or isinstance(seed, bool):
@@ -105,7 +107,7 @@ def plan(
         for label in labels:
             if labels.count(label) > 1:
                 raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
-    times = sorted(set(horizons))
+    times = sorted(horizons)
     cells = []
     for nature in whom:
         length = nature.strategy.length

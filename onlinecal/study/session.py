@@ -45,9 +45,13 @@ class Session:
         Raises
         ------
         StoreError
-            The file exists and neither was said; it is locked, or not one of ours; or `resume` would mix results of
-            another scenario or version into it.
+            The file exists and neither was said, or both were; it is locked, or not one of ours; or `resume` would
+            mix results of another scenario or version into it.
         """
+        if resume and overwrite:
+            raise StoreError(
+                "--resume keeps what is there and --overwrite destroys it; expected one of the two"
+            )
         meta = {**meta, "version": onlinecal.__version__}
         if not path.exists():
             return cls(cells, Store.create(path, meta))
