@@ -15,7 +15,7 @@ from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from onlinecal.measures._options import integer, number
 from onlinecal.measures.base import Bracket, Measure
-from onlinecal.panel import named_measure
+from onlinecal.panel import listed, named_measure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +220,7 @@ def evaluate(
     draws = integer("evaluate", "bootstrap", bootstrap, 0), integer("evaluate", "reference", reference, 0)
     seed = integer("evaluate", "seed", seed, 0)
     level = number("evaluate", "level", level, 0.0, 1.0)
-    named = list(map(named_measure, _everything() if measures is None else measures))
+    named = list(map(named_measure, _everything() if measures is None else listed(measures)))
     for name in (names := [name for name, *_ in named]):
         if names.count(name) > 1:
             raise InvalidParameter(f"evaluate: {name!r} is asked for twice; expected each measure once")

@@ -57,12 +57,12 @@ class Panel:
         InvalidParameter
             An option that a measure, task or response does not have or refuses; two columns of one name.
         """
-        named = map(named_measure, measures)
+        named = map(named_measure, listed(measures))
         panel = cls(
             tuple(
                 (name, bound, record.may_bracket(options, rounds)) for name, bound, record, options in named
             ),
-            tuple(map(_task, tasks)),
+            tuple(map(_task, listed(tasks))),
         )
         columns = panel.columns
         if not columns:
@@ -102,6 +102,11 @@ class Panel:
 
 
 _SAMPLE = JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
+
+
+def listed(specs: Any) -> Iterable[Any]:
+    """Measures or tasks; a single one is a list of one."""
+    return specs if isinstance(specs, Iterable) and not isinstance(specs, str | Mapping) else [specs]
 
 
 def named_measure(

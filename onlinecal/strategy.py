@@ -84,14 +84,21 @@ def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, 
     for key in options:
         if key not in fields:
             raise InvalidParameter(f"{kind} {name!r} has no parameter {key!r}{suggestion(key, fields)}")
-    for key in required(cls) if fields else ():
+    return make(kind, cls, name, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
+
+
+def make(kind: str, cls: Any, name: str | None = None, **options: Any) -> Any:
+    """The specification of this class; InvalidParameter where a parameter without default is not given."""
+    for key in required(cls):
         if key not in options:
-            raise InvalidParameter(f"{kind} {name!r} needs the parameter {key!r}")
-    return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+            raise InvalidParameter(f"{kind} {name or strategy_name(cls)!r} needs the parameter {key!r}")
+    return cls(**options)
 
 
 def required(cls: type) -> list[str]:
     """The parameters of a specification that have no default."""
+    if not dataclasses.is_dataclass(cls):
+        return []
     return [
         f.name
         for f in dataclasses.fields(cls)

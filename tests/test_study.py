@@ -145,6 +145,7 @@ def test_curves_by_name():
         ({"horizon": 10**12}, "expected an integer from 1"),
         ({"horizon": []}, "no horizons"),
         ({"horizon": [100, 50, 100]}, "horizon 100 is given twice"),
+        ({"horizon": 10.5}, "horizon = 10.5; expected an integer"),
         ({"runs": 0}, "runs = 0"),
         ({"runs": 2.0}, "runs = 2.0"),
         ({"seed": "x"}, "seed = 'x'"),
@@ -164,6 +165,31 @@ def test_what_cannot_be_played_is_said_before_playing(options, said):
     options = {"horizon": 50, "runs": 2} | options
     with pytest.raises(oc.OnlinecalError, match=said):
         oc.play(oc.forecasters.Constant(), oc.natures.Drift(), **options)
+
+
+def test_classes_and_single_names_stand_for_themselves():
+    study = oc.play(
+        oc.forecasters.ForecastHedging,
+        oc.natures.Drift,
+        horizon=50,
+        runs=2,
+        measures="ece",
+        tasks={"name": "umbrella"},
+    )
+    listed = oc.play(
+        [oc.forecasters.ForecastHedging()],
+        [oc.natures.Drift()],
+        horizon=[50],
+        runs=2,
+        measures=["ece"],
+        tasks=["umbrella"],
+    )
+    assert equal(study, listed)
+    assert [row.name for row in oc.evaluate([0.5], [1], measures="ece").rows] == ["ece"]
+    with pytest.raises(InvalidParameter, match="nature 'replay' needs the parameter 'file'"):
+        oc.play(oc.forecasters.Constant, oc.natures.Replay, horizon=5)
+    with pytest.raises(InvalidParameter, match="'drift' is not a nature; expected a Nature, or its class"):
+        oc.play(oc.forecasters.Constant, "drift", horizon=5)
 
 
 def test_what_depends_on_the_horizon_is_refused_before_the_first_game(monkeypatch):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidForecast
 from onlinecal.guarantee import Guarantee
+from onlinecal.strategy import make
 from onlinecal.streams import Stream
 
 Floats = NDArray[np.float64]
@@ -178,7 +179,7 @@ def as_forecaster(thing: Any) -> Forecaster:
     if isinstance(thing, Forecaster):
         return thing
     if isinstance(thing, type) and issubclass(thing, Forecaster):
-        return thing()
+        return make("forecaster", thing)
     if isinstance(thing, type) and hasattr(thing, "forecast") and hasattr(thing, "update"):
         return Scalar(thing, name=thing.__name__)
     raise InvalidForecast(
