@@ -235,6 +235,37 @@ def test_a_measure_of_ones_own_and_one_that_is_nan():
         oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(1.0), horizon=40, runs=1, measures=[broken])
 
 
+@pytest.mark.parametrize(
+    ("at_once", "value", "said"),
+    [
+        (True, "0.5", "measure 'broken' returned '0.5'; expected a number"),
+        (
+            False,
+            np.zeros(2),
+            r"measure 'broken' returned array\(\[0., 0.\]\); expected a number; after round 10 of",
+        ),
+        (False, None, "measure 'broken' returned None; .* of 'constant' against 'bernoulli', run 0"),
+        (
+            False,
+            0,
+            r"'broken' failed: ZeroDivisionError: .* \(.*test_study.py:\d+\); after round 10 of 'constant'",
+        ),
+        (False, float("nan"), "broken is NaN on .*; after round 10 of 'constant'"),
+    ],
+)
+def test_a_broken_measure_is_named_with_the_round(at_once, value, said):
+    def broken(gamma):
+        if not at_once and gamma.weight < 10:
+            return 0.0
+        return 1 / value if isinstance(value, int) else value
+
+    with pytest.raises(oc.OnlinecalError, match=said):
+        oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(), horizon=40, runs=2, measures=broken)
+    if at_once:
+        with pytest.raises(oc.OnlinecalError, match=said):
+            oc.evaluate([0.5], [1], measures=broken)
+
+
 def test_summary():
     mean, half = summary([1.0, 2.0, 3.0])
     assert mean == 2.0

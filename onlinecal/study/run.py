@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.errors import InvalidData, OnlinecalError
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.game import Game
 from onlinecal.natures.base import as_nature
@@ -58,7 +59,13 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
     for i, t in enumerate(cell.times):
         game.advance(t, told)
         for run, gamma in enumerate(game.gammas()):
-            totals[i, run] = cell.panel.read(gamma)
+            try:
+                totals[i, run] = cell.panel.read(gamma)
+            except OnlinecalError as error:
+                raise InvalidData(
+                    f"{error}; after round {t} of {cell.forecaster.label!r} against {cell.nature.label!r}, "
+                    f"run {runs[run]}"
+                ) from error
         for name, values in game.certificates().items():
             certified.setdefault(name, []).append(values)
     read = {name: totals[:, :, j] for j, name in enumerate(columns)}
