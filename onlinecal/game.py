@@ -16,7 +16,7 @@ import simpy
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError
+from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law
 from onlinecal.joint import JointDistribution
 from onlinecal.ledger import GridLedger, Ledger, RealLedger
@@ -112,7 +112,12 @@ class Game:
 
     def ask(self) -> Law:
         """What the forecaster would state in the next round; asking changes nothing."""
-        return self._state(self.time + 1)
+        try:
+            return self.forecaster.forecast(self._look(self.time + 1))
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise self._failed("forecaster", self.time, error) from error
 
     @property
     def certain(self) -> bool:
@@ -133,10 +138,11 @@ class Game:
     def _rounds(
         self, clock: simpy.Environment, until: int, progress: Callable[[int], None] | None
     ) -> Generator[simpy.Event, None, None]:
-        nature, update = self.nature, self.forecaster.update
+        nature, forecaster = self.nature, self.forecaster
         nature_view = self._views[1]
         outcome, q = self._outcome, self._q
-        told, turn = self.time, "forecaster"
+        t = told = self.time
+        turn = "nature"
         try:
             while self.time < until:
                 t, row = self.time, self.time % BLOCK
@@ -148,8 +154,10 @@ class Game:
                         told = t
                 dice, coins = self._blocks
                 nature_view.round = t + 1
+                turn = "nature"
+                view = self._look(t + 1)
                 turn = "forecaster"
-                law = self._state(t + 1)
+                law = forecaster.forecast(view)
                 if law is not self._shown:
                     self._meet(law)
                 chosen = self._chosen
@@ -172,7 +180,7 @@ class Game:
                     raise self._refuse_probability(q[bad], bad)
                 self.time = t + 1
                 turn = "forecaster"
-                update(chosen, outcome)
+                forecaster.update(chosen, outcome)
                 if self._hears:
                     turn = "nature"
                     nature.update(self._values, outcome)
@@ -180,21 +188,18 @@ class Game:
         except OnlinecalError:
             raise
         except Exception as error:
-            # A player's own error, with its name and the round.
-            name = self.names[turn == "nature"]
-            raise InvalidForecast(
-                f"{turn} {name!r} failed around round {self.time + 1}: {type(error).__name__}: {error}"
-            ) from error
+            raise self._failed(turn, t, error) from error
         if progress is not None and self.time > told:
             progress(self.time - told)
 
-    def _state(self, t: int) -> Law:
+    def _look(self, t: int) -> ForecasterView:
+        """What the forecaster sees in round t."""
         view = self._views[0]
         view.round = t
         if self._needs:
             revealed = self.nature.context(t)
             view.context = {kind: revealed[kind] for kind in self._needs}
-        return self.forecaster.forecast(view)
+        return view
 
     def _meet(self, law: Law) -> None:
         """First sight of a law object: check its form, and show it to nature as far as that may see it."""
@@ -221,6 +226,12 @@ class Game:
             raise InvalidForecast(f"forecaster {self.names[0]!r} changed its grid in round {self.time + 1}")
         self._shown = law
         self._views[1].show(law, self._values)
+
+    def _failed(self, turn: str, t: int, error: Exception) -> InvalidForecast:
+        """A player's own error, with its name and the round, of which t came before."""
+        return InvalidForecast(
+            f"{turn} {self.names[turn == 'nature']!r} failed in round {t + 1}: {failure(error)}"
+        )
 
     def _refuse_law(self, law: Law, run: int) -> InvalidForecast:
         atoms, weights = law.atoms[run], law.weights[run]
@@ -255,7 +266,7 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} at T = {horizon}: {error}") from error
     except Exception as error:
         raise InvalidParameter(
-            f"{role} {strategy_name(strategy)!r} cannot be started at T = {horizon}: {type(error).__name__}: {error}"
+            f"{role} {strategy_name(strategy)!r} cannot be started at T = {horizon}: {failure(error)}"
         ) from error
 
 

@@ -20,6 +20,7 @@ from onlinecal.forecasters import (
     ForecastHedging,
     Law,
     Scalar,
+    Truthful,
 )
 from onlinecal.game import BLOCK, Game, checkpoints
 from onlinecal.joint import JointDistribution
@@ -434,7 +435,7 @@ def test_progress_adds_up():
     assert sum(told) == game.horizon
 
 
-@pytest.mark.parametrize("where", ["forecast", "update", "probability"])
+@pytest.mark.parametrize("where", ["forecast", "update", "probability", "context"])
 def test_a_player_that_raises_is_named_with_its_round(where):
     class Fragile:
         def __init__(self):
@@ -450,17 +451,26 @@ def test_a_player_that_raises_is_named_with_its_round(where):
 
     @dataclass(frozen=True)
     class Fussy(Nature):
+        reveals: ClassVar = frozenset({"truth"})
+
         def start(self, horizon, runs, stream):
             return self
 
         def probability(self, view):
             return 0.5 if where != "probability" or view.round < 5 else [][view.round]
 
+        def context(self, t):
+            return {"truth": np.full(4, 0.5)} if where != "context" or t < 5 else {}
+
     who = {
         "forecast": "forecaster 'fragile' .* ZeroDivisionError",
         "update": "forecaster 'fragile' .* KeyError",
         "probability": "nature 'fussy' .* IndexError",
+        "context": "nature 'fussy' .* KeyError",
     }[where]
-    with pytest.raises(InvalidForecast, match=who.replace(".*", r"failed around round [56]:")) as raised:
-        play(Scalar(Fragile, name="fragile"), Fussy())
+    who = who.replace(".*", "failed in round 5:")
+    # Context that is missing has no place in the user's code.
+    place = "" if where == "context" else r".* \(.*test_game.py:\d+\)$"
+    with pytest.raises(InvalidForecast, match=who + place) as raised:
+        play(Truthful() if where == "context" else Scalar(Fragile, name="fragile"), Fussy())
     assert raised.value.__cause__ is not None
