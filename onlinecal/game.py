@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law
+from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law, Unplayable
 from onlinecal.joint import JointDistribution
 from onlinecal.ledger import GridLedger, Ledger, RealLedger
 from onlinecal.natures.base import Nature, NatureView, Sight
@@ -229,9 +229,13 @@ class Game:
 
     def _failed(self, turn: str, t: int, error: Exception) -> InvalidForecast:
         """A player's own error, with its name and the round, of which t came before."""
-        return InvalidForecast(
-            f"{turn} {self.names[turn == 'nature']!r} failed in round {t + 1}: {failure(error)}"
-        )
+        who = f"{turn} {self.names[turn == 'nature']!r}"
+        if isinstance(error, Unplayable):
+            return InvalidForecast(
+                f"{who} stated {_brief(error.said)} in round {t + 1}, run {self.runs[error.run]}; "
+                f"expected {error.expected}"
+            )
+        return InvalidForecast(f"{who} failed in round {t + 1}: {failure(error)}")
 
     def _refuse_law(self, law: Law, run: int) -> InvalidForecast:
         atoms, weights = law.atoms[run], law.weights[run]
@@ -302,7 +306,7 @@ def _brief(value: Any) -> str:
         return "[" + ", ".join(f"{v:.12g}" for v in value) + "]"
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    text = repr(value)
+    text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -376,16 +376,27 @@ def test_a_bad_probability_is_stopped_and_named(q):
         play(Constant(), Wild())
 
 
-@pytest.mark.parametrize("said", ["0.5", None, 2.0, {0.5: 0.9}, {0.5: 2, 0.6: -1}, {}])
+@pytest.mark.parametrize(
+    "said",
+    ["0.5", None, 2.0, float("nan"), np.array([0.5]), [0.5], {0.5: 0.9}, {0.5: 2, 0.6: -1}, {}, {0.5: "1"}],
+    ids=repr,
+)
 def test_a_scalar_forecaster_that_says_nonsense(said):
     class Nonsense:
+        made = 0
+
+        def __init__(self):
+            Nonsense.made += 1
+            self.sane, self.told = Nonsense.made != 3, False
+
         def forecast(self):
-            return said
+            return 0.5 if self.sane or not self.told else said
 
-        def update(self, forecast, outcome): ...
+        def update(self, forecast, outcome):
+            self.told = True
 
-    with pytest.raises(InvalidForecast, match="expected"):
-        play(Scalar(Nonsense), Bernoulli())
+    with pytest.raises(InvalidForecast, match=r"forecaster 'odd' stated .* in round 2, run 7; expected "):
+        play(Scalar(Nonsense, name="odd"), Bernoulli(), runs=range(5, 9))
 
 
 @pytest.mark.parametrize("horizon", [0, -5, 10**12, 2.5, True, "many"])

@@ -50,6 +50,22 @@ def grid_of(m: int) -> Floats:
     return np.arange(m + 1) / m
 
 
+class Unplayable(Exception):
+    """What a player said for one run makes no law; the engine says so, with the name, the round and the run.
+
+    Attributes
+    ----------
+    run : int
+        Counted from 0 among those that the player plays.
+    said : object
+    expected : str
+    """
+
+    def __init__(self, run: int, said: Any, expected: str) -> None:
+        super().__init__(run, said, expected)
+        self.run, self.said, self.expected = run, said, expected
+
+
 class Player(Protocol):
     """A forecaster in a game: R runs in lockstep."""
 
@@ -148,20 +164,12 @@ class _Lifted:
         self.law = Law(len(players), 1)
 
     def forecast(self, view: ForecasterView) -> Law:
-        laws = [
-            said if isinstance(said, dict) else {said: 1.0}
-            for said in (player.forecast() for player in self.players)
-        ]
+        laws = [_law(run, player.forecast()) for run, player in enumerate(self.players)]
         size = max(1, *map(len, laws))
         if self.law.atoms.shape[1] != size:
             self.law = Law(len(laws), size)
         atoms, weights = self.law.atoms, self.law.weights
         for run, law in enumerate(laws):
-            if not law or not all(isinstance(x, Real) for pair in law.items() for x in pair):
-                said = law if len(law) != 1 else next(iter(law))
-                raise InvalidForecast(
-                    f"forecast {said!r}; expected a number in [0, 1], or a dict of them with weights"
-                )
             # Unused places repeat the first value with no weight.
             atoms[run] = next(iter(law))
             weights[run] = 0.0
@@ -172,6 +180,18 @@ class _Lifted:
     def update(self, forecast: Floats, outcome: Ints) -> None:
         for player, p, y in zip(self.players, forecast.tolist(), outcome.tolist(), strict=True):
             player.update(p, y)
+
+
+def _law(run: int, said: Any) -> dict[Any, Any]:
+    """What was said as a mapping value → probability."""
+    law = {said: 1.0} if isinstance(said, Real) else said
+    if (
+        not isinstance(law, dict)
+        or not law
+        or not all(isinstance(x, Real) for pair in law.items() for x in pair)
+    ):
+        raise Unplayable(run, said, "a number in [0, 1], or a dict of them with weights")
+    return law
 
 
 def as_forecaster(thing: Any) -> Forecaster:
