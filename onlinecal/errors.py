@@ -58,6 +58,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     '; known: cdl, ece'
     """
     names = sorted(known)
+    if not names:
+        return "; there are none"
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -95,14 +96,17 @@ def make(kind: str, cls: Any, name: str | None = None, **options: Any) -> Any:
     return cls(**options)
 
 
-def required(cls: type) -> list[str]:
-    """The parameters of a specification that have no default."""
-    if not dataclasses.is_dataclass(cls):
-        return []
+def required(cls: Any) -> list[str]:
+    """The parameters of a specification, or of anything that can be called, that have no default."""
+    named = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
+    )
     return [
-        f.name
-        for f in dataclasses.fields(cls)
-        if f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        p.name
+        for p in inspect.signature(cls).parameters.values()
+        if p.kind in named and p.default is inspect.Parameter.empty
     ]
 
 

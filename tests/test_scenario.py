@@ -77,6 +77,7 @@ def test_a_slow_strategy_may_be_played_less_long(tmp_path):
 def test_plug_ins(tmp_path, monkeypatch):
     (tmp_path / "my_plug_in.py").write_text(
         "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
+        "class Needy(Half):\n    def __init__(self, horizon, a, b=1): pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     plugged = GOOD.replace('name = "forecast_hedging"\nm = "T^(1/2)"', 'name = "my_plug_in:Half"')
@@ -84,6 +85,12 @@ def test_plug_ins(tmp_path, monkeypatch):
     for name, said in (("my_plug_in:Hal", "has no 'Hal'"), ("no_such:Half", "No module named 'no_such'")):
         with pytest.raises(ScenarioError, match=said):
             loaded(tmp_path, plugged.replace("my_plug_in:Half", name))
+    for written, said in (
+        ('my_plug_in:Needy"', "'Needy' cannot be made without arguments: .* needs a; expected defaults"),
+        ('my_plug_in:Half"\na = 1', "'my_plug_in:Half' has no parameter 'a'; there are none"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, plugged.replace('my_plug_in:Half"', written))
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda f: f.name)

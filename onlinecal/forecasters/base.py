@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidForecast
+from onlinecal.errors import InvalidForecast, InvalidParameter
 from onlinecal.guarantee import Guarantee
-from onlinecal.strategy import make
+from onlinecal.strategy import make, required
 from onlinecal.streams import Stream
 
 Floats = NDArray[np.float64]
@@ -148,6 +148,14 @@ class Scalar(Forecaster):
 
     make: Callable[..., ScalarPlayer]
     name: str = "scalar"
+
+    def __post_init__(self) -> None:
+        missing = [key for key in required(self.make) if key != "horizon"]
+        if missing:
+            raise InvalidParameter(
+                f"forecaster {self.name!r} cannot be made without arguments: {self.make!r} needs "
+                f"{', '.join(missing)}; expected defaults for all but horizon"
+            )
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """One object of its own for each run."""
