@@ -16,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    PlainValidator,
     StrictInt,
     StrictStr,
     Tag,
@@ -69,6 +70,15 @@ Times = Annotated[
 ]
 
 
+def _name_or_table(value: Any) -> Any:
+    if not isinstance(value, str | dict):
+        raise ValueError("expected a name, or a table with a name")
+    return value
+
+
+Named = Annotated[Any, PlainValidator(_name_or_table)]
+
+
 class Scenario(BaseModel):
     """A validated scenario; the keys of the file are its fields."""
 
@@ -81,10 +91,10 @@ class Scenario(BaseModel):
     horizon: Horizon | None = None
     horizons: Times | None = None
     checkpoints_per_decade: Annotated[int, Field(ge=1, le=100, strict=True)] = 8
-    measures: list[StrictStr | dict[str, Any]] = []
-    tasks: list[StrictStr | dict[str, Any]] = []
-    forecasters: Annotated[list[dict[str, Any]], Field(min_length=1)]
-    natures: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    measures: list[Named] = []
+    tasks: list[Named] = []
+    forecasters: Annotated[list[Named], Field(min_length=1)]
+    natures: Annotated[list[Named], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _one_kind_of_horizon(self) -> Scenario:
@@ -160,9 +170,12 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
     )
 
 
-def _entry(kind: str, known: Mapping[str, Any], table: dict[str, Any], folder: Path) -> Entry:
-    """A strategy from its table: `name`, perhaps a `label` and the `longest` horizon, and its parameters."""
-    options = dict(table)
+def _entry(kind: str, known: Mapping[str, Any], table: str | dict[str, Any], folder: Path) -> Entry:
+    """A strategy from its table: `name`, perhaps a `label` and the `longest` horizon, and its parameters.
+
+    A bare name is a table with nothing else.
+    """
+    options: dict[str, Any] = {"name": table} if isinstance(table, str) else dict(table)
     name, label, longest = (options.pop(key, None) for key in ("name", "label", "longest"))
     if not isinstance(name, str):
         raise ScenarioError(
@@ -245,7 +258,24 @@ def _first_problem(error: ValidationError) -> str:
         return f"unknown key {key!r}{suggestion(key, known)}"
     if problem["type"] == "missing":
         return f"the key {where!r} is missing"
+    value, kind = problem["input"], problem["type"]
     message = problem["msg"].removeprefix("Value error, ")
+    if kind in _WORDS:
+        message = "expected " + _WORDS[kind].format(**problem.get("ctx", {}))
+        if kind.startswith("int") and isinstance(value, float) and value.is_integer():
+            message += f"; write {value:.0f}"
     if not where:
         return message
-    return f"{where} = {problem['input']!r}: {message[0].lower()}{message[1:]}"
+    return f"{where} = {value!r}: {message[0].lower()}{message[1:]}"
+
+
+#: our wording of pydantic's complaints
+_WORDS = {
+    "int_type": "an integer",
+    "string_type": "text",
+    "list_type": "a list",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "too_short": "at least one",
+    "string_pattern_mismatch": "letters, digits, _ . and -, a letter or digit first",
+}

@@ -50,6 +50,19 @@ def test_the_name_defaults_to_the_files(tmp_path):
     assert loaded(tmp_path, GOOD.replace('name = "test"\n', "", 1)).scenario.name == "some"
 
 
+def test_bare_names(tmp_path):
+    text = 'horizon = 10\nmeasures = ["ece"]\nforecasters = [{players}]\nnatures = ["drift"]'
+    (cell,) = loaded(tmp_path, text.format(players='"constant"')).cells
+    assert (cell.forecaster.label, cell.nature.label) == ("constant", "drift")
+    for players, said in (
+        ('"constnt"', "unknown forecaster 'constnt'; did you mean 'constant'"),
+        ("3", "forecasters.0 = 3: expected a name, or a table with a name$"),
+        ("", r"forecasters = \[\]: expected at least one$"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, text.format(players=players))
+
+
 def test_geometric_horizons(tmp_path):
     text = GOOD.replace("[10, 20]", "{from = 10, to = 1000, count = 3}")
     assert [c.horizon for c in loaded(tmp_path, text).cells] == [10, 100, 1000]
@@ -105,16 +118,24 @@ def test_ours_are_good(file):
     ("old", "new", "said"),
     [
         ("seed = 3", "sed = 3", "unknown key 'sed'; did you mean 'seed'"),
-        ("runs = 2", "runs = 0", "runs = 0: input should be greater"),
-        ("runs = 2", 'runs = "2"', "runs = '2'"),
+        ("runs = 2", "runs = 0", "runs = 0: expected at least 1"),
+        ("runs = 2", 'runs = "2"', "runs = '2': expected an integer$"),
         ("[10, 20]", "[10, 0]", "horizons.1 = 0"),
+        ("[10, 20]", "[1e1, 20]", "horizons.0 = 10.0: expected an integer; write 10$"),
+        ("horizons = [10, 20]", "horizon = 1e3", "horizon = 1000.0: expected an integer; write 1000$"),
+        ('name = "test"', "name = 3", "name = 3: expected text$"),
+        ('"ece", {', "3, {", "measures.0 = 3: expected a name, or a table with a name$"),
         ("[10, 20]", "[]", "no horizons"),
         ("[10, 20]", "[10, 10]", "horizon 10 is given twice"),
         ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*: from = 100 is above to = 10"),
         ("[10, 20]", "{from = 1, to = 3, count = 9}", "there are 3 horizons, fewer than count = 9"),
         ("[10, 20]", "[1000000000000]", "1000000000000"),
         ("horizons = [10, 20]", "horizon = -1", "horizon = -1"),
-        ("horizons = [10, 20]", "horizon = 1000000000000", "less than or equal to 1000000000"),
+        (
+            "horizons = [10, 20]",
+            "horizon = 1000000000000",
+            "horizon = 1000000000000: expected at most 1000000000",
+        ),
         ("horizons = [10, 20]", "", "give either horizon"),
         ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "one of the two"),
         ("[10, 20]", "{from = 1, to = 9}", "count"),
@@ -144,7 +165,7 @@ def test_ours_are_good(file):
         ('label = "mine"', "longest = 5", "up to T = 5, but the shortest horizon is 10"),
         ('name = "bernoulli"\nq = 0.25', 'name = "replay"', "needs the parameter 'file'"),
         ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "none.csv"', "no such file"),
-        ('name = "test"', 'name = "../test"', "name = '../test'"),
+        ('name = "test"', 'name = "../test"', "name = '../test': expected letters, digits"),
         ("[[natures]]", "[[nature]]", "nature"),
         ("runs = 2", "runs = = 2", "not valid TOML"),
     ],
