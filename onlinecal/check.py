@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.conformance import Finding, conformance
-from onlinecal.errors import OnlinecalError, UnknownName
+from onlinecal.errors import LIST, OnlinecalError, UnknownName
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.game import Game, check_horizon, checkpoints
 from onlinecal.guarantee import Guarantee
@@ -175,7 +175,7 @@ def _named(name: str) -> Any:
     if name in FORECASTERS:
         return named("forecaster", name)
     if ":" not in name:
-        raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES])
+        raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
     thing = locate("strategy", name)
     return named("nature" if isinstance(thing, type) and issubclass(thing, Nature) else "forecaster", name)
 

@@ -36,9 +36,9 @@ class UnknownName(OnlinecalError, LookupError):
     """No strategy, measure, task or key of that name."""
 
     @classmethod
-    def of(cls, kind: str, name: object, known: Iterable[str]) -> UnknownName:
-        """The error for `name`, with the nearest of the `known` names if there is one."""
-        return cls(f"unknown {kind} {name!r}{suggestion(str(name), known)}")
+    def of(cls, kind: str, name: object, known: Iterable[str], see: str = "") -> UnknownName:
+        """The error for `name`, with the nearest of the `known` names if there is one (see `suggestion`)."""
+        return cls(f"unknown {kind} {name!r}{suggestion(str(name), known, see)}")
 
 
 class ScenarioError(OnlinecalError, ValueError):
@@ -49,8 +49,14 @@ class StoreError(OnlinecalError):
     """A results file that cannot be read or written."""
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+#: the command that lists all that can be named in a scenario
+LIST = "onlinecal list"
+
+
+def suggestion(name: str, known: Iterable[str], see: str = "") -> str:
     """`"; did you mean 'x'?"`, or the list of what is known where nothing comes near.
+
+    Where that is long, and a command shows it, `see` that.
 
     >>> suggestion("smoth_ce", ["ece", "smooth_ce"])
     "; did you mean 'smooth_ce'?"
@@ -61,7 +67,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if not names:
         return "; there are none"
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; see `{see}`" if see and len(names) > 12 else f"; known: {', '.join(names)}"
 
 
 def failure(error: BaseException) -> str:

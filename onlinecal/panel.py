@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from onlinecal.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
+from onlinecal.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
@@ -141,7 +141,7 @@ def named_measure(
         spec = name
     name, options = _named("measure", spec)
     if name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES)
+        raise UnknownName.of("measure", name, MEASURES, LIST)
     record = MEASURES[name]
     text = ", ".join(f"{key}={value}" for key, value in options.items())
     return f"{name}({text})" if text else name, record.bind(**options), record, options
@@ -168,7 +168,7 @@ def _plain_task(name: str, options: dict[str, Any]) -> Task:
             raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")
         return DecisionTask(name, options["payoffs"], options.get("actions", ()))
     if name not in TASKS:
-        raise UnknownName.of("task", name, TASKS)
+        raise UnknownName.of("task", name, TASKS, LIST)
     try:
         return TASKS[name](**options)
     except TypeError as error:

@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from onlinecal.errors import OnlinecalError, ScenarioError, UnknownName, suggestion
+from onlinecal.errors import LIST, OnlinecalError, ScenarioError, UnknownName, suggestion
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.game import LONGEST, check_horizon
 from onlinecal.natures import NATURES, Nature
@@ -179,7 +179,7 @@ def _entry(kind: str, known: Mapping[str, Any], table: str | dict[str, Any], fol
     name, label, longest = (options.pop(key, None) for key in ("name", "label", "longest"))
     if not isinstance(name, str):
         raise ScenarioError(
-            f"a {kind} has no name: {table!r}; expected name = one of {', '.join(sorted(known))}"
+            f"a {kind} has no name: {table!r}; expected name = one of those that `{LIST} {kind}s` shows"
         )
     if label is not None and not isinstance(label, str):
         raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
@@ -195,7 +195,7 @@ def _strategy(kind: str, known: Mapping[str, Any], name: str, options: dict[str,
         options["file"] = str(folder / Path(file).expanduser())
     # Strategies that are made of others have tables with a name among their parameters.
     options = {key: _inner(kind, known, value, folder) for key, value in options.items()}
-    return _plugin(kind, name, options) if ":" in name else build(kind, known, name, options)
+    return _plugin(kind, name, options, folder) if ":" in name else build(kind, known, name, options)
 
 
 def _inner(kind: str, known: Mapping[str, Any], value: Any, folder: Path) -> Any:
@@ -218,12 +218,14 @@ def named(kind: str, name: str) -> Any:
     return _strategy(kind, known, name, {}, Path())
 
 
-def locate(kind: str, name: str) -> Any:
-    """The class or function ``module:attribute`` of somebody else's."""
+def locate(kind: str, name: str, folder: Path | None = None) -> Any:
+    """The class or function ``module:attribute`` of somebody else's; `folder` is where the scenario lies."""
     module, _, attribute = name.partition(":")
     # A console script does not look for modules where it is called; people keep their plug-ins there.
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
+    if folder is not None and str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
     try:
         thing = getattr(importlib.import_module(module), attribute)
     except ImportError as error:
@@ -233,9 +235,9 @@ def locate(kind: str, name: str) -> Any:
     return thing
 
 
-def _plugin(kind: str, name: str, options: dict[str, Any]) -> Any:
+def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:
     """The strategy ``module:Class`` of somebody else's."""
-    thing = locate(kind, name)
+    thing = locate(kind, name, folder)
     if kind == "nature":
         if not (isinstance(thing, type) and issubclass(thing, Nature)):
             raise ScenarioError(f"nature {name!r} is not a subclass of onlinecal.natures.Nature")

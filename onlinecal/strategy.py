@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onlinecal.errors import InvalidParameter, UnknownName, suggestion
+from onlinecal.errors import LIST, InvalidParameter, UnknownName, suggestion
 
 
 def strategy_name(strategy: Any) -> str:
@@ -79,7 +79,7 @@ def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, 
         A parameter that it does not have, lacks, or refuses.
     """
     if name not in known:
-        raise UnknownName.of(kind, name, known)
+        raise UnknownName.of(kind, name, known, LIST)
     cls = known[name]
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init} if dataclasses.is_dataclass(cls) else {}
     for key in options:

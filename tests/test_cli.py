@@ -108,6 +108,23 @@ def test_list_and_show(folder):
     assert json.loads(onlinecal("show", "ece", "--json", cwd=folder).stdout)["kind"] == "measures"
     for name in ("ece", "drift", "umbrella", "replay"):
         assert name in onlinecal("show", name, cwd=folder).stdout
+    said = onlinecal("show", "rounded", cwd=folder).stdout
+    assert "rounded (forecasters;" in said
+    assert "rounded (responses;" in said
+    assert [e["kind"] for e in json.loads(onlinecal("show", "rounded", "--json", cwd=folder).stdout)] == [
+        "forecasters",
+        "responses",
+    ]
+    (folder / "own.py").write_text(
+        "from onlinecal.natures import Drift\nclass Doubter(Drift):\n    'Never sure.'\n"
+    )
+    assert "own:Doubter (natures; parameters: first" in (
+        said := onlinecal("show", "own:Doubter", cwd=folder).stdout
+    )
+    assert "Never sure." in said
+    assert "os:getcwd' is neither" in onlinecal("show", "os:getcwd", cwd=folder, rc=2).stderr
+    said = onlinecal("show", "zebra", cwd=folder, rc=2).stderr
+    assert said == "error: unknown name 'zebra'; see `onlinecal list`\n"
     assert "did you mean 'cdl'" in onlinecal("show", "cdll", cwd=folder, rc=2).stderr
     assert "did you mean 'natures'" in onlinecal("list", "nature", cwd=folder, rc=2).stderr
 

@@ -1,5 +1,6 @@
 """Scenario files: what is good is played as written, what is not is one clear line."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,9 @@ def test_plug_ins(tmp_path, monkeypatch):
         "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
         "class Needy(Half):\n    def __init__(self, horizon, a, b=1): pass\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    # Beside the scenario.
+    monkeypatch.chdir("/")
+    monkeypatch.setattr("sys.path", sys.path[:])
     plugged = GOOD.replace('name = "forecast_hedging"\nm = "T^(1/2)"', 'name = "my_plug_in:Half"')
     assert loaded(tmp_path, plugged).cells[0].forecaster.label == "mine"
     for name, said in (("my_plug_in:Hal", "has no 'Hal'"), ("no_such:Half", "No module named 'no_such'")):
@@ -149,6 +152,7 @@ def test_ours_are_good(file):
             '"forecast_hedgin"',
             "unknown forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'",
         ),
+        ('"forecast_hedging"', '"zzz"', "unknown forecaster 'zzz'; see `onlinecal list`$"),
         ('m = "T^(1/2)"', "n = 3", "forecaster 'forecast_hedging' has no parameter 'n'"),
         ('m = "T^(1/2)"', "m = \"__import__('os')\"", "is not understood"),
         ('m = "T^(1/2)"', 'm = "T^(1/0)"', "has no value"),
@@ -159,7 +163,11 @@ def test_ours_are_good(file):
         ),
         ("q = 0.25", "q = 1.25", r"q = 1.25; expected a number in \[0, 1\]"),
         ("q = 0.25", 'q = "x"', "q = 'x'"),
-        ('name = "bernoulli"\n', "", "a nature has no name"),
+        (
+            'name = "bernoulli"\n',
+            "",
+            "a nature has no name: .*; expected name = one of those that `onlinecal list natures` shows",
+        ),
         ('label = "mine"', "label = 3", "label = 3; expected text"),
         ('label = "mine"', "longest = 0", "horizon = 0"),
         ('label = "mine"', "longest = 5", "up to T = 5, but the shortest horizon is 10"),
