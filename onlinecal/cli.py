@@ -223,9 +223,14 @@ def _study(path: Path) -> Any:
     from onlinecal.study.store import Store
 
     with Store.open(path) as store:
-        study = store.study()
+        study, planned = store.study(), store.planned
     if not study.cells:
         raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+    if planned is not None and len(study.cells) < planned:
+        print(
+            f"{len(study.cells)} of {planned} cells are finished; go on with: onlinecal run SCENARIO --resume",
+            file=sys.stderr,
+        )
     return study
 
 

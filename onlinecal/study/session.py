@@ -52,7 +52,7 @@ class Session:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
             )
-        meta = {**meta, "version": onlinecal.__version__}
+        meta = {**meta, "version": onlinecal.__version__, "cells": str(len(cells))}
         if not path.exists():
             return cls(cells, Store.create(path, meta))
         # Opening it comes first: a file that is not ours is neither continued nor replaced.
