@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from onlinecal.errors import UnknownName
+from onlinecal.errors import LIST, UnknownName
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
-from onlinecal.natures import NATURES
+from onlinecal.natures import NATURES, Nature
 from onlinecal.rates import KNOWN_RATES
 from onlinecal.responses import RESPONSES
+from onlinecal.scenario import locate
 from onlinecal.tasks import TASKS
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -114,24 +115,37 @@ def rows(kind: str = "") -> list[dict[str, str]]:
 
 
 def entry(name: str) -> dict[str, Any]:
-    """All that is known about one name.
+    """All that is known about one name; the first where several kinds have it."""
+    return entries(name)[0]
+
+
+def entries(name: str) -> list[dict[str, Any]]:
+    """All that is known about one name, registered or ``module:Class``, of each kind that has it.
 
     Raises
     ------
     UnknownName
         Nothing is called that.
     """
-    for kind, things in KINDS.items():
-        if name in things:
-            thing = things[name]
-            return {
-                "kind": kind,
-                "name": name,
-                "parameters": _parameters(thing),
-                "guarantees": [str(g) for g in _guarantees(thing)],
-                "documentation": _documentation(thing),
-            }
-    raise UnknownName.of("name", name, [n for things in KINDS.values() for n in things])
+    things = [(kind, known[name]) for kind, known in KINDS.items() if name in known]
+    if not things and ":" in name:
+        thing = locate("strategy", name)
+        nature = isinstance(thing, type) and issubclass(thing, Nature)
+        if not nature and not any(hasattr(thing, method) for method in ("start", "forecast")):
+            raise UnknownName(f"{name!r} is neither a forecaster nor a nature")
+        things = [("natures" if nature else "forecasters", thing)]
+    if not things:
+        raise UnknownName.of("name", name, [n for known in KINDS.values() for n in known], LIST)
+    return [
+        {
+            "kind": kind,
+            "name": name,
+            "parameters": _parameters(thing),
+            "guarantees": [str(g) for g in _guarantees(thing)],
+            "documentation": _documentation(thing),
+        }
+        for kind, thing in things
+    ]
 
 
 def _documentation(thing: Any) -> str:

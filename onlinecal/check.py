@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.conformance import Finding, conformance
-from onlinecal.errors import UnknownName
+from onlinecal.errors import LIST, OnlinecalError, UnknownName
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.game import Game, check_horizon, checkpoints
 from onlinecal.guarantee import Guarantee
@@ -140,7 +140,15 @@ def report(
         verdicts: list[Verdict] = []
         for forecaster, nature in pairs:
             bar.describe(f"{strategy_label(forecaster)} against {strategy_label(nature)}")
-            verdicts += check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
+            try:
+                verdicts += check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
+            except OnlinecalError as error:
+                whose = [n for n, s in zip(names, chosen, strict=True) if s is forecaster or s is nature]
+                if not whose:
+                    raise
+                # Told once: who breaks a rule may spoil every game.
+                if not {name for name, finding in findings if finding.fault}.intersection(whose):
+                    findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
     remarks = [_remark(name, strategy, verdicts) for name, strategy in zip(names, chosen, strict=True)]
     return Report(tuple(verdicts), tuple(findings), tuple(filter(None, remarks)))
@@ -167,7 +175,7 @@ def _named(name: str) -> Any:
     if name in FORECASTERS:
         return named("forecaster", name)
     if ":" not in name:
-        raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES])
+        raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
     thing = locate("strategy", name)
     return named("nature" if isinstance(thing, type) and issubclass(thing, Nature) else "forecaster", name)
 
@@ -283,7 +291,7 @@ def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
             tasks[rest.removesuffix("]")] = None
         elif not name.endswith("_certificate"):
             measures[name] = _measure(name)
-    return Panel.of(measures.values(), tasks) if measures or tasks else None
+    return Panel.of(measures.values(), list(tasks)) if measures or tasks else None
 
 
 def _measure(column: str) -> Any:

@@ -177,13 +177,21 @@ def list_(
 
 @_command
 def show(
-    name: Annotated[str, typer.Argument(help="a forecaster, nature, measure or task")],
+    name: Annotated[
+        str, typer.Argument(help="a forecaster, nature, measure, task or response, or module:Class")
+    ],
     as_json: Json = False,
 ) -> None:
     """All that is known about one of them: rule, parameters, guarantees, source."""
     from onlinecal import catalogue, tables
 
-    tables.print_entry(catalogue.entry(name), as_json=as_json)
+    found = catalogue.entries(name)
+    if as_json:
+        tables.print_json(found if len(found) > 1 else found[0])
+        return
+    for i, entry in enumerate(found):
+        print("\n" if i else "", end="")
+        tables.print_entry(entry, as_json=False)
 
 
 @_command
@@ -215,9 +223,14 @@ def _study(path: Path) -> Any:
     from onlinecal.study.store import Store
 
     with Store.open(path) as store:
-        study = store.study()
+        study, planned = store.study(), store.planned
     if not study.cells:
         raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+    if planned is not None and len(study.cells) < planned:
+        print(
+            f"{len(study.cells)} of {planned} cells are finished; go on with: onlinecal run SCENARIO --resume",
+            file=sys.stderr,
+        )
     return study
 
 

@@ -6,7 +6,10 @@ Each message says what is wrong, where, the offending value, and what was expect
 from __future__ import annotations
 
 import difflib
+import sysconfig
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class OnlinecalError(Exception):
@@ -33,9 +36,9 @@ class UnknownName(OnlinecalError, LookupError):
     """No strategy, measure, task or key of that name."""
 
     @classmethod
-    def of(cls, kind: str, name: object, known: Iterable[str]) -> UnknownName:
-        """The error for `name`, with the nearest of the `known` names if there is one."""
-        return cls(f"unknown {kind} {name!r}{suggestion(str(name), known)}")
+    def of(cls, kind: str, name: object, known: Iterable[str], see: str = "") -> UnknownName:
+        """The error for `name`, with the nearest of the `known` names if there is one (see `suggestion`)."""
+        return cls(f"unknown {kind} {name!r}{suggestion(str(name), known, see)}")
 
 
 class ScenarioError(OnlinecalError, ValueError):
@@ -46,8 +49,14 @@ class StoreError(OnlinecalError):
     """A results file that cannot be read or written."""
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+#: the command that lists all that can be named in a scenario
+LIST = "onlinecal list"
+
+
+def suggestion(name: str, known: Iterable[str], see: str = "") -> str:
     """`"; did you mean 'x'?"`, or the list of what is known where nothing comes near.
+
+    Where that is long, and a command shows it, `see` that.
 
     >>> suggestion("smoth_ce", ["ece", "smooth_ce"])
     "; did you mean 'smooth_ce'?"
@@ -55,5 +64,33 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     '; known: cdl, ece'
     """
     names = sorted(known)
+    if not names:
+        return "; there are none"
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; see `{see}`" if see and len(names) > 12 else f"; known: {', '.join(names)}"
+
+
+def failure(error: BaseException) -> str:
+    """Somebody else's error in one line, with the place in their code: ``ValueError: boom (own.py:12)``.
+
+    The place is the innermost frame outside of onlinecal; one of an installed library only where there is no other.
+    """
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _within(f.filename, [_HERE])]
+    installed = [Path(path) for path in set(sysconfig.get_paths().values())]
+    frames = [f for f in frames if not _within(f.filename, installed)] or frames
+    where = f" ({_short(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+_HERE = Path(__file__).parent
+
+
+def _within(file: str, folders: Iterable[Path]) -> bool:
+    return any(Path(file).is_relative_to(folder) for folder in folders)
+
+
+def _short(file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

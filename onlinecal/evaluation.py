@@ -15,7 +15,7 @@ from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from onlinecal.measures._options import integer, number
 from onlinecal.measures.base import Bracket, Measure
-from onlinecal.panel import named_measure
+from onlinecal.panel import listed, measured, named_measure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +220,7 @@ def evaluate(
     draws = integer("evaluate", "bootstrap", bootstrap, 0), integer("evaluate", "reference", reference, 0)
     seed = integer("evaluate", "seed", seed, 0)
     level = number("evaluate", "level", level, 0.0, 1.0)
-    named = list(map(named_measure, _everything() if measures is None else measures))
+    named = list(map(named_measure, _everything() if measures is None else listed(measures)))
     for name in (names := [name for name, *_ in named]):
         if names.count(name) > 1:
             raise InvalidParameter(f"evaluate: {name!r} is asked for twice; expected each measure once")
@@ -239,8 +239,8 @@ def evaluate(
             if weights is None
             else (np.asarray(p, float), np.asarray(y, float), np.asarray(weights, float))
         )
-    functions = [bound for _, bound, *_ in named]
-    values = [_checked(name, function(gamma)) for (name, function, *_) in named]
+    functions = [(name, bound) for name, bound, *_ in named]
+    values = [_checked(name, function, gamma) for (name, function, *_) in named]
     resampled = calibrated = None
     if any(draws):
         resample = _Resample(gamma, samples)
@@ -267,8 +267,8 @@ def _everything() -> list[dict[str, Any]]:
     return [{"name": name, **record.example} for name, record in MEASURES.items()]
 
 
-def _checked(name: str, value: Any) -> Value:
-    value = value if isinstance(value, Bracket) else float(value)
+def _checked(name: str, function: Callable[[JointDistribution], Any], gamma: JointDistribution) -> Value:
+    value = measured(name, function, gamma)
     if any(map(math.isnan, _ends(value))):
         raise InvalidParameter(f"{name} is NaN; expected a measure that gives a number")
     return value
@@ -342,7 +342,7 @@ class _Resample:
 
 
 def _replicates(
-    functions: list[Callable[[JointDistribution], Any]],
+    functions: list[tuple[str, Callable[[JointDistribution], Any]]],
     draw: Callable[[np.random.Generator], JointDistribution],
     times: int,
     generator: np.random.Generator,
@@ -351,5 +351,5 @@ def _replicates(
     out = np.empty((times, len(functions), 2))
     for i in range(times):
         gamma = draw(generator)
-        out[i] = [_ends(_checked("a measure", function(gamma))) for function in functions]
+        out[i] = [_ends(_checked(name, function, gamma)) for name, function in functions]
     return out

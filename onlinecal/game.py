@@ -16,8 +16,8 @@ import simpy
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law, Player
+from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
+from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law, Unplayable
 from onlinecal.joint import JointDistribution
 from onlinecal.ledger import GridLedger, Ledger, RealLedger
 from onlinecal.natures.base import Nature, NaturePlayer, NatureView, Sight
@@ -26,7 +26,6 @@ from onlinecal.streams import Stream
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
-ROLES = "forecaster", "nature"
 #: rounds whose uniforms are drawn at a time
 BLOCK = 1024
 
@@ -67,9 +66,8 @@ class Game:
         keys = strategy_key(forecaster), strategy_key(nature)
         size, at = len(runs), f"T={horizon}"
         self.horizon, self.runs, self.time = horizon, runs, 0
-        streams = (Stream(seed, (role, key, at), runs) for role, key in zip(ROLES, keys, strict=True))
-        self.forecaster: Player = _start(forecaster, ROLES[0], self.names[0], horizon, size, next(streams))
-        self.nature: NaturePlayer = _start(nature, ROLES[1], self.names[1], horizon, size, next(streams))
+        self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
+        self.nature = start("nature", nature, horizon, runs, seed)
         # The coins belong to nature alone: every forecaster faces the same ones.
         self._coins = Stream(seed, ("outcome", keys[1], at), runs)
         self._dice = Stream(seed, ("forecast", keys[0], at), runs)
@@ -114,7 +112,12 @@ class Game:
 
     def ask(self) -> Law:
         """What the forecaster would state in the next round; asking changes nothing."""
-        return self._state(self.time + 1)
+        try:
+            return self.forecaster.forecast(self._look(self.time + 1))
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise self._failed("forecaster", self.time, error) from error
 
     @property
     def certain(self) -> bool:
@@ -135,10 +138,11 @@ class Game:
     def _rounds(
         self, clock: simpy.Environment, until: int, progress: Callable[[int], None] | None
     ) -> Generator[simpy.Event, None, None]:
-        nature, update = self.nature, self.forecaster.update
+        nature, forecaster = self.nature, self.forecaster
         nature_view = self._views[1]
         outcome, q = self._outcome, self._q
-        told, turn = self.time, "forecaster"
+        t = told = self.time
+        turn = "nature"
         try:
             while self.time < until:
                 t, row = self.time, self.time % BLOCK
@@ -150,8 +154,10 @@ class Game:
                         told = t
                 dice, coins = self._blocks
                 nature_view.round = t + 1
+                turn = "nature"
+                view = self._look(t + 1)
                 turn = "forecaster"
-                law = self._state(t + 1)
+                law = forecaster.forecast(view)
                 if law is not self._shown:
                     self._meet(law)
                 chosen = self._chosen
@@ -174,29 +180,26 @@ class Game:
                     raise self._refuse_probability(q[bad], bad)
                 self.time = t + 1
                 turn = "forecaster"
-                update(chosen, outcome)
+                forecaster.update(chosen, outcome)
                 if self._hears:
                     turn = "nature"
-                    nature.update(self._values, outcome)  # type: ignore[attr-defined]
+                    nature.update(self._values, outcome)
                 yield clock.timeout(1)
         except OnlinecalError:
             raise
         except Exception as error:
-            # A player's own error, with its name and the round.
-            name = self.names[turn == "nature"]
-            raise InvalidForecast(
-                f"{turn} {name!r} failed around round {self.time + 1}: {type(error).__name__}: {error}"
-            ) from error
+            raise self._failed(turn, t, error) from error
         if progress is not None and self.time > told:
             progress(self.time - told)
 
-    def _state(self, t: int) -> Law:
+    def _look(self, t: int) -> ForecasterView:
+        """What the forecaster sees in round t."""
         view = self._views[0]
         view.round = t
         if self._needs:
-            revealed = self.nature.context(t)  # type: ignore[attr-defined]
+            revealed = self.nature.context(t)
             view.context = {kind: revealed[kind] for kind in self._needs}
-        return self.forecaster.forecast(view)
+        return view
 
     def _meet(self, law: Law) -> None:
         """First sight of a law object: check its form, and show it to nature as far as that may see it."""
@@ -224,6 +227,16 @@ class Game:
         self._shown = law
         self._views[1].show(law, self._values)
 
+    def _failed(self, turn: str, t: int, error: Exception) -> InvalidForecast:
+        """A player's own error, with its name and the round, of which t came before."""
+        who = f"{turn} {self.names[turn == 'nature']!r}"
+        if isinstance(error, Unplayable):
+            return InvalidForecast(
+                f"{who} stated {_brief(error.said)} in round {t + 1}, run {self.runs[error.run]}; "
+                f"expected {error.expected}"
+            )
+        return InvalidForecast(f"{who} failed in round {t + 1}: {failure(error)}")
+
     def _refuse_law(self, law: Law, run: int) -> InvalidForecast:
         atoms, weights = law.atoms[run], law.weights[run]
         if law.grid is not None:
@@ -242,27 +255,28 @@ class Game:
         )
 
 
-def _start(specification: Any, role: str, name: str, horizon: int, runs: int, stream: Stream) -> Any:
-    """A player of a specification; what goes wrong gets its name."""
-    try:
-        return specification.start(horizon, runs, stream)
-    except OnlinecalError:
-        raise
-    except MemoryError as error:
-        raise InvalidParameter(
-            f"{role} {name!r} needs more memory than there is for {runs} runs of {horizon} rounds ({error}); expected "
-            "fewer runs at a time, a shorter horizon or a coarser grid"
-        ) from None
-    except Exception as error:
-        raise InvalidParameter(
-            f"{role} {name!r} could not be started for {runs} runs of {horizon} rounds: {type(error).__name__}: {error}"
-        ) from error
-
-
 def check_horizon(horizon: Any) -> None:
     """Refuse a horizon that is not an integer from 1 to 10^9."""
     if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
         raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
+
+
+def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
+    """A player of the strategy for a game of this horizon, with the stream that belongs to it."""
+    try:
+        stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs)
+        return strategy.start(horizon, len(runs), stream)
+    except OnlinecalError as error:
+        raise InvalidParameter(f"{role} {strategy_name(strategy)!r} at T = {horizon}: {error}") from error
+    except MemoryError as error:
+        raise InvalidParameter(
+            f"{role} {strategy_name(strategy)!r} needs more memory than there is for {len(runs)} runs of {horizon} rounds "
+            f"({error}); expected fewer runs at a time, a shorter horizon or a coarser grid"
+        ) from None
+    except Exception as error:
+        raise InvalidParameter(
+            f"{role} {strategy_name(strategy)!r} cannot be started at T = {horizon}: {failure(error)}"
+        ) from error
 
 
 def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:
@@ -297,7 +311,7 @@ def _brief(value: Any) -> str:
         return "[" + ", ".join(f"{v:.12g}" for v in value) + "]"
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    text = repr(value)
+    text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
-from onlinecal.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
@@ -57,12 +58,12 @@ class Panel:
         InvalidParameter
             An option that a measure, task or response does not have or refuses; two columns of one name.
         """
-        named = map(named_measure, measures)
+        named = map(named_measure, listed(measures))
         panel = cls(
             tuple(
                 (name, bound, record.may_bracket(options, rounds)) for name, bound, record, options in named
             ),
-            tuple(map(_task, tasks)),
+            tuple(map(_task, listed(tasks))),
         )
         columns = panel.columns
         if not columns:
@@ -70,9 +71,9 @@ class Panel:
         for column in columns:
             if columns.count(column) > 1:
                 raise InvalidParameter(f"{column!r} is asked for twice; expected each measure and task once")
-        for _, measure, _ in panel.measures:
+        for name, measure, _ in panel.measures:
             # A calibrated and a miscalibrated level: an option that is out of range shows before the game.
-            measure(_SAMPLE)
+            measured(name, measure, _SAMPLE)
         return panel
 
     @property
@@ -86,12 +87,14 @@ class Panel:
     def read(self, gamma: JointDistribution) -> list[float]:
         """The total T·μ(Γ) of every column."""
         values: list[float] = []
-        for _, measure, bracket in self.measures:
-            value = measure(gamma)
-            if bracket and isinstance(value, Bracket):
+        for name, measure, bracket in self.measures:
+            value = measured(name, measure, gamma)
+            if not isinstance(value, Bracket):
+                values += [value] * (2 if bracket else 1)
+            elif bracket:
                 values += [value.lower, value.upper]
             else:
-                values += [float(value)] * (2 if bracket else 1)
+                raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
         for task in self.tasks:
             values += task.account(gamma)
         totals = [gamma.weight * value for value in values]
@@ -102,6 +105,26 @@ class Panel:
 
 
 _SAMPLE = JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
+
+
+def measured(
+    name: str, measure: Callable[[JointDistribution], Any], gamma: JointDistribution
+) -> float | Bracket:
+    """The value of a measure on Γ, which may be anybody's function: whatever goes wrong names it."""
+    try:
+        value = measure(gamma)
+    except OnlinecalError:
+        raise
+    except Exception as error:
+        raise InvalidData(f"measure {name!r} failed: {failure(error)}") from error
+    if not isinstance(value, Bracket | Real):
+        raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
+    return value if isinstance(value, Bracket) else float(value)
+
+
+def listed(specs: Any) -> Iterable[Any]:
+    """Measures or tasks; a single one is a list of one."""
+    return specs if isinstance(specs, Iterable) and not isinstance(specs, str | Mapping) else [specs]
 
 
 def named_measure(
@@ -118,7 +141,7 @@ def named_measure(
         spec = name
     name, options = _named("measure", spec)
     if name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES)
+        raise UnknownName.of("measure", name, MEASURES, LIST)
     record = MEASURES[name]
     text = ", ".join(f"{key}={value}" for key, value in options.items())
     return f"{name}({text})" if text else name, record.bind(**options), record, options
@@ -145,7 +168,7 @@ def _plain_task(name: str, options: dict[str, Any]) -> Task:
             raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")
         return DecisionTask(name, options["payoffs"], options.get("actions", ()))
     if name not in TASKS:
-        raise UnknownName.of("task", name, TASKS)
+        raise UnknownName.of("task", name, TASKS, LIST)
     try:
         return TASKS[name](**options)
     except TypeError as error:

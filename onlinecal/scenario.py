@@ -16,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    PlainValidator,
     StrictInt,
     StrictStr,
     Tag,
@@ -23,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from onlinecal.errors import OnlinecalError, ScenarioError, UnknownName, suggestion
+from onlinecal.errors import LIST, OnlinecalError, ScenarioError, UnknownName, suggestion
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.game import LONGEST, check_horizon
 from onlinecal.natures import NATURES, Nature
@@ -43,6 +44,16 @@ class Horizons(BaseModel):
     last: Annotated[int, Field(alias="to", ge=1, le=LONGEST, strict=True)]
     count: Annotated[int, Field(ge=2, le=1000, strict=True)]
 
+    @model_validator(mode="after")
+    def _as_many_as_said(self) -> Horizons:
+        if self.first > self.last:
+            raise ValueError(f"from = {self.first} is above to = {self.last}; expected from ≤ to")
+        if (there := self.last - self.first + 1) < self.count:
+            raise ValueError(
+                f"from {self.first} to {self.last} there are {there} horizons, fewer than count = {self.count}"
+            )
+        return self
+
     def times(self) -> list[int]:
         """The horizons, whole rounds, each once."""
         ratio = self.last / self.first
@@ -59,6 +70,15 @@ Times = Annotated[
 ]
 
 
+def _name_or_table(value: Any) -> Any:
+    if not isinstance(value, str | dict):
+        raise ValueError("expected a name, or a table with a name")
+    return value
+
+
+Named = Annotated[Any, PlainValidator(_name_or_table)]
+
+
 class Scenario(BaseModel):
     """A validated scenario; the keys of the file are its fields."""
 
@@ -71,10 +91,10 @@ class Scenario(BaseModel):
     horizon: Horizon | None = None
     horizons: Times | None = None
     checkpoints_per_decade: Annotated[int, Field(ge=1, le=100, strict=True)] = 8
-    measures: list[StrictStr | dict[str, Any]] = []
-    tasks: list[StrictStr | dict[str, Any]] = []
-    forecasters: Annotated[list[dict[str, Any]], Field(min_length=1)]
-    natures: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    measures: list[Named] = []
+    tasks: list[Named] = []
+    forecasters: Annotated[list[Named], Field(min_length=1)]
+    natures: Annotated[list[Named], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _one_kind_of_horizon(self) -> Scenario:
@@ -150,13 +170,16 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
     )
 
 
-def _entry(kind: str, known: Mapping[str, Any], table: dict[str, Any], folder: Path) -> Entry:
-    """A strategy from its table: `name`, perhaps a `label` and the `longest` horizon, and its parameters."""
-    options = dict(table)
+def _entry(kind: str, known: Mapping[str, Any], table: str | dict[str, Any], folder: Path) -> Entry:
+    """A strategy from its table: `name`, perhaps a `label` and the `longest` horizon, and its parameters.
+
+    A bare name is a table with nothing else.
+    """
+    options: dict[str, Any] = {"name": table} if isinstance(table, str) else dict(table)
     name, label, longest = (options.pop(key, None) for key in ("name", "label", "longest"))
     if not isinstance(name, str):
         raise ScenarioError(
-            f"a {kind} has no name: {table!r}; expected name = one of {', '.join(sorted(known))}"
+            f"a {kind} has no name: {table!r}; expected name = one of those that `{LIST} {kind}s` shows"
         )
     if label is not None and not isinstance(label, str):
         raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
@@ -172,7 +195,7 @@ def _strategy(kind: str, known: Mapping[str, Any], name: str, options: dict[str,
         options["file"] = str(folder / Path(file).expanduser())
     # Strategies that are made of others have tables with a name among their parameters.
     options = {key: _inner(kind, known, value, folder) for key, value in options.items()}
-    return _plugin(kind, name, options) if ":" in name else build(kind, known, name, options)
+    return _plugin(kind, name, options, folder) if ":" in name else build(kind, known, name, options)
 
 
 def _inner(kind: str, known: Mapping[str, Any], value: Any, folder: Path) -> Any:
@@ -195,12 +218,14 @@ def named(kind: str, name: str) -> Any:
     return _strategy(kind, known, name, {}, Path())
 
 
-def locate(kind: str, name: str) -> Any:
-    """The class or function ``module:attribute`` of somebody else's."""
+def locate(kind: str, name: str, folder: Path | None = None) -> Any:
+    """The class or function ``module:attribute`` of somebody else's; `folder` is where the scenario lies."""
     module, _, attribute = name.partition(":")
     # A console script does not look for modules where it is called; people keep their plug-ins there.
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
+    if folder is not None and str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
     try:
         thing = getattr(importlib.import_module(module), attribute)
     except ImportError as error:
@@ -210,9 +235,9 @@ def locate(kind: str, name: str) -> Any:
     return thing
 
 
-def _plugin(kind: str, name: str, options: dict[str, Any]) -> Any:
+def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:
     """The strategy ``module:Class`` of somebody else's."""
-    thing = locate(kind, name)
+    thing = locate(kind, name, folder)
     if kind == "nature":
         if not (isinstance(thing, type) and issubclass(thing, Nature)):
             raise ScenarioError(f"nature {name!r} is not a subclass of onlinecal.natures.Nature")
@@ -235,7 +260,24 @@ def _first_problem(error: ValidationError) -> str:
         return f"unknown key {key!r}{suggestion(key, known)}"
     if problem["type"] == "missing":
         return f"the key {where!r} is missing"
+    value, kind = problem["input"], problem["type"]
     message = problem["msg"].removeprefix("Value error, ")
+    if kind in _WORDS:
+        message = "expected " + _WORDS[kind].format(**problem.get("ctx", {}))
+        if kind.startswith("int") and isinstance(value, float) and value.is_integer():
+            message += f"; write {value:.0f}"
     if not where:
         return message
-    return f"{where} = {problem['input']!r}: {message[0].lower()}{message[1:]}"
+    return f"{where} = {value!r}: {message[0].lower()}{message[1:]}"
+
+
+#: our wording of pydantic's complaints
+_WORDS = {
+    "int_type": "an integer",
+    "string_type": "text",
+    "list_type": "a list",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "too_short": "at least one",
+    "string_pattern_mismatch": "letters, digits, _ . and -, a letter or digit first",
+}

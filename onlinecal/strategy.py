@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onlinecal.errors import InvalidParameter, UnknownName, suggestion
+from onlinecal.errors import LIST, InvalidParameter, UnknownName, suggestion
 
 
 def strategy_name(strategy: Any) -> str:
@@ -78,24 +79,34 @@ def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, 
         A parameter that it does not have, lacks, or refuses.
     """
     if name not in known:
-        raise UnknownName.of(kind, name, known)
+        raise UnknownName.of(kind, name, known, LIST)
     cls = known[name]
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init} if dataclasses.is_dataclass(cls) else {}
     for key in options:
         if key not in fields:
             raise InvalidParameter(f"{kind} {name!r} has no parameter {key!r}{suggestion(key, fields)}")
-    for key in required(cls) if fields else ():
+    return make(kind, cls, name, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
+
+
+def make(kind: str, cls: Any, name: str | None = None, **options: Any) -> Any:
+    """The specification of this class; InvalidParameter where a parameter without default is not given."""
+    for key in required(cls):
         if key not in options:
-            raise InvalidParameter(f"{kind} {name!r} needs the parameter {key!r}")
-    return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+            raise InvalidParameter(f"{kind} {name or strategy_name(cls)!r} needs the parameter {key!r}")
+    return cls(**options)
 
 
-def required(cls: type) -> list[str]:
-    """The parameters of a specification that have no default."""
+def required(cls: Any) -> list[str]:
+    """The parameters of a specification, or of anything that can be called, that have no default."""
+    named = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
+    )
     return [
-        f.name
-        for f in dataclasses.fields(cls)
-        if f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        p.name
+        for p in inspect.signature(cls).parameters.values()
+        if p.kind in named and p.default is inspect.Parameter.empty
     ]
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -152,3 +153,27 @@ def test_a_nature_that_looks_too_far_is_told_so():
 
     faults = [finding.fault for finding in conformance(Peeping())]
     assert all("declares sight NOTHING" in fault for fault in faults)
+
+
+@pytest.mark.parametrize("first", [1, 2000])
+def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(tmp_path, monkeypatch, first):
+    (tmp_path / "nans.py").write_text(
+        "from onlinecal.natures import Nature\n"
+        f"first = {first}\n"
+        "class Nan:\n"
+        "    def __init__(self): self.round = 0\n"
+        "    def forecast(self): return 0.5 if self.round + 1 < first else float('nan')\n"
+        "    def update(self, forecast, outcome): self.round += 1\n"
+        "class Nature(Nature):\n"
+        "    def start(self, horizon, runs, stream): return self\n"
+        "    def probability(self, view): return 0.5 if view.round < first else float('nan')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "nans", raising=False)
+    found = report(["nans:Nan", "nans:Nature"], horizon=4 * first, runs=1, seed=0, progress=False)
+    assert not found.good
+    for name in ("nans:Nan", "nans:Nature"):
+        (fault, *_) = [f.fault for n, f in found.findings if n == name and f.fault]
+        assert f"in round {first}, run 0; expected" in fault
+        assert "nan" in fault

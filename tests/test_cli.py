@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -68,7 +69,9 @@ def test_run_as_json(folder):
 
 
 def test_compare(folder):
-    said = onlinecal("compare", "results/small.db", "--measure", "ece", cwd=folder).stdout
+    done = onlinecal("compare", "results/small.db", "--measure", "ece", cwd=folder)
+    assert done.stderr == ""
+    said = done.stdout
     assert "contrarian" in said
     assert "[1.00, 1.00]" in said
     assert (
@@ -108,6 +111,23 @@ def test_list_and_show(folder):
     assert json.loads(onlinecal("show", "ece", "--json", cwd=folder).stdout)["kind"] == "measures"
     for name in ("ece", "drift", "umbrella", "replay"):
         assert name in onlinecal("show", name, cwd=folder).stdout
+    said = onlinecal("show", "rounded", cwd=folder).stdout
+    assert "rounded (forecasters;" in said
+    assert "rounded (responses;" in said
+    assert [e["kind"] for e in json.loads(onlinecal("show", "rounded", "--json", cwd=folder).stdout)] == [
+        "forecasters",
+        "responses",
+    ]
+    (folder / "own.py").write_text(
+        "from onlinecal.natures import Drift\nclass Doubter(Drift):\n    'Never sure.'\n"
+    )
+    assert "own:Doubter (natures; parameters: first" in (
+        said := onlinecal("show", "own:Doubter", cwd=folder).stdout
+    )
+    assert "Never sure." in said
+    assert "os:getcwd' is neither" in onlinecal("show", "os:getcwd", cwd=folder, rc=2).stderr
+    said = onlinecal("show", "zebra", cwd=folder, rc=2).stderr
+    assert said == "error: unknown name 'zebra'; see `onlinecal list`\n"
     assert "did you mean 'cdl'" in onlinecal("show", "cdll", cwd=folder, rc=2).stderr
     assert "did you mean 'natures'" in onlinecal("list", "nature", cwd=folder, rc=2).stderr
 
@@ -154,6 +174,13 @@ def test_a_plug_in_that_fails_leaves_the_finished_cells(tmp_path):
     assert "Traceback" not in done.stderr
     with Store.open(tmp_path / "results" / "wild.db") as store:
         assert len(store.keys()) == 5
+    unfinished = "5 of 12 cells are finished; go on with: onlinecal run SCENARIO --resume\n"
+    for command in (("compare", "--measure", "ece", "--json"), ("plot",)):
+        assert onlinecal(command[0], "results/wild.db", *command[1:], cwd=tmp_path).stderr == unfinished
+    # A file of before says nothing of what was planned.
+    with sqlite3.connect(tmp_path / "results" / "wild.db") as db:
+        db.execute("DELETE FROM meta WHERE key = 'cells'")
+    assert onlinecal("compare", "results/wild.db", "--measure", "ece", cwd=tmp_path).stderr == ""
 
 
 def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):

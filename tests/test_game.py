@@ -20,6 +20,7 @@ from onlinecal.forecasters import (
     ForecastHedging,
     Law,
     Scalar,
+    Truthful,
 )
 from onlinecal.game import BLOCK, Game, checkpoints
 from onlinecal.joint import JointDistribution
@@ -375,16 +376,27 @@ def test_a_bad_probability_is_stopped_and_named(q):
         play(Constant(), Wild())
 
 
-@pytest.mark.parametrize("said", ["0.5", None, 2.0, {0.5: 0.9}, {0.5: 2, 0.6: -1}, {}])
+@pytest.mark.parametrize(
+    "said",
+    ["0.5", None, 2.0, float("nan"), np.array([0.5]), [0.5], {0.5: 0.9}, {0.5: 2, 0.6: -1}, {}, {0.5: "1"}],
+    ids=repr,
+)
 def test_a_scalar_forecaster_that_says_nonsense(said):
     class Nonsense:
+        made = 0
+
+        def __init__(self):
+            Nonsense.made += 1
+            self.sane, self.told = Nonsense.made != 3, False
+
         def forecast(self):
-            return said
+            return 0.5 if self.sane or not self.told else said
 
-        def update(self, forecast, outcome): ...
+        def update(self, forecast, outcome):
+            self.told = True
 
-    with pytest.raises(InvalidForecast, match="expected"):
-        play(Scalar(Nonsense), Bernoulli())
+    with pytest.raises(InvalidForecast, match=r"forecaster 'odd' stated .* in round 2, run 7; expected "):
+        play(Scalar(Nonsense, name="odd"), Bernoulli(), runs=range(5, 9))
 
 
 @pytest.mark.parametrize("horizon", [0, -5, 10**12, 2.5, True, "many"])
@@ -434,7 +446,7 @@ def test_progress_adds_up():
     assert sum(told) == game.horizon
 
 
-@pytest.mark.parametrize("where", ["forecast", "update", "probability"])
+@pytest.mark.parametrize("where", ["forecast", "update", "probability", "context"])
 def test_a_player_that_raises_is_named_with_its_round(where):
     class Fragile:
         def __init__(self):
@@ -450,19 +462,28 @@ def test_a_player_that_raises_is_named_with_its_round(where):
 
     @dataclass(frozen=True)
     class Fussy(Nature):
+        reveals: ClassVar = frozenset({"truth"})
+
         def start(self, horizon, runs, stream):
             return self
 
         def probability(self, view):
             return 0.5 if where != "probability" or view.round < 5 else [][view.round]
 
+        def context(self, t):
+            return {"truth": np.full(4, 0.5)} if where != "context" or t < 5 else {}
+
     who = {
         "forecast": "forecaster 'fragile' .* ZeroDivisionError",
         "update": "forecaster 'fragile' .* KeyError",
         "probability": "nature 'fussy' .* IndexError",
+        "context": "nature 'fussy' .* KeyError",
     }[where]
-    with pytest.raises(InvalidForecast, match=who.replace(".*", r"failed around round [56]:")) as raised:
-        play(Scalar(Fragile, name="fragile"), Fussy())
+    who = who.replace(".*", "failed in round 5:")
+    # Context that is missing has no place in the user's code.
+    place = "" if where == "context" else r".* \(.*test_game.py:\d+\)$"
+    with pytest.raises(InvalidForecast, match=who + place) as raised:
+        play(Truthful() if where == "context" else Scalar(Fragile, name="fragile"), Fussy())
     assert raised.value.__cause__ is not None
 
 
@@ -473,5 +494,5 @@ def test_a_player_that_cannot_be_started_is_named(what):
         def start(self, horizon, runs, stream):
             raise what
 
-    with pytest.raises(InvalidParameter, match=rf"nature 'unable' .* 3 runs of 7 rounds.*{what}"):
+    with pytest.raises(InvalidParameter, match=rf"nature 'unable' .*{what}"):
         Game(Constant(), Unable(), horizon=7, runs=range(3))

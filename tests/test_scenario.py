@@ -1,5 +1,6 @@
 """Scenario files: what is good is played as written, what is not is one clear line."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,19 @@ def test_the_name_defaults_to_the_files(tmp_path):
     assert loaded(tmp_path, GOOD.replace('name = "test"\n', "", 1)).scenario.name == "some"
 
 
+def test_bare_names(tmp_path):
+    text = 'horizon = 10\nmeasures = ["ece"]\nforecasters = [{players}]\nnatures = ["drift"]'
+    (cell,) = loaded(tmp_path, text.format(players='"constant"')).cells
+    assert (cell.forecaster.label, cell.nature.label) == ("constant", "drift")
+    for players, said in (
+        ('"constnt"', "unknown forecaster 'constnt'; did you mean 'constant'"),
+        ("3", "forecasters.0 = 3: expected a name, or a table with a name$"),
+        ("", r"forecasters = \[\]: expected at least one$"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, text.format(players=players))
+
+
 def test_geometric_horizons(tmp_path):
     text = GOOD.replace("[10, 20]", "{from = 10, to = 1000, count = 3}")
     assert [c.horizon for c in loaded(tmp_path, text).cells] == [10, 100, 1000]
@@ -77,13 +91,22 @@ def test_a_slow_strategy_may_be_played_less_long(tmp_path):
 def test_plug_ins(tmp_path, monkeypatch):
     (tmp_path / "my_plug_in.py").write_text(
         "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
+        "class Needy(Half):\n    def __init__(self, horizon, a, b=1): pass\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    # Beside the scenario.
+    monkeypatch.chdir("/")
+    monkeypatch.setattr("sys.path", sys.path[:])
     plugged = GOOD.replace('name = "forecast_hedging"\nm = "T^(1/2)"', 'name = "my_plug_in:Half"')
     assert loaded(tmp_path, plugged).cells[0].forecaster.label == "mine"
     for name, said in (("my_plug_in:Hal", "has no 'Hal'"), ("no_such:Half", "No module named 'no_such'")):
         with pytest.raises(ScenarioError, match=said):
             loaded(tmp_path, plugged.replace("my_plug_in:Half", name))
+    for written, said in (
+        ('my_plug_in:Needy"', "'Needy' cannot be made without arguments: .* needs a; expected defaults"),
+        ('my_plug_in:Half"\na = 1', "'my_plug_in:Half' has no parameter 'a'; there are none"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, plugged.replace('my_plug_in:Half"', written))
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda f: f.name)
@@ -98,13 +121,24 @@ def test_ours_are_good(file):
     ("old", "new", "said"),
     [
         ("seed = 3", "sed = 3", "unknown key 'sed'; did you mean 'seed'"),
-        ("runs = 2", "runs = 0", "runs = 0: input should be greater"),
-        ("runs = 2", 'runs = "2"', "runs = '2'"),
+        ("runs = 2", "runs = 0", "runs = 0: expected at least 1"),
+        ("runs = 2", 'runs = "2"', "runs = '2': expected an integer$"),
         ("[10, 20]", "[10, 0]", "horizons.1 = 0"),
+        ("[10, 20]", "[1e1, 20]", "horizons.0 = 10.0: expected an integer; write 10$"),
+        ("horizons = [10, 20]", "horizon = 1e3", "horizon = 1000.0: expected an integer; write 1000$"),
+        ('name = "test"', "name = 3", "name = 3: expected text$"),
+        ('"ece", {', "3, {", "measures.0 = 3: expected a name, or a table with a name$"),
         ("[10, 20]", "[]", "no horizons"),
+        ("[10, 20]", "[10, 10]", "horizon 10 is given twice"),
+        ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*: from = 100 is above to = 10"),
+        ("[10, 20]", "{from = 1, to = 3, count = 9}", "there are 3 horizons, fewer than count = 9"),
         ("[10, 20]", "[1000000000000]", "1000000000000"),
         ("horizons = [10, 20]", "horizon = -1", "horizon = -1"),
-        ("horizons = [10, 20]", "horizon = 1000000000000", "less than or equal to 1000000000"),
+        (
+            "horizons = [10, 20]",
+            "horizon = 1000000000000",
+            "horizon = 1000000000000: expected at most 1000000000",
+        ),
         ("horizons = [10, 20]", "", "give either horizon"),
         ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "one of the two"),
         ("[10, 20]", "{from = 1, to = 9}", "count"),
@@ -118,18 +152,28 @@ def test_ours_are_good(file):
             '"forecast_hedgin"',
             "unknown forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'",
         ),
+        ('"forecast_hedging"', '"zzz"', "unknown forecaster 'zzz'; see `onlinecal list`$"),
         ('m = "T^(1/2)"', "n = 3", "forecaster 'forecast_hedging' has no parameter 'n'"),
         ('m = "T^(1/2)"', "m = \"__import__('os')\"", "is not understood"),
         ('m = "T^(1/2)"', 'm = "T^(1/0)"', "has no value"),
+        (
+            'm = "T^(1/2)"',
+            'm = "T - 15"',
+            "some.toml: forecaster 'forecast_hedging' at T = 10: m = 'T - 15' is a grid",
+        ),
         ("q = 0.25", "q = 1.25", r"q = 1.25; expected a number in \[0, 1\]"),
         ("q = 0.25", 'q = "x"', "q = 'x'"),
-        ('name = "bernoulli"\n', "", "a nature has no name"),
+        (
+            'name = "bernoulli"\n',
+            "",
+            "a nature has no name: .*; expected name = one of those that `onlinecal list natures` shows",
+        ),
         ('label = "mine"', "label = 3", "label = 3; expected text"),
         ('label = "mine"', "longest = 0", "horizon = 0"),
         ('label = "mine"', "longest = 5", "up to T = 5, but the shortest horizon is 10"),
         ('name = "bernoulli"\nq = 0.25', 'name = "replay"', "needs the parameter 'file'"),
         ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "none.csv"', "no such file"),
-        ('name = "test"', 'name = "../test"', "name = '../test'"),
+        ('name = "test"', 'name = "../test"', "name = '../test': expected letters, digits"),
         ("[[natures]]", "[[nature]]", "nature"),
         ("runs = 2", "runs = = 2", "not valid TOML"),
     ],

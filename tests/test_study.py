@@ -144,6 +144,8 @@ def test_curves_by_name():
         ({"horizon": 0}, "expected an integer from 1"),
         ({"horizon": 10**12}, "expected an integer from 1"),
         ({"horizon": []}, "no horizons"),
+        ({"horizon": [100, 50, 100]}, "horizon 100 is given twice"),
+        ({"horizon": 10.5}, "horizon = 10.5; expected an integer"),
         ({"runs": 0}, "runs = 0"),
         ({"runs": 2.0}, "runs = 2.0"),
         ({"seed": "x"}, "seed = 'x'"),
@@ -165,6 +167,54 @@ def test_what_cannot_be_played_is_said_before_playing(options, said):
         oc.play(oc.forecasters.Constant(), oc.natures.Drift(), **options)
 
 
+def test_classes_and_single_names_stand_for_themselves():
+    study = oc.play(
+        oc.forecasters.ForecastHedging,
+        oc.natures.Drift,
+        horizon=50,
+        runs=2,
+        measures="ece",
+        tasks={"name": "umbrella"},
+    )
+    listed = oc.play(
+        [oc.forecasters.ForecastHedging()],
+        [oc.natures.Drift()],
+        horizon=[50],
+        runs=2,
+        measures=["ece"],
+        tasks=["umbrella"],
+    )
+    assert equal(study, listed)
+    assert [row.name for row in oc.evaluate([0.5], [1], measures="ece").rows] == ["ece"]
+    with pytest.raises(InvalidParameter, match="nature 'replay' needs the parameter 'file'"):
+        oc.play(oc.forecasters.Constant, oc.natures.Replay, horizon=5)
+    with pytest.raises(InvalidParameter, match="'drift' is not a nature; expected a Nature, or its class"):
+        oc.play(oc.forecasters.Constant, "drift", horizon=5)
+
+
+def test_what_depends_on_the_horizon_is_refused_before_the_first_game(monkeypatch):
+    def never(*_):
+        raise AssertionError("a game was played")
+
+    class Tired:
+        def __init__(self, horizon):
+            self.rest = 1 / (400 - horizon)
+
+        def forecast(self): ...
+        def update(self, forecast, outcome): ...
+
+    monkeypatch.setattr(Game, "advance", never)
+    for forecaster, said in (
+        (
+            oc.forecasters.ForecastHedging("1500-T"),
+            "'forecast_hedging' at T = 4000: m = '1500-T' is a grid of -2500",
+        ),
+        (Tired, "'Tired' cannot be started at T = 400: ZeroDivisionError: division by zero"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            oc.play(forecaster, oc.natures.Drift(), horizon=[100, 400, 4000], runs=2)
+
+
 def test_labels_must_differ():
     with pytest.raises(InvalidParameter, match="two forecasters are called 'constant'"):
         oc.play([oc.forecasters.Constant(), oc.forecasters.Constant()], oc.natures.Drift(), horizon=5)
@@ -183,6 +233,37 @@ def test_a_measure_of_ones_own_and_one_that_is_nan():
     assert study.curve("halved").totals[-1, 0] == 10.0
     with pytest.raises(oc.OnlinecalError, match="broken is NaN"):
         oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(1.0), horizon=40, runs=1, measures=[broken])
+
+
+@pytest.mark.parametrize(
+    ("at_once", "value", "said"),
+    [
+        (True, "0.5", "measure 'broken' returned '0.5'; expected a number"),
+        (
+            False,
+            np.zeros(2),
+            r"measure 'broken' returned array\(\[0., 0.\]\); expected a number; after round 10 of",
+        ),
+        (False, None, "measure 'broken' returned None; .* of 'constant' against 'bernoulli', run 0"),
+        (
+            False,
+            0,
+            r"'broken' failed: ZeroDivisionError: .* \(.*test_study.py:\d+\); after round 10 of 'constant'",
+        ),
+        (False, float("nan"), "broken is NaN on .*; after round 10 of 'constant'"),
+    ],
+)
+def test_a_broken_measure_is_named_with_the_round(at_once, value, said):
+    def broken(gamma):
+        if not at_once and gamma.weight < 10:
+            return 0.0
+        return 1 / value if isinstance(value, int) else value
+
+    with pytest.raises(oc.OnlinecalError, match=said):
+        oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(), horizon=40, runs=2, measures=broken)
+    if at_once:
+        with pytest.raises(oc.OnlinecalError, match=said):
+            oc.evaluate([0.5], [1], measures=broken)
 
 
 def test_summary():
@@ -275,6 +356,8 @@ def test_an_existing_file_is_neither_lost_nor_mixed(tmp_path):
         session(path, cells())
     with pytest.raises(StoreError, match="holds 12 cells that the scenario no longer has"):
         session(path, cells(seed=2), resume=True)
+    with pytest.raises(StoreError, match=r"--resume keeps .* --overwrite destroys"):
+        session(path, cells(), resume=True, overwrite=True)
     assert path.read_bytes() == before
     with session(path, cells(seed=2), overwrite=True) as opened:
         assert opened.finished == 0

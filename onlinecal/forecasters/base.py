@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidForecast
+from onlinecal.errors import InvalidForecast, InvalidParameter
 from onlinecal.guarantee import Guarantee
+from onlinecal.strategy import make, required
 from onlinecal.streams import Stream
 
 Floats = NDArray[np.float64]
@@ -47,6 +48,22 @@ class Law:
 def grid_of(m: int) -> Floats:
     """0, 1/m, …, 1, each the correctly rounded quotient."""
     return np.arange(m + 1) / m
+
+
+class Unplayable(Exception):
+    """What a player said for one run makes no law; the engine says so, with the name, the round and the run.
+
+    Attributes
+    ----------
+    run : int
+        Counted from 0 among those that the player plays.
+    said : object
+    expected : str
+    """
+
+    def __init__(self, run: int, said: Any, expected: str) -> None:
+        super().__init__(run, said, expected)
+        self.run, self.said, self.expected = run, said, expected
 
 
 class Player(Protocol):
@@ -132,6 +149,14 @@ class Scalar(Forecaster):
     make: Callable[..., ScalarPlayer]
     name: str = "scalar"
 
+    def __post_init__(self) -> None:
+        missing = [key for key in required(self.make) if key != "horizon"]
+        if missing:
+            raise InvalidParameter(
+                f"forecaster {self.name!r} cannot be made without arguments: {self.make!r} needs "
+                f"{', '.join(missing)}; expected defaults for all but horizon"
+            )
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """One object of its own for each run."""
         import inspect
@@ -147,20 +172,12 @@ class _Lifted:
         self.law = Law(len(players), 1)
 
     def forecast(self, view: ForecasterView) -> Law:
-        laws = [
-            said if isinstance(said, dict) else {said: 1.0}
-            for said in (player.forecast() for player in self.players)
-        ]
+        laws = [_law(run, player.forecast()) for run, player in enumerate(self.players)]
         size = max(1, *map(len, laws))
         if self.law.atoms.shape[1] != size:
             self.law = Law(len(laws), size)
         atoms, weights = self.law.atoms, self.law.weights
         for run, law in enumerate(laws):
-            if not law or not all(isinstance(x, Real) for pair in law.items() for x in pair):
-                said = law if len(law) != 1 else next(iter(law))
-                raise InvalidForecast(
-                    f"forecast {said!r}; expected a number in [0, 1], or a dict of them with weights"
-                )
             # Unused places repeat the first value with no weight.
             atoms[run] = next(iter(law))
             weights[run] = 0.0
@@ -173,12 +190,24 @@ class _Lifted:
             player.update(p, y)
 
 
+def _law(run: int, said: Any) -> dict[Any, Any]:
+    """What was said as a mapping value → probability."""
+    law = {said: 1.0} if isinstance(said, Real) else said
+    if (
+        not isinstance(law, dict)
+        or not law
+        or not all(isinstance(x, Real) for pair in law.items() for x in pair)
+    ):
+        raise Unplayable(run, said, "a number in [0, 1], or a dict of them with weights")
+    return law
+
+
 def as_forecaster(thing: Any) -> Forecaster:
     """A specification from one, or from the class (or factory) of a scalar forecaster."""
     if isinstance(thing, Forecaster):
         return thing
     if isinstance(thing, type) and issubclass(thing, Forecaster):
-        return thing()
+        return make("forecaster", thing)
     if isinstance(thing, type) and hasattr(thing, "forecast") and hasattr(thing, "update"):
         return Scalar(thing, name=thing.__name__)
     raise InvalidForecast(

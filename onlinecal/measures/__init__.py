@@ -10,7 +10,7 @@ one number (``brier_decomposition``, ``soft_rounding``).
 
 from typing import Any
 
-from onlinecal.errors import UnknownName
+from onlinecal.errors import LIST, UnknownName
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import (
     binned,
@@ -86,7 +86,7 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     (0.181818, 0.181818)
     """
     if name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES)
+        raise UnknownName.of("measure", name, MEASURES, LIST)
     return MEASURES[name].explain(gamma, **options)
 
 

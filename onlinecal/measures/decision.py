@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter, UnknownName
+from onlinecal.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.joint import JointDistribution
 from onlinecal.measures._kinks import WorstTask, at_half, density, external_density, worst_task
 from onlinecal.measures.base import Measure
@@ -52,7 +52,7 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     """
     if isinstance(task, str):
         if task not in TASKS:
-            raise UnknownName.of("task", task, TASKS)
+            raise UnknownName.of("task", task, TASKS, LIST)
         task = TASKS[task]()
     if not isinstance(task, Task):
         raise InvalidParameter(f"cfdl: task = {task!r}; expected a task or the name of one")

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.errors import SightError
+from onlinecal.errors import InvalidParameter, SightError
 from onlinecal.forecasters.base import Floats, Ints, Law, grid_mean, grid_values, real_mean
 from onlinecal.guarantee import Guarantee
 from onlinecal.sight import Sight
+from onlinecal.strategy import make
 from onlinecal.streams import Stream
 
 
@@ -149,6 +150,15 @@ class Nature:
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What it is proved to force on forecasters; empty for nothing."""
         return ()
+
+
+def as_nature(thing: Any) -> Nature:
+    """A specification from one, or from its class."""
+    if isinstance(thing, type) and issubclass(thing, Nature):
+        return make("nature", thing)
+    if isinstance(thing, Nature):
+        return thing
+    raise InvalidParameter(f"{thing!r} is not a nature; expected a Nature, or its class")
 
 
 class Oblivious:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.game import check_horizon, check_pair, checkpoints
+from onlinecal.game import check_horizon, check_pair, checkpoints, start
 from onlinecal.panel import Panel
 from onlinecal.strategy import strategy_key, strategy_label
 
@@ -86,15 +86,18 @@ def plan(
     Raises
     ------
     InvalidParameter
-        A horizon, number of runs, or pair of players that cannot be played; two strategies of one label.
+        A horizon, number of runs, or pair of players that cannot be played, also where that shows only when a player
+        is started at the horizon; two strategies of one label.
     """
     who, whom = list(forecasters), list(natures)
     if not who or not whom:
         raise InvalidParameter(f"no {'forecasters' if not who else 'natures'}; expected at least one")
     if not horizons:
         raise InvalidParameter("no horizons; expected at least one")
-    for horizon in horizons:
+    for i, horizon in enumerate(horizons):
         check_horizon(horizon)
+        if horizon in horizons[:i]:
+            raise InvalidParameter(f"horizon {horizon} is given twice; expected each once")
     if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= 100_000:
         raise InvalidParameter(f"runs = {runs!r}; expected an integer from 1 to 100000")
     if not isinstance(seed, int) or isinstance(seed, bool):
@@ -104,7 +107,7 @@ def plan(
         for label in labels:
             if labels.count(label) > 1:
                 raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
-    times = sorted(set(horizons))
+    times = sorted(horizons)
     cells = []
     for nature in whom:
         length = nature.strategy.length
@@ -123,4 +126,15 @@ def plan(
             for horizon in played:
                 points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
                 cells.append(Cell(forecaster, nature, horizon, runs, seed, tuple(points), panel))
+    _try_to_start(cells)
     return cells
+
+
+def _try_to_start(cells: Iterable[Cell]) -> None:
+    """Starts every player once, for one run, and throws it away: what depends on T is refused before any game."""
+    started = set()
+    for cell in cells:
+        for role, entry in (("forecaster", cell.forecaster), ("nature", cell.nature)):
+            if (key := (id(entry), cell.horizon)) not in started:
+                started.add(key)
+                start(role, entry.strategy, cell.horizon, range(1), cell.seed)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.errors import InvalidData, OnlinecalError
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.game import Game
+from onlinecal.natures.base import as_nature
 from onlinecal.panel import Panel
 from onlinecal.progress import Progress
 from onlinecal.sight import Sight
@@ -57,7 +59,13 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
     for i, t in enumerate(cell.times):
         game.advance(t, told)
         for run, gamma in enumerate(game.gammas()):
-            totals[i, run] = cell.panel.read(gamma)
+            try:
+                totals[i, run] = cell.panel.read(gamma)
+            except OnlinecalError as error:
+                raise InvalidData(
+                    f"{error}; after round {t} of {cell.forecaster.label!r} against {cell.nature.label!r}, "
+                    f"run {runs[run]}"
+                ) from error
         for name, values in game.certificates().items():
             certified.setdefault(name, []).append(values)
     read = {name: totals[:, :, j] for j, name in enumerate(columns)}
@@ -101,7 +109,7 @@ def play(
     ----------
     forecaster : Forecaster, scalar forecaster class, or list of them
         A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run.
-    nature : Nature or list of them
+    nature : Nature, its class, or list of them
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: fresh games, each tuned to its own horizon and
         read at its end; this is how the growth rate of a tuned forecaster is measured.
@@ -109,7 +117,7 @@ def play(
         Independent runs.
     seed : int, default 0
     measures, tasks : iterable
-        Names, tables with options, functions of Γ, or tasks (see `Panel.of`).
+        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
     per_decade : int, default 8
         Checkpoints for each factor of ten, with one horizon.
     progress : bool, optional
@@ -134,11 +142,11 @@ def play(
     np.float64(500.0)
     """
     many = isinstance(forecaster, (list, tuple)), isinstance(nature, (list, tuple))
-    horizons = [horizon] if isinstance(horizon, (int, np.integer)) else list(horizon)
+    horizons = list(horizon) if isinstance(horizon, Iterable) else [horizon]
     rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
     cells = plan(
         [Entry.of(as_forecaster(f)) for f in (forecaster if many[0] else [forecaster])],
-        [Entry.of(n) for n in (nature if many[1] else [nature])],
+        [Entry.of(as_nature(n)) for n in (nature if many[1] else [nature])],
         horizons=horizons,
         runs=runs,
         seed=seed,

@@ -45,10 +45,14 @@ class Session:
         Raises
         ------
         StoreError
-            The file exists and neither was said; it is locked, or not one of ours; or `resume` would mix results of
-            another scenario or version into it.
+            The file exists and neither was said, or both were; it is locked, or not one of ours; or `resume` would
+            mix results of another scenario or version into it.
         """
-        meta = {**meta, "version": onlinecal.__version__}
+        if resume and overwrite:
+            raise StoreError(
+                "--resume keeps what is there and --overwrite destroys it; expected one of the two"
+            )
+        meta = {**meta, "version": onlinecal.__version__, "cells": str(len(cells))}
         if not path.exists():
             return cls(cells, Store.create(path, meta))
         # Opening it comes first: a file that is not ours is neither continued nor replaced.

@@ -2,7 +2,7 @@
 
 Tables for people with other tools::
 
-    meta(key, value)        name, title, scenario (the file's text), version
+    meta(key, value)        name, title, scenario (the file's text), version, cells (how many are planned)
     cells(id, key, place, forecaster, nature, horizon, runs, seconds)
     measures(id, name)
     totals(cell, measure, round, run, total)            T·μ
@@ -123,6 +123,12 @@ class Store:
         """Name, title, text of the scenario, version."""
         with _explained(self.path):
             return dict(self._db.execute("SELECT key, value FROM meta"))
+
+    @property
+    def planned(self) -> int | None:
+        """How many cells there are to be; None in a file that does not say."""
+        cells = self.meta.get("cells", "")
+        return int(cells) if cells.isdecimal() else None
 
     def adopt(self, meta: Mapping[str, str], places: Mapping[str, tuple[int, str, str]]) -> None:
         """Takes over the text, labels and order of an edited scenario for the cells that it still has.
