@@ -24,9 +24,13 @@ from onlinecal.study.curves import Curve
 Floats = NDArray[np.float64]
 
 GREY = "#8C8C8C"
+#: of what a nature forces, which is no best known rate
+BLACK = "#000000"
 #: told apart with every common colour blindness (Okabe and Ito 2008), without the yellow that paper swallows
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+#: of the axes, in inches
+WIDTH = 3.4
 BAND = (5.0, 95.0)
 FORMATS = ("png", "svg", "pdf")
 
@@ -188,7 +192,8 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     -------
     matplotlib.figure.Figure
         The line is the mean over runs; the band runs from the 5th to the 95th percentile of the runs; dashed lines
-        are proven bounds, dotted ones proven rates drawn through the curve's first point. Grey, labelled at its end,
+        are proven bounds, dotted ones proven rates drawn through the curve's first point, black ones of what the nature
+        forces. Grey, labelled at its end,
         is how fast the total of the best forecaster is known to grow against the worst nature: a slope, drawn from
         half the lowest curve at the first T.
     """
@@ -198,7 +203,9 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     natures = list(dict.fromkeys(frame.nature for frame in drawn))
     measures = list(dict.fromkeys(frame.measure for frame in drawn))
     rows, columns = len(natures), len(measures)
-    fig = Figure(figsize=(1.0 + 4.1 * columns, 1.1 + 3.2 * rows), layout="constrained", dpi=150)
+    heads = [max(_heading(frame, WIDTH).count("\n") for frame in drawn if frame.nature == n) for n in natures]
+    high = 1.1 + 3.2 * rows + 0.17 * sum(heads)
+    fig = Figure(figsize=(1.0 + 4.1 * columns, high), layout="constrained", dpi=150)
     axes = fig.subplots(rows, columns, sharex="row", sharey="row", squeeze=False)
     used = {(frame.nature, frame.measure) for frame in drawn}
     for i, nature in enumerate(natures):
@@ -208,7 +215,7 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     for frame in drawn:
         i, j = natures.index(frame.nature), measures.index(frame.measure)
         _draw(axes[i, j], frame)
-        axes[i, j].set_title(f"{frame.measure} against {frame.nature}", fontsize=10)
+        axes[i, j].set_title(_heading(frame, WIDTH), fontsize=10)
         if j == 0:
             axes[i, j].set_ylabel("total $T\\cdot\\mu$")
     for i, nature in enumerate(natures):
@@ -226,6 +233,14 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     caption = _caption(runs, any(curve.fresh for curve in curves), drawn)
     fig.supxlabel(_wrapped(caption, wide, 7.5), fontsize=7.5, color="#444444")
     return fig
+
+
+def _heading(frame: Frame, inches: float) -> str:
+    """What stands above the axes; the nature on lines of its own where the whole does not fit."""
+    whole = f"{frame.measure} against {frame.nature}"
+    if "\n" not in _wrapped(whole, inches, 10):
+        return whole
+    return _wrapped(f"{frame.measure} against", inches, 10) + "\n" + _wrapped(frame.nature, inches, 10)
 
 
 def _wrapped(text: str, inches: float, size: float) -> str:
@@ -246,6 +261,8 @@ def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
         parts.append("Dashed: proven bound.")
     if any(not bound.exact for bound in bounds):
         parts.append("Dotted: proven rate, drawn through the first point.")
+    if any(bound.style is None for bound in bounds):
+        parts.append("Black: what the nature forces.")
     if any(frame.references for frame in drawn):
         parts.append(
             "Grey: best known rates against the worst nature, slopes without a constant, drawn from half the lowest "
@@ -273,7 +290,7 @@ def _draw(axis: Any, frame: Frame) -> None:
             label=line.label,
         )
     for bound in frame.bounds:
-        colour = "#888888" if bound.style is None else COLOURS[bound.style % len(COLOURS)]
+        colour = BLACK if bound.style is None else COLOURS[bound.style % len(COLOURS)]
         dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
         axis.plot(
             bound.rounds,

@@ -47,20 +47,20 @@ def strategy_key(strategy: Any) -> str:
 
 
 def strategy_label(strategy: Any) -> str:
-    """A short name for people: the parameters only where they differ from the defaults."""
-    changed = []
-    if dataclasses.is_dataclass(strategy):
-        for f in dataclasses.fields(strategy):
-            value = getattr(strategy, f.name)
-            if f.init and value != f.default:
-                changed.append(
-                    f"{f.name}={value:g}" if isinstance(value, float) else f"{f.name}={_text(value)}"
-                )
+    """A short name for people: the parameters only where they differ from the defaults, also in nested strategies.
+
+    A strategy that is named by a parameter, as a lifted plug-in is, shows neither the name again nor what it calls.
+    """
+    fields = [f for f in dataclasses.fields(strategy) if f.init] if dataclasses.is_dataclass(strategy) else []
+    changed = [f.name for f in fields if getattr(strategy, f.name) != f.default]
+    if "name" in changed:
+        changed = [key for key in changed if key != "name" and not callable(getattr(strategy, key))]
+    shown = ", ".join(f"{key}={_shown(getattr(strategy, key))}" for key in changed)
     called = getattr(strategy, "name", None)
     # An acronym stays one: CDL minimiser.
     words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _words(strategy)]
     name = called if isinstance(called, str) else " ".join(words)
-    return f"{name} ({', '.join(changed)})" if changed else name
+    return f"{name} ({shown})" if shown else name
 
 
 def registry(classes: Iterable[type]) -> dict[str, type]:
@@ -127,7 +127,17 @@ def _words(strategy: Any) -> list[str]:
     return re.split(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", name)
 
 
+def _shown(value: Any) -> str:
+    """A parameter in a label."""
+    if dataclasses.is_dataclass(value):
+        return strategy_label(value)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    return f"{value:g}" if isinstance(value, float) else _text(value)
+
+
 def _text(value: Any) -> str:
+    """A parameter in a key."""
     if dataclasses.is_dataclass(value):
         return strategy_key(value)
     if callable(value):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from onlinecal.rates import best_known, known_rates
 from onlinecal.study.curves import Curve, Study, summary
@@ -60,35 +64,26 @@ def print_totals(study: Study, title: str) -> None:
     for nature in study.natures:
         mine = {(r["forecaster"], r["measure"]): r for r in rows if r["nature"] == nature}
         horizon = _longest(mine.values())
-        table = Table(
-            title=f"{nature}, T = {horizon:,}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
-        )
-        table.add_column("forecaster")
-        for measure in measures:
-            table.add_column(escape(measure), justify="right", overflow="fold")
-        for forecaster in study.forecasters:
-            table.add_row(forecaster, *(_cell(mine.get((forecaster, m)), horizon) for m in measures))
-        console.print(table)
+        cells = {f: [_cell(mine.get((f, m)), horizon) for m in measures] for f in study.forecasters}
+        _print_grid(console, f"{nature}, T = {horizon:,}", measures, cells)
     console.print("mean total T·μ over the runs; T^α with the fitted exponent")
 
 
 def print_compare(study: Study, measure: str) -> None:
     """Forecasters down, natures across."""
     rows = {(r["forecaster"], r["nature"]): r for r in totals(study, [measure])}
-    table = Table(
-        title=f"{measure}: total T·μ and exponent", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
-    )
-    table.add_column("forecaster")
     horizons = {n: _longest(r for (_, nature), r in rows.items() if nature == n) for n in study.natures}
-    for nature, horizon in horizons.items():
-        table.add_column(f"{nature}\nT = {horizon:,}", justify="right")
-    for forecaster in study.forecasters:
-        table.add_row(
-            forecaster,
-            *(_cell(rows.get((forecaster, n)), horizon, intervals=True) for n, horizon in horizons.items()),
-        )
+    title, headings = f"{measure}: total T·μ and exponent", [*horizons]
+    if len(set(horizons.values())) == 1:
+        title += f", T = {next(iter(horizons.values())):,}"
+    else:
+        headings = [f"{nature}\nT = {horizon:,}" for nature, horizon in horizons.items()]
+    cells = {
+        f: [_cell(rows.get((f, n)), horizon, intervals=True) for n, horizon in horizons.items()]
+        for f in study.forecasters
+    }
     console = _console()
-    console.print(table)
+    _print_grid(console, title, headings, cells)
     console.print(_LEGEND)
     rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(measure)}
     if rates:
@@ -101,6 +96,56 @@ def print_compare(study: Study, measure: str) -> None:
     for verdict, meaning in _VERDICTS.items():
         if verdict in said:
             console.print(f"{verdict}: {meaning.format(rate=rates.get(verdict))}", markup=False)
+
+
+def _print_grid(console: Console, title: str, headings: Sequence[str], rows: dict[str, list[str]]) -> None:
+    """A table with a column of names; where the console is too narrow, headings are broken, then the table is."""
+    names, shown, cells = list(rows), list(headings), list(rows.values())
+
+    def grid(columns: Sequence[int]) -> Table:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("forecaster")
+        for i in columns:
+            table.add_column(Text(shown[i]), justify="right", overflow="fold")
+        for name, row in zip(names, cells, strict=True):
+            table.add_row(Text(name), *(Text(row[i]) for i in columns))
+        return table
+
+    parts = [range(len(headings))]
+    if not _fits(console, grid(parts[0])):
+        names = [_broken(name, 16) for name in names]
+        cells = [[cell.replace(" ± ", "\n± ") for cell in row] for row in cells]
+        for i, heading in enumerate(headings):
+            width = max([12, *(len(line) for row in cells for line in row[i].splitlines())])
+            shown[i] = "\n".join(_broken(line, width) for line in heading.splitlines())
+        # As few tables as there can be, of nearly as many columns each.
+        for count in range(1, len(headings) + 1):
+            ends = [len(headings) * i // count for i in range(count + 1)]
+            parts = [range(first, last) for first, last in pairwise(ends)]
+            if all(_fits(console, grid(part)) for part in parts):
+                break
+    for part in parts:
+        console.print(Text(title + (" (continued)" if part.start else ""), style="italic"))
+        console.print(grid(part))
+
+
+def _fits(console: Console, table: Table) -> bool:
+    unbounded = console.options.update(width=100_000)
+    return console.measure(table, options=unbounded).maximum <= console.width
+
+
+def _broken(text: str, width: int) -> str:
+    """In lines of at most this width if possible: between words, and in longer ones after ``_ [ ( , =``."""
+    lines = [""]
+    for word in text.split():
+        start = " " if lines[-1] else ""
+        for piece in re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", word) if len(word) > width else [word]:
+            if lines[-1] and len(lines[-1] + start + piece) > width:
+                lines.append(piece)
+            else:
+                lines[-1] += start + piece
+            start = ""
+    return "\n".join(lines)
 
 
 _LEGEND = "total ± half-width of the 95 % interval of its mean over runs; T^α with the fitted exponent and its interval"
@@ -126,7 +171,7 @@ def _cell(row: dict[str, Any] | None, horizon: int, *, intervals: bool = False) 
     half, exponent = row["half_width"], row["exponent"]
     text = _number(row["total"])
     if intervals and half is not None:
-        text += f" ± {_number(half)}"
+        text += f" ± {_number(half if half > 1e-12 * abs(row['total']) else 0.0)}"  # rounding is no spread
     if row["horizon"] != horizon:
         text += f"\nat T = {row['horizon']:,}"
     if exponent is None:
@@ -135,7 +180,7 @@ def _cell(row: dict[str, Any] | None, horizon: int, *, intervals: bool = False) 
     if intervals:
         text += f"\n[{exponent['low']:.2f}, {exponent['high']:.2f}]"
         text += f"\n{row['verdict']}".rstrip()
-    return text.replace("[", r"\[")
+    return text
 
 
 def _number(x: float) -> str:
@@ -147,9 +192,9 @@ def _number(x: float) -> str:
 
 
 def exponents_markdown(study: Study) -> str:
-    """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, proven exponents.
+    """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven.
 
-    A cell whose whole interval lies above the proven exponent is marked with †.
+    A cell whose whole interval lies above the proven exponent is marked with †, which a last line then explains.
     """
     parts = []
     for measure in study.measures:
@@ -164,13 +209,27 @@ def exponents_markdown(study: Study) -> str:
             mine = [curves.get((forecaster, nature)) for nature in study.natures]
             if not any(mine):
                 continue
-            proofs = {f"{c.proven():.2f}" for c in mine if c is not None and c.proven() is not None}
+            proofs = sorted({_proof(c) for c in mine if c is not None} - {""})
             cells = [_markdown_cell(c) for c in mine]
-            lines.append(
-                f"| {forecaster} | " + " | ".join(cells) + f" | {', '.join(sorted(proofs)) or '–'} |"
-            )
+            lines.append(f"| {forecaster} | " + " | ".join(cells) + f" | {'; '.join(proofs) or '–'} |")
         parts.append("\n".join(lines))
+    if any("†" in part for part in parts):
+        parts.append(
+            "† The whole interval of the slope over these horizons lies above the proven exponent; a bound limits the "
+            "total, not its slope."
+        )
     return "\n\n".join(parts)
+
+
+def _proof(curve: Curve) -> str:
+    """The bound whose exponent `Curve.proven` is, ``0.60: O(√T log T)``; empty without one."""
+    best = curve.proven()
+    for _, p in curve.promises:
+        if p.upper and best is not None:
+            same = tuple((t, other) for t, other in curve.promises if other.formula == p.formula)
+            if replace(curve, promises=same).proven() == best:
+                return f"{best:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
+    return ""
 
 
 def _markdown_cell(curve: Curve | None) -> str:
@@ -237,18 +296,10 @@ def print_check(report: Report) -> None:
         console.print(remark, markup=False)
     if not report.verdicts:
         return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading, side in (
-        ("strategy", "left"),
-        ("guarantee", "left"),
-        ("worst", "right"),
-        ("where", "left"),
-        ("", "left"),
-    ):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for v in report.verdicts:
         groups.setdefault((v.strategy, v.guarantee.short), []).append(v)
+    rows = []
     for (strategy, guarantee), verdicts in groups.items():
         first = verdicts[0].guarantee
         worst = max(verdicts, key=lambda v: v.ratio if first.upper else -v.ratio)
@@ -257,22 +308,47 @@ def print_check(report: Report) -> None:
         if failed:
             said = f"FAILS against {failed} of {len(verdicts)}"
         elif first.kind == "rate":
-            said = (
-                f"rate; largest trend T^{max(trends):+.2f} of {len(trends)}" if trends else "rate; no trend"
-            )
+            said = "a rate; its growth cannot be told"
+            if trends:
+                growth = round(max(trends), 2) + 0.0  # no -0.00
+                said = f"ratio grows like T^{growth:.2f} at most, against {len(trends)}"
         elif unknown:
             said = f"exceeded, perhaps by chance, against {unknown} of {len(verdicts)}"
         else:
             said = f"holds against {len(verdicts)}"
-        table.add_row(
-            strategy, escape(guarantee), f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said
+        rows.append(
+            (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
         )
-    console.print(table)
+    table = _checked(rows)
+    console.print(table if _fits(console, table) else _checked(rows, narrow=True))
     console.print(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
-        "for expected bounds and rates. A rate has no constant: its trend is the exponent of the ratio over T/16, "
-        "T/4, T."
+        "for expected bounds and rates. A rate has no constant: what counts is how the ratio grows over T/16, T/4, "
+        "T: like T^0 or less as theory has it, up to noise."
     )
+
+
+def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
+    """The table of `print_check`; a narrow one has its names broken, and the bounds below what they bound."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("strategy", "guarantee", "worst", "where", ""):
+        table.add_column(
+            heading,
+            justify="right" if heading == "worst" else "left",
+            no_wrap=narrow and heading != "",
+            overflow="fold",
+        )
+    for strategy, guarantee, worst, where, said in rows:
+        cells = (strategy, guarantee, worst, where, said)
+        if narrow:
+            if len(guarantee) > 22:
+                measure, bound = re.split(" (?=[≤≥=] )", guarantee, maxsplit=1)
+                guarantee = f"{_broken(measure, 22)}\n{bound}"
+            opponent, _, at = where.rpartition(" round ")
+            where = f"{_broken(opponent, 13)}\nround {at}"
+            cells = (_broken(strategy, 14), guarantee, worst, where, said)
+        table.add_row(*map(Text, cells))
+    return table
 
 
 def print_json(value: Any) -> None:

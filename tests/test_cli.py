@@ -30,10 +30,10 @@ name = "contrarian"
 """
 
 
-def onlinecal(*arguments, cwd, rc=0, **options):
+def onlinecal(*arguments, cwd, rc=0, columns=120, **options):
     done = subprocess.run(
         [sys.executable, "-m", "onlinecal", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=300,
-        env=os.environ | {"COLUMNS": "120", "NO_COLOR": "1"}, **options,
+        env=os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"}, **options,
     )  # fmt: skip
     assert done.returncode == rc, done.stdout + done.stderr
     return done
@@ -87,6 +87,30 @@ def test_compare(folder):
     assert verdicts["constant", "contrarian"] == "above O"
     said = onlinecal("compare", "results/small.db", "--measure", "eec", cwd=folder, rc=2).stderr
     assert said == "error: unknown measure 'eec'; did you mean 'ece'?\n"
+
+
+def test_a_narrow_terminal_breaks_headings_where_one_would_and_cuts_nothing(folder):
+    text = SCENARIO.replace('"smooth_ce"]', '"cdl", "scdl", "kernel_ce"]')
+    text += '[[natures]]\nname = "switch"\nfirst = { name = "random_walk" }\nthen = { name = "greedy" }\n'
+    (folder / "narrow.toml").write_text(text.replace("tasks = [", 'tasks = ["quadratic", '))
+    played = onlinecal("run", "narrow.toml", cwd=folder, columns=80).stdout
+    assert "…" not in played
+    assert "  swap_regret[  " in played  # the name of the task is on the next line
+    assert "swap_regret[umbrella]" not in played
+    assert "switch (first=random walk, then=greedy), T = 400\n" in played
+    compared = onlinecal("compare", "results/narrow.db", "--measure", "ece", cwd=folder, columns=50).stdout
+    assert compared.startswith("ece: total T·μ and exponent, T = 400\n")
+    assert "ece: total T·μ and exponent, T = 400 (continued)\n" in compared
+    assert compared.count("T = 400") == 2
+    tables = compared.split("total ± half-width")[0]
+    assert "…" not in tables
+    assert max(map(len, tables.splitlines())) <= 50
+    checked = onlinecal(
+        "check", "blum_mansour", "--horizon", "300", "--runs", "2", cwd=folder, columns=80
+    ).stdout
+    assert "swap_regret[quadratic]" in checked
+    assert "= O(T^(1/3) log T)" in checked
+    assert "…" not in checked
 
 
 def test_plot(folder):

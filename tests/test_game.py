@@ -25,7 +25,7 @@ from onlinecal.forecasters import (
 from onlinecal.game import BLOCK, Game, checkpoints
 from onlinecal.joint import JointDistribution
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Nature, Sight, UniformTruth
-from onlinecal.strategy import strategy_key
+from onlinecal.strategy import strategy_key, strategy_label
 from onlinecal.streams import Stream
 
 FORECASTERS = [Constant(0.3), EmpiricalMean(), ForecastHedging(), AlmostOneStepAhead(), CDLMinimiser()]
@@ -191,6 +191,13 @@ class CoinFlipper:
 
     def update(self, forecast, outcome):
         assert forecast in (0.2, 0.8)
+
+
+def test_a_plug_in_is_called_by_its_name():
+    named, unnamed = Scalar(RunningMean, name="RunningMean"), Scalar(RunningMean)
+    assert strategy_label(named) == "RunningMean"
+    assert strategy_label(unnamed) == "scalar (make=tests.test_game:RunningMean)"
+    assert strategy_key(named) == 'RunningMean(make=tests.test_game:RunningMean, name="RunningMean")'
 
 
 def test_a_users_scalar_forecaster_plays_unchanged():

@@ -1,6 +1,7 @@
 """Plots: the data layer exactly, the drawing in that it draws and is the same twice."""
 
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -143,6 +144,38 @@ def test_the_picture_says_what_it_shows(study):
     texts = [t.get_text() for t in axes[0].get_legend().get_texts()]
     assert any(t.startswith("forecast hedging  $T^{") for t in texts)
     assert axes[0].get_xscale() == axes[0].get_yscale() == "log"
+
+
+def test_what_a_nature_forces_has_another_colour_than_what_is_known(study):
+    axis = figure(study.curves(["ece"])).axes[0]
+    colours = {line.get_label(): line.get_color() for line in axis.lines}
+    assert colours["≥ T/2"] == "#000000"
+    assert list(colours.values()).count("#000000") == 1
+    caption = figure(study.curves(["ece"]))._supxlabel.get_text()
+    assert "Black: what the nature forces." in " ".join(caption.split())
+    alone = figure([study.curve("ece", "forecast hedging", "drift")])
+    assert "Black" not in alone._supxlabel.get_text()
+
+
+def test_long_titles_stay_over_their_axes():
+    nature = oc.natures.Mixture(
+        (oc.natures.Switch(oc.natures.Drift(0.1, 0.9), oc.natures.Greedy("square")), oc.natures.Contrarian())
+    )
+    study = oc.play(
+        oc.forecasters.Constant(),
+        nature,
+        horizon=[20, 40, 80],
+        runs=2,
+        measures=["ece", "cdl", "u_calibration"],
+    )
+    fig = figure(study.curves(["ece", "cdl", "u_calibration"]))
+    fig.draw_without_rendering()
+    boxes = [axis.title.get_window_extent() for axis in fig.axes]
+    assert all("\n" in axis.get_title() for axis in fig.axes)
+    assert boxes[0].x0 > 0
+    assert boxes[-1].x1 < fig.bbox.width
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    assert all(box.y1 < fig.bbox.height for box in boxes)
 
 
 def test_saving(study, tmp_path):

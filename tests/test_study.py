@@ -1,6 +1,7 @@
 """Plans, cells, curves, the results file, and what happens to it when things go wrong."""
 
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -492,8 +493,18 @@ def test_the_markdown_table_stands_beside_what_is_proven():
     assert study.curve("ece", "constant").proven() is None
     table = exponents_markdown(study)
     assert "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))" in table
-    assert f"| forecast hedging | {curve.exponent()!s} | {curve.proven():.2f} |" in table
+    assert f"| forecast hedging | {curve.exponent()!s} | {curve.proven():.2f}: ≤ 2√(mT) + T/(2m) |" in table
     assert "†" not in table
+    cells = [
+        replace(c, promises=tuple(replace(p, bound=c.horizon**-2.0, formula="T^-2") for p in c.promises))
+        for c in study.cells
+    ]
+    table = exponents_markdown(replace(study, cells=tuple(cells)))
+    assert f"| forecast hedging | {curve.exponent()!s} † | -2.00: ≤ T^-2 |" in table
+    assert table.splitlines()[-1].startswith(
+        "† The whole interval of the slope over these horizons lies above"
+    )
+    assert table.count("† The") == 1
 
 
 def test_only_some_of_a_study():

@@ -59,8 +59,7 @@ class Calibeating(Forecaster):
 
 @dataclass(frozen=True)
 class OnlinePlatt(Forecaster):
-    r"""Online Platt scaling: p = sigmoid(a·logit(b) + c) of the base forecast b, with (a, c) learnt by online
-    Newton steps.
+    r"""Online Platt scaling: p = sigmoid(a·logit(b) + c) of the base forecast b, by online Newton steps.
 
     θ = (a, c) starts at (1, 0). After y, with gradient g = (p − y)(logit b, 1): A ← A + g gᵀ, θ ← θ − A⁻¹g/γ,
     and then the point of the disc ‖θ‖ ≤ radius that is nearest in the norm of A.
