@@ -20,7 +20,7 @@ from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, 
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law, Unplayable
 from onlinecal.joint import JointDistribution
 from onlinecal.ledger import GridLedger, Ledger, RealLedger
-from onlinecal.natures.base import Nature, NaturePlayer, NatureView, Sight
+from onlinecal.natures.base import Nature, NatureView, Sight
 from onlinecal.strategy import strategy_key, strategy_name
 from onlinecal.streams import Stream
 
@@ -270,8 +270,8 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} at T = {horizon}: {error}") from error
     except MemoryError as error:
         raise InvalidParameter(
-            f"{role} {strategy_name(strategy)!r} needs more memory than there is for {len(runs)} runs of {horizon} rounds "
-            f"({error}); expected fewer runs at a time, a shorter horizon or a coarser grid"
+            f"{role} {strategy_name(strategy)!r} needs more memory than there is at T = {horizon} with {len(runs)} run(s): "
+            f"{error}; expected fewer runs at a time, a shorter horizon or a coarser grid"
         ) from None
     except Exception as error:
         raise InvalidParameter(
