@@ -270,8 +270,8 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} at T = {horizon}: {error}") from error
     except MemoryError as error:
         raise InvalidParameter(
-            f"{role} {strategy_name(strategy)!r} needs more memory than there is at T = {horizon} with {len(runs)} run(s): "
-            f"{error}; expected fewer runs at a time, a shorter horizon or a coarser grid"
+            f"{role} {strategy_name(strategy)!r} needs more memory than there is for {len(runs)} run(s) at T = "
+            f"{horizon}: {error}; expected fewer runs at a time, a shorter horizon or a coarser grid"
         ) from None
     except Exception as error:
         raise InvalidParameter(
