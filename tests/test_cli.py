@@ -214,6 +214,8 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell's background job, which these tests may be, hands down that interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     database = tmp_path / "results" / "long.db"
