@@ -6,8 +6,6 @@ Each message says what is wrong, where, the offending value, and what was expect
 from __future__ import annotations
 
 import difflib
-import sysconfig
-import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -77,6 +75,10 @@ def failure(error: BaseException) -> str:
 
     The place is the innermost frame outside of onlinecal; one of an installed library only where there is no other.
     """
+    # Only for errors, and help must not wait for them.
+    import sysconfig
+    import traceback
+
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _within(f.filename, [_HERE])]
     installed = [Path(path) for path in set(sysconfig.get_paths().values())]
     frames = [f for f in frames if not _within(f.filename, installed)] or frames
