@@ -138,7 +138,8 @@ class Game:
     def _rounds(
         self, clock: simpy.Environment, until: int, progress: Callable[[int], None] | None
     ) -> Generator[simpy.Event, None, None]:
-        nature, forecaster = self.nature, self.forecaster
+        nature, forecast, update = self.nature, self.forecaster.forecast, self.forecaster.update
+        probability = nature.probability
         nature_view = self._views[1]
         outcome, q = self._outcome, self._q
         t = told = self.time
@@ -157,7 +158,7 @@ class Game:
                 turn = "nature"
                 view = self._look(t + 1)
                 turn = "forecaster"
-                law = forecaster.forecast(view)
+                law = forecast(view)
                 if law is not self._shown:
                     self._meet(law)
                 chosen = self._chosen
@@ -170,7 +171,7 @@ class Game:
                 if bad >= 0:
                     raise self._refuse_law(law, bad)
                 turn = "nature"
-                stated = nature.probability(nature_view)
+                stated = probability(nature_view)
                 try:
                     q[...] = stated
                 except (TypeError, ValueError):
@@ -180,7 +181,7 @@ class Game:
                     raise self._refuse_probability(q[bad], bad)
                 self.time = t + 1
                 turn = "forecaster"
-                forecaster.update(chosen, outcome)
+                update(chosen, outcome)
                 if self._hears:
                     turn = "nature"
                     nature.update(self._values, outcome)
