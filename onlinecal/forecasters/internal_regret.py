@@ -48,7 +48,7 @@ class FosterVohra(Forecaster):
     that see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth, and a round that plays i adds at most
     the squares of its two losses against the neighbours, 2·(2/m)²; and |E_i| ≤ n_i/(2m) + (m/2) max_j R_ij.
     With ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is more than T at m = T^{1/3} and
-    T^{5/6} at best: none is stated. Measured against a drift its ECE grows like T^{0.75} at m = T^{1/3}: the losses
+    T^{5/6} at best: none is stated. Measured against a drift its ECE grows like T^{0.74} at m = T^{1/3}: the losses
     against far points swamp those against the neighbours, which alone bound it.
 
     Information
