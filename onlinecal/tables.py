@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -223,13 +222,11 @@ def exponents_markdown(study: Study) -> str:
 
 def _proof(curve: Curve) -> str:
     """The bound whose exponent `Curve.proven` is, ``0.60: O(√T log T)``; empty without one."""
-    best = curve.proven()
-    for _, p in curve.promises:
-        if p.upper and best is not None:
-            same = tuple((t, other) for t, other in curve.promises if other.formula == p.formula)
-            if replace(curve, promises=same).proven() == best:
-                return f"{best:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
-    return ""
+    slowest = curve.slowest_bound()
+    if slowest is None:
+        return ""
+    exponent, p = slowest
+    return f"{exponent:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
 
 
 def _markdown_cell(curve: Curve | None) -> str:

@@ -99,15 +99,18 @@ class Curve:
 
     def proven(self) -> float | None:
         """The exponent with which the lowest proven bound grows over these T, logarithms included; None without one."""
-        formulas = {p.formula for _, p in self.promises if p.upper}
+        slowest = self.slowest_bound()
+        return None if slowest is None else slowest[0]
+
+    def slowest_bound(self) -> tuple[float, Promise] | None:
+        """The exponent of `proven`, and the guarantee that it is of, at the last of these T."""
         first, last = int(self.rounds[0]), int(self.rounds[-1])
-        if not formulas or first == last or not self.fresh:
+        if first == last or not self.fresh:
             return None
-        growth = []
-        for formula in formulas:
-            mine = {t: p.bound for t, p in self.promises if p.upper and p.formula == formula}
-            growth.append(float(np.log(mine[last] / mine[first]) / np.log(last / first)))
-        return min(growth)
+        starts = {p.formula: p.bound for t, p in self.promises if p.upper and t == first}
+        ends = [p for t, p in self.promises if p.upper and t == last]
+        growth = [float(np.log(p.bound / starts[p.formula]) / np.log(last / first)) for p in ends]
+        return min(zip(growth, ends, strict=True), key=lambda pair: pair[0], default=None)
 
     def verdict(self) -> str:
         """Where the whole interval of the exponent lies outside of what is proved and known.
