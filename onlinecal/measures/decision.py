@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from onlinecal._compile import kernel
 from onlinecal.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.joint import JointDistribution
-from onlinecal.measures._kinks import WorstTask, at_half, density, external_density, worst_task
+from onlinecal.measures._kinks import at_half, density, external_density, regret_bound, worst_task
 from onlinecal.measures.base import Measure
+from onlinecal.measures.witnesses.tasks import WorstTask
 from onlinecal.tasks import TASKS, Task, v_shaped
 
 
@@ -286,6 +288,7 @@ MEASURES = (
         sound="yes",
         decisions="swap regret of every two-action task; of every task up to twice",
         witness=worst_kink,
+        counterpart=partial(regret_bound, measure="v_cdl"),
     ),
     Measure(
         function=cdl,
@@ -297,6 +300,7 @@ MEASURES = (
         sound="yes",
         decisions="swap regret of every task",
         witness=worst_decision_task,
+        counterpart=partial(regret_bound, measure="cdl"),
     ),
     Measure(
         function=u_calibration,
@@ -308,5 +312,6 @@ MEASURES = (
         sound="no",
         decisions="external regret of every task",
         witness=worst_external_task,
+        counterpart=partial(regret_bound, measure="u_calibration"),
     ),
 )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
 from onlinecal.measures.base import Bracket, Measure
-from onlinecal.measures.lower_distance_program import bracketed, dual_value, moving_cost, on_nodes
+from onlinecal.measures.lower_distance_program import bracketed, on_nodes
+from onlinecal.measures.witnesses.distances import CalibratedCoupling
 
 Floats = NDArray[np.float64]
 
@@ -38,11 +37,11 @@ def distance_lower(gamma: JointDistribution, *, tolerance: float | None = None) 
     Returns
     -------
     Bracket
-        Both ends certified: above by a coupling, below by a dual function (`distance_lower_witness` shows
-        both). No wider than the tolerance, save where 20 refinements or 10 000 nodes do not reach it, or
-        levels lie within 1e-9 of 0 or 1 (the solver drops coefficients below 1e-9: up to 2e-9 then). For
-        k ≤ 500 all levels are nodes from the start; beyond, nodes are even at first, and the program sees
-        each level split linearly onto its two neighbours. Some 20 ms at k = 60, 0.1 s at most k by default.
+        What `distance_lower_witness` proves: above by a coupling, below by a dual function. No wider than the
+        tolerance, save where 20 refinements or 10 000 nodes do not reach it, or levels lie within 1e-9 of 0 or 1
+        (the solver drops coefficients below 1e-9: up to 2e-9 then). For k ≤ 500 all levels are nodes from the
+        start; beyond, nodes are even at first, and the program sees each level split linearly onto its two
+        neighbours. Some 20 ms at k = 60, 0.1 s at most k by default.
 
     Raises
     ------
@@ -67,60 +66,8 @@ def distance_lower(gamma: JointDistribution, *, tolerance: float | None = None) 
     (0.1, True)
     """
     plan = distance_lower_witness(gamma, tolerance=tolerance)
-    return plan.bracket(gamma)
-
-
-@dataclass(frozen=True, eq=False)
-class CalibratedCoupling:
-    """A calibrated distribution near Γ, and dual potentials that prove that none is much nearer.
-
-    Attributes
-    ----------
-    nodes : (m,) floats
-        Values u from 0 to 1.
-    arriving : (m,) floats
-        Mass t(u) ≥ 0; a share u of it has y = 1, so that it is perfectly calibrated.
-    ones, zeros : (m,) floats
-        Potentials a(u), b(u) of y = 1 and y = 0, 1-Lipschitz.
-    """
-
-    nodes: Floats
-    arriving: Floats
-    ones: Floats
-    zeros: Floats
-
-    def value(self, gamma: JointDistribution) -> float:
-        """E|u − v| of the best coupling of Γ with `arriving`: an upper bound, attained within the bracket.
-
-        Raises
-        ------
-        InvalidData
-            If `arriving` is negative somewhere, or does not have Γ's total mass and base rate (up to 1e-12).
-        """
-        if not (self.arriving >= 0.0).all():
-            raise InvalidData("a mass that arrives is negative; expected a distribution")
-        for what, have, want in (
-            ("mass", float(self.arriving.sum()), 1.0),
-            ("mean outcome", float(self.arriving @ self.nodes), float(gamma.mass @ gamma.means)),
-        ):
-            if not abs(have - want) <= 1e-12:
-                raise InvalidData(f"what arrives has {what} {have!r}; expected {want!r}")
-        return moving_cost(gamma, self.nodes, self.arriving)
-
-    def lower(self, gamma: JointDistribution) -> float:
-        """The dual bound, after making the potentials feasible; from the potentials alone."""
-        return dual_value(gamma, self.nodes, self.ones, self.zeros)[0]
-
-    def bracket(self, gamma: JointDistribution) -> Bracket:
-        """[lower(gamma), value(gamma)]."""
-        upper = self.value(gamma)
-        return Bracket(min(self.lower(gamma), upper), upper)
-
-    def __str__(self) -> str:
-        used = self.nodes[self.arriving > 1e-12]
-        shown = ", ".join(f"{u:.4g}" for u in used[:6])
-        more = ", …" if len(used) > 6 else ""
-        return f"all forecasts moved to {len(used)} calibrated values ({shown}{more})"
+    # Rounding has its place in a proof; but a Γ that is calibrated to the last digit is its own calibrated neighbour.
+    return plan.bracket(gamma) if gamma.residuals.any() else Bracket(0.0, 0.0)
 
 
 def distance_lower_witness(gamma: JointDistribution, *, tolerance: float | None = None) -> CalibratedCoupling:
@@ -134,7 +81,7 @@ def distance_lower_witness(gamma: JointDistribution, *, tolerance: float | None 
     Returns
     -------
     CalibratedCoupling
-        Its `value(gamma)` is the upper end of the bracket, its `lower(gamma)` the lower end.
+        Its `bracket(gamma)` is that of `distance_lower`.
 
     Raises
     ------
@@ -154,7 +101,7 @@ def distance_lower_witness(gamma: JointDistribution, *, tolerance: float | None 
     >>> from onlinecal.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> print(distance_lower_witness(gamma))
-    all forecasts moved to 1 calibrated values (0.5)
+    all forecasts moved to 1 calibrated values (0.5), and potentials which none undercuts
     """
     small = gamma.levels <= _CLOSED
     width = (1e-9 if small else 1e-3) if tolerance is None else tolerance
