@@ -142,6 +142,7 @@ def entries(name: str) -> list[dict[str, Any]]:
             "name": name,
             "parameters": _parameters(thing),
             "guarantees": [str(g) for g in _guarantees(thing)],
+            **({"deterministic": _deterministic(thing)} if kind == "forecasters" else {}),
             "documentation": _documentation(thing),
         }
         for kind, thing in things
@@ -167,6 +168,16 @@ def _guarantees(thing: Any) -> tuple[Any, ...]:
     if not isinstance(thing, type) or any(p["default"] is None and p["required"] for p in _parameters(thing)):
         return ()
     return getattr(thing(), "guarantees", ())
+
+
+def _deterministic(thing: Any) -> str:
+    """What a forecaster declares, in words."""
+    declared = getattr(thing, "deterministic", None)
+    if isinstance(declared, property) and not any(p["required"] for p in _parameters(thing)):
+        declared = thing().deterministic
+    if isinstance(declared, property):
+        return "depends on its parameters"
+    return "not declared" if declared is None else "yes" if declared else "no"
 
 
 def _parameters(thing: Any) -> list[dict[str, Any]]:

@@ -273,6 +273,8 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
     print(entry["documentation"])  # written for 110 columns; a narrower terminal wraps it as it sees fit
+    if "deterministic" in entry:
+        console.print(f"\n[bold]Deterministic[/bold]: {entry['deterministic']}")
     if entry["guarantees"]:
         console.print("\n[bold]Proved, at the default parameters[/bold]")
         for guarantee in entry["guarantees"]:

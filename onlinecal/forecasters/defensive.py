@@ -52,6 +52,8 @@ class DefensiveForecasting(Forecaster):
     (its proof needs S(p)(y − p) ≤ 0 for both y) and makes the choice unique where S has several roots.
     """
 
+    deterministic = True
+
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0
 

@@ -54,6 +54,8 @@ class ForecastHedging(Forecaster):
     around each point.
     """
 
+    deterministic = False
+
     m: int | str = "T^(1/3)"
 
     def __post_init__(self) -> None:
@@ -112,6 +114,8 @@ class CDLMinimiser(Forecaster):
     difference of the two weights simplifies for every E, and only ratios are formed, so nothing overflows.
     """
 
+    deterministic = False
+
     m: int | str = "T^(1/2)"
 
     def __post_init__(self) -> None:
@@ -164,6 +168,8 @@ class AlmostOneStepAhead(Forecaster):
     Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
     Deviations: none.
     """
+
+    deterministic = True
 
     m: int | str = "T^(1/2)"
 

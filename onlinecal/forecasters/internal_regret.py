@@ -68,6 +68,8 @@ class FosterVohra(Forecaster):
     last leads, the first that the search comes to.
     """
 
+    deterministic = False
+
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
 
@@ -134,6 +136,8 @@ class BlumMansour(Forecaster):
     point and costs it a regret of at most 1; where several distributions are stationary, that of a closed set to which
     the point played last leads.
     """
+
+    deterministic = False
 
     m: int | str = "T^(1/3)"
 

@@ -42,7 +42,8 @@ class PerturbedLeader(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through the mean). O(atoms) time a round, two counters a run.
+    Randomised, unless `atoms` is 1 or `mean` 0; needs the horizon (through the mean). O(atoms) time a round, two
+    counters a run.
 
     Source
     ------
@@ -62,6 +63,11 @@ class PerturbedLeader(Forecaster):
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with noise of this horizon."""
         return _PerturbedPlayer(runs, max(0.0, evaluate(self.mean, horizon)), self.atoms, stream)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether its law is a single point, which a nature that sees the law then knows: one atom, or no noise."""
+        return self.atoms == 1 or self.mean == 0
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:

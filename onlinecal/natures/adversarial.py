@@ -10,7 +10,7 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.forecasters.base import Ints
-from onlinecal.guarantee import Guarantee
+from onlinecal.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
 from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
 from onlinecal.strategy import check_probability
 from onlinecal.streams import Stream
@@ -58,7 +58,7 @@ class Contrarian(Nature):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What it forces on those whose forecast it knows."""
-        against = "every forecaster" if self.sees == "draw" else "every deterministic forecaster"
+        against = EVERY_FORECASTER if self.sees == "draw" else DETERMINISTIC_FORECASTERS
         source = "Dawid 1985; Oakes 1985"
         return (Guarantee("ece", "T/2", lambda t: t / 2.0, "deterministic", against, source, upper=False),)
 
@@ -139,7 +139,7 @@ class Greedy(Nature):
         """What greed for ECE forces on those whose forecast is known."""
         if self.target != "ece" or self.cells is not None:
             return ()
-        against, source = "every deterministic forecaster", "the docstring of Greedy"
+        against, source = DETERMINISTIC_FORECASTERS, "the docstring of Greedy"
         return (Guarantee("ece", "T/2", lambda t: t / 2.0, "deterministic", against, source, upper=False),)
 
 

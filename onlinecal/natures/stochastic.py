@@ -11,7 +11,7 @@ import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.expressions import check_expression, evaluate
-from onlinecal.guarantee import Guarantee
+from onlinecal.guarantee import EVERY_FORECASTER, Guarantee
 from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Oblivious, locked
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
@@ -54,7 +54,7 @@ class Bernoulli(Nature):
         if self.q in (0, 1):
             return ()
         source = "Kleinberg, Paes Leme, Schneider and Teng 2023"
-        return (Guarantee("cdl", "√T", math.sqrt, "rate", "every forecaster", source, upper=False),)
+        return (Guarantee("cdl", "√T", math.sqrt, "rate", EVERY_FORECASTER, source, upper=False),)
 
 
 @dataclass(frozen=True)

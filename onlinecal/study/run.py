@@ -14,7 +14,6 @@ from onlinecal.game import Game
 from onlinecal.natures.base import as_nature
 from onlinecal.panel import Panel
 from onlinecal.progress import Progress
-from onlinecal.sight import Sight
 from onlinecal.study.curves import Played, Promise, Study
 from onlinecal.study.plan import Cell, Entry, plan
 
@@ -74,9 +73,7 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
 
 def _promises(cell: Cell, measured: set[str]) -> tuple[Promise, ...]:
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    # A forecaster's guarantee speaks of natures that see no more than it says.
-    mine = (g for g in forecaster.guarantees if not isinstance(g.against, Sight) or nature.sight <= g.against)
-    both = (*mine, *nature.guarantees)
+    both = (g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature))
     return tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
         for g in both
