@@ -18,6 +18,7 @@ from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player, grid_of
 from onlinecal.guarantee import Guarantee, log
+from onlinecal.relations import through
 from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 
@@ -190,20 +191,15 @@ class AlmostOneStepAhead(Forecaster):
             m = grid_steps("m", self.m, int(horizon))
             return 2.0 * math.sqrt(horizon) + 1.0 if root else horizon / m + m + 1.0
 
-        formula = "2√T + 1" if root else "T/m + m + 1"
-        source = "Arunachaleswaran, Collina, Roth and Shi 2025"
-        against = Sight.DRAW
-        return (
-            Guarantee("distance_certificate", formula, bound, "deterministic", against, source),
-            Guarantee(
-                measure="smooth_ce",
-                formula=f"2({formula})",
-                bound=lambda horizon: 2.0 * bound(horizon),
-                kind="deterministic",
-                against=against,
-                source=f"{source}, with smCE ≤ 2·distance (Błasiok et al. 2023)",
-            ),
+        own = Guarantee(
+            measure="distance_certificate",
+            formula="2√T + 1" if root else "T/m + m + 1",
+            bound=bound,
+            kind="deterministic",
+            against=Sight.DRAW,
+            source="Arunachaleswaran, Collina, Roth and Shi 2025",
         )
+        return own, through(own, "smooth_ce")
 
 
 def _azuma(horizon: float, runs: int, rate: float) -> float:

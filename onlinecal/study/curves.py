@@ -48,6 +48,8 @@ class Played:
     promises : tuple of Promise
     seconds : float
         How long it took.
+    nested : bool
+        Whether the outcomes are recorded, so that the games of other horizons meet the same ones.
     """
 
     forecaster: str
@@ -57,6 +59,7 @@ class Played:
     totals: dict[str, Floats]
     promises: tuple[Promise, ...] = ()
     seconds: float = field(default=0.0, compare=False)
+    nested: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,12 @@ class Curve:
         T.
     totals : (n, runs) floats
     fresh : bool
-        True: each T is a fresh game tuned to it. False: the prefixes of one long game.
+        Whether each T is a game of its own, tuned to it, with outcomes of its own.
     promises : tuple of (T, Promise)
         The guarantees on this measure and their bounds.
+    nested : bool
+        Whether each T is a game of its own, tuned to it, on recorded outcomes that longer games meet again: not fresh,
+        and not independent. If neither, the curve is the prefixes of one game.
     """
 
     measure: str
@@ -82,6 +88,12 @@ class Curve:
     totals: Floats
     fresh: bool
     promises: tuple[tuple[int, Promise], ...] = ()
+    nested: bool = False
+
+    @property
+    def tuned(self) -> bool:
+        """Whether each T is a game of its own, tuned to it, so that bounds and rates in T are about its points."""
+        return self.fresh or self.nested
 
     @property
     def mean(self) -> Floats:
@@ -91,10 +103,10 @@ class Curve:
     def exponent(self) -> Exponent | None:
         """The fitted growth exponent.
 
-        Over all horizons of fresh games; over the last two decades of the prefixes of one game, since its early
+        Over all horizons of games of their own; over the last two decades of the prefixes of one game, since its early
         rounds say nothing of its growth.
         """
-        keep = slice(None) if self.fresh else self.rounds >= self.rounds[-1] / 100
+        keep = slice(None) if self.tuned else self.rounds >= self.rounds[-1] / 100
         return fit_exponent(self.rounds[keep], self.totals[keep])
 
     def proven(self) -> float | None:
@@ -105,10 +117,11 @@ class Curve:
     def slowest_bound(self) -> tuple[float, Promise] | None:
         """The exponent of `proven`, and the guarantee that it is of, at the last of these T."""
         first, last = int(self.rounds[0]), int(self.rounds[-1])
-        if first == last or not self.fresh:
+        if first == last or not self.tuned:
             return None
         starts = {p.formula: p.bound for t, p in self.promises if p.upper and t == first}
-        ends = [p for t, p in self.promises if p.upper and t == last]
+        # Which bound is the tightest may change with T; then it is no power over these T.
+        ends = [p for t, p in self.promises if p.upper and t == last and p.formula in starts]
         growth = [float(np.log(p.bound / starts[p.formula]) / np.log(last / first)) for p in ends]
         return min(zip(growth, ends, strict=True), key=lambda pair: pair[0], default=None)
 
@@ -124,7 +137,7 @@ class Curve:
             rates are about games tuned to T.
         """
         exponent, proven = self.exponent(), self.proven()
-        if exponent is None or not self.fresh:
+        if exponent is None or not self.tuned:
             return ""
         if proven is not None and exponent.above(proven):
             return "above proven"
@@ -190,8 +203,8 @@ class Study:
         forecaster, nature : str, optional
             Labels; may be left out where there is only one.
         horizon : int, optional
-            The prefixes of the game of this horizon. Default: the finals of the fresh games where there are several
-            horizons, else the prefixes of the one.
+            The prefixes of the game of this horizon. Default: the finals of the games where there are several horizons,
+            else the prefixes of the one.
 
         Raises
         ------
@@ -212,13 +225,22 @@ class Study:
             raise InvalidParameter(f"{measure} of {who} against {whom}{at} was not played")
         cells.sort(key=lambda c: c.horizon)
         promises = tuple((c.horizon, p) for c in cells for p in c.promises if p.measure == measure)
-        fresh = len(cells) > 1
-        if fresh:
+        several, nested = len(cells) > 1, any(c.nested for c in cells)
+        if several:
             rounds = np.array([c.horizon for c in cells])
             totals = np.stack([c.totals[measure][-1] for c in cells])
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
-        return Curve(measure, who, whom, rounds, totals, fresh, promises)
+        return Curve(
+            measure,
+            who,
+            whom,
+            rounds,
+            totals,
+            several and not nested,
+            promises,
+            several and nested,
+        )
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, natures first, then measures, then forecasters."""

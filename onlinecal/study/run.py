@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.decisions import DecisionTask, QuadraticTask
 from onlinecal.errors import InvalidData, OnlinecalError
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.game import Game
 from onlinecal.natures.base import as_nature
 from onlinecal.panel import Panel
 from onlinecal.progress import Progress
+from onlinecal.relations import tightest
 from onlinecal.study.curves import Played, Promise, Study
 from onlinecal.study.plan import Cell, Entry, plan
 
@@ -42,7 +44,8 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         horizon=cell.horizon,
         rounds=np.array(cell.times),
         totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
-        promises=_promises(cell, set(names)),
+        promises=_promises(cell, names),
+        nested=cell.nature.strategy.nested,
         seconds=time.perf_counter() - began,
     )
 
@@ -71,13 +74,14 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
     return read | {name: np.array(values) for name, values in certified.items()}
 
 
-def _promises(cell: Cell, measured: set[str]) -> tuple[Promise, ...]:
+def _promises(cell: Cell, measured: Iterable[str]) -> tuple[Promise, ...]:
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    both = (g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature))
+    stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+    plain = [task.name for task in cell.panel.tasks if isinstance(task, DecisionTask | QuadraticTask)]
     return tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
-        for g in both
-        if g.measure in measured
+        for column in measured
+        for g in tightest(stated, column, cell.horizon, plain)
     )
 
 
@@ -108,8 +112,9 @@ def play(
         A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run.
     nature : Nature, its class, or list of them
     horizon : int or sequence of int
-        One horizon: one game, read at geometric checkpoints. Several: fresh games, each tuned to its own horizon and
-        read at its end; this is how the growth rate of a tuned forecaster is measured.
+        One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
+        at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
+        nature replays recorded outcomes.
     runs : int, default 16
         Independent runs.
     seed : int, default 0
