@@ -44,7 +44,7 @@ class DefensiveForecasting(Forecaster):
     Information
     -----------
     Deterministic; uses the horizon for its memory only. Laplace: O(√T) time a round at most, 48 bytes a round and run;
-    Gaussian: O(terms) time and memory, 14 terms at scale 1.
+    Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source
     ------

@@ -38,7 +38,8 @@ class ForecastHedging(Forecaster):
 
     Guarantee
     ---------
-    E[T·ECE] ≤ 2√(mT) + T/(2m), which is 2.5·T^{2/3} at m = T^{1/3}. Proof of the constant: to the edge e = (i, i+1)
+    E[T·ECE] ≤ 2√(mT) + T/(2m), which is 2.5·T^{2/3} at m = T^{1/3} (from T = 1000 on at most 3 % more where that is
+    rounded up). Proof of the constant: to the edge e = (i, i+1)
     belongs the energy Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)². A round that plays the edge with biases a and −b raises
     Φ_e by 2ab/((a+b)m) ≤ √(2Φ_e)/(2m) in expectation to first order, and by (y−p)² ≤ 1 to second order, part of
     which crosses to a neighbouring edge where a bias changes sign. So Σ_e √(Φ_e + c²) grows by at most
