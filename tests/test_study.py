@@ -319,6 +319,33 @@ def test_what_is_stored_comes_back(tmp_path):
     assert len(rows) == 12
 
 
+def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tmp_path):
+    natures = oc.natures
+    file = tmp_path / "rows.csv"
+    file.write_text("outcome\n" + "1\n0\n1\n" * 100)
+    replay = natures.Replay(str(file))
+    assert not natures.Drift().nested
+    assert replay.nested
+    assert natures.Switch(natures.Drift(), replay, 50).nested
+    assert natures.Mixture((natures.Drift(), replay)).nested
+    assert not natures.Mixture((natures.Drift(), natures.Bernoulli())).nested
+    planned = cells(
+        horizons=[100, 200], forecasters=[oc.forecasters.Constant()], natures=[replay, natures.Drift()]
+    )
+    with session(tmp_path / "a.db", planned) as opened:
+        opened.play()
+    with Store.open(tmp_path / "a.db") as store:
+        study = store.study()
+    assert [cell.nested for cell in study.cells] == [True, True, False, False]
+    curves = {curve.nature: curve for curve in study.curves(["ece"])}
+    assert [(c.fresh, c.nested, c.tuned) for c in curves.values()] == [
+        (False, True, True),
+        (True, False, True),
+    ]
+    alone = study.curve("ece", nature="drift", horizon=200)
+    assert (alone.fresh, alone.nested, alone.tuned) == (False, False, False)
+
+
 def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch):
     planned = cells()
     with session(tmp_path / "whole.db", planned) as opened:
