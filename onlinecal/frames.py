@@ -124,7 +124,7 @@ def frames(curves: Sequence[Curve]) -> list[Frame]:
     result: dict[tuple[str, str], Frame] = {}
     for curve in curves:
         frame = result.setdefault((curve.nature, curve.measure), Frame(curve.nature, curve.measure))
-        frame.negative = frame.negative or bool((curve.mean < 0).any())
+        frame.negative = frame.negative or bool(((curve.mean < 0) & np.isfinite(curve.mean)).any())
     for curve in curves:
         _add(result[curve.nature, curve.measure], curve, styles[curve.forecaster])
     for frame in result.values():
@@ -231,10 +231,11 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
         x = np.array([t for t, _ in points], dtype=np.float64)
         y = np.array([bound for _, bound in points])
         exact = kind != "rate"
-        if not exact and (len(x) < 2 or start <= 0.0):
+        anchor = y[x == first]
+        if not exact and (len(x) < 2 or start <= 0.0 or len(anchor) == 0):
             continue  # a rate says nothing at a single time, and has no place beside a negative curve
         if not exact:
-            y = y * (start / y[0])
+            y = y * (start / anchor[0])
         elif not curve.tuned and upper:
             # The bound at the horizon holds at every time before it; one from below only at its own.
             x, y = np.array([first, x[-1]]), np.array([y[-1], y[-1]])

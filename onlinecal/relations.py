@@ -183,8 +183,10 @@ def through(guarantee: Guarantee, measure: str) -> Guarantee:
     --------
     >>> from onlinecal.sight import Sight
     >>> own = Guarantee("ece", "√T", lambda t: t**0.5, "expected", Sight.LAW, "nobody")
-    >>> print(through(own, "cdl"))  # doctest: +ELLIPSIS
-    total cdl ≤ 2(√T) in expectation, against every nature that sees the law (nobody; with cdl ≤ 2 ece (Hu and Wu ...))
+    >>> through(own, "cdl").short
+    'cdl ≤ 2√T'
+    >>> through(own, "cdl").source
+    'nobody; with cdl ≤ 2 ece (Hu and Wu 2024; Gopalan and Hu 2025)'
     """
     upper = guarantee.upper
     way = chain(measure, guarantee.measure) if upper else chain(guarantee.measure, measure)

@@ -127,12 +127,12 @@ def test_points_of_a_law():
 
 def test_whom_a_guarantee_binds():
     ahead, hedging = oc.forecasters.AlmostOneStepAhead(), oc.forecasters.ForecastHedging()
-    (forced,) = Contrarian().guarantees
+    forced = Contrarian().guarantees[0]
     assert forced.against == DETERMINISTIC_FORECASTERS
     assert forced.binds(ahead, Contrarian())
     assert not forced.binds(hedging, Contrarian())
     assert not forced.binds(as_forecaster(Undeclared), Contrarian())
-    (drawn,) = Contrarian("draw").guarantees
+    drawn = Contrarian("draw").guarantees[0]
     assert drawn.against == EVERY_FORECASTER
     assert drawn.binds(hedging, Contrarian("draw"))
     (mine,) = hedging.guarantees

@@ -11,6 +11,7 @@ from onlinecal.errors import InvalidParameter
 from onlinecal.frames import frames, games
 from onlinecal.plots import figure, save
 from onlinecal.study import Curve
+from onlinecal.study.curves import Promise
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +195,14 @@ def test_single_points_do_not_vanish(totals, said, marks):
     assert ("lower edge: 0" in caption) == any(not up for _, up in marks)
     arrows = [artist for artist in fig.axes[0].lines if artist.get_linestyle() == "None"]
     assert [artist.get_xdata().tolist() for artist in arrows] == [rounds for rounds, _ in marks]
+
+
+def test_a_rate_goes_through_the_first_point_that_is_drawn():
+    promises = tuple((t, Promise("cdl", "", "√T", "rate", "all", True, t**0.5)) for t in (100, 400, 1600))
+    totals = np.array([[0.0], [6.0], [9.0]])
+    drawn = Curve("cdl", "a", "b", np.array([100, 400, 1600]), totals, True, promises)
+    (bound,) = frames([drawn])[0].bounds
+    assert bound.values.tolist() == [3.0, 6.0, 12.0]
 
 
 def test_negative_totals_are_drawn_as_they_are():
