@@ -30,7 +30,7 @@ class Line:
     rounds, mean, low, high : (n,) arrays
         NaN where the mean has no place on the axis: where it is infinite, and, on a logarithmic axis, 0.
     exponent : Exponent or None
-    tuned : bool
+    fresh : bool
         Whether each T is a game of its own.
     """
 
@@ -41,7 +41,7 @@ class Line:
     low: Floats
     high: Floats
     exponent: Exponent | None
-    tuned: bool
+    fresh: bool
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -130,7 +130,7 @@ def frames(curves: Sequence[Curve]) -> list[Frame]:
     for frame in result.values():
         frame.bounds = [_below_all(bound, frame.lines) for bound in frame.bounds]
         if not frame.negative:
-            frame.references = _references(frame.measure, [line for line in frame.lines if line.tuned])
+            frame.references = _references(frame.measure, [line for line in frame.lines if line.fresh])
     return list(result.values())
 
 
@@ -155,7 +155,7 @@ def _add(frame: Frame, curve: Curve, style: int) -> None:
             band[0],
             band[1],
             exponent,
-            curve.tuned,
+            curve.fresh,
         )
     )
     for beyond, up in ((mean == np.inf, True), (~shown & (mean == 0), False)):
@@ -236,7 +236,7 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
             continue  # a rate says nothing at a single time, and has no place beside a negative curve
         if not exact:
             y = y * (start / anchor[0])
-        elif not curve.tuned and upper:
+        elif not curve.fresh and upper:
             # The bound at the horizon holds at every time before it; one from below only at its own.
             x, y = np.array([first, x[-1]]), np.array([y[-1], y[-1]])
         relation = ("≤" if upper else "≥") if exact else "∝"
@@ -252,10 +252,8 @@ def games(curves: Sequence[Curve]) -> str:
     """What the T are; where curves differ in that, of which natures, or of which pairs within a nature."""
     kinds: dict[str, list[Curve]] = {}
     for curve in curves:
-        kind = "a fresh game each" if curve.fresh else "rounds of one game"
-        kinds.setdefault("a game each, on the same recorded rounds" if curve.nested else kind, []).append(
-            curve
-        )
+        own = "a game each, on the same recorded rounds" if curve.recorded else "a fresh game each"
+        kinds.setdefault(own if curve.fresh else "rounds of one game", []).append(curve)
     if len(kinds) == 1:
         return f"T: {next(iter(kinds))}."
     parts = []

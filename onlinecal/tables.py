@@ -98,7 +98,7 @@ def print_compare(study: Study, measure: str) -> None:
 
 def _remarks(study: Study, measure: str) -> str:
     """Where remarks are made: rates in T are about games tuned to T."""
-    if any(curve.tuned for curve in study.curves([measure])):
+    if any(curve.fresh for curve in study.curves([measure])):
         return "a remark where the whole interval of games tuned to their T lies elsewhere"
     return "no remarks, for these are the rounds of one game, which is tuned to its end"
 

@@ -9,7 +9,6 @@ from onlinecal.conformance import conformance
 from onlinecal.forecasters import FORECASTERS, Forecaster, Law, as_forecaster
 from onlinecal.forecasters import baselines as b
 from onlinecal.forecasters import composed as c
-from onlinecal.forecasters import perturbed as p
 from onlinecal.game import Game
 from onlinecal.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
 from onlinecal.natures import Bernoulli, Contrarian, Greedy
@@ -31,8 +30,6 @@ def forecasters(tmp_path_factory):
     inner = oc.forecasters.AlmostOneStepAhead()
     return [
         *examples.forecasters(tmp_path_factory.mktemp("examples")),
-        p.PerturbedLeader(atoms=1),
-        p.PerturbedLeader(mean=0),
         c.Rounded(inner, 4),
         c.Rounded(inner, 3, "random"),
         c.Doubling(oc.forecasters.ForecastHedging()),

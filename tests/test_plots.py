@@ -309,13 +309,13 @@ def test_prefixes_and_recorded_rounds_are_not_called_fresh(tmp_path, monkeypatch
     assert games(several.only(natures=[replay]).curves()) == "T: a game each, on the same recorded rounds."
     mixed = [several.curve("ece", nature=drift), one.curve("ece", nature=drift)]
     assert games(mixed).count("forecast hedging against drift") == 2
-    fresh, nested = several.curve("ece", nature=drift), several.curve("ece", nature=replay)
-    assert (fresh.fresh, fresh.nested, fresh.tuned) == (True, False, True)
-    assert (nested.fresh, nested.nested, nested.tuned) == (False, True, True)
+    fresh, again = several.curve("ece", nature=drift), several.curve("ece", nature=replay)
+    assert (fresh.fresh, fresh.recorded) == (True, False)
+    assert (again.fresh, again.recorded) == (True, True)
     alone = one.curve("ece", nature=replay)
-    assert (alone.fresh, alone.nested, alone.tuned) == (False, False, False)
+    assert (alone.fresh, alone.recorded) == (False, True)
     # Each is tuned to its T, so bounds are drawn at every T.
-    assert [b.rounds.tolist() for f in frames([nested]) for b in f.bounds] == [[100, 200, 400]]
+    assert [b.rounds.tolist() for f in frames([again]) for b in f.bounds] == [[100, 200, 400]]
 
 
 def test_the_picture_says_what_it_shows(study):

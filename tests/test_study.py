@@ -324,11 +324,11 @@ def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tm
     file = tmp_path / "rows.csv"
     file.write_text("outcome\n" + "1\n0\n1\n" * 100)
     replay = natures.Replay(str(file))
-    assert not natures.Drift().nested
-    assert replay.nested
-    assert natures.Switch(natures.Drift(), replay, 50).nested
-    assert natures.Mixture((natures.Drift(), replay)).nested
-    assert not natures.Mixture((natures.Drift(), natures.Bernoulli())).nested
+    assert not natures.Drift().recorded
+    assert replay.recorded
+    assert natures.Switch(natures.Drift(), replay, 50).recorded
+    assert natures.Mixture((natures.Drift(), replay)).recorded
+    assert not natures.Mixture((natures.Drift(), natures.Bernoulli())).recorded
     planned = cells(
         horizons=[100, 200], forecasters=[oc.forecasters.Constant()], natures=[replay, natures.Drift()]
     )
@@ -336,14 +336,11 @@ def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tm
         opened.play()
     with Store.open(tmp_path / "a.db") as store:
         study = store.study()
-    assert [cell.nested for cell in study.cells] == [True, True, False, False]
+    assert [cell.recorded for cell in study.cells] == [True, True, False, False]
     curves = {curve.nature: curve for curve in study.curves(["ece"])}
-    assert [(c.fresh, c.nested, c.tuned) for c in curves.values()] == [
-        (False, True, True),
-        (True, False, True),
-    ]
+    assert [(c.fresh, c.recorded) for c in curves.values()] == [(True, True), (True, False)]
     alone = study.curve("ece", nature="drift", horizon=200)
-    assert (alone.fresh, alone.nested, alone.tuned) == (False, False, False)
+    assert (alone.fresh, alone.recorded) == (False, False)
 
 
 def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch):

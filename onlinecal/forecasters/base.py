@@ -105,9 +105,8 @@ class Forecaster:
 
     #: kinds of context that it cannot play without
     needs: ClassVar[frozenset[str]] = frozenset()
-    #: True: every law that it states is a single point, so that who sees the law knows the forecast; False: laws may
-    #: have several; None: not declared. A subclass may make it depend on its parameters.
-    deterministic: ClassVar[Any] = None
+    #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
+    deterministic: ClassVar[bool | None] = None
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with fresh state.
@@ -168,7 +167,7 @@ class Scalar(Forecaster):
             )
 
     @property
-    def deterministic(self) -> bool | None:
+    def deterministic(self) -> bool | None:  # type: ignore[override]
         """What its class declares."""
         declared = getattr(self.make, "deterministic", None)
         return declared if isinstance(declared, bool) else None

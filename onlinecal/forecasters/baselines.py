@@ -37,7 +37,7 @@ class Constant(Forecaster):
     Folklore. Deviations: none.
     """
 
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     p: float = 0.5
 
@@ -66,7 +66,7 @@ class LastOutcome(Forecaster):
     Folklore: persistence. Deviations: none.
     """
 
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player that remembers nothing yet."""
@@ -108,7 +108,7 @@ class UniformRandom(Forecaster):
     Folklore. Deviations: none.
     """
 
-    deterministic = False
+    deterministic: ClassVar[bool | None] = False
 
     m: int | str = 10
 
@@ -141,7 +141,7 @@ class Truthful(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without state."""
@@ -171,7 +171,7 @@ class Tempered(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     beta: float = 2.0
 
@@ -245,7 +245,7 @@ class EmpiricalMean(Forecaster):
     Laplace 1814; Krichevsky and Trofimov 1981. Deviations: none.
     """
 
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     prior: float = 1.0
 

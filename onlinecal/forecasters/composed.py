@@ -65,7 +65,7 @@ class Doubling(Forecaster):
         return self.of.needs
 
     @property
-    def deterministic(self) -> bool | None:
+    def deterministic(self) -> bool | None:  # type: ignore[override]
         """Whether the restarted one is."""
         return self.of.deterministic
 
@@ -116,8 +116,8 @@ class Rounded(Forecaster):
         return self.of.needs
 
     @property
-    def deterministic(self) -> bool | None:
-        """Whether the other is; never when it rounds at random."""
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        """Whether the other is and the rounding is not random."""
         return False if self.how == "random" else self.of.deterministic
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
@@ -169,8 +169,8 @@ class ExpertMixture(Forecaster):
         return frozenset().union(*(expert.needs for expert in self.of))
 
     @property
-    def deterministic(self) -> bool | None:
-        """Whether a single expert is; never with more."""
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        """Whether its only expert is."""
         return self.of[0].deterministic if len(self.of) == 1 else False
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:

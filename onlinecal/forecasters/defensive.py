@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class DefensiveForecasting(Forecaster):
     (its proof needs S(p)(y − p) ≤ 0 for both y) and makes the choice unique where S has several roots.
     """
 
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class ForecastHedging(Forecaster):
     around each point.
     """
 
-    deterministic = False
+    deterministic: ClassVar[bool | None] = False
 
     m: int | str = "T^(1/3)"
 
@@ -116,7 +116,7 @@ class CDLMinimiser(Forecaster):
     difference of the two weights simplifies for every E, and only ratios are formed, so nothing overflows.
     """
 
-    deterministic = False
+    deterministic: ClassVar[bool | None] = False
 
     m: int | str = "T^(1/2)"
 
@@ -171,7 +171,7 @@ class AlmostOneStepAhead(Forecaster):
     Deviations: none.
     """
 
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     m: int | str = "T^(1/2)"
 

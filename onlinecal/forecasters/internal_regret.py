@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ class FosterVohra(Forecaster):
     last leads, the first that the search comes to.
     """
 
-    deterministic = False
+    deterministic: ClassVar[bool | None] = False
 
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
@@ -137,7 +137,7 @@ class BlumMansour(Forecaster):
     the point played last leads.
     """
 
-    deterministic = False
+    deterministic: ClassVar[bool | None] = False
 
     m: int | str = "T^(1/3)"
 

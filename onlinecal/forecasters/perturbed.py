@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,15 @@ class PerturbedLeader(Forecaster):
 
     Information
     -----------
-    Randomised, unless `atoms` is 1 or `mean` 0; needs the horizon (through the mean). O(atoms) time a round, two
-    counters a run.
+    Randomised; needs the horizon (through the mean). O(atoms) time a round, two counters a run.
 
     Source
     ------
     Daskalakis and Syrgkanis 2016, "Learning in auctions: regret is hard, envy is easy"; Luo, Senapati and Sharan 2024,
     "Optimal multiclass U-calibration error". Deviations: the finite law described above; 1/2 where the fraction is 0/0.
     """
+
+    deterministic: ClassVar[bool | None] = False
 
     mean: float | str = "T^(1/2)"
     atoms: int = 16
@@ -63,11 +64,6 @@ class PerturbedLeader(Forecaster):
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with noise of this horizon."""
         return _PerturbedPlayer(runs, max(0.0, evaluate(self.mean, horizon)), self.atoms, stream)
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether its law is a single point, which a nature that sees the law then knows: one atom, or no noise."""
-        return self.atoms == 1 or self.mean == 0
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:

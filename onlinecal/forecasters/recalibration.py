@@ -46,7 +46,7 @@ class Calibeating(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     bins: int = 20
 
@@ -91,7 +91,7 @@ class OnlinePlatt(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     rate: float = 0.1
     ridge: float = 1.0
@@ -130,7 +130,7 @@ class TrackingPlatt(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic = True
+    deterministic: ClassVar[bool | None] = True
 
     rate: float = 0.1
     ridge: float = 1.0

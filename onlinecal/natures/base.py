@@ -128,7 +128,7 @@ class Nature:
     reveals: ClassVar[frozenset[str]] = frozenset()
     #: whether its outcomes are recorded: games of several horizons then meet the same ones again, the shorter those of
     #: the longer's beginning, and are not independent
-    nested: ClassVar[Any] = False
+    recorded: ClassVar[Any] = False
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player with fresh state.

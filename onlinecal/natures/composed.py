@@ -71,9 +71,9 @@ class Mixture(Nature):
         return Sight(max(part.sight for part in self.natures))
 
     @property
-    def nested(self) -> bool:
+    def recorded(self) -> bool:
         """Whether a part is."""
-        return any(part.nested for part in self.natures)
+        return any(part.recorded for part in self.natures)
 
     @property
     def length(self) -> int | None:
@@ -139,9 +139,9 @@ class Switch(Nature):
         return Sight(max(self.first.sight, self.then.sight))
 
     @property
-    def nested(self) -> bool:
+    def recorded(self) -> bool:
         """Whether one of them is."""
-        return bool(self.first.nested or self.then.nested)
+        return bool(self.first.recorded or self.then.recorded)
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do

@@ -46,10 +46,10 @@ class Played:
     totals : dict of str to (n, runs) floats
         T·μ of every column of the panel.
     promises : tuple of Promise
+    recorded : bool
+        Whether nature replays a recorded stream: the outcomes of all runs and horizons are the same.
     seconds : float
         How long it took.
-    nested : bool
-        Whether the outcomes are recorded, so that the games of other horizons meet the same ones.
     """
 
     forecaster: str
@@ -58,8 +58,8 @@ class Played:
     rounds: NDArray[np.int64]
     totals: dict[str, Floats]
     promises: tuple[Promise, ...] = ()
+    recorded: bool = False
     seconds: float = field(default=0.0, compare=False)
-    nested: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class Curve:
         T.
     totals : (n, runs) floats
     fresh : bool
-        Whether each T is a game of its own, tuned to it, with outcomes of its own.
+        True: each T is a game of its own, tuned to it, with outcomes of its own unless they are `recorded`. False: the
+        prefixes of one long game.
     promises : tuple of (T, Promise)
         The guarantees on this measure and their bounds.
-    nested : bool
-        Whether each T is a game of its own, tuned to it, on recorded outcomes that longer games meet again: not fresh,
-        and not independent. If neither, the curve is the prefixes of one game.
+    recorded : bool
+        Whether all games were played on one recorded stream, the shorter ones on its beginning.
     """
 
     measure: str
@@ -88,12 +88,7 @@ class Curve:
     totals: Floats
     fresh: bool
     promises: tuple[tuple[int, Promise], ...] = ()
-    nested: bool = False
-
-    @property
-    def tuned(self) -> bool:
-        """Whether each T is a game of its own, tuned to it, so that bounds and rates in T are about its points."""
-        return self.fresh or self.nested
+    recorded: bool = False
 
     @property
     def mean(self) -> Floats:
@@ -103,10 +98,10 @@ class Curve:
     def exponent(self) -> Exponent | None:
         """The fitted growth exponent.
 
-        Over all horizons of games of their own; over the last two decades of the prefixes of one game, since its early
+        Over all horizons of fresh games; over the last two decades of the prefixes of one game, since its early
         rounds say nothing of its growth.
         """
-        keep = slice(None) if self.tuned else self.rounds >= self.rounds[-1] / 100
+        keep = slice(None) if self.fresh else self.rounds >= self.rounds[-1] / 100
         return fit_exponent(self.rounds[keep], self.totals[keep])
 
     def proven(self) -> float | None:
@@ -117,7 +112,7 @@ class Curve:
     def slowest_bound(self) -> tuple[float, Promise] | None:
         """The exponent of `proven`, and the guarantee that it is of, at the last of these T."""
         first, last = int(self.rounds[0]), int(self.rounds[-1])
-        if first == last or not self.tuned:
+        if first == last or not self.fresh:
             return None
         starts = {p.formula: p.bound for t, p in self.promises if p.upper and t == first}
         # Which bound is the tightest may change with T; then it is no power over these T.
@@ -137,7 +132,7 @@ class Curve:
             rates are about games tuned to T.
         """
         exponent, proven = self.exponent(), self.proven()
-        if exponent is None or not self.tuned:
+        if exponent is None or not self.fresh:
             return ""
         if proven is not None and exponent.above(proven):
             return "above proven"
@@ -203,8 +198,8 @@ class Study:
         forecaster, nature : str, optional
             Labels; may be left out where there is only one.
         horizon : int, optional
-            The prefixes of the game of this horizon. Default: the finals of the games where there are several horizons,
-            else the prefixes of the one.
+            The prefixes of the game of this horizon. Default: the finals of the fresh games where there are several
+            horizons, else the prefixes of the one.
 
         Raises
         ------
@@ -225,22 +220,14 @@ class Study:
             raise InvalidParameter(f"{measure} of {who} against {whom}{at} was not played")
         cells.sort(key=lambda c: c.horizon)
         promises = tuple((c.horizon, p) for c in cells for p in c.promises if p.measure == measure)
-        several, nested = len(cells) > 1, any(c.nested for c in cells)
-        if several:
+        fresh = len(cells) > 1
+        if fresh:
             rounds = np.array([c.horizon for c in cells])
             totals = np.stack([c.totals[measure][-1] for c in cells])
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
-        return Curve(
-            measure,
-            who,
-            whom,
-            rounds,
-            totals,
-            several and not nested,
-            promises,
-            several and nested,
-        )
+        recorded = any(c.recorded for c in cells)
+        return Curve(measure, who, whom, rounds, totals, fresh, promises, recorded)
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, natures first, then measures, then forecasters."""

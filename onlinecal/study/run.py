@@ -44,8 +44,8 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         horizon=cell.horizon,
         rounds=np.array(cell.times),
         totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
-        promises=_promises(cell, names),
-        nested=cell.nature.strategy.nested,
+        promises=tuple(p for p in promises(cell) if p.measure in names),
+        recorded=cell.nature.strategy.recorded,
         seconds=time.perf_counter() - began,
     )
 
@@ -74,13 +74,16 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
     return read | {name: np.array(values) for name, values in certified.items()}
 
 
-def _promises(cell: Cell, measured: Iterable[str]) -> tuple[Promise, ...]:
+def promises(cell: Cell) -> tuple[Promise, ...]:
+    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure."""
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
     stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
     plain = [task.name for task in cell.panel.tasks if isinstance(task, DecisionTask | QuadraticTask)]
+    # Certificates are no columns of the panel; their bounds are stated.
+    columns = dict.fromkeys([*cell.panel.columns, *(g.measure for g in stated)])
     return tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
-        for column in measured
+        for column in columns
         for g in tightest(stated, column, cell.horizon, plain)
     )
 
