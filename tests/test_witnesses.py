@@ -17,7 +17,7 @@ import onlinecal.measures.witnesses as witnesses
 from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket, cdl, explain
-from onlinecal.measures.lower_distance import distance_lower_witness
+from onlinecal.measures.lower_distance import distance_lower, distance_lower_witness
 from onlinecal.measures.soft_binned import SoftRounding
 from onlinecal.measures.witnesses import (
     CalibratedCoupling,
@@ -32,6 +32,7 @@ from onlinecal.measures.witnesses import (
     Witness,
     WorstTask,
 )
+from onlinecal.tasks import swap_regret
 from tests.gammas_metric import many_levels
 from tests.oracles import exact
 from tests.witnesses import CASES, FEW, PROVED, Truth, case_id, ends, forged
@@ -52,6 +53,29 @@ def test_every_measure_has_witnesses_of_both_bounds_unless_it_is_a_plain_sum():
         assert sorted(sides) in (["lower and upper bound"], ["lower bound", "upper bound"])
         for witness in why.witnesses:
             assert record.name in witness.about
+
+
+def test_every_class_of_witnesses_is_forged():
+    gamma = many_levels(0, 20)
+    found = {type(w) for record, options in CASES for w in explain(gamma, record.name, **options).witnesses}
+    public = {c for c in map(vars(witnesses).get, witnesses.__all__) if issubclass(c, Witness)} - {Witness}
+    assert public <= found
+
+
+def test_a_task_of_many_actions_has_words_and_a_regret():
+    """Its regret is at most that of the worst task."""
+    task = WorstTask((0.2, 0.5, 0.7), ((0.9, 0.0), (0.84, 0.24), (0.64, 0.44), (0.5, 0.5)), "swap")
+    gamma = many_levels(0, 20)
+    assert 0.0 < task.value(gamma) <= cdl(gamma)
+    assert "task of 4 actions" in str(task)
+    assert "'action 4' pays 0.5 if y = 0" in str(task)
+    assert swap_regret(gamma, task.task) == pytest.approx(task.value(gamma), abs=1e-12)
+
+
+def test_no_distance_is_above_one():
+    certain = JointDistribution.from_samples([0.0], [1])
+    assert distance_lower(certain).upper == 1.0
+    assert explain(certain, "distance_lower").verify().upper == 1.0
 
 
 def test_no_witness_knows_a_measure():
@@ -237,6 +261,19 @@ def test_a_coupling_that_leaves_places_out_proves_no_more_than_is_so():
     assert bare.bracket(TWO).lower <= 0.1 <= bare.bracket(TWO).upper
     with pytest.raises(InvalidData, match="ascending values"):
         replace(bare, nodes=np.array([0.5, 0.4])).bracket(TWO)
+
+
+def test_a_coupling_that_misses_an_outcome_by_rounding_is_still_close():
+    """All outcomes are 1, but 1e-17 of what arrives has y = 0: that share costs no more than itself."""
+    certain = JointDistribution.from_levels([0.0, 0.5, 1.0], [1.0, 4.0, 1.0], [1.0, 1.0, 1.0])
+    nodes, flat = np.array([0.0, 0.5, 1.0]), np.zeros(3)
+    for left in (0.0, 1e-17, 1e-13):
+        coupling = CalibratedCoupling(nodes, np.array([left, 0.0, 1.0 - left]), flat, flat)
+        assert 0.5 <= coupling.bracket(certain).upper <= 0.5 + 1e-14 + 2.0 * left
+    with pytest.raises(InvalidData, match="mean outcome"):
+        CalibratedCoupling(nodes, np.array([1e-6, 0.0, 1.0 - 1e-6]), flat, flat).bracket(certain)
+    assert distance_lower(certain).width <= 1e-9
+    assert distance_lower(certain.flip()).width <= 1e-9
 
 
 # -------------------------------------------------------------------- controls

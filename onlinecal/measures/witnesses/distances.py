@@ -54,8 +54,8 @@ class Potentials(Witness):
 class CalibratedCoupling(Witness):
     """A calibrated distribution near Γ, and dual potentials that prove that none is much nearer.
 
-    Above, the cost of moving the ones and zeros of Γ there, ∫ |C_1 − S_1| + |C_0 − S_0|; what rounding has left of
-    either is moved to 1 or 0. Below, as `Potentials`.
+    Above, the cost of moving the ones and zeros of Γ there, ∫ |C_1 − S_1| + |C_0 − S_0|, after the nodes are drawn
+    towards 0 or 1 by what rounding has left between the two mean outcomes. Below, as `Potentials`.
 
     Attributes
     ----------
@@ -90,21 +90,21 @@ class CalibratedCoupling(Witness):
             raise InvalidData("a mass that arrives is negative; expected a distribution")
         w = masses(gamma)
         one, zero = w * gamma.means, w * (1.0 - gamma.means)
-        to_one, to_zero = arriving * nodes, arriving * (1.0 - nodes)
-        for what, have, want in (
-            ("mass", total(arriving), 1.0),
-            ("mean outcome", total(to_one), total(one)),
-        ):
+        mass, ones, zeros = total(arriving), total(arriving * nodes), total(arriving * (1.0 - nodes))
+        for what, have, want in (("mass", mass, 1.0), ("mean outcome", ones, total(one))):
             if not abs(have - want) <= WRONG:
                 raise InvalidData(f"what arrives has {what} {have!r}; expected {want!r}")
-        # A share of all that arrives is enough for both outcomes; the rest of each comes at its end of the line.
-        sums = total(one), total(zero), total(to_one), total(to_zero)
-        share = min(
-            [1.0, *(have / want for have, want in zip(sums[:2], sums[2:], strict=True) if want > 0.0)]
-        )
-        left = (1.0 - share) * (sums[2] + sums[3]) + max(sums[1] - share * sums[3], 0.0)
-        cost = _moved(gamma.predictions, one, nodes, to_one) + _moved(gamma.predictions, zero, nodes, to_zero)
-        return _dual(gamma, nodes, self.ones, self.zeros), cost + left + 4.0 * SLACK
+        arriving = arriving / mass
+        # Values are drawn towards the end that has too few outcomes, which changes the mean by what is missing.
+        few_zeros, few_ones = total(zero) * mass, total(one) * mass
+        if zeros > few_zeros:
+            nodes = 1.0 - (1.0 - nodes) * (few_zeros / zeros)
+        elif ones > few_ones:
+            nodes = nodes * (few_ones / ones)
+        cost = _moved(gamma.predictions, one, nodes, arriving * nodes)
+        cost += _moved(gamma.predictions, zero, nodes, arriving * (1.0 - nodes))
+        # No distance is above 1.
+        return _dual(gamma, _nodes(self.nodes), self.ones, self.zeros), min(cost + 4.0 * SLACK, 1.0)
 
     def __str__(self) -> str:
         used = self.nodes[self.arriving > 1e-12]

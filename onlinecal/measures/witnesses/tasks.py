@@ -62,7 +62,9 @@ class WorstTask(Witness):
     @property
     def task(self) -> DecisionTask:
         """Its regret by `onlinecal.tasks` is the value unless levels lie within 1e-12 of a kink."""
-        names = {1: ("any",), 2: ("low", "high"), 3: ("low", "middle", "high")}[len(self.payoffs)]
+        n = len(self.payoffs)
+        few = {1: ("any",), 2: ("low", "high"), 3: ("low", "middle", "high")}
+        names = few.get(n) or tuple(f"action {j}" for j in range(1, n + 1))
         return DecisionTask(f"worst task ({self.regret} regret)", self.payoffs, names)
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
@@ -133,7 +135,7 @@ class WorstTask(Witness):
             f"{name!r} pays {u0:.6g} if y = 0, {u1:.6g} if y = 1"
             for name, (u0, u1) in zip(task.actions, self.payoffs, strict=True)
         )
-        return f"task of {len(task.actions)} actions by {self.regret} regret: from 'low' {moves}; {pays}"
+        return f"task of {len(task.actions)} actions by {self.regret} regret: from {task.actions[0]!r} {moves}; {pays}"
 
 
 @dataclass(frozen=True)
