@@ -142,9 +142,9 @@ class WorstTask(Witness):
 class RegretBound(Witness):
     """A curve that the regret R(t) of no kink t exceeds, so that no task regrets more than twice its height at 1/2.
 
-    For all tasks the curve is the line height + slope (t − 1/2): ∫ R dν ≤ height + slope·… with both moments of ν at
-    most 1 is at most the sum of the line's ends. For tasks of one kink, whose share is at most 1/max(t, 1 − t), it is
-    2 height max(t, 1 − t).
+    For all tasks the curve is a line, height + slope (t − 1/2). As ∫ t dν and ∫ (1 − t) dν are at most 1, ∫ R dν is at
+    most the sum of the line's values at 0 and 1, which is 2 height. For tasks of one kink, whose share is at most
+    1/max(t, 1 − t), the curve is 2 height max(t, 1 − t).
 
     Attributes
     ----------
