@@ -177,6 +177,20 @@ def test_rounding_is_on_the_safe_side(name, options, so, gamma):
     assert Fraction(proved.lower) <= so(gamma) <= Fraction(proved.upper)
 
 
+@pytest.mark.parametrize("m", [3 * 2**40, 10**12 + 39, 2**50 - 27])
+@given(v=st.floats(0.0, 1.0), apart=st.integers(1, 9))
+@settings(max_examples=40)
+def test_shares_of_a_fine_grid_are_not_rounded(m, v, apart):
+    """The share v m − ⌊v m⌋ is exact where a quotient j/m would lose m units of it."""
+    near = v + apart * 1e-16 if v < 0.5 else v - apart * 1.2e-16
+    gamma = JointDistribution.from_levels(
+        sorted({v, near}), [1.0] * len({v, near}), [0.0, 1.0][: len({v, near})]
+    )
+    assert MEASURES["scdl_binned"].function(gamma, m=m) == pytest.approx(
+        float(exact.scdl_binned(gamma, m)), abs=1e-14
+    )
+
+
 def test_rounding_matters():
     """Control of the above: the values themselves, taken for both bounds, would fail it."""
     off = 0

@@ -17,6 +17,7 @@ from onlinecal.measures.base import Measure
 from onlinecal.measures.decision import cdl
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.grids import FINEST, GridThreshold, grid_bounds, threshold_losses
+from onlinecal.measures.witnesses.sums import times
 
 
 @dataclass(frozen=True)
@@ -259,14 +260,23 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
 
 @kernel
 def _place(v, m):
-    """j with j/m ≤ v < (j+1)/m (v = 1: j = m), and the weight that goes up to j + 1."""
+    """j with j ≤ v m < j + 1 of the exact product (v = 1: j = m), and the weight that goes up to j + 1, v m − j."""
+    product, lost = times(v, float(m))
+    j = int(product)
+    if j > 0 and (product - j) + lost < 0.0:  # the product was rounded up to a grid point
+        j -= 1
+    return j, min(max((product - j) + lost, 0.0), 1.0)
+
+
+@kernel
+def _bin(v, m):
+    """The number j of the hard bin [j/m, (j+1)/m) of v (v = 1: j = m), with edges as rounded to floats."""
     j = min(int(v * m), m)
-    # The product may round across a grid point; the quotients, rounded once, decide.
     while j < m and v >= (j + 1) / m:
         j += 1
     while v < j / m:
         j -= 1
-    return j, min(max((v - j / m) * m, 0.0), 1.0)
+    return j
 
 
 @kernel
@@ -278,9 +288,10 @@ def _points(v, n, s, m, soft):
     ones = np.empty(size)
     used = 0
     for i in range(v.shape[0]):
-        j, up = _place(v[i], m)
-        if not soft:
-            up = 0.0
+        if soft:
+            j, up = _place(v[i], m)
+        else:
+            j, up = _bin(v[i], m), 0.0
         # Levels ascend, so a point is at most one behind the last.
         if used > 1 and index[used - 2] == j:
             low = used - 2

@@ -13,7 +13,7 @@ from onlinecal._compile import kernel
 from onlinecal.errors import InvalidData
 from onlinecal.joint import JointDistribution
 from onlinecal.measures.witnesses.base import Witness, whole
-from onlinecal.measures.witnesses.sums import SLACK, grouped, lines, masses
+from onlinecal.measures.witnesses.sums import SLACK, grouped, lines, masses, times
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -112,12 +112,7 @@ def _neighbours(v, m, soft):
     point = np.empty(v.shape[0], np.int64)
     share = np.zeros(v.shape[0])
     for i in range(v.shape[0]):
-        # v m as an unevaluated sum: the product as rounded and what that lost (Dekker), so that no share is lost.
-        product = v[i] * m
-        high = _high(v[i])
-        other = _high(float(m))
-        low, rest = v[i] - high, m - other
-        lost = low * rest - (((product - high * other) - low * other) - high * rest)
+        product, lost = times(v[i], float(m))  # a share is small beside v m, and not to be lost
         j = min(int(product), m)
         if soft:
             while j > 0 and (product - j) + lost < 0.0:
@@ -131,10 +126,3 @@ def _neighbours(v, m, soft):
                 j -= 1
         point[i] = j
     return point, share
-
-
-@kernel
-def _high(x):
-    """The upper 26 bits of x (Veltkamp)."""
-    scaled = 134217729.0 * x
-    return scaled - (scaled - x)

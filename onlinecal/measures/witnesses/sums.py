@@ -74,6 +74,22 @@ def add(total, rest, x):
 
 
 @kernel
+def times(a, b):
+    """a b, unevaluated: the product as rounded, and what rounding lost (Dekker)."""
+    product = a * b
+    high, other = _high(a), _high(b)
+    low, rest = a - high, b - other
+    return product, low * rest - (((product - high * other) - low * other) - high * rest)
+
+
+@kernel
+def _high(x):
+    """The upper 26 bits of x (Veltkamp)."""
+    scaled = 134217729.0 * x
+    return scaled - (scaled - x)
+
+
+@kernel
 def _total(x):
     s, rest = 0.0, 0.0
     for i in range(x.shape[0]):
