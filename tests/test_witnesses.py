@@ -27,6 +27,7 @@ from onlinecal.measures.witnesses import (
     KernelWeights,
     LevelGroups,
     LipschitzWeights,
+    Potentials,
     PrefixSums,
     RegretBound,
     Witness,
@@ -257,6 +258,13 @@ ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
         (PrefixSums(-1e-3, 1e-3, "cutoff_ce"), TWO, "outside of"),
         (RegretBound(0.0, 0.0, "cdl"), TWO, "the kink .* regrets"),
         (KernelWeights(TWO.predictions, np.array([3.0, 3.0]), "laplace", 1.0), TWO, "squared norm"),
+        (
+            CalibratedCoupling(
+                np.array([0.0, 0.5, 1.0]), np.array([-0.5, 2.0, -0.5]), np.zeros(3), np.zeros(3)
+            ),
+            TWO,
+            "negative",
+        ),
         (SoftRounding(3), TWO, "a power of two"),
         (SoftRounding(None), TWO, "not calibrated"),
     ],
@@ -288,6 +296,14 @@ def test_a_coupling_that_misses_an_outcome_by_rounding_is_still_close():
         CalibratedCoupling(nodes, np.array([1e-6, 0.0, 1.0 - 1e-6]), flat, flat).bracket(certain)
     assert distance_lower(certain).width <= 1e-9
     assert distance_lower(certain.flip()).width <= 1e-9
+
+
+def test_potentials_that_are_feasible_at_the_levels_only_prove_no_more_than_is_so():
+    """At both levels u a(u) + (1 − u) b(u) is 0, half-way between them .08; E[a y + b (1 − y)] = .28, the distance .2."""
+    gamma = JointDistribution.from_samples([0.3, 0.7], [1, 0])
+    potentials = Potentials(np.array([0.3, 0.7]), np.array([0.28, -0.12]), np.array([-0.12, 0.28]))
+    assert potentials.bracket(gamma).lower == pytest.approx(0.2, abs=1e-13)
+    assert potentials.bracket(gamma).lower <= 0.2
 
 
 # -------------------------------------------------------------------- controls

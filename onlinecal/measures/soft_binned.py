@@ -260,8 +260,14 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
 
 @kernel
 def _place(v, m):
-    """j with j ≤ v m < j + 1 of the exact product (v = 1: j = m), and the weight that goes up to j + 1, v m − j."""
+    """j with j ≤ v m < j + 1 of the exact product (v = 1: j = m), and the weight that goes up to j + 1, v m − j.
+
+    A float v that is the quotient j/m, rounded, is that point of the grid.
+    """
     product, lost = times(v, float(m))
+    nearest = round(product)
+    if nearest / m == v:
+        return int(nearest), 0.0
     j = int(product)
     if j > 0 and (product - j) + lost < 0.0:  # the product was rounded up to a grid point
         j -= 1

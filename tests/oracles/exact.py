@@ -196,12 +196,17 @@ def u_calibration(gamma: JointDistribution) -> Fraction:
 
 
 def scdl_binned(gamma: JointDistribution, m: int) -> Fraction:
-    """Every threshold where the loss can be largest: i = j or j + 1 of a point with mass, and 1 and m."""
+    """Every threshold where the loss can be largest: i = j or j + 1 of a point with mass, and 1 and m.
+
+    A float that is j/m, rounded, is that point of the grid.
+    """
     mass: dict[int, Fraction] = {}
     ones: dict[int, Fraction] = {}
     for v, w, q in rows(gamma):
-        j = v * m // 1
-        for point, share in ((j, 1 - (v * m - j)), (j + 1, v * m - j)):
+        nearest = round(v * m)
+        place = Fraction(nearest) if nearest / m == float(v) else v * m
+        j = place // 1
+        for point, share in ((j, 1 - (place - j)), (j + 1, place - j)):
             if share:
                 mass[point] = mass.get(point, Fraction(0)) + w * share
                 ones[point] = ones.get(point, Fraction(0)) + w * share * q

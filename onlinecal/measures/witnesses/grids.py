@@ -114,7 +114,10 @@ def _neighbours(v, m, soft):
     for i in range(v.shape[0]):
         product, lost = times(v[i], float(m))  # a share is small beside v m, and not to be lost
         j = min(int(product), m)
-        if soft:
+        nearest = int(product + 0.5)
+        if soft and nearest / m == v[i]:  # a float that is j/m, rounded, is that point of the grid
+            j = nearest
+        elif soft:
             while j > 0 and (product - j) + lost < 0.0:
                 j -= 1
             share[i] = min(max((product - j) + lost, 0.0), 1.0)
