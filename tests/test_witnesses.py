@@ -299,7 +299,7 @@ def test_a_coupling_that_misses_an_outcome_by_rounding_is_still_close():
 
 
 def test_potentials_that_are_feasible_at_the_levels_only_prove_no_more_than_is_so():
-    """At both levels u a(u) + (1 − u) b(u) is 0, half-way between them .08; E[a y + b (1 − y)] = .28, the distance .2."""
+    """At both levels u a(u) + (1 − u) b(u) is 0, half-way .08; E[a y + b (1 − y)] = .28, the distance .2."""
     gamma = JointDistribution.from_samples([0.3, 0.7], [1, 0])
     potentials = Potentials(np.array([0.3, 0.7]), np.array([0.28, -0.12]), np.array([-0.12, 0.28]))
     assert potentials.bracket(gamma).lower == pytest.approx(0.2, abs=1e-13)
