@@ -20,12 +20,12 @@ HALF = Fraction(1, 2)
 
 
 def decimals(function: Callable[..., Decimal]) -> Callable[..., Fraction]:
-    """With 80 digits; the result as a rational number, to 60 of them after the point."""
+    """With 80 significant digits; the result as a rational number."""
 
     @wraps(function)
     def inner(*args: object, **options: object) -> Fraction:
         with localcontext(Context(prec=80, Emin=-(10**6), Emax=10**6)):
-            return Fraction(round(function(*args, **options), 60))
+            return Fraction(function(*args, **options))
 
     return inner
 
