@@ -192,6 +192,16 @@ def test_shares_of_a_fine_grid_are_not_rounded(m, v, apart):
     )
 
 
+@pytest.mark.parametrize("order", [1.0, 3.0, math.inf])
+@pytest.mark.parametrize("mean", [2.3e-308, 1e-300, 1e-70])
+@pytest.mark.parametrize("mass", [1e-12, 0.3])
+def test_what_underflows_is_on_the_safe_side_too(order, mean, mass):
+    gamma = JointDistribution.from_levels([0.0, 0.5], [mass, 1.0 - mass], [mean, 0.5])
+    proved = explain(gamma, "ece", order=order).verify()
+    so = exact.ece(gamma) if order == 1.0 else exact.ece_of_order(gamma, order)
+    assert Fraction(proved.lower) <= so <= Fraction(proved.upper)
+
+
 def test_rounding_matters():
     """Control of the above: the values themselves, taken for both bounds, would fail it."""
     off = 0

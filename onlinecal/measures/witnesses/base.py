@@ -22,6 +22,9 @@ Side = Literal["lower", "upper", "both"]
 WRONG = 1e-9
 """A condition of a proof may be missed by this much, for rounding; the bound pays for it. More is refused."""
 
+# What products below 1e-308 lose is absolute, not relative; far more than that, also after division by a small mass.
+_UNDERFLOW = 1e-250
+
 _IN_WORDS: dict[Side, str] = {
     "lower": "lower bound",
     "upper": "upper bound",
@@ -99,7 +102,8 @@ class Witness(ABC):
             raise InvalidData(
                 f"{type(self).__name__}: its numbers are too large to be added; expected moderate ones"
             )
-        return Bracket(max(float(lower), 0.0), max(float(upper), 0.0))
+        lost = 0.0 if (gamma.means == gamma.predictions).all() else _UNDERFLOW
+        return Bracket(max(float(lower) - lost, 0.0), max(float(upper) + lost, 0.0))
 
     def value(self, gamma: JointDistribution) -> float:
         """The proved bound as a number: the lower one if that is all, else the upper one; raises as `bracket`."""
