@@ -14,11 +14,11 @@ from onlinecal.conformance import Finding, conformance
 from onlinecal.errors import LIST, OnlinecalError, UnknownName
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.game import Game, check_horizon, checkpoints
+from onlinecal.growth import trend as growth_of_ratio
 from onlinecal.guarantee import Guarantee
 from onlinecal.natures import NATURES, Nature
 from onlinecal.panel import Panel
 from onlinecal.progress import Progress
-from onlinecal.rates import fit_exponent
 from onlinecal.scenario import locate, named
 from onlinecal.sight import Sight
 from onlinecal.strategy import required, strategy_label
@@ -231,10 +231,9 @@ def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed:
             means = [_play(forecaster, nature, t, runs, seed, panel, [t])[1][g.measure][-1] for t in shorter]
             means.append(totals[g.measure][-1])
             times_ = [*shorter, horizon]
-            ratios = [m / g.bound(t) for m, t in zip(means, times_, strict=True)]
-            fit = fit_exponent(times_, np.array(ratios)) if len(times_) > 2 else None
+            fit = growth_of_ratio(times_, np.array(means), g.bound)
             trend = math.nan if fit is None else fit.value
-            yield Verdict(*names, g, float(ratios[-1].mean()), horizon, None, trend)
+            yield Verdict(*names, g, float(means[-1].mean()) / g.bound(horizon), horizon, None, trend)
     for g in theirs:
         if certain or g.against == "every forecaster":
             yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)

@@ -18,7 +18,9 @@ from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.rates import Exponent, best_known
+from onlinecal.growth import Growth, simultaneous
+from onlinecal.growth.words import raised
+from onlinecal.rates import best_known
 from onlinecal.study.curves import Curve
 
 Floats = NDArray[np.float64]
@@ -42,12 +44,12 @@ class Line:
     Attributes
     ----------
     label : str
-        Forecaster and fitted exponent.
+        Forecaster and exponent, where that is clear.
     style : int
         Which colour and marker.
     rounds, mean, low, high : (n,) arrays
         Where the mean is positive: a logarithmic axis has no zero.
-    exponent : Exponent or None
+    exponent : Growth or None
     fresh : bool
         Whether each T is a game of its own.
     """
@@ -58,7 +60,7 @@ class Line:
     mean: Floats
     low: Floats
     high: Floats
-    exponent: Exponent | None
+    exponent: Growth | None
     fresh: bool
 
 
@@ -114,9 +116,9 @@ def frames(curves: Sequence[Curve]) -> list[Frame]:
         if not shown.any():
             frame.silent.append(curve.forecaster)
             continue
-        exponent = curve.exponent()
+        exponent = curve.exponent(simultaneous(len(curves)))
         low, high = np.percentile(curve.totals[shown], BAND, axis=1)
-        slope = f"  $T^{{{exponent.value:.2f}}}$" if exponent is not None else ""
+        slope = f"  $T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
         frame.lines.append(
             Line(
                 curve.forecaster + slope,
@@ -230,7 +232,7 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     wide = fig.get_figwidth()
     if title:
         fig.suptitle(_wrapped(title, wide, 12), fontsize=12)
-    caption = _caption(runs, any(curve.fresh for curve in curves), drawn)
+    caption = _caption(runs, curves, drawn)
     fig.supxlabel(_wrapped(caption, wide, 7.5), fontsize=7.5, color="#444444")
     return fig
 
@@ -248,11 +250,14 @@ def _wrapped(text: str, inches: float, size: float) -> str:
     return textwrap.fill(text, int(inches * 72 / (0.56 * size)))
 
 
-def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
+def _caption(runs: list[int], curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
     several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    times = "T: a fresh game each." if fresh else "T: rounds of one game."
+    times = "T: a fresh game each." if any(curve.fresh for curve in curves) else "T: rounds of one game."
+    if any(curve.fresh and curve.recorded for curve in curves):
+        times = "T: a game each, fresh but for the outcomes of a recorded stream."
     parts = [
-        f"{times} Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: least squares on the means."
+        f"{times} Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: mean growth over "
+        "these T, where that is clear; a…b: no power law, but these slopes over their first and last half."
     ]
     if runs[-1] > 1:
         parts.insert(1, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")

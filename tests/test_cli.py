@@ -51,8 +51,9 @@ def folder(tmp_path_factory):
 def test_run_prints_totals_and_exponents(folder):
     said = (folder / "said").read_text()
     for text in ("A small study", "drift, T = 400", "contrarian, T = 400", "forecast hedging", "swap_regret[umbrella]",
-                 "T^1.00", "onlinecal plot results/small.db"):  # fmt: skip
+                 "T^1.00", "[1.00, 1.00]", "onlinecal plot results/small.db"):  # fmt: skip
         assert text in said
+    assert "intervals hold all together with 95 %" in " ".join(said.split())
     with Store.open(folder / "results" / "small.db") as store:
         assert len(store.study().cells) == 12
 

@@ -44,6 +44,7 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         rounds=np.array(cell.times),
         totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
         promises=_promises(cell, set(names)),
+        recorded=cell.nature.strategy.length is not None,
         seconds=time.perf_counter() - began,
     )
 
