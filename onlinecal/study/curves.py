@@ -76,7 +76,8 @@ class Curve:
         T.
     totals : (n, runs) floats
     fresh : bool
-        True: each T is a fresh game tuned to it. False: the prefixes of one long game.
+        True: each T is a game of its own, tuned to it, with outcomes of its own unless they are `recorded`. False: the
+        prefixes of one long game.
     promises : tuple of (T, Promise)
         The guarantees on this measure and their bounds.
     recorded : bool
@@ -146,7 +147,8 @@ class Curve:
         if first == last or not self.fresh:
             return None
         starts = {p.formula: p.bound for t, p in self.promises if p.upper and t == first}
-        ends = [p for t, p in self.promises if p.upper and t == last]
+        # Which bound is the tightest may change with T; then it is no power over these T.
+        ends = [p for t, p in self.promises if p.upper and t == last and p.formula in starts]
         growth = [float(np.log(p.bound / starts[p.formula]) / np.log(last / first)) for p in ends]
         return min(zip(growth, ends, strict=True), key=lambda pair: pair[0], default=None)
 
