@@ -11,10 +11,7 @@ roams, as on a fine grid in its first rounds, each round is solved by itself. Al
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.forecasters._stationary import (
@@ -26,7 +23,7 @@ from onlinecal.forecasters._stationary import (
     put_stationary,
     shares,
 )
-from onlinecal.forecasters.base import Ints
+from onlinecal.round import Round, check_round
 
 #: up to this many points a set is solved as it stands
 SMALL = 16
@@ -64,10 +61,12 @@ class PairwisePlayer(Stationary):
         room = self.flow, self.members, self.share, self.row, self.points
         return _state(*counters, *kept, *room, self.law.atoms, self.law.weights)
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+    def update(self, round: Round) -> None:
         """Counts, and marks what has changed."""
+        check_round(round, self.law)
         counters = self.bias, self.rounds, self.step
-        _learn(*counters, self.last, self.recent, self.kind, self.outdated, self.roaming, forecast, outcome)
+        kept = self.last, self.recent, self.kind, self.outdated, self.roaming
+        _learn(*counters, *kept, round.atom, round.outcome)
 
 
 @kernel

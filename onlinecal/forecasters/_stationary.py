@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from onlinecal._compile import kernel
-from onlinecal.forecasters.base import ForecasterView, Law, grid_of
+from onlinecal.forecasters.base import grid_of
+from onlinecal.round import Law, Round
 
 #: what flows out of a point may be this much less than 1, and weights relative to the first point's this much more
 #: before they are scaled down: the product is still a float
@@ -28,7 +29,7 @@ class Stationary:
         self.members = np.zeros(m + 1, np.int64)
         self.share = np.zeros(m + 1)
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         """The law of this round, in an object that grows and shrinks with the need."""
         needed, size = self.state(), self.law.atoms.shape[1]
         self.idle = self.idle + 1 if 2 * needed <= size > 2 else 0

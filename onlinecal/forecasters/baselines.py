@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
-from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
+from onlinecal.forecasters.base import Forecaster, Player, context, grid_of
+from onlinecal.round import Law, Round, check_round
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
@@ -75,11 +75,12 @@ class LastOutcome(Forecaster):
 class _LastPlayer:
     law: Law
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        np.multiply(outcome, 2, out=self.law.atoms[:, 0])
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        np.multiply(round.outcome, 2, out=self.law.atoms[:, 0])
 
 
 @dataclass(frozen=True)
@@ -180,14 +181,15 @@ class _TemperedPlayer:
     law: Law
     beta: float
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
+        truth = context(round, "truth", len(self.law.atoms))
         if self.beta == 1.0:
-            self.law.atoms[:, 0] = view.context["truth"]
+            self.law.atoms[:, 0] = truth
         else:
-            _temper(view.context["truth"], self.beta, self.law.atoms)
+            _temper(truth, self.beta, self.law.atoms)
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+    def update(self, round: Round) -> None:
         """Learns nothing."""
 
 
@@ -207,10 +209,10 @@ def _temper(q, beta, atoms):
 class _ConstantPlayer:
     law: Law
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+    def update(self, round: Round) -> None:
         """Learns nothing."""
 
 
@@ -254,12 +256,13 @@ class _MeanPlayer:
         self.ones = np.full(runs, prior)
         self.rounds = 2.0 * prior
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
         self.rounds += 1.0
-        _mean(self.ones, outcome, self.rounds, self.law.atoms)
+        _mean(self.ones, round.outcome, self.rounds, self.law.atoms)
 
 
 @kernel

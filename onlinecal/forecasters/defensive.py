@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel as compiled
 from onlinecal.errors import InvalidParameter
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player
+from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.guarantee import Guarantee
+from onlinecal.round import Floats, Law, Round, check_round
 from onlinecal.sight import Sight
 from onlinecal.strategy import check_number
 from onlinecal.streams import Stream
@@ -51,6 +51,8 @@ class DefensiveForecasting(Forecaster):
     S < 0 everywhere and 1 only where S > 0 everywhere; here S(0) ≤ 0 and S(1) ≥ 0 suffice, which keeps the theorem
     (its proof needs S(p)(y − p) ≤ 0 for both y) and makes the choice unique where S has several roots.
     """
+
+    certifies: ClassVar[frozenset[str]] = frozenset({"kernel_ce_certificate"})
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0
@@ -122,18 +124,28 @@ class _LaplacePlayer(_Defensive):
         self.blocks = np.ones(runs, np.int32)
         self.scratch = np.empty(slots + 1)
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         _laplace_root(
             self.points, self.rising, self.falling, self.order, self.size, self.left, self.right, self.blocks,
             self.scratch, self.scale, self.law.atoms,
         )  # fmt: skip
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        _laplace_learn(
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        most = _laplace_learn(
             self.points, self.rising, self.falling, self.order, self.size, self.left, self.right, self.blocks,
-            self.scale, forecast, outcome, self.variance,
+            self.scale, round.forecast, round.outcome, self.variance,
         )  # fmt: skip
+        if most == self.points.shape[1]:
+            self._grow()
+
+    def _grow(self) -> None:
+        """Makes room for as many blocks again: more rounds than the horizon need it."""
+        runs, blocks, _ = self.points.shape
+        for name in ("points", "rising", "falling", "order", "size", "left", "right"):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.zeros((runs, blocks, *old.shape[2:]), old.dtype)], axis=1))
 
 
 class _GaussianPlayer(_Defensive):
@@ -150,12 +162,13 @@ class _GaussianPlayer(_Defensive):
             terms += 1
         self.coefficients = np.zeros((runs, terms))
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         _gaussian_root(self.coefficients, self.scale, self.law.atoms)
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        _gaussian_learn(self.coefficients, self.scale, forecast, outcome, self.variance)
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        _gaussian_learn(self.coefficients, self.scale, round.forecast, round.outcome, self.variance)
 
 
 # ---------------------------------------------------------------- Laplace
@@ -244,8 +257,10 @@ def _laplace_root(points, rising, falling, order, size, left, right, blocks, scr
 def _laplace_learn(
     points, rising, falling, order, size, left, right, blocks, scale, forecast, outcome, variance
 ):
-    slots = points.shape[2]
+    """Adds a round to the past; the number of blocks in the fullest run. There must be room for one more."""
+    slots, most = points.shape[2], 0
     for r in range(len(blocks)):
+        most = max(most, blocks[r])
         p = forecast[r]
         variance[r] += p * (1.0 - p)
         up, down = (outcome[r] - p) * math.exp(p / scale), (outcome[r] - p) * math.exp(-p / scale)
@@ -282,6 +297,8 @@ def _laplace_learn(
         if n + 1 == slots:
             _split(points[r], rising[r], falling[r], order[r], size[r], left[r], right[r], low, blocks[r])
             blocks[r] += 1
+            most = max(most, blocks[r])
+    return most
 
 
 @compiled

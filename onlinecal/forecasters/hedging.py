@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player, grid_of
+from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.guarantee import Guarantee, log
+from onlinecal.round import Floats, Law, Round, check_round, not_ours
 from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 
@@ -165,6 +165,8 @@ class AlmostOneStepAhead(Forecaster):
     Deviations: none.
     """
 
+    certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})
+
     m: int | str = "T^(1/2)"
 
     def __post_init__(self) -> None:
@@ -217,7 +219,7 @@ class _HedgingPlayer:
         self.bias = np.zeros((runs, m + 1), np.int64)
         self.rounds = np.zeros((runs, m + 1 if anytime else 0), np.int64)
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         law = self.law
         if self.rounds.size:
             _hedge_anytime(self.bias, self.rounds, law.atoms, law.weights)
@@ -225,11 +227,12 @@ class _HedgingPlayer:
             _hedge(self.bias, law.atoms, law.weights)
         return law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
         if self.rounds.size:
-            _learn_and_count(self.bias, self.rounds, forecast, outcome)
+            _learn_and_count(self.bias, self.rounds, round.atom, round.outcome)
         else:
-            _learn(self.bias, forecast, outcome)
+            _learn(self.bias, round.atom, round.outcome)
 
 
 class _AheadPlayer:
@@ -240,12 +243,14 @@ class _AheadPlayer:
         self.bias = np.zeros((runs, m + 1), np.int64)
         self.apart = np.zeros(runs, np.int64)
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         _pairs(self.bias, self.law.atoms)
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        _imagine(self.bias, self.apart, forecast, outcome)
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        if not _imagine(self.bias, self.apart, round.atom, round.outcome):
+            raise not_ours(round)
 
     def certificates(self) -> dict[str, Floats]:
         """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
@@ -345,5 +350,8 @@ def _imagine(bias, apart, forecast, outcome):
     for r in range(len(bias)):
         y = outcome[r]
         i = forecast[r] + y
+        if i > m:  # never forecast by this player
+            return False
         bias[r, i] += m * y - i
         apart[r] += y
+    return True

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters._pairwise import PairwisePlayer
 from onlinecal.forecasters._stationary import TINY, Stationary, count_regrets, put_pair, put_stationary
-from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
+from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.guarantee import Guarantee, log
+from onlinecal.round import Law, Round, check_round
 from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 
@@ -168,12 +168,13 @@ class _NeighbourPlayer:
         self.bias = np.zeros((runs, m + 1), np.int64)
         self.rounds = np.zeros((runs, m + 1), np.int64)
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         _state_neighbours(self.bias, self.rounds, self.last, self.law.atoms, self.law.weights)
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        count_regrets(self.bias, self.rounds, self.last, forecast, outcome)
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        count_regrets(self.bias, self.rounds, self.last, round.atom, round.outcome)
 
 
 class _BlumMansourPlayer(Stationary):
@@ -194,10 +195,11 @@ class _BlumMansourPlayer(Stationary):
             self.pull, self.last, self.flow, self.members, self.place, self.share, law.atoms, law.weights
         )
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+    def update(self, round: Round) -> None:
         # Every point that might have been played learns, in proportion to its weight in the law.
-        law = self.law
-        _learn_wishes(self.weight, self.bias, self.pull, self.last, law.atoms, law.weights, forecast, outcome)
+        check_round(round, self.law)
+        law, counters = round.law, (self.weight, self.bias, self.pull, self.last)
+        _learn_wishes(*counters, law.atoms, law.weights, round.atom, round.outcome)
 
 
 @kernel

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import evaluate
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player
+from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.guarantee import Guarantee
+from onlinecal.round import Law, Round, check_round
 from onlinecal.sight import Sight
-from onlinecal.streams import Stream
-
-BLOCK = 64
+from onlinecal.streams import Draws, Stream
 
 
 @dataclass(frozen=True)
@@ -83,23 +79,19 @@ class _PerturbedPlayer:
         self.law = Law(runs, atoms)
         # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
         self.scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
-        self.stream = stream
-        self.noise: Floats | None = None
-        self.row = BLOCK
+        self.noise = Draws(stream, 2 * atoms, rounds=64)
         self.ones = np.zeros(runs, np.int64)
         self.rounds = 0
 
-    def forecast(self, view: ForecasterView) -> Law:
-        atoms = self.law.atoms.shape[1]
-        if self.row == BLOCK:
-            self.noise, self.row = self.stream.block(BLOCK * 2 * atoms, out=self.noise), 0
-        _perturb(self.noise, self.row * 2 * atoms, self.scale, self.ones, self.rounds, self.law.atoms)
+    def forecast(self, round: Round) -> Law:
+        first = self.noise.row(round.number)
+        _perturb(self.noise.block, first, self.scale, self.ones, self.rounds, self.law.atoms)
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
         self.rounds += 1
-        self.ones += outcome
-        self.row += 1
+        self.ones += round.outcome
 
 
 @kernel

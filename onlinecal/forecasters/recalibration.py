@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player
+from onlinecal.forecasters.base import Forecaster, Player, context
+from onlinecal.round import Floats, Ints, Law, Round, Rows, check_round, not_ours
 from onlinecal.strategy import check_number
 from onlinecal.streams import Stream
 
@@ -161,13 +161,12 @@ class _Bins:
         self.edges = np.arange(1, bins) / bins
         self.counts = np.zeros((runs, bins), np.int64)
         self.ones = np.zeros((runs, bins), np.int64)
-        self.bin = np.zeros(runs, np.int64)
 
     def mean(self, forecast: Floats, out: Floats) -> None:
-        _bin_means(self.edges, self.counts, self.ones, forecast, self.bin, out)
+        _bin_means(self.edges, self.counts, self.ones, forecast, out)
 
-    def learn(self, outcome: Ints) -> None:
-        _bin_learn(self.counts, self.ones, self.bin, outcome)
+    def learn(self, forecast: Floats, outcome: Ints) -> None:
+        _bin_learn(self.edges, self.counts, self.ones, forecast, outcome)
 
 
 class _CalibeatingPlayer:
@@ -175,12 +174,13 @@ class _CalibeatingPlayer:
         self.law = Law(runs, 1)
         self.bins = _Bins(runs, bins)
 
-    def forecast(self, view: ForecasterView) -> Law:
-        self.bins.mean(view.context["base"], self.law.atoms[:, 0])
+    def forecast(self, round: Round) -> Law:
+        self.bins.mean(context(round, "base", len(self.law.atoms)), self.law.atoms[:, 0])
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        self.bins.learn(outcome)
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        self.bins.learn(context(round, "base", len(self.law.atoms)), round.outcome)
 
 
 class _PlattPlayer:
@@ -192,54 +192,63 @@ class _PlattPlayer:
         #: the symmetric matrix A as (A_11, A_12, A_22)
         self.matrix = np.tile([ridge, 0.0, ridge], (runs, 1))
         self.rate, self.radius = rate, radius
-        self.logit = np.zeros(runs)
-        self.scaled = np.zeros(runs)
+        self.scaled = Rows((runs,))
         self.bins = _Bins(runs, bins) if bins else None
 
-    def forecast(self, view: ForecasterView) -> Law:
-        _scale(view.context["base"], self.theta, self.logit, self.scaled)
+    def forecast(self, round: Round) -> Law:
+        # The step is taken from where the forecast was made, however many others have been taken meanwhile.
+        round.memo = scaled = self.scaled.fresh()
+        _scale(context(round, "base", len(scaled)), self.theta, scaled)
         if self.bins is None:
-            self.law.atoms[:, 0] = self.scaled
+            self.law.atoms[:, 0] = scaled
         else:
-            self.bins.mean(self.scaled, self.law.atoms[:, 0])
+            self.bins.mean(scaled, self.law.atoms[:, 0])
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        _newton_step(self.theta, self.matrix, self.logit, self.scaled, outcome, self.rate, self.radius)
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        base, scaled = context(round, "base", len(self.theta)), round.memo
+        if not isinstance(scaled, np.ndarray) or scaled.shape != base.shape:
+            raise not_ours(round)
+        _newton_step(self.theta, self.matrix, base, scaled, round.outcome, self.rate, self.radius)
         if self.bins is not None:
-            self.bins.learn(outcome)
+            self.bins.learn(scaled, round.outcome)
 
 
 @kernel
-def _bin_means(edges, counts, ones, forecast, chosen, out):
+def _bin_means(edges, counts, ones, forecast, out):
     for r in range(len(forecast)):
         i = np.searchsorted(edges, forecast[r], side="right")
-        chosen[r] = i
         out[r] = ones[r, i] / counts[r, i] if counts[r, i] > 0 else forecast[r]
 
 
 @kernel
-def _bin_learn(counts, ones, chosen, outcome):
-    for r in range(len(chosen)):
-        counts[r, chosen[r]] += 1
-        ones[r, chosen[r]] += outcome[r]
+def _bin_learn(edges, counts, ones, forecast, outcome):
+    for r in range(len(forecast)):
+        i = np.searchsorted(edges, forecast[r], side="right")
+        counts[r, i] += 1
+        ones[r, i] += outcome[r]
 
 
 @kernel
-def _scale(base, theta, logit, scaled):
+def _logit(base):
+    b = min(max(base, EDGE), 1.0 - EDGE)
+    return math.log(b / (1.0 - b))
+
+
+@kernel
+def _scale(base, theta, scaled):
     for r in range(len(base)):
-        b = min(max(base[r], EDGE), 1.0 - EDGE)
-        x = math.log(b / (1.0 - b))
-        logit[r] = x
+        x = _logit(base[r])
         z = theta[r, 0] * x + theta[r, 1]
         scaled[r] = 1.0 / (1.0 + math.exp(-z)) if z >= 0.0 else math.exp(z) / (1.0 + math.exp(z))
 
 
 @kernel
-def _newton_step(theta, matrix, logit, scaled, outcome, rate, radius):
-    for r in range(len(logit)):
+def _newton_step(theta, matrix, base, scaled, outcome, rate, radius):
+    for r in range(len(base)):
         error = scaled[r] - outcome[r]
-        gx, gy = error * logit[r], error
+        gx, gy = error * _logit(base[r]), error
         a, b, c = matrix[r, 0] + gx * gx, matrix[r, 1] + gx * gy, matrix[r, 2] + gy * gy
         matrix[r, 0], matrix[r, 1], matrix[r, 2] = a, b, c
         det = a * c - b * b

@@ -9,9 +9,9 @@ import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.forecasters.base import Ints
 from onlinecal.guarantee import Guarantee
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard, seen
+from onlinecal.round import Floats
 from onlinecal.strategy import check_probability
 from onlinecal.streams import Stream
 
@@ -68,9 +68,13 @@ class _ContrarianPlayer:
         self.draw = draw
         self.q = np.empty(runs)
 
-    def probability(self, view: NatureView) -> Floats:
-        _contradict(view.forecast if self.draw else view.law.mean, self.q)
+    def probability(self, round: NatureRound) -> Floats:
+        forecast = round.forecast if self.draw else round.law.mean
+        _contradict(seen(forecast, len(self.q)), self.q)
         return self.q
+
+    def update(self, round: NatureRound) -> None:
+        """Remembers nothing."""
 
 
 Target = Literal["ece", "square", "kink"]
@@ -154,12 +158,13 @@ class _GreedyPlayer:
         self.used = np.zeros(runs, np.int64)
         self.q = np.empty(runs)
 
-    def probability(self, view: NatureView) -> Floats:
-        law = view.law
-        _greed(law.support, law.weights, self.keys, self.sums, self.cells, self.target, self.kink, self.q)
+    def probability(self, round: NatureRound) -> Floats:
+        law = round.law
+        _greed(seen(law.support, len(self.q)), law.weights, self.keys, self.sums, self.cells, self.target, self.kink, self.q)
         return self.q
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
+    def update(self, round: NatureRound) -> None:
+        forecast, outcome = heard(round, len(self.q))
         most = _note(forecast, outcome, self.keys, self.sums, self.used, self.cells, self.target, self.kink)
         if self.cells == 0 and 2 * most >= self.keys.shape[1]:
             runs, places = self.keys.shape

@@ -8,8 +8,8 @@ import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.expressions import check_expression, grid_steps
-from onlinecal.forecasters.base import Ints
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard, seen
+from onlinecal.round import Floats, Rows
 from onlinecal.streams import Stream
 
 
@@ -60,10 +60,11 @@ class _StoppingPlayer:
         self.total = np.zeros(runs)
         self.q = np.full(runs, 0.5)
 
-    def probability(self, view: NatureView) -> Floats:
+    def probability(self, round: NatureRound) -> Floats:
         return self.q
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
+    def update(self, round: NatureRound) -> None:
+        forecast, outcome = heard(round, len(self.q))
         _stop(forecast, outcome, self.total, self.bias, self.q)
 
 
@@ -121,12 +122,18 @@ class _SidesteppingPlayer:
         self.rounds = np.zeros(runs, np.int64)
         self.bias = np.zeros(runs)
         self.q = np.full(runs, 0.25 + 0.5 * ((cells - 1) // 2 + 0.5) / cells)
+        self.epoch = np.zeros(runs, np.int64)
+        self.epochs = Rows((runs,), np.int64)
 
-    def probability(self, view: NatureView) -> Floats:
+    def probability(self, round: NatureRound) -> Floats:
+        # A round that is resolved after its epoch tells nothing of the next one.
+        round.memo = self.epochs.keep(self.epoch)
         return self.q
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        _sidestep(forecast, outcome, self.signs, self.cell, self.rounds, self.bias, self.longest, self.q)
+    def update(self, round: NatureRound) -> None:
+        forecast, outcome = heard(round, len(self.q))
+        state = self.signs, self.cell, self.rounds, self.bias, self.epoch
+        _sidestep(forecast, outcome, seen(round.memo, len(self.q)), *state, self.longest, self.q)
 
 
 @kernel
@@ -141,10 +148,12 @@ def _stop(forecast, outcome, total, bias, q):
 
 
 @kernel
-def _sidestep(forecast, outcome, signs, cell, rounds, bias, longest, q):
+def _sidestep(forecast, outcome, asked_in, signs, cell, rounds, bias, epoch, longest, q):
     width = 0.5 / signs.shape[1]
     enough = longest**0.5
     for r in range(len(q)):
+        if asked_in[r] != epoch[r]:
+            continue
         rounds[r] += 1
         if abs(forecast[r] - q[r]) <= width:
             bias[r] += outcome[r] - forecast[r]
@@ -157,6 +166,7 @@ def _sidestep(forecast, outcome, signs, cell, rounds, bias, longest, q):
             q[r] = 0.25 + width * (cell[r] + 0.5)
             rounds[r] = 0
             bias[r] = 0.0
+            epoch[r] += 1
 
 
 @kernel

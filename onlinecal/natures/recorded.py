@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from onlinecal.errors import InvalidData, InvalidParameter, suggestion
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, Oblivious
+from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Oblivious
+from onlinecal.round import Floats
 from onlinecal.strategy import check_number
 from onlinecal.streams import Stream
 
@@ -109,12 +110,10 @@ class Replay(Nature):
 class _BasePlayer(Oblivious):
     def __init__(self, rule: Any, forecasts: Floats, runs: int) -> None:
         super().__init__(rule)
-        self.forecasts = forecasts
-        self.base = np.empty(runs)
+        self.forecasts, self.runs = forecasts, runs
 
-    def context(self, t: int) -> dict[str, Floats]:
-        self.base.fill(self.forecasts[t - 1])
-        return {"base": self.base}
+    def context(self, round: NatureRound) -> dict[str, Floats]:
+        return {"base": np.full(self.runs, self.forecasts[round.number - 1])}
 
 
 def _row(outcomes: Floats, t: int) -> float:

@@ -12,9 +12,10 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.expressions import check_expression, evaluate
 from onlinecal.guarantee import Guarantee
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Oblivious, locked
+from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Oblivious
+from onlinecal.round import Floats
 from onlinecal.strategy import check_number, check_probability
-from onlinecal.streams import Stream
+from onlinecal.streams import Draws, Stream
 
 
 @dataclass(frozen=True)
@@ -236,44 +237,32 @@ class LogisticFeatures(Nature):
         return _FeaturePlayer(stream, float(self.slope), float(self.bend))
 
 
-class Blocks:
+class Truths:
     """A nature player whose truths are its own random numbers, made of uniforms in blocks, in place.
 
     Which block a round falls into does not change its truth: `turn` carries on where the last block ended.
     """
 
-    SIZE = 1024
-
     def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-        self.first = 1 - self.SIZE
-        self.truths: Floats | None = None
-        self.shown: Floats = np.empty((0, 0))
+        self.draws = Draws(stream, turn=self.turn)
 
     def turn(self, uniforms: Floats) -> None:
         """Turns the (rounds, runs) uniforms of the next rounds into truths; as they are if not overridden."""
 
-    def truth(self, t: int) -> Floats:
-        """q_t of each run; rounds are asked for in order, each any number of times. Valid until the next round."""
-        while t >= self.first + self.SIZE:
-            self.truths = self.stream.block(self.SIZE, out=self.truths)
-            self.first += self.SIZE
-            self.turn(self.truths)
-            # Forecasters get rows of it; what they do to them must not change the truth. The lock is on a view, since a
-            # read-only array may come back from a pickle as one that can never be written again.
-            self.shown = locked(self.truths)
-        return self.shown[t - self.first]
+    def truth(self, number: int) -> Floats:
+        """q_t of each run, (runs,); valid until the next block."""
+        return self.draws.of(number)[0]
 
-    def probability(self, view: NatureView) -> Floats:
-        return self.truth(view.round)
+    def probability(self, round: NatureRound) -> Floats:
+        return self.truth(round.number)
 
 
-class _UniformPlayer(Blocks):
-    def context(self, t: int) -> dict[str, Floats]:
-        return {"truth": self.truth(t)}
+class _UniformPlayer(Truths):
+    def context(self, round: NatureRound) -> dict[str, Floats]:
+        return {"truth": self.truth(round.number)}
 
 
-class _FeaturePlayer(Blocks):
+class _FeaturePlayer(Truths):
     def __init__(self, stream: Stream, slope: float, bend: float) -> None:
         super().__init__(stream)
         self.slope, self.bend = slope, bend
@@ -284,10 +273,10 @@ class _FeaturePlayer(Blocks):
             self.features = np.empty_like(uniforms)
         _logistic(uniforms, self.slope, self.bend, self.features)
 
-    def context(self, t: int) -> dict[str, Floats]:
-        self.truth(t)
+    def context(self, round: NatureRound) -> dict[str, Floats]:
+        row = self.draws.row(round.number)
         assert self.features is not None
-        return {"features": self.features[t - self.first]}
+        return {"features": self.features[row]}
 
 
 def _line(at_zero: float, slope: float, t: int) -> float:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import check_expression, grid_steps
-from onlinecal.forecasters.base import Ints
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
-from onlinecal.natures.stochastic import Blocks
+from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard
+from onlinecal.natures.stochastic import Truths
+from onlinecal.round import Floats
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
@@ -63,7 +61,7 @@ class RandomWalk(Nature):
         return _WalkPlayer(runs, stream, step, _logit(self.first), -_logit(self.edge))
 
 
-class _WalkPlayer(Blocks):
+class _WalkPlayer(Truths):
     def __init__(self, runs: int, stream: Stream, step: float, first: float, end: float) -> None:
         super().__init__(stream)
         self.step, self.end = step, end
@@ -124,14 +122,14 @@ class Piecewise(Nature):
         return _PiecePlayer(runs, stream, grid_steps("segments", self._pieces, horizon), horizon, 0.0)
 
 
-class _PiecePlayer(Blocks):
+class _PiecePlayer(Truths):
     def __init__(self, runs: int, stream: Stream, pieces: int, horizon: int, rate: float) -> None:
         super().__init__(stream)
         self.pieces, self.horizon, self.rate = pieces, horizon, rate
         self.level = np.zeros(runs)
 
     def turn(self, uniforms: Floats) -> None:
-        _pieces(uniforms, self.level, self.first - 1, self.pieces, self.horizon, self.rate)
+        _pieces(uniforms, self.level, self.draws.first - 1, self.pieces, self.horizon, self.rate)
 
 
 @dataclass(frozen=True)
@@ -177,11 +175,12 @@ class _MarkovPlayer:
         self.q = np.full(runs, p01 / total if total > 0.0 else 0.5)
         self.after = np.array([p01, 1.0 - p10])
 
-    def probability(self, view: NatureView) -> Floats:
+    def probability(self, round: NatureRound) -> Floats:
         return self.q
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
+    def update(self, round: NatureRound) -> None:
         # With another mode than "raise" NumPy writes into `out` itself, not into a copy first.
+        _, outcome = heard(round, len(self.q))
         np.take(self.after, outcome, out=self.q, mode="clip")
 
 
