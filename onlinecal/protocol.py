@@ -81,12 +81,18 @@ def _protocol(strategy: Any) -> dict[str, tuple[bool, str, str]]:
     return {
         "probability": (True, always, "round"),
         "update": (hears, f"the specification declares sight {strategy.sight.name}", "round"),
-        "context": (reveals, f"the specification {'reveals' if reveals else 'does not reveal'} something", "round"),
+        "context": (
+            reveals,
+            f"the specification {'reveals' if reveals else 'does not reveal'} something",
+            "round",
+        ),
     }
 
 
 def _public(player: Any) -> list[str]:
-    return [name for name in dir(player) if not name.startswith("_") and callable(getattr(player, name, None))]
+    return [
+        name for name in dir(player) if not name.startswith("_") and callable(getattr(player, name, None))
+    ]
 
 
 def _meant(player: Any, name: str) -> str:

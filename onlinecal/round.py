@@ -467,7 +467,9 @@ def tell(round: Round, drawn: Ints, outcome: Ints, time: float = float("inf")) -
     b, at = round._block, round._at
     good = b is not None and drawn.shape == outcome.shape == b.drawn.shape[1:]
     if b is None or not good or not _tell(b.atoms, drawn, outcome, at, b.drawn, b.atom, b.outcome):
-        raise InvalidParameter(f"what was drawn in round {round.number} is no part of the law that was stated")
+        raise InvalidParameter(
+            f"what was drawn in round {round.number} is no part of the law that was stated"
+        )
     if b.grid is not None:
         _look_up(b.atom, b.grid, at, b.forecast)
     resolve(round, time)
@@ -490,7 +492,9 @@ def check_round(round: Any, law: Law) -> None:
 
 def not_ours(round: Any) -> InvalidParameter:
     """The error of a player that is told of a round that it did not forecast."""
-    return InvalidParameter(f"{brief(round)} is not a round that this player forecast; expected one of its own game")
+    return InvalidParameter(
+        f"{brief(round)} is not a round that this player forecast; expected one of its own game"
+    )
 
 
 def resolve(round: Round, time: float) -> None:

@@ -49,6 +49,20 @@ def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
         past.append((p, y))
 
 
+@pytest.mark.parametrize(("kernel", "scale"), KERNELS)
+def test_more_rounds_than_the_horizon_find_room(kernel, scale, seed):
+    """A player that was started for 10 rounds plays 600: the same as one that was started for them."""
+    rng = np.random.default_rng(seed)
+    short, long = (DefensiveForecasting(kernel, scale).start(horizon, 3, None) for horizon in (10, 600))
+    for t in range(600):
+        law, expected = short.forecast(asked(t + 1)), long.forecast(asked(t + 1))
+        # Sums over other blocks are rounded in another order.
+        assert law.atoms == pytest.approx(expected.atoms, abs=1e-9)
+        p, y = expected.atoms[:, 0].copy(), rng.integers(0, 2, 3)
+        for player in (short, long):
+            player.update(played(player.law, p, y))
+
+
 @pytest.mark.parametrize(
     "make", [lambda: DefensiveForecasting("matern"), lambda: DefensiveForecasting(scale=0.01)]
 )

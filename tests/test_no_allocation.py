@@ -139,12 +139,16 @@ class WastefulPlayer:
             np.empty(self.runs, self.dtype)
 
 
+def begins_a_block(number):
+    return number == BLOCK + 1
+
+
 def test_who_allocates_is_found():
     assert measured(Constant(), FewCoins()) < ROOM
     assert measured(Wasteful(dtype=np.float64), FewCoins()) > ROOM + 8 * RUNS // 2
     assert measured(Wasteful(), FewCoins()) > ROOM
     # In a single round, that of the new block.
-    assert measured(Wasteful(when=(BLOCK + 1).__eq__), FewCoins()) > ROOM
+    assert measured(Wasteful(when=begins_a_block), FewCoins()) > ROOM
 
 
 @pytest.mark.parametrize(

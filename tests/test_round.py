@@ -98,7 +98,9 @@ def test_everything_that_players_are_shown_is_locked():
 
             def hearing(round):
                 law = round.law
-                seen.extend([round.atom, round.forecast, round.drawn, round.outcome, law.atoms, law.weights, law.grid])
+                seen.extend(
+                    [round.atom, round.forecast, round.drawn, round.outcome, law.atoms, law.weights, law.grid]
+                )
                 update(round)
 
             player.forecast, player.update = looking, hearing
@@ -123,7 +125,9 @@ def test_a_context_cannot_be_exchanged():
         totals(Exchanges(), UniformTruth(), horizon=2)
 
 
-@pytest.mark.parametrize("name", ["number", "time", "outcome", "forecast", "law", "context", "atom", "drawn", "stage"])
+@pytest.mark.parametrize(
+    "name", ["number", "time", "outcome", "forecast", "law", "context", "atom", "drawn", "stage"]
+)
 def test_what_a_round_says_cannot_be_rebound(name):
     for round in (asked(), stated(Law(1, 1))):
         with pytest.raises(AttributeError):
@@ -228,7 +232,9 @@ def test_a_forecaster_cannot_spoil_what_others_hear(seed):
 
         def start(self, horizon, runs, stream):
             player = super().start(horizon, runs, stream)
-            player.update = lambda round: np.subtract(round.forecast, round.outcome, out=getattr(round, self.how))
+            player.update = lambda round: np.subtract(
+                round.forecast, round.outcome, out=getattr(round, self.how)
+            )
             return player
 
     for how in ("forecast", "outcome", "atom"):
@@ -323,7 +329,9 @@ def test_a_law_that_loses_its_form_is_stopped(spoil):
             player.forecast = spoiling
             return player
 
-    with pytest.raises(InvalidForecast, match=r"forecaster 'spoils' (returned|changed) .*in round 3; expected"):
+    with pytest.raises(
+        InvalidForecast, match=r"forecaster 'spoils' (returned|changed) .*in round 3; expected"
+    ):
         totals(Spoils(), Bernoulli())
 
 
@@ -473,7 +481,9 @@ def with_player(base, **methods):
     class Spec(type(base)):
         def start(self, horizon, runs, stream):
             inner = base.start(horizon, runs, stream)
-            own = {name: (lambda *a, _m=getattr(inner, name): _m(*a)) for name in NAMES if hasattr(inner, name)}
+            own = {
+                name: (lambda *a, _m=getattr(inner, name): _m(*a)) for name in NAMES if hasattr(inner, name)
+            }
 
             class Player:
                 pass

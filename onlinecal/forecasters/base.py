@@ -31,7 +31,9 @@ def context(round: Round, kind: str, runs: int) -> Floats:
     """
     values = round.context.get(kind)
     if values is None or values.shape != (runs,) or values.dtype != np.float64:
-        raise InvalidParameter(f"round {round.number} has {kind} = {brief(values)}; expected {runs} floats, one a run")
+        raise InvalidParameter(
+            f"round {round.number} has {kind} = {brief(values)}; expected {runs} floats, one a run"
+        )
     return values
 
 

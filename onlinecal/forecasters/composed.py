@@ -294,7 +294,17 @@ class _MixturePlayer:
         first = 0
         for k, (part, inner) in enumerate(zip(self.parts, memo.rounds, strict=True)):
             law = inner.law
-            _believe(round.drawn, first, memo.uniforms, k, law.support, law.weights, round.outcome, self.loss, self.drawn)
+            _believe(
+                round.drawn,
+                first,
+                memo.uniforms,
+                k,
+                law.support,
+                law.weights,
+                round.outcome,
+                self.loss,
+                self.drawn,
+            )
             part.update(inner, self.drawn, round)
             first += law.weights.shape[1]
 

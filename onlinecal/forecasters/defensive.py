@@ -145,7 +145,9 @@ class _LaplacePlayer(_Defensive):
         runs, blocks, _ = self.points.shape
         for name in ("points", "rising", "falling", "order", "size", "left", "right"):
             old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros((runs, blocks, *old.shape[2:]), old.dtype)], axis=1))
+            setattr(
+                self, name, np.concatenate([old, np.zeros((runs, blocks, *old.shape[2:]), old.dtype)], axis=1)
+            )
 
 
 class _GaussianPlayer(_Defensive):

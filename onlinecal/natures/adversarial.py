@@ -160,7 +160,16 @@ class _GreedyPlayer:
 
     def probability(self, round: NatureRound) -> Floats:
         law = round.law
-        _greed(seen(law.support, len(self.q)), law.weights, self.keys, self.sums, self.cells, self.target, self.kink, self.q)
+        _greed(
+            seen(law.support, len(self.q)),
+            law.weights,
+            self.keys,
+            self.sums,
+            self.cells,
+            self.target,
+            self.kink,
+            self.q,
+        )
         return self.q
 
     def update(self, round: NatureRound) -> None:

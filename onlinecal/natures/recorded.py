@@ -110,10 +110,11 @@ class Replay(Nature):
 class _BasePlayer(Oblivious):
     def __init__(self, rule: Any, forecasts: Floats, runs: int) -> None:
         super().__init__(rule)
-        self.forecasts, self.runs = forecasts, runs
+        self.forecasts, self.base = forecasts, np.empty(runs)
 
     def context(self, round: NatureRound) -> dict[str, Floats]:
-        return {"base": np.full(self.runs, self.forecasts[round.number - 1])}
+        self.base.fill(self.forecasts[round.number - 1])
+        return {"base": self.base}
 
 
 def _row(outcomes: Floats, t: int) -> float:
