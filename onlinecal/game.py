@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.history import History, history
 from onlinecal.joint import JointDistribution
+from onlinecal.law import Floats, Law, Unplayable, brief
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.protocol import start
-from onlinecal.round import Floats, Law, Recorder, Round, Rows, Unplayable, brief, decide, resolve
+from onlinecal.round import Recorder, Round, decide, resolve
 from onlinecal.strategy import strategy_key, strategy_name
 from onlinecal.streams import Stream
 
@@ -93,7 +95,7 @@ class Game:
         self._outcome_uniforms = Stream(seed, ("outcome", keys[1], at), runs)
         self._forecast_uniforms = Stream(seed, ("forecast", keys[0], at), runs)
         self._blocks: tuple[Floats, Floats] | None = None
-        self._context = {kind: None for kind in sorted(forecaster.needs)}
+        self._context: dict[str, Rows | None] = dict.fromkeys(sorted(forecaster.needs))
         self._sight = nature.sight
         self._hears = nature.sight >= Sight.HISTORY
         self._certifies = forecaster.certifies

@@ -10,7 +10,8 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.round import Floats, Round
+from onlinecal.law import Floats
+from onlinecal.round import Round
 
 
 class History(Protocol):

@@ -13,229 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
+from onlinecal.arrays import locked
 from onlinecal.errors import InvalidParameter, SightError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-#: bytes of arrays that are allocated together: few allocations, and still in the processor's cache
-BYTES = 2**18
-
-
-# ---------------------------------------------------------------- arrays that are written once
-
-
-class _Window:
-    """What numpy needs to read an array, without leave to write."""
-
-    __slots__ = ("_array",)
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._array = array
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        interface = dict(self._array.__array_interface__)
-        interface["data"] = (interface["data"][0], True)
-        return interface
-
-
-def locked(array: NDArray[Any]) -> Any:
-    """A view of the array that can only be read; setting ``flags.writeable`` is refused, for it and for its `base`.
-
-    A read-only view that numpy makes by itself can be unlocked as long as the array behind it is writable.
-    """
-    return np.asarray(_Window(array))
-
-
-def rows_for(size: int) -> int:
-    """How many rows of `size` bytes are allocated together."""
-    return min(1024, max(16, BYTES // max(size, 1)))
-
-
-class Rows:
-    """Arrays of one shape, a fresh one whenever it is asked for; they are allocated in blocks.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : numpy dtype, default float64
-    """
-
-    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
-        self.shape, self.dtype = shape, np.dtype(dtype)
-        self._length = rows_for(int(np.prod(shape)) * self.dtype.itemsize)
-        self._at = self._length - 1
-
-    def fresh(self) -> NDArray[Any]:
-        """An array that nobody else has; its owner fills it."""
-        self._turn()
-        return self._written[self._at]
-
-    def keep(self, values: Any) -> NDArray[Any]:
-        """A locked copy of the values."""
-        self._turn()
-        self._written[self._at] = values
-        return self._shown[self._at]
-
-    def _turn(self) -> None:
-        self._at += 1
-        if self._at == self._length:
-            self._written: NDArray[Any] = np.empty((self._length, *self.shape), self.dtype)
-            self._shown = locked(self._written)
-            self._at = 0
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What was handed out belongs to others; the next array begins a new block.
-        return {"shape": self.shape, "dtype": self.dtype, "_length": self._length, "_at": self._length - 1}
-
-
-# ---------------------------------------------------------------- laws
-
-
-class Law:
-    """Finite laws of this round's forecast, one for each run, as a forecaster states them.
-
-    A player owns one `Law` and fills its arrays in place, so that a round allocates nothing; the engine copies what
-    it states.
-
-    Attributes
-    ----------
-    grid : (points,) floats or None
-        The values that a grid forecaster plays: a locked copy of what is given. With a grid the history keeps counts
-        by index, and no value is ever rounded back to a bin.
-    atoms : (runs, size) array
-        Indices into `grid` (int64), or, without a grid, the values themselves (float64).
-    weights : (runs, size) floats
-        Probabilities of the atoms; each row sums to 1.
-    """
-
-    def __init__(self, runs: int, size: int, grid: Floats | None = None) -> None:
-        self.grid = None if grid is None else locked(np.array(grid, np.float64))
-        self.atoms: NDArray[Any] = np.zeros((runs, size), np.float64 if grid is None else np.int64)
-        self.weights = np.full((runs, size), 1.0 / size)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self.grid is not None:
-            self.grid = locked(self.grid)
-
-
-class Unplayable(Exception):
-    """What a player did in a round makes no sense; the engine says so, with the player's name and the round.
-
-    Attributes
-    ----------
-    what : str
-        What it did: ``"stated q = 1.5"``.
-    expected : str
-    run : int or None
-        In which run, counted from 0 among those that the player plays.
-    """
-
-    def __init__(self, what: str, expected: str, run: int | None = None) -> None:
-        super().__init__(what, expected, run)
-        self.what, self.expected, self.run = what, expected, run
-
-
-class _Block:
-    """The arrays of the records of some rounds whose laws have one shape: (rounds, runs, size) and (rounds, runs)."""
-
-    WRITTEN = ("atoms", "weights", "drawn", "atom", "forecast", "outcome")
-    __slots__ = ("_mean", "_shown", "_support", "grid", "points", *WRITTEN)
-
-    def __init__(self, atoms: NDArray[Any], grid: Floats | None) -> None:
-        runs, size = atoms.shape
-        rounds = rows_for(8 * runs * (2 * size + 4))
-        self.grid = grid
-        self.points = None if grid is None else len(grid)
-        self.atoms = np.empty((rounds, runs, size), atoms.dtype)
-        self.weights = np.empty((rounds, runs, size))
-        self.drawn = np.empty((rounds, runs), np.int64)
-        self.atom = np.empty((rounds, runs), atoms.dtype)
-        self.forecast = self.atom if grid is None else np.empty((rounds, runs))
-        self.outcome = np.empty((rounds, runs), np.int64)
-        self._shown: dict[str, list[Any]] = {}
-        #: computed when somebody asks
-        self._support: Floats | None = None
-        self._mean: Floats | None = None
-
-    def show(self, name: str, at: int) -> Any:
-        """One of the arrays in one round, locked."""
-        rows = self._shown.get(name)
-        if rows is None:
-            # All rows at once, which takes half the time of one after the other.
-            rows = self._shown[name] = list(locked(getattr(self, name)))
-        return rows[at]
-
-    def support(self, at: int) -> Floats:
-        """The values of the atoms in one round, locked."""
-        if self.grid is None:
-            return self.show("atoms", at)
-        if self._support is None:
-            self._support = np.empty(self.atoms.shape)
-        _values(self.atoms, self.grid, at, self._support)
-        return self.show("_support", at)
-
-    def mean(self, at: int) -> Floats:
-        """Mean forecast of each run in one round, locked."""
-        if self._mean is None:
-            self._mean = np.empty(self.drawn.shape)
-        if self.grid is None:
-            _real_mean(self.atoms, self.weights, at, self._mean)
-        else:
-            _grid_mean(self.atoms, self.weights, self.grid, at, self._mean)
-        return self.show("_mean", at)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("grid", "points", *self.WRITTEN)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
-        if self.grid is None:
-            self.forecast = self.atom
-        self._shown, self._support, self._mean = {}, None, None
-
-
-class StatedLaw:
-    """The laws of one round as the forecaster stated them; all arrays can only be read, and stay as they are."""
-
-    __slots__ = ("_at", "_block")
-
-    def __init__(self, block: _Block, at: int) -> None:
-        self._block, self._at = block, at
-
-    @property
-    def grid(self) -> Floats | None:
-        """The values that the atoms are indices of, (points,); None where they are values themselves."""
-        return self._block.grid
-
-    @property
-    def atoms(self) -> NDArray[Any]:
-        """Indices into the grid, or values, (runs, size)."""
-        return self._block.show("atoms", self._at)
-
-    @property
-    def weights(self) -> Floats:
-        """Probabilities of the atoms, (runs, size)."""
-        return self._block.show("weights", self._at)
-
-    @property
-    def support(self) -> Floats:
-        """Values of the atoms, (runs, size)."""
-        return self._block.support(self._at)
-
-    @property
-    def mean(self) -> Floats:
-        """Mean forecast of each run, (runs,)."""
-        return self._block.mean(self._at)
-
-
-# ---------------------------------------------------------------- rounds
+from onlinecal.law import Block, Floats, Ints, Law, StatedLaw, Unplayable, brief
 
 
 class Stage(IntEnum):
@@ -266,7 +49,7 @@ class Round:
     def __init__(self, number: int, time: float, context: Mapping[str, Any] = _NO_CONTEXT) -> None:
         self._number, self._time, self._context = number, time, context
         self._stage, self._resolved = Stage.ASKED, float("inf")
-        self._block: _Block | None = None
+        self._block: Block | None = None
         self._at = 0
         self.memo: Any = None
 
@@ -276,7 +59,7 @@ class Round:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._context = MappingProxyType(self._context)  # type: ignore[arg-type]
+        self._context = MappingProxyType(self._context)
 
     @property
     def number(self) -> int:
@@ -348,7 +131,7 @@ class Recorder:
     def __init__(self, runs: int) -> None:
         self.runs = runs
         self.grid: Floats | None = None
-        self._block: _Block | None = None
+        self._block: Block | None = None
         self._at = 0
         self._first = True
         #: the law whose form was checked last, its arrays, grid and shape
@@ -384,7 +167,7 @@ class Recorder:
         round._block, round._at, round._stage = self._block, self._at, Stage.DRAWN
         self._at += 1
 
-    def _place(self, law: Any) -> _Block:
+    def _place(self, law: Any) -> Block:
         """The arrays for the next law; it goes to row `_at`."""
         known = self._known
         if (
@@ -399,7 +182,7 @@ class Recorder:
             self._meet(law)
         block = self._block
         if block is None or self._at == len(block.drawn) or block.atoms.shape[1:] != law.atoms.shape:
-            block, self._at = _Block(law.atoms, self.grid), 0
+            block, self._at = Block(law.atoms, self.grid), 0
             self._block = block
         return block
 
@@ -419,15 +202,13 @@ class Recorder:
         if not good:
             raise Unplayable(
                 f"returned {brief(law)}",
-                f"its Law with atoms and weights of shape ({self.runs}, size), float64, or int64 for the atoms where it "
-                "has a grid",
+                f"its Law with atoms and weights of shape ({self.runs}, size), float64, or int64 for the atoms of one "
+                "with a grid",
             )
         if self._first:
             self._first = False
             self.grid = None if law.grid is None else locked(_grid(law.grid))
-        elif (law.grid is None) != (self.grid is None) or (
-            law.grid is not self._known[3] and not np.array_equal(law.grid, self.grid)
-        ):
+        elif not _same(law.grid, self.grid):
             raise Unplayable("changed its grid", "the grid of its first law")
         self._known = law, law.atoms, law.weights, law.grid, law.atoms.shape
 
@@ -449,6 +230,18 @@ class Recorder:
         if state["grid"] is not None:
             self.grid = locked(state["grid"])
         self._first = state["first"]
+
+
+def _grid(grid: Any) -> Floats:
+    """A copy of a grid that a law came with."""
+    values = np.array(grid, np.float64)
+    if values.ndim != 1 or not len(values) or not ((values >= 0.0) & (values <= 1.0)).all():
+        raise Unplayable(f"has the grid {brief(values)}", "values in [0, 1]")
+    return values + 0.0
+
+
+def _same(grid: Floats | None, other: Floats | None) -> bool:
+    return grid is other if grid is None or other is None else np.array_equal(grid, other)
 
 
 def decide(round: Round, q: Floats, uniforms: Floats, row: int) -> int:
@@ -500,61 +293,6 @@ def not_ours(round: Any) -> InvalidParameter:
 def resolve(round: Round, time: float) -> None:
     """From now on the outcome may be seen."""
     round._stage, round._resolved = Stage.RESOLVED, time
-
-
-def brief(value: Any) -> str:
-    """A value in an error message."""
-    if isinstance(value, np.ndarray) and value.ndim == 1 and len(value) <= 4:
-        return "[" + ", ".join(f"{v:.12g}" for v in value) + "]"
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}"
-    if isinstance(value, Law):
-        return f"a Law with atoms {_form(value.atoms)} and weights {_form(value.weights)}"
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= 60 else text[:57] + "…"
-
-
-def _form(array: Any) -> str:
-    return f"of shape {array.shape}, {array.dtype}" if isinstance(array, np.ndarray) else brief(array)
-
-
-def _grid(grid: Any) -> Floats:
-    """A copy of a grid that a law came with."""
-    values = np.array(grid, np.float64)
-    if values.ndim != 1 or not len(values) or not ((values >= 0.0) & (values <= 1.0)).all():
-        raise Unplayable(f"has the grid {brief(values)}", "values in [0, 1]")
-    return values + 0.0
-
-
-# ---------------------------------------------------------------- kernels
-
-
-@kernel
-def _grid_mean(atoms, weights, grid, at, out):
-    """Mean of each law on a grid in one round."""
-    for r in range(atoms.shape[1]):
-        mean = 0.0
-        for j in range(atoms.shape[2]):
-            mean += weights[at, r, j] * grid[atoms[at, r, j]]
-        out[at, r] = mean
-
-
-@kernel
-def _real_mean(atoms, weights, at, out):
-    """Mean of each law given by values in one round."""
-    for r in range(atoms.shape[1]):
-        mean = 0.0
-        for j in range(atoms.shape[2]):
-            mean += weights[at, r, j] * atoms[at, r, j]
-        out[at, r] = mean
-
-
-@kernel
-def _values(atoms, grid, at, out):
-    """Values of the atoms of each law on a grid in one round."""
-    for r in range(atoms.shape[1]):
-        for j in range(atoms.shape[2]):
-            out[at, r, j] = grid[atoms[at, r, j]]
 
 
 @kernel

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from onlinecal.law import Law
 from onlinecal.natures.base import NatureRound
-from onlinecal.round import Law, Recorder, Round, tell
+from onlinecal.round import Recorder, Round, tell
 from onlinecal.sight import Sight
 
 

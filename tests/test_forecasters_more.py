@@ -211,10 +211,7 @@ def test_the_perturbed_leader_draws_from_its_law(seed):
     use 0.008, below 1e-14.
     """
     player = PerturbedLeader(3.0, atoms=16).start(100, 4, Stream(seed, ("f",), range(4)))
-    values = []
-    for t in range(4096):
-        values.append(player.forecast(asked(t + 1)).atoms.copy())
-    p = np.array(values)
+    p = np.array([player.forecast(asked(t + 1)).atoms.copy() for t in range(4096)])
     assert p.mean() == pytest.approx(0.5, abs=0.008)
     assert (p == 0.0).mean() == pytest.approx(3 / 16, abs=0.008)
     assert (p == 1.0).mean() == pytest.approx(3 / 16, abs=0.008)

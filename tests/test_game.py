@@ -360,7 +360,7 @@ def test_a_bad_grid_index_is_stopped():
         play(OffGrid(), Bernoulli())
 
 
-@pytest.mark.parametrize("said", [None, 0.5, np.zeros(4), Law(3, 1)], ids=str)
+@pytest.mark.parametrize("said", [None, 0.5, np.zeros(4), Law(3, 1)], ids=["none", "number", "array", "law"])
 def test_something_that_is_no_law_is_stopped(said):
     @dataclass(frozen=True)
     class Odd(Forecaster):

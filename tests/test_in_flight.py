@@ -160,7 +160,7 @@ def test_a_forecaster_that_remembers_an_open_round_elsewhere_is_found(seed, fold
             player.forecast, player.update = states, learns
             return player
 
-    make = dict((type(spec), make) for spec, make in RULES)[f.OnlinePlatt]
+    make = {type(spec): make for spec, make in RULES}[f.OnlinePlatt]
     test_rounds_in_flight(Forgetful(), make, 0, "any", seed, folder)
     with pytest.raises(AssertionError):
         test_rounds_in_flight(Forgetful(), make, 7, "any", seed, folder)

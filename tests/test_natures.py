@@ -18,10 +18,8 @@ from tests.rounds import question
 def truths(nature, horizon, runs=3, seed=0):
     """q_1, …, q_T of an oblivious nature."""
     player = nature.start(horizon, runs, Stream(seed, ("nature",), range(runs)))
-    rows = []
-    for t in range(1, horizon + 1):
-        rows.append(np.broadcast_to(player.probability(question(t)), runs).copy())
-    return np.array(rows)
+    rounds = map(question, range(1, horizon + 1))
+    return np.array([np.broadcast_to(player.probability(round), runs).copy() for round in rounds])
 
 
 def test_rules():

@@ -38,8 +38,8 @@ from onlinecal.natures.adversarial import _GreedyPlayer
 from onlinecal.scenario import load
 from onlinecal.strategy import strategy_key, strategy_label
 from onlinecal.streams import Stream
-from tests.rounds import heard, question, stated
 from tests.examples import recording
+from tests.rounds import heard, question, stated
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-import onlinecal.round
+import onlinecal.arrays
+import onlinecal.law
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
@@ -69,7 +70,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def traced(monkeypatch):
-    monkeypatch.setattr(onlinecal.round, "rows_for", lambda size: 2 * (LAST - FIRST))
+    for module in (onlinecal.arrays, onlinecal.law):
+        monkeypatch.setattr(module, "rows_for", lambda size: 2 * (LAST - FIRST))
     yield
     tracemalloc.stop()
 
@@ -162,7 +164,8 @@ def test_who_allocates_is_found():
     ids=["greedy", "doubling"],
 )
 def test_what_grows_allocates_a_few_times_for_each_doubling_of_the_rounds(pair, a_time, monkeypatch):
-    monkeypatch.setattr(onlinecal.round, "rows_for", lambda size: HORIZON)
+    for module in (onlinecal.arrays, onlinecal.law):
+        monkeypatch.setattr(module, "rows_for", lambda size: HORIZON)
     game = Game(*pair, horizon=HORIZON, runs=range(RUNS))
     first = 20
     tracemalloc.start()
@@ -185,7 +188,7 @@ def test_kernels_of_a_round_allocate_nothing():
         "tile",
     }
     makers |= {"append", "astype", "repeat", "reshape", "where", "zeros", "zeros_like"}
-    names = ["onlinecal.round", "onlinecal.history"]
+    names = ["onlinecal.law", "onlinecal.round", "onlinecal.history"]
     for package in (f, n):
         names += [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
     kernels = {

@@ -9,14 +9,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-import onlinecal.round
+import onlinecal.arrays
+from onlinecal.arrays import Rows, locked, rows_for
 from onlinecal.conformance import conformance
 from onlinecal.errors import InvalidForecast, InvalidParameter, SightError
 from onlinecal.forecasters import EmpiricalMean, Forecaster, ForecastHedging, Law, Truthful
 from onlinecal.game import Game
+from onlinecal.law import Unplayable
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian, Greedy, Nature, Sight, UniformTruth
-from onlinecal.round import Recorder, Rows, Unplayable, check_round, locked, rows_for, tell
+from onlinecal.round import Recorder, check_round, tell
 from tests.rounds import asked, drawn, heard, played, stated
 
 
@@ -468,7 +470,7 @@ def test_rows_are_fresh():
 
 def test_blocks_fit_the_cache():
     assert rows_for(1) == 1024
-    assert rows_for(onlinecal.round.BYTES // 100) == 100
+    assert rows_for(onlinecal.arrays.BYTES // 100) == 100
     assert rows_for(10**9) == 16
 
 

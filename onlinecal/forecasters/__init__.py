@@ -15,7 +15,8 @@ from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, Fore
 from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
 from onlinecal.forecasters.perturbed import PerturbedLeader
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
-from onlinecal.round import Law, Round
+from onlinecal.law import Law
+from onlinecal.round import Round
 from onlinecal.strategy import registry
 
 FORECASTERS = registry(

@@ -6,7 +6,8 @@ import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.forecasters.base import grid_of
-from onlinecal.round import Law, Round
+from onlinecal.law import Law
+from onlinecal.round import Round
 
 #: what flows out of a point may be this much less than 1, and weights relative to the first point's this much more
 #: before they are scaled down: the product is still a float

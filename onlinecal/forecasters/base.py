@@ -11,7 +11,8 @@ import numpy as np
 
 from onlinecal.errors import InvalidForecast, InvalidParameter
 from onlinecal.guarantee import Guarantee
-from onlinecal.round import Floats, Ints, Law, Round, Unplayable, brief, check_round
+from onlinecal.law import Floats, Law, Unplayable, brief
+from onlinecal.round import Round, check_round
 from onlinecal.strategy import make, required
 from onlinecal.streams import Stream
 

@@ -10,7 +10,8 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters.base import Forecaster, Player, context, grid_of
-from onlinecal.round import Law, Round, check_round
+from onlinecal.law import Law
+from onlinecal.round import Round, check_round
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 

@@ -10,11 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal._compile import kernel
+from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import evaluate, grid_steps
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.law import Floats, Ints, Law
 from onlinecal.protocol import protocol_fault
-from onlinecal.round import Floats, Ints, Law, Recorder, Round, Rows, check_round, not_ours, tell
+from onlinecal.round import Recorder, Round, check_round, not_ours, tell
 from onlinecal.strategy import strategy_name
 from onlinecal.streams import Draws, Stream
 

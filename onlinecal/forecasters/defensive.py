@@ -12,7 +12,8 @@ from onlinecal._compile import kernel as compiled
 from onlinecal.errors import InvalidParameter
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.guarantee import Guarantee
-from onlinecal.round import Floats, Law, Round, check_round
+from onlinecal.law import Floats, Law
+from onlinecal.round import Round, check_round
 from onlinecal.sight import Sight
 from onlinecal.strategy import check_number
 from onlinecal.streams import Stream

@@ -17,7 +17,8 @@ from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.guarantee import Guarantee, log
-from onlinecal.round import Floats, Law, Round, check_round, not_ours
+from onlinecal.law import Floats, Law
+from onlinecal.round import Round, check_round, not_ours
 from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 

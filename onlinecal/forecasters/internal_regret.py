@@ -20,7 +20,8 @@ from onlinecal.forecasters._pairwise import PairwisePlayer
 from onlinecal.forecasters._stationary import TINY, Stationary, count_regrets, put_pair, put_stationary
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.guarantee import Guarantee, log
-from onlinecal.round import Law, Round, check_round
+from onlinecal.law import Law
+from onlinecal.round import Round, check_round
 from onlinecal.sight import Sight
 from onlinecal.streams import Stream
 

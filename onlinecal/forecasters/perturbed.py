@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
 import numpy as np
 
 from onlinecal._compile import kernel
@@ -11,7 +12,8 @@ from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import evaluate
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.guarantee import Guarantee
-from onlinecal.round import Law, Round, check_round
+from onlinecal.law import Law
+from onlinecal.round import Round, check_round
 from onlinecal.sight import Sight
 from onlinecal.streams import Draws, Stream
 

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinecal._compile import kernel
+from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidParameter
 from onlinecal.forecasters.base import Forecaster, Player, context
-from onlinecal.round import Floats, Ints, Law, Round, Rows, check_round, not_ours
+from onlinecal.law import Floats, Ints, Law
+from onlinecal.round import Round, check_round, not_ours
 from onlinecal.strategy import check_number
 from onlinecal.streams import Stream
 

@@ -10,8 +10,8 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.guarantee import Guarantee
+from onlinecal.law import Floats
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard, seen
-from onlinecal.round import Floats
 from onlinecal.strategy import check_probability
 from onlinecal.streams import Stream
 

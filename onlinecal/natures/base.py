@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter, SightError
 from onlinecal.guarantee import Guarantee
-from onlinecal.round import Floats, Ints, Round, Stage, StatedLaw
+from onlinecal.law import Floats, Ints, StatedLaw
+from onlinecal.round import Round, Stage
 from onlinecal.sight import Sight
 from onlinecal.strategy import make
 from onlinecal.streams import Stream

@@ -11,9 +11,9 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import check_expression
+from onlinecal.law import Floats, Unplayable, brief
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
 from onlinecal.protocol import protocol_fault
-from onlinecal.round import Floats, Unplayable, brief
 from onlinecal.strategy import check_number, strategy_name
 from onlinecal.streams import Stream
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlinecal._compile import kernel
+from onlinecal.arrays import Rows
 from onlinecal.expressions import check_expression, grid_steps
+from onlinecal.law import Floats
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard, seen
-from onlinecal.round import Floats, Rows
 from onlinecal.streams import Stream
 
 

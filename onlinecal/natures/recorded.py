@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from onlinecal.errors import InvalidData, InvalidParameter, suggestion
+from onlinecal.law import Floats
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Oblivious
-from onlinecal.round import Floats
 from onlinecal.strategy import check_number
 from onlinecal.streams import Stream
 

@@ -12,8 +12,8 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.expressions import check_expression, evaluate
 from onlinecal.guarantee import Guarantee
+from onlinecal.law import Floats
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Oblivious
-from onlinecal.round import Floats
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Draws, Stream
 

@@ -10,9 +10,9 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import check_expression, grid_steps
+from onlinecal.law import Floats
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard
 from onlinecal.natures.stochastic import Truths
-from onlinecal.round import Floats
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
