@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import cfunc, njit
+from numba.core.caching import FunctionCache
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -20,6 +21,13 @@ def kernel(function: Callable[..., Any]) -> Any:
     if compiled is not function:  # compilation is not switched off
         _forget_stale(Path(str(compiled.stats.cache_path)))
     return compiled
+
+
+def c_function(signature: Any, function: Callable[..., Any]) -> Any:
+    """Compiles a function to a C function of this signature, at once."""
+    with contextlib.suppress(RuntimeError):  # where nothing can be cached, there is nothing stale
+        _forget_stale(Path(str(FunctionCache(function).cache_path)))
+    return cfunc(signature, cache=True, error_model="numpy")(function)
 
 
 @cache

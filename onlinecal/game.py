@@ -14,17 +14,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
 from onlinecal.forecasters.base import Forecaster
+from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.history import History, history
 from onlinecal.joint import JointDistribution
 from onlinecal.law import Floats, Law, Unplayable, brief
+from onlinecal.loop import CompiledLoop, Stopped
 from onlinecal.natures.base import Nature, NatureRound, Sight
+from onlinecal.natures.compiled import CompiledNature
 from onlinecal.protocol import start
 from onlinecal.round import Recorder, Round, decide, resolve
 from onlinecal.strategy import strategy_key, strategy_name
@@ -34,6 +37,8 @@ from onlinecal.streams import Stream
 LONGEST = 10**9
 #: rounds whose uniforms are drawn at a time
 BLOCK = 1024
+#: run-rounds that the compiled loop plays before it tells of its progress
+SEGMENT = 2**21
 
 
 @dataclass(slots=True)
@@ -57,6 +62,9 @@ class Game:
         Which runs to play. Run r is the same game in whatever batch it is played.
     seed : int
         Of all the randomness.
+    loop : {"auto", "event", "compiled"}
+        Who plays `advance`. The compiled loop plays pairs that are made of steps (`onlinecal.steps`), the event loop
+        plays all; the numbers are the same. "auto" takes the compiled one where it can.
 
     Attributes
     ----------
@@ -64,6 +72,8 @@ class Game:
         How many rounds have been asked, and how many of them have been resolved.
     forecaster, nature
         The players.
+    compiled : bool
+        Whether `advance` is the compiled loop's.
     last : Round or None
         The round that was asked last; None before there is one, and after unpickling.
 
@@ -79,7 +89,14 @@ class Game:
     """
 
     def __init__(
-        self, forecaster: Forecaster, nature: Nature, *, horizon: int, runs: range, seed: int = 0
+        self,
+        forecaster: Forecaster,
+        nature: Nature,
+        *,
+        horizon: int,
+        runs: range,
+        seed: int = 0,
+        loop: Literal["auto", "event", "compiled"] = "auto",
     ) -> None:
         check_horizon(horizon)
         if len(runs) < 1:
@@ -94,19 +111,29 @@ class Game:
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
         self._outcome_uniforms = Stream(seed, ("outcome", keys[1], at), runs)
         self._forecast_uniforms = Stream(seed, ("forecast", keys[0], at), runs)
-        self._blocks: tuple[Floats, Floats] | None = None
+        self._blocks: tuple[Any, ...] | None = None
+        self._block = -1
         self._context: dict[str, Rows | None] = dict.fromkeys(sorted(forecaster.needs))
         self._sight = nature.sight
         self._hears = nature.sight >= Sight.HISTORY
         self._certifies = forecaster.certifies
         self._recorder = Recorder(size)
+        steps = isinstance(self.forecaster, CompiledForecaster) and isinstance(self.nature, CompiledNature)
+        if loop not in ("auto", "event", "compiled"):
+            raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
+        if loop == "compiled" and not steps:
+            who = [name for name, player in zip(self.names, (self.forecaster, self.nature), strict=True)
+                   if not isinstance(player, CompiledForecaster | CompiledNature)]  # fmt: skip
+            raise InvalidParameter(f"{' and '.join(map(repr, who))} cannot be played by the compiled loop")
+        self.compiled = steps and loop != "event"
+        self._stopped = ""
         self._q = np.empty(size)
         self._history: History | None = None
         self._turn = "nature"
         self.last: Round | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"last": None}
+        return self.__dict__ | {"last": None, "_blocks": None}
 
     # ---------------------------------------------------------------- playing
 
@@ -128,6 +155,8 @@ class Game:
         """
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
+        if self.compiled and self.asked == self.resolved < until:
+            self._advance_compiled(until, progress)
         told = self.asked
         while self.asked < until:
             if progress is not None and self.asked % BLOCK == 0 and self.asked > told:
@@ -136,6 +165,31 @@ class Game:
             self.resolve(self.ask())
         if progress is not None and self.asked > told:
             progress(self.asked - told)
+
+    def _advance_compiled(self, until: int, progress: Callable[[int], None] | None) -> None:
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+        if self._history is None:
+            self._history = history(len(self.runs), self.horizon, self.forecaster.grid)
+        keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
+        loop = CompiledLoop(self.forecaster, self.nature, self._history, keys)
+        while self.asked < until:
+            last = min(until, self.asked + max(1, SEGMENT // len(self.runs)))
+            rounds = last - self.asked
+            self.forecaster.reserve(rounds)
+            self.nature.reserve(rounds)
+            try:
+                loop.advance(self.asked, last)
+            except Stopped as stop:
+                self._turn = "forecaster" if stop.forecaster else "nature"
+                error = self._failed(stop.fault, stop.number)
+                # Some runs have played on, others not; nothing more can be asked of this game.
+                self._stopped = str(error)
+                raise error from stop
+            self.asked = self.resolved = last
+            self._history.played(rounds)
+            if progress is not None:
+                progress(rounds)
 
     def ask(self, time: float | None = None) -> Open:
         """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.
@@ -150,15 +204,16 @@ class Game:
         Open
             For `resolve`, once, at any later time.
         """
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
         t, row = self.asked, self.asked % BLOCK
         if t >= self.horizon:
             raise InvalidParameter(f"round {t + 1} is beyond the horizon {self.horizon}")
-        if row == 0 or self._blocks is None:
+        if t // BLOCK != self._block or self._blocks is None:
             old = self._blocks or (None, None)
-            self._blocks = (
-                self._forecast_uniforms.block(BLOCK, out=old[0]),
-                self._outcome_uniforms.block(BLOCK, out=old[1]),
-            )
+            streams = self._forecast_uniforms, self._outcome_uniforms
+            self._block, first = t // BLOCK, t - row
+            self._blocks = tuple(s.block_from(first, BLOCK, out=o) for s, o in zip(streams, old, strict=True))
         forecast_uniforms, outcome_uniforms = self._blocks
         try:
             round, face = self._question(t + 1, float(t + 1) if time is None else time)

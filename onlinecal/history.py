@@ -20,6 +20,9 @@ class History(Protocol):
     def update(self, round: Round) -> None:
         """Adds a round whose outcome is known."""
 
+    def played(self, rounds: int) -> None:
+        """Takes note that so many rounds have been written into its arrays by the compiled loop."""
+
     def gammas(self) -> list[JointDistribution]:
         """Γ of each run over the rounds so far."""
 
@@ -35,6 +38,9 @@ class GridHistory:
     def update(self, round: Round) -> None:
         """Counts the atoms that were drawn."""
         _count(round.atom, round.outcome, self.counts, self.positives)
+
+    def played(self, rounds: int) -> None:
+        """Counts are all there is."""
 
     def gammas(self) -> list[JointDistribution]:
         """Γ of each run, from its counts."""
@@ -63,6 +69,10 @@ class RealHistory:
         """Appends the forecasts with their outcomes."""
         _append(round.forecast.view(np.int64), round.outcome, self.keys, self.rounds)
         self.rounds += 1
+
+    def played(self, rounds: int) -> None:
+        """There are so many more keys."""
+        self.rounds += rounds
 
     def gammas(self) -> list[JointDistribution]:
         """Γ of each run, from its sorted keys."""

@@ -163,7 +163,7 @@ class Recorder:
 
     def _take(self, round: Round, law: Any, bad: int) -> None:
         if bad >= 0:
-            raise self._refusal(law, bad)
+            raise no_law(law.atoms[bad], law.weights[bad], self.grid, bad)
         round._block, round._at, round._stage = self._block, self._at, Stage.DRAWN
         self._at += 1
 
@@ -212,14 +212,6 @@ class Recorder:
             raise Unplayable("changed its grid", "the grid of its first law")
         self._known = law, law.atoms, law.weights, law.grid, law.atoms.shape
 
-    def _refusal(self, law: Law, run: int) -> Unplayable:
-        atoms, weights = law.atoms[run], law.weights[run]
-        if self.grid is not None:
-            inside = (atoms >= 0) & (atoms < len(self.grid))
-            atoms = np.where(inside, self.grid[np.where(inside, atoms, 0)], np.nan)
-        what = f"stated the forecasts {brief(atoms)} with weights {brief(weights)}"
-        return Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1", run)
-
     def __getstate__(self) -> dict[str, Any]:
         # The arrays belong to the rounds that are open; the next round begins a new block. Which law was checked is
         # found out anew, since arrays come back from a pickle as others.
@@ -242,6 +234,15 @@ def _grid(grid: Any) -> Floats:
 
 def _same(grid: Floats | None, other: Floats | None) -> bool:
     return grid is other if grid is None or other is None else np.array_equal(grid, other)
+
+
+def no_law(atoms: Any, weights: Floats, grid: Floats | None, run: int) -> Unplayable:
+    """What to say of atoms and weights that make no law."""
+    if grid is not None:
+        inside = (atoms >= 0) & (atoms < len(grid))
+        atoms = np.where(inside, grid[np.where(inside, atoms, 0)], np.nan)
+    what = f"stated the forecasts {brief(atoms)} with weights {brief(weights)}"
+    return Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1", run)
 
 
 def decide(round: Round, q: Floats, uniforms: Floats, row: int) -> int:

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter
+from onlinecal.uniforms import fill_uniforms
 
 
 class Stream:
     """Uniforms on [0, 1) for a range of runs; run r's are the same in whatever batch it is played.
 
     Each run has a Philox generator of its own whose key is a hash of (seed, path, run), so streams are independent
-    for every practical purpose, need no order of creation, and do not depend on Python's hash seed.
+    for every practical purpose, need no order of creation, and do not depend on Python's hash seed. They are NumPy's:
+    `numpy.random.Generator(numpy.random.Philox(key=…)).random()` gives the same numbers.
 
     Parameters
     ----------
@@ -35,7 +37,10 @@ class Stream:
 
     def __init__(self, seed: int, path: tuple[str, ...], runs: range) -> None:
         self._origin = seed, path, runs
-        self._generators = [np.random.Generator(np.random.Philox(key=_key(seed, path, run))) for run in runs]
+        self._next = 0
+        keys = [_key(seed, path, run) for run in runs]
+        #: (runs, 2): the two words of each run's key, for `onlinecal.uniforms`
+        self.keys = np.array([(key & _WORD, key >> 64) for key in keys], np.uint64).reshape(-1, 2)
 
     def child(self, *path: str) -> Stream:
         """A stream for a part of whom this one is for; what has been drawn from this one does not matter."""
@@ -48,11 +53,18 @@ class Stream:
         With `out`, an earlier block of this stream that is done with, of as many rounds, nothing is allocated: the
         numbers are written into it, and it is what is returned.
         """
+        self._next += rounds
+        return self.block_from(self._next - rounds, rounds, out)
+
+    def block_from(
+        self, first: int, rounds: int, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Numbers first, first + 1, … of every run, (rounds, runs); `block` goes on where it was."""
         # Transposed without a copy: a round reads one number of each run, and the next rounds find their neighbours
         # in the cache.
-        block = np.empty((len(self._generators), rounds)).T if out is None else out
-        for row, generator in zip(block.T, self._generators, strict=True):
-            generator.random(out=row)
+        block = np.empty((len(self.keys), rounds)).T if out is None else out
+        for row, keys in zip(block.T, self.keys, strict=True):
+            fill_uniforms(keys, first, row)
         return block
 
 
@@ -106,6 +118,9 @@ class Draws:
         row = self.row(number)
         assert self.block is not None
         return self.block[row : row + self.each]
+
+
+_WORD = 2**64 - 1
 
 
 def _key(seed: int, path: tuple[str, ...], run: int) -> int:

@@ -12,6 +12,8 @@ from onlinecal.errors import InvalidParameter
 from onlinecal.guarantee import Guarantee
 from onlinecal.law import Floats
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard, seen
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.steps import Memory, law_values, law_weights, move
 from onlinecal.strategy import check_probability
 from onlinecal.streams import Stream
 
@@ -53,7 +55,8 @@ class Contrarian(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player without state."""
-        return _ContrarianPlayer(runs, self.sees == "draw")
+        move = _contradict_draw if self.sees == "draw" else _contradict_mean
+        return CompiledNature(move, Memory(runs), sight=self.sight)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -63,18 +66,17 @@ class Contrarian(Nature):
         return (Guarantee("ece", "T/2", lambda t: t / 2.0, "deterministic", against, source, upper=False),)
 
 
-class _ContrarianPlayer:
-    def __init__(self, runs: int, draw: bool) -> None:
-        self.draw = draw
-        self.q = np.empty(runs)
+@move
+def _contradict_mean(run, number, size, forecast):
+    values, weights, mean = law_values(run), law_weights(run), 0.0
+    for j in range(size):
+        mean += weights[j] * values[j]
+    return 1.0 if mean < 0.5 else 0.0
 
-    def probability(self, round: NatureRound) -> Floats:
-        forecast = round.forecast if self.draw else round.law.mean
-        _contradict(seen(forecast, len(self.q)), self.q)
-        return self.q
 
-    def update(self, round: NatureRound) -> None:
-        """Remembers nothing."""
+@move
+def _contradict_draw(run, number, size, forecast):
+    return 1.0 if forecast < 0.5 else 0.0
 
 
 Target = Literal["ece", "square", "kink"]
@@ -253,9 +255,3 @@ def _rehash(keys, sums, new_keys, new_sums):
                 at = _place(new_keys, r, keys[r, i])
                 new_keys[r, at] = keys[r, i]
                 new_sums[r, at] = sums[r, i]
-
-
-@kernel
-def _contradict(forecast, q):
-    for r in range(len(q)):
-        q[r] = 1.0 if forecast[r] < 0.5 else 0.0
