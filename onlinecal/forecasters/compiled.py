@@ -11,7 +11,7 @@ from onlinecal._compile import kernel
 from onlinecal.forecasters.base import context
 from onlinecal.law import Floats, Law, Unplayable
 from onlinecal.round import Round, check_round, not_ours
-from onlinecal.steps import CONTEXT, MEMO, Memory, Step, call_law, call_learn, give, give_row, law_atoms, law_weights, run_of
+from onlinecal.steps import CONTEXT, MEMO, Memory, Step, call_law, call_learn, give, give_row, ints, law_atoms, law_weights, learn, run_of
 
 #: rounds that a law must have been twice too wide before a narrower one takes its place
 PATIENCE = 256
@@ -138,6 +138,21 @@ def state_pair(run, low, share):
     atoms[0], atoms[1] = low, low + 1
     weights[0], weights[1] = share, 1.0 - share
     return 2
+
+
+@learn
+def count_ones(run, number, size, drawn, outcome):
+    """Counts the round, and the outcome if it is 1: the first two whole numbers of the state."""
+    state = ints(run)
+    state[0] += 1
+    state[1] += outcome
+    return 0
+
+
+@learn
+def nothing(run, number, size, drawn, outcome):
+    """Learns nothing."""
+    return 0
 
 
 @kernel
