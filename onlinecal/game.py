@@ -174,7 +174,8 @@ class Game:
         keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
         loop = CompiledLoop(self.forecaster, self.nature, self._history, keys)
         while self.asked < until:
-            last = min(until, self.asked + max(1, SEGMENT // len(self.runs)))
+            most = SEGMENT if not (self.forecaster.grows or self.nature.grows) else max(1024 * len(self.runs), 2**17)
+            last = min(until, self.asked + max(1, most // len(self.runs)))
             rounds = last - self.asked
             self.forecaster.reserve(rounds)
             self.nature.reserve(rounds)

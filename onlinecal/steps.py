@@ -37,7 +37,7 @@ from onlinecal._compile import c_function, kernel
 from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidParameter
 from onlinecal.streams import Stream
-from onlinecal.uniforms import fill_uniforms, uniform
+from onlinecal.uniforms import fill_uniforms, four_uniforms, uniform
 
 _RUN, _INT, _FLOAT = types.CPointer(types.int64), types.int64, types.float64
 _WORD = types.uint64
@@ -157,6 +157,18 @@ def scratch(run):
 def own_uniform(run, index):
     """Number `index`, from 0, of the uniforms of the strategy's own stream."""
     return uniform(carray(_words_at(run[KEYS]), run[KEYS + 1]), index)
+
+
+@kernel
+def cached_uniform(run, index, cache):
+    """The same, where the numbers are asked for in order: `cache`, five numbers of the state of which the first begins
+    as −1, keeps the four that are made at a time.
+    """
+    block = index >> 2
+    if cache[0] != block:
+        four_uniforms(carray(_words_at(run[KEYS]), run[KEYS + 1]), block, cache[1:])
+        cache[0] = block
+    return cache[1 + (index & 3)]
 
 
 @kernel

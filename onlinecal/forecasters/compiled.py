@@ -96,6 +96,11 @@ class CompiledForecaster:
         if bad >= 0:
             raise not_ours(round)
 
+    @property
+    def grows(self) -> bool:
+        """Whether its state takes more room the longer it plays."""
+        return self._reserve is not None
+
     def reserve(self, rounds: int) -> None:
         """Makes room for so many more rounds."""
         if self._reserve is not None:

@@ -107,6 +107,11 @@ class CompiledNature:
             raise Unplayable("revealed nothing", "its context", bad)
         return {kind: self._context[:, i] for i, kind in enumerate(self.reveals)}
 
+    @property
+    def grows(self) -> bool:
+        """Whether its state takes more room the longer it plays."""
+        return self._reserve is not None
+
     def reserve(self, rounds: int) -> None:
         """Makes room for so many more rounds."""
         if self._reserve is not None:
