@@ -118,14 +118,16 @@ class Game:
         self._hears = nature.sight >= Sight.HISTORY
         self._certifies = forecaster.certifies
         self._recorder = Recorder(size)
-        steps = isinstance(self.forecaster, CompiledForecaster) and isinstance(self.nature, CompiledNature)
+        made_of_steps = [
+            isinstance(player, CompiledForecaster | CompiledNature) and player.plain
+            for player in (self.forecaster, self.nature)
+        ]
         if loop not in ("auto", "event", "compiled"):
             raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
-        if loop == "compiled" and not steps:
-            who = [name for name, player in zip(self.names, (self.forecaster, self.nature), strict=True)
-                   if not isinstance(player, CompiledForecaster | CompiledNature)]  # fmt: skip
-            raise InvalidParameter(f"{' and '.join(map(repr, who))} cannot be played by the compiled loop")
-        self.compiled = steps and loop != "event"
+        if loop == "compiled" and not all(made_of_steps):
+            who = [repr(name) for name, steps in zip(self.names, made_of_steps, strict=True) if not steps]
+            raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
+        self.compiled = all(made_of_steps) and loop != "event"
         self._stopped = ""
         self._q = np.empty(size)
         self._history: History | None = None

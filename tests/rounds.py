@@ -43,7 +43,7 @@ def question(number=1):
     return NatureRound(asked(number), "nature", Sight.NOTHING)
 
 
-def heard(forecast, outcome):
+def heard(forecast, outcome, sight=Sight.HISTORY):
     """A past round as a nature sees it, of forecasts without a grid."""
     law = Law(len(np.atleast_1d(forecast)), 1)
-    return NatureRound(played(law, np.atleast_1d(forecast).astype(float), outcome), "nature", Sight.HISTORY)
+    return NatureRound(played(law, np.atleast_1d(forecast).astype(float), outcome), "nature", sight)

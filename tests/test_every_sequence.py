@@ -112,14 +112,18 @@ class WrongSide(AlmostOneStepAhead):
     def start(self, horizon, runs, stream):
         player = super().start(horizon, runs, stream)
 
-        def mirrored(round):
-            i = np.minimum(round.atom + 1 - round.outcome, player.bias.shape[1] - 1)
-            m = player.bias.shape[1] - 1
-            player.bias[np.arange(len(i)), i] += m * round.outcome - i
-            player.apart += i != round.atom
+        state = player.memory.ints
+        m = state.shape[1] - 2
 
-        player.update = mirrored
-        return player
+        class Mirrored:
+            forecast, certificates = player.forecast, player.certificates
+
+            def update(self, round):
+                i = np.minimum(round.atom + 1 - round.outcome, m)
+                state[np.arange(len(i)), i] += m * round.outcome - i
+                state[:, -1] += i != round.atom
+
+        return Mirrored()
 
 
 def test_the_wrong_side_breaks_the_word(seed):

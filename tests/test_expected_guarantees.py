@@ -83,8 +83,7 @@ def test_the_proof_of_foster_vohra_step_by_step(data):
     counts = np.array(data.draw(st.lists(st.integers(0, 40), min_size=m + 1, max_size=m + 1)))
     ones = np.array([data.draw(st.integers(0, int(n))) for n in counts])
     player = FosterVohra(m).start(100, 1, None)
-    player.rounds[0], player.bias[0] = counts, m * ones - np.arange(m + 1) * counts
-    player.last[0] = data.draw(st.integers(0, m))
+    player.memory.ints[0] = [data.draw(st.integers(0, m)), *(m * ones - np.arange(m + 1) * counts), *counts]
     law = player.forecast(asked())
 
     def potential(counts, ones):

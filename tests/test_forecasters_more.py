@@ -28,7 +28,8 @@ from onlinecal.forecasters import (
     Truthful,
     UniformRandom,
 )
-from onlinecal.forecasters._stationary import put_stationary
+from onlinecal.forecasters._pairwise import LAST, OUTDATED
+from onlinecal.forecasters._stationary import shares
 from onlinecal.game import Game
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
@@ -62,7 +63,7 @@ def test_foster_vohra_is_stationary_under_the_regrets(swaps, data):
     for i in range(m + 1):
         for k in range(counts[i]):
             player.update(played(player.law, i, int(k < ones[i])))
-    player.last[0] = data.draw(st.integers(0, m))
+    player.memory.ints[0, 0] = data.draw(st.integers(0, m))
     q = on_grid(player.forecast(asked()), m + 1)
     # In units of 1/m² everything is an integer: the regrets by the letter.
     loss = [
@@ -101,7 +102,7 @@ def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
     counts, ones = np.zeros((2, runs, m + 1), np.int64)
     chance, large, kept = np.full(runs, 0.5), 0, 0
     for t in range(900):
-        outdated = joined.outdated.copy()
+        outdated = joined.memory.ints[:, OUTDATED].copy()
         law = joined.forecast(asked(t + 1))
         atoms, weights = law.atoms.copy(), law.weights.copy()
         again = joined.forecast(asked(t + 1))
@@ -118,7 +119,7 @@ def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
             loss = np.outer(ones[r], (grid - m) ** 2) + np.outer(counts[r] - ones[r], grid**2)
             flow = np.maximum(np.diag(loss)[:, None] - loss, 0).astype(float)
             assert not np.delete(flow[points], points, axis=1).any()  # the set is closed
-            reached = grid == joined.last[r]
+            reached = grid == joined.memory.ints[r, LAST]
             for _ in range(m):
                 reached |= flow[reached].any(axis=0)
             assert reached[points].all()
@@ -158,10 +159,11 @@ def test_stationary_weights_of_every_size_do_not_overflow():
     """A walk that is a billion times likelier to go up than down: weights from 1 down to less than the least float."""
     points, up = 61, 1e9
     flow = np.diag(np.full(points - 1, up), 1) + np.diag(np.ones(points - 1), -1)
-    atoms, weights, share = np.zeros((1, points), np.int64), np.zeros((1, points)), np.zeros(points)
-    size = put_stationary(flow, points, np.arange(points), share, atoms, weights, 0)
-    law = weights[0, :size]
-    assert atoms[0, :size].tolist() == list(range(points - size, points))
+    share = np.zeros(points)
+    root = shares(flow, points, share)
+    assert root == 0
+    first = int(np.argmax(share > 0))
+    law = share[first:]
     assert (law > 0).all()
     assert law.sum() == pytest.approx(1.0, abs=1e-15)
     assert law[1:] / law[:-1] == pytest.approx(up, rel=1e-2)  # the least weights are subnormal
@@ -176,11 +178,12 @@ def test_blum_mansour_is_stationary_under_the_wishes(data):
         st.lists(st.one_of(st.floats(0, m), st.integers(0, m).map(float)), min_size=m + 1, max_size=m + 1)
     )
     player = BlumMansour(m).start(100, 1, None)
-    player.pull[0], player.last[0] = np.array(wish) - np.arange(m + 1), data.draw(st.integers(0, m))
+    pull = player.memory.floats[0, 2 * (m + 1) :]
+    pull[:], player.memory.ints[0, 0] = np.array(wish) - np.arange(m + 1), data.draw(st.integers(0, m))
     q = on_grid(player.forecast(asked()), m + 1)
     # What the player knows: a wish is a point and a pull.
     rows = np.array(
-        [[max(0.0, 1 - abs(p - (j - i))) for j in range(m + 1)] for i, p in enumerate(player.pull[0])]
+        [[max(0.0, 1 - abs(p - (j - i))) for j in range(m + 1)] for i, p in enumerate(pull)]
     )
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
     assert q @ rows == pytest.approx(q, abs=1e-10)
@@ -192,11 +195,12 @@ def test_blum_mansour_learners_follow_the_weighted_leader(seed):
     for t in range(1, 201):
         law = game.forecaster.forecast(asked(t))
         stated = on_grid(law, 6)
-        game.advance(t)
+        open = game.ask()
+        game.resolve(open)
         weight += stated
-        ones += stated * game.last.outcome[0]
+        ones += stated * open.round.outcome[0]
         own = np.arange(6) / 5
-        assert own + game.forecaster.pull[0] / 5 == pytest.approx((own + ones) / (1 + weight), abs=1e-12)
+        assert own + game.forecaster.memory.floats[0, 12:] / 5 == pytest.approx((own + ones) / (1 + weight), abs=1e-12)
 
 
 # ---------------------------------------------------------------- perturbed leader
@@ -224,8 +228,9 @@ def test_the_perturbed_leader_without_noise_is_the_mean():
         law = game.law()
         values = law.atoms[0]
         assert values[0] == (total / t if t else 0.5)
-        game.advance(t + 1)
-        total += game.last.outcome[0]
+        open = game.ask()
+        game.resolve(open)
+        total += open.round.outcome[0]
 
 
 # ---------------------------------------------------------------- baselines with and without context
@@ -250,8 +255,9 @@ def test_last_outcome_remembers():
     for t in range(1, 201):
         law = game.forecaster.forecast(asked(t))
         assert law.grid[law.atoms[:, 0]].tolist() == last.tolist()
-        game.advance(t)
-        last = game.last.outcome.astype(float)
+        open = game.ask()
+        game.resolve(open)
+        last = open.round.outcome.astype(float)
 
 
 def test_the_truthful_are_calibrated_and_the_tempered_are_not(seed):
@@ -416,7 +422,7 @@ def test_a_rounded_forecaster_hears_what_it_said():
         game.advance(500)
     # The draws differ, since the strategies do; what the inner player knows must fit what was played.
     inner, counts, ones = rounded.forecaster.part.player, rounded.history.counts, rounded.history.positives
-    assert (inner.bias == 8 * ones - np.arange(9) * counts).all()
+    assert (inner.memory.ints == 8 * ones - np.arange(9) * counts).all()
     assert plain.history.counts.sum() == counts.sum()
 
 
@@ -446,9 +452,9 @@ def test_experts_of_a_mixture_hear_forecasts_of_their_own():
     )
     game.advance(300)
     hedging, ahead, defensive = (part.player for part in game.forecaster.parts)
-    assert np.abs(hedging.bias).max() < 5 * 300
-    assert np.abs(ahead.bias).max() <= 3
-    assert (defensive.variance > 0).all()
+    assert np.abs(hedging.memory.ints).max() < 5 * 300
+    assert np.abs(ahead.memory.ints[:, :-1]).max() <= 3
+    assert (defensive.memory.floats[:, 0] > 0).all()
     assert sum(g.weight for g in game.gammas()) == 900
 
 

@@ -34,7 +34,7 @@ from onlinecal.natures import (
     Switch,
     UniformTruth,
 )
-from onlinecal.natures.adversarial import _GreedyPlayer
+from onlinecal.natures.adversarial import FIRST
 from onlinecal.scenario import load
 from onlinecal.strategy import strategy_key, strategy_label
 from onlinecal.streams import Stream
@@ -152,10 +152,10 @@ def test_minus_zero_is_the_level_zero():
     player = Greedy("square").start(10, 1, Stream(0, ("nature",), range(1)))
     # ½(2·0 + 1) + ½(2·(−3) − 1) < 0, and with five ones at 0: ½(2·5 + 1) + ½(2·(−3) − 1) > 0.
     for _ in range(3):
-        player.update(heard(1.0, 0))
+        player.update(heard(1.0, 0, Sight.LAW))
     assert player.probability(round) == 0.0
     for _ in range(5):
-        player.update(heard(0.0, 1))
+        player.update(heard(0.0, 1, Sight.LAW))
     assert player.probability(round) == 1.0
 
 
@@ -172,16 +172,17 @@ def test_greedy_keeps_as_many_levels_as_there_are(seed):
     horizon = 3000
     game = Game(EmpiricalMean(), Greedy(), horizon=horizon, runs=range(3), seed=seed)
     game.advance(horizon)
-    player = game.nature
-    assert player.keys.shape[1] > _GreedyPlayer.FIRST
+    memory = game.nature.memory
+    assert memory.floats.shape[1] > FIRST
     for r, gamma in enumerate(game.gammas()):
-        kept = player.keys[r] >= 0
-        values = player.keys[r][kept].view(np.float64)
+        keys = memory.ints[r, 1:]
+        kept = keys >= 0
+        values = keys[kept].view(np.float64)
         order = np.argsort(values)
         assert (values[order] == gamma.predictions).all()
         bias = gamma.positives - gamma.counts * gamma.predictions
-        assert player.sums[r][kept][order] == pytest.approx(bias, abs=1e-9)
-        assert player.used[r] == kept.sum() <= player.keys.shape[1] / 2
+        assert memory.floats[r][kept][order] == pytest.approx(bias, abs=1e-9)
+        assert memory.ints[r, 0] == kept.sum() <= memory.floats.shape[1] / 2
 
 
 def test_greedy_with_cells_shares_one_bias_a_cell(seed):

@@ -88,14 +88,14 @@ def _inner(state, numbers, node):
 @kernel
 def _children(state, node):
     """Numbers of the children of an inner node: of inner nodes, or on the lowest level of leaves."""
-    at = HEAD + state[ROOM_LEAVES] + state[ROOM_INNER] + node * WIDE
+    at = HEAD + state[ROOM_LEAVES] + node * (1 + WIDE) + 1
     return state[at : at + WIDE]
 
 
 @kernel
 def _size_at(state, node, level):
-    """Where the size of a node is; level 0 is that of the leaves."""
-    return HEAD + node if level == 0 else HEAD + state[ROOM_LEAVES] + node
+    """Where the size of a node is; level 0 is that of the leaves. Behind an inner node's size are its children."""
+    return HEAD + node if level == 0 else HEAD + state[ROOM_LEAVES] + node * (1 + WIDE)
 
 
 # ---------------------------------------------------------------- the forecast

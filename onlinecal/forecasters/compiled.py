@@ -60,6 +60,11 @@ class CompiledForecaster:
             self.certificates = self._certificates
 
     @property
+    def plain(self) -> bool:
+        """Whether its steps are all there is to it: nobody has put another method in the place of one of its own."""
+        return type(self) is CompiledForecaster and not {"forecast", "update"} & vars(self).keys()
+
+    @property
     def grid(self) -> Floats | None:
         """The values that atoms are indices of; None where laws are given by values."""
         return self.law.grid

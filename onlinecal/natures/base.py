@@ -164,13 +164,3 @@ def seen(values: Floats, runs: int) -> Floats:
     if len(values) != runs:
         raise InvalidParameter(f"a round has {len(values)} runs; expected the {runs} of this player's game")
     return values
-
-
-class Oblivious:
-    """A nature player whose q_t is the same in all runs and needs no state: q_t = rule(t)."""
-
-    def __init__(self, rule: Any) -> None:
-        self.rule = rule
-
-    def probability(self, round: NatureRound) -> float:
-        return self.rule(round.number)

@@ -67,6 +67,17 @@ class CompiledNature:
         if self.reveals:
             self.context = self._reveal
 
+    @property
+    def plain(self) -> bool:
+        """Whether its steps are all there is to it: nobody has put another method in the place of one of its own."""
+        own = {"update": CompiledNature._update, "context": CompiledNature._reveal}
+        there = {name: getattr(vars(self)[name], "__func__", None) for name in own if name in vars(self)}
+        return (
+            type(self) is CompiledNature
+            and "probability" not in vars(self)
+            and all(own[name] is method for name, method in there.items())
+        )
+
     def probability(self, round: NatureRound) -> Floats:
         """q of each run."""
         memory = self.memory
