@@ -170,7 +170,7 @@ def test_natures_that_declare_less_are_refused_more(folder, seed):
 
     for nature in examples.natures(folder):
         if nature.sight >= Sight.LAW and type(nature) not in (NATURES["mixture"], NATURES["switch"]):
-            game = Game(Constant(), nature, horizon=10, runs=RUNS, seed=seed)
+            game = Game(Constant(), nature, horizon=10, runs=RUNS, seed=seed, loop="event")
             game._sight = Sight.HISTORY
             with pytest.raises(SightError):
                 game.advance(10)

@@ -261,7 +261,7 @@ def test_early_stopping_is_its_rule_and_its_bias_stays(forecaster, seed):
 def test_early_stopping_at_the_cube_root(seed):
     game = Game(Constant(0.5), EarlyStopping(), horizon=8000, runs=range(4), seed=seed)
     game.advance(8000)
-    assert game.nature.bias == pytest.approx(20)
+    assert game.nature.memory.shared == pytest.approx(20)
 
 
 # ---------------------------------------------------------------- sidestepping

@@ -226,7 +226,8 @@ def _make_room(memory: Memory, rounds: int) -> None:
     needed = 2 * (int(memory.ints[:, 0].max()) + rounds)
     if needed <= memory.floats.shape[1]:
         return
-    places = 1 << (needed - 1).bit_length()
+    # More than is needed, so that what is copied stays in proportion to what is played.
+    places = 1 << needed.bit_length()
     old_ints, old_sums = memory.ints, memory.floats
     memory.ints = np.full((memory.runs, 1 + places), EMPTY, np.int64)
     memory.ints[:, 0] = old_ints[:, 0]
