@@ -5,7 +5,7 @@ allows, states q_t; the engine draws p_t from the law and y_t = 1[u_t < q_t] fro
 the role, the strategies, the horizon and the number of the run. Players never draw their moves, so an adversary sees
 exactly what it declares, and a run's course does not depend on which other runs are played beside it.
 
-A round is a record (`onlinecal.round`). `Game.ask` makes one and `Game.resolve` tells its outcome to those who
+A round is a record (`onlinecal.record`). `Game.ask` makes one and `Game.resolve` tells its outcome to those who
 observe resolved rounds: the history, the forecaster, nature. Between the two other rounds may be asked and resolved.
 """
 
@@ -29,7 +29,7 @@ from onlinecal.loop import CompiledLoop, Stopped
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.protocol import start
-from onlinecal.round import Recorder, Round, decide, resolve
+from onlinecal.record import Recorder, Round, decide, resolve
 from onlinecal.strategy import strategy_key, strategy_name
 from onlinecal.streams import Stream
 
@@ -176,7 +176,11 @@ class Game:
         keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
         loop = CompiledLoop(self.forecaster, self.nature, self._history, keys)
         while self.asked < until:
-            most = SEGMENT if not (self.forecaster.grows or self.nature.grows) else max(1024 * len(self.runs), 2**17)
+            most = (
+                SEGMENT
+                if not (self.forecaster.grows or self.nature.grows)
+                else max(1024 * len(self.runs), 2**17)
+            )
             last = min(until, self.asked + max(1, most // len(self.runs)))
             rounds = last - self.asked
             self.forecaster.reserve(rounds)

@@ -11,7 +11,7 @@ from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
 from onlinecal.law import Floats
-from onlinecal.round import Round
+from onlinecal.record import Round
 
 
 class History(Protocol):

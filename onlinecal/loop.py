@@ -13,9 +13,9 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.history import GridHistory, History, RealHistory
-from onlinecal.law import Floats, Unplayable, brief
+from onlinecal.law import Unplayable, brief
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.round import no_law
+from onlinecal.record import no_law
 from onlinecal.sight import Sight
 from onlinecal.steps import (
     CONTEXT,

@@ -307,7 +307,11 @@ class Memory:
 
     def check_memo(self, memo: Any) -> Any:
         """Refuses what is no memo of this player's: `InvalidParameter`."""
-        if not isinstance(memo, np.ndarray) or memo.shape != (self.runs, self.memo) or memo.dtype != np.float64:
+        if (
+            not isinstance(memo, np.ndarray)
+            or memo.shape != (self.runs, self.memo)
+            or memo.dtype != np.float64
+        ):
             raise InvalidParameter("a round was not asked of this player, or its memo was exchanged")
         return memo
 

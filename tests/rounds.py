@@ -6,7 +6,7 @@ import numpy as np
 
 from onlinecal.law import Law
 from onlinecal.natures.base import NatureRound
-from onlinecal.round import Recorder, Round, tell
+from onlinecal.record import Recorder, Round, tell
 from onlinecal.sight import Sight
 
 

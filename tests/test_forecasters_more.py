@@ -182,9 +182,7 @@ def test_blum_mansour_is_stationary_under_the_wishes(data):
     pull[:], player.memory.ints[0, 0] = np.array(wish) - np.arange(m + 1), data.draw(st.integers(0, m))
     q = on_grid(player.forecast(asked()), m + 1)
     # What the player knows: a wish is a point and a pull.
-    rows = np.array(
-        [[max(0.0, 1 - abs(p - (j - i))) for j in range(m + 1)] for i, p in enumerate(pull)]
-    )
+    rows = np.array([[max(0.0, 1 - abs(p - (j - i))) for j in range(m + 1)] for i, p in enumerate(pull)])
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
     assert q @ rows == pytest.approx(q, abs=1e-10)
 
@@ -200,7 +198,9 @@ def test_blum_mansour_learners_follow_the_weighted_leader(seed):
         weight += stated
         ones += stated * open.round.outcome[0]
         own = np.arange(6) / 5
-        assert own + game.forecaster.memory.floats[0, 12:] / 5 == pytest.approx((own + ones) / (1 + weight), abs=1e-12)
+        assert own + game.forecaster.memory.floats[0, 12:] / 5 == pytest.approx(
+            (own + ones) / (1 + weight), abs=1e-12
+        )
 
 
 # ---------------------------------------------------------------- perturbed leader

@@ -193,7 +193,7 @@ def test_kernels_of_a_round_allocate_nothing():
         "tile",
     }
     makers |= {"append", "astype", "repeat", "where", "zeros", "zeros_like"}
-    names = ["onlinecal.law", "onlinecal.round", "onlinecal.history", "onlinecal.steps", "onlinecal.loop"]
+    names = ["onlinecal.law", "onlinecal.record", "onlinecal.history", "onlinecal.steps", "onlinecal.loop"]
     for package in (f, n):
         names += [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
     functions = set()

@@ -18,7 +18,7 @@ from onlinecal.game import Game
 from onlinecal.law import Unplayable
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian, Greedy, Nature, Sight, UniformTruth
-from onlinecal.round import Recorder, check_round, tell
+from onlinecal.record import Recorder, check_round, tell
 from tests.rounds import asked, drawn, heard, played, stated
 
 

@@ -16,7 +16,7 @@ from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
 from onlinecal.forecasters.perturbed import PerturbedLeader
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
 from onlinecal.law import Law
-from onlinecal.round import Round
+from onlinecal.record import Round
 from onlinecal.strategy import registry
 
 FORECASTERS = registry(

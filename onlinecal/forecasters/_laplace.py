@@ -257,7 +257,11 @@ def _describe(state, numbers, node, level, columns, j, scale):
 @kernel
 def _split_child(state, numbers, node, level, j, scale):
     """Splits the full child j of an inner node, which is not full itself."""
-    columns, children, size_at = _inner(state, numbers, node), _children(state, node), _size_at(state, node, level)
+    columns, children, size_at = (
+        _inner(state, numbers, node),
+        _children(state, node),
+        _size_at(state, node, level),
+    )
     child, size = children[j], state[size_at]
     new = _split_leaf(state, numbers, child) if level == 1 else _split_inner(state, numbers, child, level - 1)
     for i in range(size, j + 1, -1):

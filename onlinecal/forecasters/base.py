@@ -12,7 +12,7 @@ import numpy as np
 from onlinecal.errors import InvalidForecast, InvalidParameter
 from onlinecal.guarantee import Guarantee
 from onlinecal.law import Floats, Law, Unplayable, brief
-from onlinecal.round import Round, check_round
+from onlinecal.record import Round, check_round
 from onlinecal.strategy import make, required
 from onlinecal.streams import Stream
 

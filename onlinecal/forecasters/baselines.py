@@ -66,7 +66,9 @@ class LastOutcome(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player that remembers nothing yet."""
-        return CompiledForecaster(_last, _remember, Memory(runs, ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0]))
+        return CompiledForecaster(
+            _last, _remember, Memory(runs, ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0])
+        )
 
 
 @law

@@ -10,8 +10,22 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.forecasters.base import context
 from onlinecal.law import Floats, Law, Unplayable
-from onlinecal.round import Round, check_round, not_ours
-from onlinecal.steps import CONTEXT, MEMO, Memory, Step, call_law, call_learn, give, give_row, ints, law_atoms, law_weights, learn, run_of
+from onlinecal.record import Round, check_round, not_ours
+from onlinecal.steps import (
+    CONTEXT,
+    MEMO,
+    Memory,
+    Step,
+    call_law,
+    call_learn,
+    give,
+    give_row,
+    ints,
+    law_atoms,
+    law_weights,
+    learn,
+    run_of,
+)
 
 #: rounds that a law must have been twice too wide before a narrower one takes its place
 PATIENCE = 256
@@ -120,7 +134,9 @@ class CompiledForecaster:
             self._memo(round), law.atoms, law.weights,
         )  # fmt: skip
         if needed < 0:
-            raise Unplayable("stated a law without atoms or with too many", f"1 to {self.size} atoms", -1 - needed)
+            raise Unplayable(
+                "stated a law without atoms or with too many", f"1 to {self.size} atoms", -1 - needed
+            )
         return needed
 
     def _take_context(self, round: Round) -> None:
@@ -213,7 +229,9 @@ def _state_real(law, number, fields, arrays, room, buffers, context, memo, to_at
 
 
 @kernel
-def _learn_grid(learn, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, drawn, outcome):
+def _learn_grid(
+    learn, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, drawn, outcome
+):
     """Tells all runs a round; −1, or a run that refused it."""
     a, v, w = buffers
     size = min(atoms.shape[1], len(w))
@@ -227,7 +245,9 @@ def _learn_grid(learn, number, fields, arrays, room, buffers, context, memo, gri
 
 
 @kernel
-def _learn_real(learn, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, drawn, outcome):
+def _learn_real(
+    learn, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, drawn, outcome
+):
     """The same for laws given by values."""
     _, v, w = buffers
     size = min(atoms.shape[1], len(w))

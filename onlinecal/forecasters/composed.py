@@ -16,7 +16,7 @@ from onlinecal.expressions import evaluate, grid_steps
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.law import Floats, Ints, Law
 from onlinecal.protocol import protocol_fault
-from onlinecal.round import Recorder, Round, check_round, not_ours, tell
+from onlinecal.record import Recorder, Round, check_round, not_ours, tell
 from onlinecal.strategy import strategy_name
 from onlinecal.streams import Draws, Stream
 

@@ -80,7 +80,13 @@ class PerturbedLeader(Forecaster):
 @law
 def _perturb(run, number):
     """The state is how many rounds there were and how many outcomes 1. Each round has 2·atoms uniforms of its own."""
-    state, values, weights, noise, scale = ints(run), law_values(run), law_weights(run), scratch(run), shared(run)[0]
+    state, values, weights, noise, scale = (
+        ints(run),
+        law_values(run),
+        law_weights(run),
+        scratch(run),
+        shared(run)[0],
+    )
     size, rounds, ones = len(values), state[0], state[1]
     own_uniforms(run, (number - 1) * len(noise), noise)
     for j in range(size):

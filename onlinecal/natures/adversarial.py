@@ -138,7 +138,9 @@ class Greedy(Nature):
         """A player that has seen no level yet."""
         target = get_args(Target).index(self.target)
         if self.cells is not None:
-            memory = Memory(runs, floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)])
+            memory = Memory(
+                runs, floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
+            )
             return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
         ints = [0] + [EMPTY] * FIRST
         memory = Memory(runs, ints=ints, floats=FIRST, shared_ints=[target], shared=[float(self.kink)])

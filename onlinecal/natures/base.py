@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onlinecal.errors import InvalidParameter, SightError
 from onlinecal.guarantee import Guarantee
 from onlinecal.law import Floats, Ints, StatedLaw
-from onlinecal.round import Round, Stage
+from onlinecal.record import Round, Stage
 from onlinecal.sight import Sight
 from onlinecal.strategy import make
 from onlinecal.streams import Stream

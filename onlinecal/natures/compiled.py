@@ -54,7 +54,12 @@ class CompiledNature:
         reveals: Any = (),
         reserve: Callable[[Memory, int], None] | None = None,
     ) -> None:
-        self.steps, self.memory, self.sight, self.reveals = (move, hear, reveal), memory, sight, tuple(sorted(reveals))
+        self.steps, self.memory, self.sight, self.reveals = (
+            (move, hear, reveal),
+            memory,
+            sight,
+            tuple(sorted(reveals)),
+        )
         self.q = np.empty(memory.runs)
         #: one run's law as far as it may be seen: no atoms, values, weights
         self.buffers = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
@@ -112,7 +117,13 @@ class CompiledNature:
         memory, reveal = self.memory, self.steps[2]
         assert reveal is not None
         bad = _tell_context(
-            reveal.address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context
+            reveal.address,
+            round.number,
+            memory.fields,
+            memory.arrays,
+            memory.room,
+            self.buffers,
+            self._context,
         )
         if bad >= 0:
             raise Unplayable("revealed nothing", "its context", bad)
