@@ -11,8 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import cfunc, njit
+from numba import cfunc, extending, njit
 from numba.core.caching import FunctionCache
+
+#: a function of a kernel by its machine code; untyped, since it is called with less than it is written with
+intrinsic: Any = extending.intrinsic
 
 
 def kernel(function: Callable[..., Any]) -> Any:

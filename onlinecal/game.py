@@ -293,12 +293,6 @@ class Game:
         except Exception as error:
             raise self._failed(error, self.asked + 1) from error
 
-    @property
-    def certain(self) -> bool:
-        """Whether the law of the last round left nothing to chance in any run."""
-        weights = None if self.last is None else self.last.law.weights
-        return weights is not None and bool(((weights == 0.0) | (weights == 1.0)).all())
-
     def certificates(self) -> dict[str, Floats]:
         """What the forecaster proves of its own play so far: name → (runs,) totals."""
         return self.forecaster.certificates() if self._certifies else {}

@@ -36,6 +36,12 @@ class Law:
         self.atoms: NDArray[Any] = np.zeros((runs, size), np.float64 if grid is None else np.int64)
         self.weights = np.full((runs, size), 1.0 / size)
 
+    @property
+    def points(self) -> bool:
+        """Whether each of the laws is a single point, which several atoms of one value are too."""
+        known = np.where(self.weights > 0.0, self.atoms, -1)
+        return bool(((known == known.max(axis=1, keepdims=True)) | (self.weights == 0.0)).all())
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.grid is not None:

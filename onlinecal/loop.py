@@ -80,8 +80,8 @@ class CompiledLoop:
         )  # fmt: skip
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, stated, q = play(
-            addresses, own, other, theirs.sight >= Sight.DRAW, self.gather, self.keys, runs.start, runs.stop, first, last,
-            grid, counts, positives, keys,
+            addresses, own, other, theirs.sight >= Sight.DRAW, self.gather, self.keys, runs.start, runs.stop, first,
+            last, grid, counts, positives, keys,
         )  # fmt: skip
         if what != FINE:
             raise Stopped(what in (SIZE, LAW, LEARN), number, self._said(what, run, stated, own[5:], q))

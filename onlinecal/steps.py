@@ -31,9 +31,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import carray, types
-from numba.extending import intrinsic
 
-from onlinecal._compile import c_function, kernel
+from onlinecal._compile import c_function, intrinsic, kernel
 from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidParameter
 from onlinecal.streams import Stream
@@ -58,8 +57,7 @@ class Step:
 
     def __init__(self, signature: Any, function: Callable[..., Any]) -> None:
         self.signature, self.function = signature, function
-        for name in ("__doc__", "__name__", "__module__", "__qualname__"):
-            setattr(self, name, getattr(function, name))
+        self.__doc__, self.__module__, self.__qualname__ = function.__doc__, function.__module__, function.__qualname__
 
     @cached_property
     def compiled(self) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
-from onlinecal._compile import kernel
+from onlinecal._compile import intrinsic, kernel
 
 # Philox 4x64-10 (Salmon, Moraes, Dror and Shaw 2011), as in NumPy: each counter gives four numbers.
 _M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)

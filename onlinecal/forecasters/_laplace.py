@@ -214,9 +214,12 @@ def _split_leaf(state, numbers, node):
     """Moves the upper half of a full leaf to a new one, whose number it returns."""
     new, half = state[LEAVES], WIDE // 2
     state[LEAVES] += 1
-    for old_column, new_column in zip(_leaf(state, numbers, node), _leaf(state, numbers, new)):
-        for i in range(half, WIDE):
-            new_column[i - half] = old_column[i]
+    # The columns of a leaf lie one after the other.
+    old = SUMS + node * WIDE * LEAF_COLUMNS
+    shift = (new - node) * WIDE * LEAF_COLUMNS - half
+    for column in range(LEAF_COLUMNS):
+        for i in range(old + column * WIDE + half, old + (column + 1) * WIDE):
+            numbers[i + shift] = numbers[i]
     state[_size_at(state, node, 0)], state[_size_at(state, new, 0)] = half, WIDE - half
     return new
 

@@ -70,7 +70,7 @@ def shares(flow, count, share):
 
 @kernel
 def state_law(run, share, points, start, stop):
-    """The law with weight share[k] on points[k], for k from `start` up to, not including, `stop`; as a step's result."""
+    """States the law with weight share[k] on points[k], for k from `start` up to, not including, `stop`."""
     atoms, weights, size = law_atoms(run), law_weights(run), 0
     for k in range(start, stop):
         if share[k] > 0.0:

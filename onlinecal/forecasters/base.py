@@ -71,6 +71,8 @@ class Forecaster:
     needs: ClassVar[frozenset[str]] = frozenset()
     #: names of the totals that its player proves of its own play
     certifies: ClassVar[frozenset[str]] = frozenset()
+    #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
+    deterministic: ClassVar[bool | None] = None
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with fresh state.
@@ -115,7 +117,8 @@ class Scalar(Forecaster):
 
     Information
     -----------
-    One Python object a run, so tens of times slower than the built-in players.
+    One Python object a run, so tens of times slower than the built-in players. It is `deterministic` if its class
+    says so by an attribute of that name.
     """
 
     make: Callable[..., ScalarPlayer]
@@ -128,6 +131,12 @@ class Scalar(Forecaster):
                 f"forecaster {self.name!r} cannot be made without arguments: {self.make!r} needs "
                 f"{', '.join(missing)}; expected defaults for all but horizon"
             )
+
+    @property
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        """What its class declares."""
+        declared = getattr(self.make, "deterministic", None)
+        return declared if isinstance(declared, bool) else None
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """One object of its own for each run."""
