@@ -57,7 +57,11 @@ class Step:
 
     def __init__(self, signature: Any, function: Callable[..., Any]) -> None:
         self.signature, self.function = signature, function
-        self.__doc__, self.__module__, self.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+        self.__doc__, self.__module__, self.__qualname__ = (
+            function.__doc__,
+            function.__module__,
+            function.__qualname__,
+        )
 
     @cached_property
     def compiled(self) -> Any:
