@@ -35,7 +35,7 @@ from onlinecal.natures import (
     Switch,
     UniformTruth,
 )
-from onlinecal.natures.adversarial import _GreedyPlayer
+from onlinecal.natures._levels import FIRST
 from onlinecal.scenario import load
 from onlinecal.strategy import strategy_key, strategy_label
 from onlinecal.streams import Stream
@@ -174,7 +174,7 @@ def test_greedy_keeps_as_many_levels_as_there_are(seed):
     game = Game(EmpiricalMean(), Greedy(), horizon=horizon, runs=range(3), seed=seed)
     game.advance(horizon)
     player = game.nature
-    assert player.keys.shape[1] > _GreedyPlayer.FIRST
+    assert player.keys.shape[1] > FIRST
     for r, gamma in enumerate(game.gammas()):
         kept = player.keys[r] >= 0
         values = player.keys[r][kept].view(np.float64)

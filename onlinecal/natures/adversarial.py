@@ -11,6 +11,8 @@ from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.forecasters.base import Ints
 from onlinecal.guarantee import Guarantee
+from onlinecal.natures import _levels
+from onlinecal.natures._levels import EMPTY, place
 from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
 from onlinecal.strategy import check_probability
 from onlinecal.streams import Stream
@@ -144,13 +146,9 @@ class Greedy(Nature):
 
 
 class _GreedyPlayer:
-    #: entries of a fresh table; a power of two
-    FIRST = 64
-
     def __init__(self, runs: int, target: int, kink: float, cells: int | None) -> None:
         self.target, self.kink, self.cells = target, kink, cells or 0
-        self.keys = np.full((runs, self.FIRST), EMPTY, np.int64)
-        self.sums = np.zeros((runs, self.FIRST if cells is None else cells + 1))
+        self.keys, self.sums = _levels.fresh(runs, cells)
         self.used = np.zeros(runs, np.int64)
         self.q = np.empty(runs)
 
@@ -162,28 +160,11 @@ class _GreedyPlayer:
     def update(self, forecast: Floats, outcome: Ints) -> None:
         most = _note(forecast, outcome, self.keys, self.sums, self.used, self.cells, self.target, self.kink)
         if self.cells == 0 and 2 * most >= self.keys.shape[1]:
-            runs, places = self.keys.shape
-            keys, sums = np.full((runs, 2 * places), EMPTY, np.int64), np.zeros((runs, 2 * places))
-            _rehash(self.keys, self.sums, keys, sums)
-            self.keys, self.sums = keys, sums
+            self.keys, self.sums = _levels.doubled(self.keys, self.sums)
 
 
-#: no level: the bits of a forecast are never negative
-EMPTY = -1
 #: the targets, as kernels know them
 ECE, SQUARE, KINK = 0, 1, 2
-
-
-@kernel
-def _place(keys, r, bits):
-    """Where a level is in the table of run r, or where it would go; there is always a free place."""
-    mask = keys.shape[1] - 1
-    # Folded to 31 bits, so that the product fits in 63; its upper bits depend on all those below, in which grid
-    # values differ.
-    at = (((bits ^ (bits >> 31)) & 0x7FFFFFFF) * 0x9E3779B1 >> 24) & mask
-    while keys[r, at] != bits and keys[r, at] != EMPTY:
-        at = (at + 1) & mask
-    return at
 
 
 @kernel
@@ -205,7 +186,7 @@ def _greed(support, weights, keys, sums, cells, target, kink, q):
             w, v = weights[r, j], support[r, j]
             if w > 0.0:
                 # The level of −0 is that of 0, as in the forecasts that are drawn.
-                at = int(v * cells) if cells > 0 else _place(keys, r, bits[r, j] if v > 0.0 else 0)
+                at = int(v * cells) if cells > 0 else place(keys, r, bits[r, j] if v > 0.0 else 0)
                 s = sums[r, at]
                 c = kink if target == KINK else v
                 lead += w * (_value(s + 1.0 - c, v, target, kink) - _value(s - c, v, target, kink))
@@ -222,23 +203,13 @@ def _note(forecast, outcome, keys, sums, used, cells, target, kink):
         if cells > 0:
             at = int(v * cells)
         else:
-            at = _place(keys, r, bits[r])
+            at = place(keys, r, bits[r])
             if keys[r, at] == EMPTY:
                 keys[r, at] = bits[r]
                 used[r] += 1
         sums[r, at] += outcome[r] - (kink if target == KINK else v)
         most = max(most, used[r])
     return most
-
-
-@kernel
-def _rehash(keys, sums, new_keys, new_sums):
-    for r in range(keys.shape[0]):
-        for i in range(keys.shape[1]):
-            if keys[r, i] != EMPTY:
-                at = _place(new_keys, r, keys[r, i])
-                new_keys[r, at] = keys[r, i]
-                new_sums[r, at] = sums[r, i]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Natures that see the past but not this round's forecast: they wait for a bias, and then make it stay."""
+"""Natures that see the past but not this round's forecast: they wait for what they can use, and then keep it."""
 
 from __future__ import annotations
 
@@ -129,6 +129,57 @@ class _SidesteppingPlayer:
         _sidestep(forecast, outcome, self.signs, self.cell, self.rounds, self.bias, self.longest, self.q)
 
 
+@dataclass(frozen=True)
+class HalfCrossing(Nature):
+    """Keeps the number of ones where the next outcome carries a forecast across one half, and then alternates.
+
+    A forecast that follows the mean of the outcomes moves by about 1/t with each. So after t rounds a forecast p would
+    be 1/2 if the ones were fewer by (p − 1/2)t: this number of ones, less t/2, is the target that p gives. It
+    takes the target of the forecast nearest to 1/2 that it has seen, where every round that has passed since makes
+    a forecast 2 % farther, and says 1 below the target and 0 from it on.
+
+    Guarantee
+    ---------
+    None proved. A forecaster that follows the mean of the outcomes is soon on the wrong side of 1/2 in every round: the
+    empirical mean's T·U-calibration is T/2. Fresh noise of order √T in the number of ones is what makes such a
+    forecaster safe: the perturbed leader's stays near √T (measured, 16 runs, 625 to 40,000 rounds: 0.9 to 1.2 times
+    √T), and with the same noise in every round it grows like T (1.3, 1.9, 3.0 and 6.6 times √T at 625, 2500, 10,000
+    and 40,000 rounds).
+
+    Information
+    -----------
+    Sees HISTORY; three numbers of state. Deterministic.
+
+    Source
+    ------
+    This package. Deviations: none.
+    """
+
+    sight = Sight.HISTORY
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player whose first outcome is 1."""
+        return _CrossingPlayer(runs)
+
+
+class _CrossingPlayer:
+    #: how fast a forecast that was seen goes out of date
+    FADE = 1.02
+
+    def __init__(self, runs: int) -> None:
+        self.rounds = 0
+        #: ones − rounds/2 so far, where this should be, and how many outcomes away from 1/2 the forecast was
+        self.balance, self.target, self.gap = np.zeros(runs), np.full(runs, 0.5), np.full(runs, np.inf)
+        self.q = np.ones(runs)
+
+    def probability(self, view: NatureView) -> Floats:
+        return self.q
+
+    def update(self, forecast: Floats, outcome: Ints) -> None:
+        _cross(forecast, outcome, self.rounds, self.FADE, self.balance, self.target, self.gap, self.q)
+        self.rounds += 1
+
+
 @kernel
 def _stop(forecast, outcome, total, bias, q):
     for r in range(len(q)):
@@ -191,3 +242,15 @@ def _step_aside(signs, here):
         if (i > here and signs[i] == 1) or (i < here and signs[i] == -1) or i == here:
             signs[i] = 0
     return here
+
+
+@kernel
+def _cross(forecast, outcome, rounds, fade, balance, target, gap, q):
+    for r in range(len(q)):
+        away = (forecast[r] - 0.5) * rounds
+        gap[r] *= fade
+        if abs(away) <= gap[r]:
+            target[r] = balance[r] - away
+            gap[r] = max(abs(away), 0.5)
+        balance[r] += outcome[r] - 0.5
+        q[r] = 1.0 if balance[r] < target[r] else 0.0
