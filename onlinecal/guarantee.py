@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from onlinecal.sight import Sight
 
@@ -15,6 +15,25 @@ Kind = Literal["deterministic", "expected", "rate"]
 def log(horizon: float) -> float:
     """The natural logarithm in a rate, 1 for the shortest horizons: a rate says nothing of them, and is not 0."""
     return max(1.0, math.log(horizon))
+
+
+@dataclass(frozen=True)
+class Potential:
+    """What the proof of a bound keeps account of: a number whose mean no round may raise by more than so much.
+
+    It makes every single round a test of the forecaster's rule, with nothing left to chance: for either outcome the
+    mean of the potential over the stated law is a finite sum.
+
+    Attributes
+    ----------
+    of : callable
+        (Γ, T) ↦ the potential of a game of T rounds after those that are in Γ.
+    growth : callable
+        (Γ, v, T) ↦ what a round that plays v may add to it. A law may add the mean of this over the law.
+    """
+
+    of: Callable[[Any, int], float]
+    growth: Callable[[Any, float, int], float]
 
 
 @dataclass(frozen=True)
@@ -44,6 +63,8 @@ class Guarantee:
     slack : callable, optional
         Of an expected bound: (T, runs, δ) ↦ what the mean total of so many runs may exceed the bound by, with
         probability at most δ.
+    potential : Potential, optional
+        Of a bound that is proved by one: what each round must keep to.
     """
 
     measure: str
@@ -55,6 +76,7 @@ class Guarantee:
     upper: bool = True
     anytime: bool = False
     slack: Callable[[float, int, float], float] | None = None
+    potential: Potential | None = None
 
     @property
     def short(self) -> str:

@@ -99,6 +99,8 @@ class Forecaster:
 
     #: kinds of context that it cannot play without
     needs: ClassVar[frozenset[str]] = frozenset()
+    #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
+    deterministic: ClassVar[bool | None] = None
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with fresh state.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class DefensiveForecasting(Forecaster):
     S < 0 everywhere and 1 only where S > 0 everywhere; here S(0) ≤ 0 and S(1) ≥ 0 suffice, which keeps the theorem
     (its proof needs S(p)(y − p) ≤ 0 for both y) and makes the choice unique where S has several roots.
     """
+
+    deterministic: ClassVar[bool | None] = True
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0

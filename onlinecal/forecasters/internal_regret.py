@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import grid_steps
+from onlinecal.forecasters import _potentials
 from onlinecal.forecasters._pairwise import PairwisePlayer
 from onlinecal.forecasters._stationary import TINY, Stationary, count_regrets, put_pair, put_stationary
 from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
@@ -68,6 +69,8 @@ class FosterVohra(Forecaster):
     last leads, the first that the search comes to.
     """
 
+    deterministic: ClassVar[bool | None] = False
+
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
 
@@ -100,7 +103,10 @@ class FosterVohra(Forecaster):
 
         source = "after Foster and Vohra 1998; constant in the docstring"
         formula = "T/(2m) + √(2(m + 1)T)"
-        return (Guarantee("ece", formula, bound, "expected", Sight.LAW, source, slack=slack),)
+        potential = _potentials.neighbours(self.m)
+        return (
+            Guarantee("ece", formula, bound, "expected", Sight.LAW, source, slack=slack, potential=potential),
+        )
 
 
 @dataclass(frozen=True)
@@ -134,6 +140,8 @@ class BlumMansour(Forecaster):
     point and costs it a regret of at most 1; where several distributions are stationary, that of a closed set to which
     the point played last leads.
     """
+
+    deterministic: ClassVar[bool | None] = False
 
     m: int | str = "T^(1/3)"
 
