@@ -111,15 +111,16 @@ class CDLMinimiser(Forecaster):
     Proof. With Ψ_i = exp(E_i²/(3n_i)) and G(x) = exp(x²/(3(n_i + 1))), h_i is (G(E_i + 1) − G(E_i − 1))/2, so by
     convexity a play of i takes Ψ_i to (G(E_i + 1) + G(E_i − 1))/2 + h_i (y − i/m) at most. On the edge (i, i + 1) with
     the middle v the law makes the mean of h (y − v) vanish. What is left of a play is at most δ_n = (1/(3n)) max_L
-    e^L (1 − L + √(3nL)/m), δ_0 = e^{1/3} − 1, where n_i = n before it; and δ_0 + … + δ_T ≤ (ln T)/3 + 4.5. To each edge
+    e^L (1 − L + √(3nL)/m), δ_0 = e^{1/3} − 1, where n_i = n before it; δ_0 + … + δ_{T−1} ≤ (ln T)/3 + 4.5. To each edge
     belongs M_e = Ψ(max(E_i, 0)) + Ψ(max(−E_{i+1}, 0)) − 1 and, for both points, the δ_n still to come. When e is played
     M_e does not grow in expectation, and no other grows: if a bias changes sign, its new Ψ − 1 ≤ δ_n. So M_e and
     Π M_e^{θ_e} with θ_e ≤ 1 are supermartingales, and M_e starts at P at most.
 
     A point i at distance k/m from the kink t, with L_i = ln Ψ_i, adds √(3n_i L_i) − n_i k/m ≤ 5n_i/m + X_i to the
     regret R(t) of this kink, X_i = 3m L_i/(4(k + 5)). Hence R(t) ≤ 5T/m + Σ X_i, and E exp(Σ X_i·10/(3m)) ≤ P^{2.5W},
-    W = Σ 1/(k + 5) ≤ 0.2 + 2 ln(1 + m/10), since each edge is needed once and its θ ≤ 2.5 (1/5 + 1/6). R is largest at
-    one of m + 1 points, so the mean of the largest is at most 5T/m + (3m/4)(W ln P + 0.4 ln(m + 1)), and CDL ≤ 2 max R.
+    W = Σ 1/(k + 5) ≤ 0.2 + 2 ln(1 + m/10): each L_i is below ln M of an edge, and an edge serves one point, or the
+    kink and its neighbour, so θ ≤ 2.5 (1/5 + 1/6) < 1. R is largest at one of m + 1 points, so the mean of the largest
+    is at most 5T/m + (3m/4)(W ln P + 0.4 ln(m + 1)), and CDL ≤ 2 max R.
 
     Information
     -----------
