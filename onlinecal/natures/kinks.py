@@ -122,8 +122,9 @@ class SparseBias(Nature):
 
     Why. Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b) and lets a² + b² grow by 1/4 a round
     in the mean. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v, and the regret of the kink at a
-    distance d grows by √N/2 − 2√N·d. With N of order √T at as many levels that is T^(3/4), as much as plain biases can
-    ever lose there. AdaNormalHedge weighs a bias b by an exponential of b² over the rounds of v, here of b/12.
+    distance d grows by √N/2 − 2√N·d. With N of order √T at as many levels that is of order T^(3/4), which is also that
+    of the bound on twice the ECE. AdaNormalHedge weighs a bias b by an exponential of b² over the rounds of v, here of
+    b/12.
 
     Information
     -----------
@@ -165,7 +166,7 @@ class _SparsePlayer:
 
     def probability(self, view: NatureView) -> Floats:
         law = view.law
-        _starve(
+        _feed(
             law.support, law.weights, self.keys, self.counts, self.bias, self.step, self.kink, self.reach,
             self.rounds, self.q,
         )  # fmt: skip
@@ -209,7 +210,7 @@ def _approach(support, weights, keys, counts, cells, kink, dwell, q):
 
 
 @kernel
-def _starve(support, weights, keys, counts, bias, step, kink, reach, rounds, q):
+def _feed(support, weights, keys, counts, bias, step, kink, reach, rounds, q):
     bits = support.view(np.int64)
     for r in range(support.shape[0]):
         lowest, highest = _ends(support, weights, r)
