@@ -18,7 +18,7 @@ from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Ints, Law, Player, grid_of
-from onlinecal.guarantee import Guarantee, log
+from onlinecal.guarantee import Guarantee
 from onlinecal.relations import through
 from onlinecal.sight import Sight
 from onlinecal.streams import Stream
