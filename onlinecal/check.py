@@ -12,8 +12,7 @@ import numpy as np
 
 from onlinecal.conformance import Finding, conformance
 from onlinecal.errors import LIST, OnlinecalError, UnknownName
-from onlinecal.forecasters import FORECASTERS, Forecaster, Law
-from onlinecal.forecasters.base import ForecasterView
+from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.game import Game, check_horizon, checkpoints
 from onlinecal.guarantee import Guarantee, Potential
 from onlinecal.joint import JointDistribution
@@ -21,7 +20,6 @@ from onlinecal.natures import NATURES, Nature
 from onlinecal.panel import Panel
 from onlinecal.progress import Progress
 from onlinecal.scenario import locate, named
-from onlinecal.sight import Sight
 from onlinecal.strategy import required, strategy_label
 from onlinecal.trend import trend
 
@@ -234,16 +232,14 @@ def check(
 
 
 def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int) -> Iterator[Verdict]:
-    mine = [g for g in forecaster.guarantees if isinstance(g.against, Sight) and nature.sight <= g.against]
-    theirs = [g for g in nature.guarantees if g.kind == "deterministic"]
+    mine = [g for g in forecaster.guarantees if g.binds(forecaster, nature)]
+    theirs = [g for g in nature.guarantees if g.kind == "deterministic" and g.binds(forecaster, nature)]
     if not mine and not theirs:
         return
     names = strategy_label(forecaster), strategy_label(nature)
     panel = _panel(mine + theirs)
     potentials = [g.potential for g in mine if g.potential is not None]
-    watch = bool(theirs) and forecaster.deterministic is None
-    played = _play(forecaster, nature, horizon, runs, seed, panel, potentials=potentials, watch=watch)
-    times, totals = played.times, played.totals
+    times, totals, steps = _play(forecaster, nature, horizon, runs, seed, panel, potentials=potentials)
     for g in mine:
         if g.kind == "deterministic":
             yield _deterministic(g, *names, times, totals[g.measure], horizon)
@@ -251,14 +247,13 @@ def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed:
             mean, bound = float(totals[g.measure][-1].mean()), g.bound(horizon)
             slack = 0.0 if g.slack is None else g.slack(horizon, runs, RATE)
             kept = True if mean <= bound + slack else None if g.slack is None else False
-            step = math.nan if g.potential is None else played.steps[potentials.index(g.potential)]
+            step = math.nan if g.potential is None else steps[potentials.index(g.potential)]
             kept = False if step > 1.0 + ROUNDING else kept
             yield Verdict(*names, g, mean / bound, horizon, kept, step=step)
         else:
             yield _rate(g, forecaster, nature, horizon, runs, seed, panel, totals[g.measure][-1].mean())
     for g in theirs:
-        if played.certain or forecaster.deterministic or g.against == "every forecaster":
-            yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+        yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
 
 
 def _rate(
@@ -276,7 +271,7 @@ def _rate(
     times = [horizon // SHORTER, horizon]
     if times[0] >= SHORTER:
         totals = [
-            _play(forecaster, nature, t, runs * many, seed, panel, [t]).totals[g.measure][-1]
+            _play(forecaster, nature, t, runs * many, seed, panel, [t])[1][g.measure][-1]
             for t, many in zip(times, (MORE * SHORTER, MORE), strict=True)
         ]
         estimate, low, high = trend(times, totals, g.bound, TREND_RATE)
@@ -302,17 +297,6 @@ def _deterministic(
     )
 
 
-@dataclass
-class _Played:
-    """One pair's game: checkpoints, every column (times, runs), whether all laws were certain, and, for each potential,
-    its largest growth over what is allowed."""
-
-    times: list[int]
-    totals: dict[str, Any]
-    certain: bool
-    steps: list[float]
-
-
 def _play(
     forecaster: Forecaster,
     nature: Nature,
@@ -323,11 +307,9 @@ def _play(
     times: list[int] | None = None,
     *,
     potentials: Sequence[Potential] = (),
-    watch: bool = False,
-) -> _Played:
+) -> tuple[list[int], dict[str, Any], list[float]]:
+    """Times; totals of every column, (times, runs); and the largest growth of each potential over what is allowed."""
     game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
-    if watch:
-        game.forecaster = watched = _Watched(game.forecaster)
     rows: dict[str, list[Any]] = {}
     steps = [-math.inf] * len(potentials)
     times = times or checkpoints(horizon)
@@ -341,13 +323,12 @@ def _play(
         for name, column in game.certificates().items():
             rows.setdefault(name, []).append(column)
         if potentials and t < horizon:
-            law = game.ask()
+            law = game.law()
             values = law.atoms if law.grid is None else law.grid[law.atoms]
             for r, gamma in enumerate(gammas[:LOOKED_AT]):
                 for i, potential in enumerate(potentials):
                     steps[i] = max(steps[i], step(potential, gamma, values[r], law.weights[r], horizon))
-    totals = {name: np.array(values, dtype=float) for name, values in rows.items()}
-    return _Played(times, totals, watch and watched.certain, steps)
+    return times, {name: np.array(values, dtype=float) for name, values in rows.items()}, steps
 
 
 def step(potential: Potential, gamma: JointDistribution, values: Any, weights: Any, horizon: int) -> float:
@@ -367,22 +348,6 @@ def step(potential: Potential, gamma: JointDistribution, values: Any, weights: A
         # What rounding makes of two large numbers that are nearly equal is not growth.
         worst = max(worst, growth - ROUNDING * before)
     return worst / allowed
-
-
-class _Watched:
-    """A player of which it is noted whether its laws ever leave something to chance."""
-
-    def __init__(self, player: Any) -> None:
-        self.player, self.certain = player, True
-
-    def forecast(self, view: ForecasterView) -> Law:
-        law: Law = self.player.forecast(view)
-        if self.certain and law.weights.shape[1] > 1:
-            self.certain = bool(((law.weights == 0.0) | (law.weights == 1.0)).all())
-        return law
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.player, name)
 
 
 def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlinecal.expressions import grid_steps
 from onlinecal.forecasters import (
     CDLMinimiser,
     DefensiveForecasting,
@@ -15,7 +14,7 @@ from onlinecal.forecasters import (
     FosterVohra,
     PerturbedLeader,
 )
-from onlinecal.forecasters.hedging import _HedgingPlayer
+from onlinecal.record import Round
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class PlainBiases(CDLMinimiser):
     """Hedges with the biases in place of the weights of AdaNormalHedge."""
 
     def start(self, horizon, runs, stream):
-        return _HedgingPlayer(runs, grid_steps("m", self.m, horizon), anytime=False)
+        return ForecastHedging(self.m).start(horizon, runs, stream)
 
 
 @dataclass(frozen=True)
@@ -64,42 +63,41 @@ class _Changed:
     def __init__(self, player):
         self.player = player
 
-    def forecast(self, view):
-        return self.player.forecast(view)
+    def forecast(self, round):
+        return self.player.forecast(round)
 
-    def update(self, forecast, outcome):
-        self.player.update(forecast, outcome)
-
-    def certificates(self):
-        certify = getattr(self.player, "certificates", None)
-        return {} if certify is None else certify()
+    def update(self, round):
+        self.player.update(round)
 
 
 class _OneSided(_Changed):
-    def forecast(self, view):
-        law = self.player.forecast(view)
+    def forecast(self, round):
+        law = self.player.forecast(round)
         law.weights[:] = [1.0, 0.0]
         return law
 
 
 class _WrongSign(_Changed):
-    def forecast(self, view):
-        law = self.player.forecast(view)
+    def forecast(self, round):
+        law = self.player.forecast(round)
         law.weights[:] = law.weights[:, ::-1].copy()
         return law
 
 
 class _Coarse(_Changed):
-    def forecast(self, view):
-        law = self.player.forecast(view)
+    def forecast(self, round):
+        law = self.player.forecast(round)
         np.round(law.atoms, 3, out=law.atoms)
         return law
 
+    def certificates(self):
+        return self.player.certificates()
+
 
 class _Frozen(_Changed):
-    def update(self, forecast, outcome):
-        self.player.update(forecast, outcome)
-        self.player.row = 0
+    def forecast(self, round):
+        # The noise belongs to the number of the round.
+        return self.player.forecast(Round(1, round.time))
 
 
 MUTANTS = (PlainBiases, OneSidedPair, WrongSign, CoarseRoot, FrozenNoise)

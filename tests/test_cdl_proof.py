@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from onlinecal.forecasters import CDLMinimiser
 from onlinecal.forecasters._potentials import normal_hedge_growth
-from onlinecal.forecasters.base import ForecasterView
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import cdl
+from tests.rounds import asked
 
 ROUNDING = 1e-9
 
@@ -82,8 +82,8 @@ def potentials(m, counts, ones):
 def test_no_round_raises_a_product_of_potentials(state, data):
     m, counts, ones = state
     player = CDLMinimiser(m).start(100, 1, None)
-    player.rounds[0], player.bias[0] = counts, m * ones - np.arange(m + 1) * counts
-    law = player.forecast(ForecasterView(1, {}))
+    player.memory.ints[0] = [*(m * ones - np.arange(m + 1) * counts), *counts]
+    law = player.forecast(asked())
     played = [(int(i), w) for i, w in zip(law.atoms[0], law.weights[0], strict=True) if w > 0]
     edge = int(law.atoms[0, 0])
     theta = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=m, max_size=m)))

@@ -21,7 +21,7 @@ from onlinecal.forecasters import (
     Law,
     PerturbedLeader,
 )
-from onlinecal.game import Game, checkpoints
+from onlinecal.game import Game
 from onlinecal.guarantee import Guarantee, Potential
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sight
 from onlinecal.strategy import strategy_label
@@ -107,34 +107,18 @@ def test_determinism_is_no_matter_of_checkpoints(seed):
 
 
 @dataclass(frozen=True)
-class Wavering(Forecaster):
-    """A law of two points, certain in all rounds but one; it does not say whether it is deterministic."""
-
-    unsure: int = 0
+class Silent(Forecaster):
+    """A certain law; it does not say whether it is deterministic."""
 
     def start(self, horizon, runs, stream):
-        return _Wavering(runs, self.unsure)
+        return Constant(0.4).start(horizon, runs, stream)
 
 
-class _Wavering:
-    def __init__(self, runs, unsure):
-        self.law, self.unsure = Law(runs, 2), unsure
-        self.law.atoms[:] = [0.4, 0.6]
-
-    def forecast(self, view):
-        self.law.weights[:] = [0.5, 0.5] if view.round == self.unsure else [1.0, 0.0]
-        return self.law
-
-    def update(self, forecast, outcome): ...
-
-
-def test_who_does_not_say_is_watched_in_every_round():
-    assert Wavering().deterministic is None
-    (found,) = list(check([Wavering()], [Contrarian()], horizon=50, runs=2, seed=0))
-    assert (found.strategy, found.holds) == ("contrarian", True)
-    # 11 is no checkpoint.
-    assert 11 not in checkpoints(50)
-    assert not list(check([Wavering(unsure=11)], [Contrarian()], horizon=50, runs=2, seed=0))
+def test_who_does_not_say_is_not_held_to_be_deterministic():
+    assert Silent().deterministic is None
+    assert list(check([Silent()], [Contrarian()], horizon=50, runs=2, seed=0)) == []
+    found = list(check([Constant(0.4)], [Contrarian()], horizon=50, runs=2, seed=0))
+    assert {(v.strategy, v.holds) for v in found} == {("contrarian", True)}
 
 
 def test_what_forecasters_say_of_their_determinism_is_so(tmp_path, seed):
@@ -241,7 +225,7 @@ class RulePlayer:
         if breaks == "pickle":
             self.hook = lambda: None
 
-    def forecast(self, view):
+    def forecast(self, round):
         p = 0.5
         if self.breaks == "purity":
             self.asked += 1
@@ -251,11 +235,11 @@ class RulePlayer:
         if self.breaks == "split":
             p = len(self.law.atoms) / 10
         if self.breaks == "law":
-            p = 1.01 if view.round == 100 else 0.5
+            p = 1.01 if round.number == 100 else 0.5
         self.law.atoms[:] = p
         return self.law
 
-    def update(self, forecast, outcome): ...
+    def update(self, round): ...
 
 
 @pytest.mark.parametrize(
@@ -287,8 +271,8 @@ def test_a_nature_that_looks_too_far_is_told_so():
         def start(self, horizon, runs, stream):
             return self
 
-        def probability(self, view):
-            return np.round(view.law.mean)
+        def probability(self, round):
+            return np.round(round.law.mean)
 
     faults = [finding.fault for finding in conformance(Peeping())]
     assert all("declares sight NOTHING" in fault for fault in faults)
@@ -305,7 +289,7 @@ def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(tmp_path, mo
         "    def update(self, forecast, outcome): self.round += 1\n"
         "class Nature(Nature):\n"
         "    def start(self, horizon, runs, stream): return self\n"
-        "    def probability(self, view): return 0.5 if view.round < first else float('nan')\n"
+        "    def probability(self, round): return 0.5 if round.number < first else float('nan')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,6 @@ from onlinecal.forecasters import (
     FosterVohra,
     PerturbedLeader,
 )
-from onlinecal.forecasters.base import ForecasterView
 from onlinecal.game import Game
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import cdl, ece, u_calibration
@@ -38,6 +37,7 @@ from onlinecal.natures import (
 from onlinecal.rates import fit_exponent
 from onlinecal.sight import Sight
 from onlinecal.strategy import required, strategy_label
+from tests.rounds import asked
 
 RATE = 1e-9  # of false failures, for each expected bound
 HORIZON, RUNS = 8000, 32
@@ -99,8 +99,8 @@ class AgainstTheMajority(Nature):
     def start(self, horizon, runs, stream):
         return self
 
-    def probability(self, view):
-        return ((view.law.support > 0.5).mean(axis=1) < 0.5).astype(float)
+    def probability(self, round):
+        return ((round.law.support > 0.5).mean(axis=1) < 0.5).astype(float)
 
 
 @pytest.mark.parametrize("atoms", [1, 4, 16, 64])
@@ -125,9 +125,8 @@ def test_the_proof_of_foster_vohra_step_by_step(data):
     """
     m, counts, ones = data.draw(states())
     player = FosterVohra(m).start(100, 1, None)
-    player.rounds[0], player.bias[0] = counts, m * ones - np.arange(m + 1) * counts
-    player.last[0] = data.draw(st.integers(0, m))
-    law = player.forecast(ForecasterView(1, {}))
+    player.memory.ints[0] = [data.draw(st.integers(0, m)), *(m * ones - np.arange(m + 1) * counts), *counts]
+    law = player.forecast(asked())
 
     def potential(counts, ones):
         loss = np.array([ones * (j / m - 1) ** 2 + (counts - ones) * (j / m) ** 2 for j in range(m + 1)]).T
@@ -157,8 +156,8 @@ def test_the_proof_of_hedging_step_by_step(data):
     m, counts, ones = data.draw(states())
     horizon = data.draw(st.integers(1, 10_000))
     player = ForecastHedging(m).start(horizon, 1, None)
-    player.bias[0] = m * ones - np.arange(m + 1) * counts
-    law = player.forecast(ForecasterView(1, {}))
+    player.memory.ints[0] = m * ones - np.arange(m + 1) * counts
+    law = player.forecast(asked())
     c = math.sqrt(horizon / (2 * m))
 
     def potential(counts, ones):

@@ -1,7 +1,7 @@
 """The natures. To add one: write its specification in a file of its family, and list it here."""
 
 from onlinecal.natures.adversarial import Contrarian, Greedy
-from onlinecal.natures.base import Nature, NatureView, Sight, as_nature
+from onlinecal.natures.base import Nature, NatureRound, Sight, as_nature
 from onlinecal.natures.composed import Mixture, Switch
 from onlinecal.natures.kinks import KinkApproach, SparseBias
 from onlinecal.natures.patient import EarlyStopping, HalfCrossing, Sidestepping
@@ -47,7 +47,7 @@ __all__ = [
     "Markov",
     "Mixture",
     "Nature",
-    "NatureView",
+    "NatureRound",
     "Piecewise",
     "RandomWalk",
     "Replay",

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.forecasters.base import Ints
-from onlinecal.natures import _levels
-from onlinecal.natures._levels import EMPTY, place
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.natures._levels import enter, find, make_room, table
+from onlinecal.natures.base import Nature, NaturePlayer, Sight
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.steps import Memory, floats, hear, ints, law_values, law_weights, move, shared, shared_ints
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
@@ -75,25 +73,54 @@ class KinkApproach(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that has seen no level yet."""
-        return _ApproachPlayer(runs, float(self.kink), float(self.dwell), self.cells)
+        shared = [float(self.kink), float(self.dwell)]
+        if self.cells is not None:
+            memory = Memory(runs, floats=self.cells + 1, shared_ints=[self.cells], shared=shared)
+            return CompiledNature(_approach, memory, sight=self.sight, hear=_count)
+        memory = table(runs, shared_ints=[0], shared=shared)
+        return CompiledNature(_approach, memory, sight=self.sight, hear=_count, reserve=make_room)
 
 
-class _ApproachPlayer:
-    def __init__(self, runs: int, kink: float, dwell: float, cells: int | None) -> None:
-        self.kink, self.dwell, self.cells = kink, dwell, cells or 0
-        self.keys, self.counts = _levels.fresh(runs, cells)
-        self.used = np.zeros(runs, np.int64)
-        self.q = np.empty(runs)
+@move
+def _approach(run, number, size, forecast):
+    """The state: how often each level, or cell, has been drawn."""
+    values, kink, cells, (lowest, highest) = (
+        law_values(run),
+        shared(run)[0],
+        shared_ints(run)[0],
+        _ends(run, size),
+    )
+    middle = 0.5 * (values[lowest] + values[highest])
+    if middle == kink:
+        return 0.5
+    j = highest if middle > kink else lowest
+    at = int(values[j] * cells) if cells > 0 else find(run, j)
+    stays = floats(run)[at] * (values[j] - kink) ** 2 < shared(run)[1]
+    return 1.0 if stays == (middle > kink) else 0.0
 
-    def probability(self, view: NatureView) -> Floats:
-        law = view.law
-        _approach(law.support, law.weights, self.keys, self.counts, self.cells, self.kink, self.dwell, self.q)
-        return self.q
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        most = _count(forecast, self.keys, self.counts, self.used, self.cells)
-        if self.cells == 0 and 2 * most >= self.keys.shape[1]:
-            self.keys, self.counts = _levels.doubled(self.keys, self.counts)
+@hear
+def _count(run, number, size, forecast, outcome):
+    cells = shared_ints(run)[0]
+    at = int(forecast * cells) if cells > 0 else enter(run, size, forecast)
+    if at < 0:
+        return -1
+    floats(run)[at] += 1.0
+    return 0
+
+
+@kernel
+def _ends(run, size):
+    """The places of the lowest and of the highest forecast of a law."""
+    values, weights = law_values(run), law_weights(run)
+    lowest = highest = -1
+    for j in range(size):
+        if weights[j] > 0.0:
+            if lowest < 0 or values[j] < values[lowest]:
+                lowest = j
+            if highest < 0 or values[j] > values[highest]:
+                highest = j
+    return lowest, highest
 
 
 @dataclass(frozen=True)
@@ -146,113 +173,54 @@ class SparseBias(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that has seen no level yet."""
-        return _SparsePlayer(horizon, runs, float(self.kink), float(self.reach))
-
-
-class _SparsePlayer:
-    #: the share of the rounds that all pairs take together
-    SHARE = 0.85
-
-    def __init__(self, horizon: int, runs: int, kink: float, reach: float) -> None:
-        self.kink, self.reach = kink, reach
         # A pair every two steps: N = rounds · step.
-        self.rounds = 2.0 * self.SHARE * horizon / reach
-        self.keys, self.counts = _levels.fresh(runs)
-        self.bias = np.zeros_like(self.counts)
-        self.used = np.zeros(runs, np.int64)
-        #: the smallest step between two forecasts of one law so far
-        self.step = np.ones(runs)
-        self.q = np.empty(runs)
-
-    def probability(self, view: NatureView) -> Floats:
-        law = view.law
-        _feed(
-            law.support, law.weights, self.keys, self.counts, self.bias, self.step, self.kink, self.reach,
-            self.rounds, self.q,
-        )  # fmt: skip
-        return self.q
-
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        most = _count(forecast, self.keys, self.counts, self.used, 0)
-        _lean(forecast, outcome, self.keys, self.bias)
-        if 2 * most >= self.keys.shape[1]:
-            self.keys, self.counts, self.bias = _levels.doubled(self.keys, self.counts, self.bias)
+        rounds = 2.0 * SHARE * horizon / self.reach
+        memory = table(runs, columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])
+        return CompiledNature(_feed, memory, sight=self.sight, hear=_lean, reserve=make_room)
 
 
-@kernel
-def _ends(support, weights, r):
-    """The columns of the lowest and of the highest forecast of a law."""
-    lowest = highest = -1
-    for j in range(support.shape[1]):
-        if weights[r, j] > 0.0:
-            if lowest < 0 or support[r, j] < support[r, lowest]:
-                lowest = j
-            if highest < 0 or support[r, j] > support[r, highest]:
-                highest = j
-    return lowest, highest
+#: the share of the rounds that all pairs take together
+SHARE = 0.85
 
 
-@kernel
-def _approach(support, weights, keys, counts, cells, kink, dwell, q):
-    bits = support.view(np.int64)
-    for r in range(support.shape[0]):
-        lowest, highest = _ends(support, weights, r)
-        middle = 0.5 * (support[r, lowest] + support[r, highest])
-        if middle == kink:
-            q[r] = 0.5
-        else:
-            j = highest if middle > kink else lowest
-            v = support[r, j]
-            # The level of −0 is that of 0, as in the forecasts that are drawn.
-            at = int(v * cells) if cells > 0 else place(keys, r, bits[r, j] if v > 0.0 else 0)
-            stays = counts[r, at] * (v - kink) ** 2 < dwell
-            q[r] = 1.0 if stays == (middle > kink) else 0.0
+@move
+def _feed(run, number, size, forecast):
+    """The state: the smallest step between two forecasts of one law so far; counts, and biases, of the levels."""
+    numbers, values, (lowest, highest) = floats(run), law_values(run), _ends(run, size)
+    kink, reach, rounds = shared(run)[0], shared(run)[1], shared(run)[2]
+    counts, bias = _columns(run)
+    u, v = values[lowest], values[highest]
+    low, high = find(run, lowest), find(run, highest)
+    # The step of this very law counts, whether or not it was told before.
+    enough = rounds * (min(numbers[0], v - u) if v > u else numbers[0])
+    if 0.5 * (u + v) <= kink:
+        return 1.0
+    if v - kink > reach:
+        return 0.0
+    if counts[low] == 0.0 or counts[high] == 0.0:
+        return 1.0
+    if counts[low] >= enough or counts[high] >= enough:
+        return 0.0
+    # A bias of exactly u is often reached, up to rounding.
+    return 1.0 if bias[low] < u - 1e-9 else 0.0
+
+
+@hear
+def _lean(run, number, size, forecast, outcome):
+    numbers, values, (lowest, highest) = floats(run), law_values(run), _ends(run, size)
+    if values[highest] > values[lowest]:
+        numbers[0] = min(numbers[0], values[highest] - values[lowest])
+    at = enter(run, size, forecast)
+    if at < 0:
+        return -1
+    counts, bias = _columns(run)
+    counts[at] += 1.0
+    bias[at] += outcome - forecast
+    return 0
 
 
 @kernel
-def _feed(support, weights, keys, counts, bias, step, kink, reach, rounds, q):
-    bits = support.view(np.int64)
-    for r in range(support.shape[0]):
-        lowest, highest = _ends(support, weights, r)
-        u, v = support[r, lowest], support[r, highest]
-        if v > u:
-            step[r] = min(step[r], v - u)
-        low = place(keys, r, bits[r, lowest] if u > 0.0 else 0)
-        high = place(keys, r, bits[r, highest] if v > 0.0 else 0)
-        enough = rounds * step[r]
-        if 0.5 * (u + v) <= kink:
-            q[r] = 1.0
-        elif v - kink > reach:
-            q[r] = 0.0
-        elif counts[r, low] == 0.0 or counts[r, high] == 0.0:
-            q[r] = 1.0
-        elif counts[r, low] >= enough or counts[r, high] >= enough:
-            q[r] = 0.0
-        else:
-            # A bias of exactly u is often reached, up to rounding.
-            q[r] = 1.0 if bias[r, low] < u - 1e-9 else 0.0
-
-
-@kernel
-def _count(forecast, keys, counts, used, cells):
-    """Counts the last round; the number of levels in the fullest table."""
-    bits = forecast.view(np.int64)
-    most = 0
-    for r in range(forecast.shape[0]):
-        if cells > 0:
-            at = int(forecast[r] * cells)
-        else:
-            at = place(keys, r, bits[r])
-            if keys[r, at] == EMPTY:
-                keys[r, at] = bits[r]
-                used[r] += 1
-        counts[r, at] += 1.0
-        most = max(most, used[r])
-    return most
-
-
-@kernel
-def _lean(forecast, outcome, keys, bias):
-    bits = forecast.view(np.int64)
-    for r in range(forecast.shape[0]):
-        bias[r, place(keys, r, bits[r])] += outcome[r] - forecast[r]
+def _columns(run):
+    """The counts and the biases beside the keys."""
+    numbers, places = floats(run), len(ints(run)) - 1
+    return numbers[1 : 1 + places], numbers[1 + places :]
