@@ -168,8 +168,25 @@ def report(
                 if not {name for name, finding in findings if finding.fault}.intersection(whose):
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
+        for name, strategy in zip(names, chosen, strict=True):
+            if strategy_label(strategy) not in {who for v in verdicts for who in (v.strategy, v.opponent)}:
+                findings.append((name, _plays_on(strategy, pairs, horizon, seed)))
     remarks = [_remark(name, strategy, verdicts) for name, strategy in zip(names, chosen, strict=True)]
     return Report(tuple(verdicts), tuple(findings), tuple(filter(None, remarks)))
+
+
+def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon: int, seed: int) -> Finding:
+    """Whether one of which no game was played, since no guarantee applies, comes to the end of one."""
+    fault = "nobody can be played against it"
+    for forecaster, nature in pairs:
+        if strategy in (forecaster, nature) and forecaster.needs <= nature.reveals:
+            try:
+                _play(forecaster, nature, min(horizon, nature.length or horizon), 1, seed, None)
+                fault = ""
+            except OnlinecalError as error:
+                fault = str(error)
+            break
+    return Finding("plays to the end", fault)
 
 
 def _remark(name: str, strategy: Any, verdicts: Sequence[Verdict]) -> str:
