@@ -21,12 +21,10 @@ from onlinecal.forecasters import (
     Law,
     PerturbedLeader,
 )
-from onlinecal.game import Game
 from onlinecal.guarantee import Guarantee, Potential
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sight
 from onlinecal.strategy import strategy_label
 from onlinecal.trend import trend
-from tests import examples
 
 
 @dataclass(frozen=True)
@@ -119,20 +117,6 @@ def test_who_does_not_say_is_not_held_to_be_deterministic():
     assert list(check([Silent()], [Contrarian()], horizon=50, runs=2, seed=0)) == []
     found = list(check([Constant(0.4)], [Contrarian()], horizon=50, runs=2, seed=0))
     assert {(v.strategy, v.holds) for v in found} == {("contrarian", True)}
-
-
-def test_what_forecasters_say_of_their_determinism_is_so(tmp_path, seed):
-    """Laws of more than one point occur in 300 rounds against fair coins exactly for those that say so; the perturbed
-    leader, random by its own stream, with one atom is the exception.
-    """
-    for forecaster in examples.forecasters(tmp_path):
-        nature = next(n for n in (Bernoulli(), *examples.natures(tmp_path)) if forecaster.needs <= n.reveals)
-        game = Game(forecaster, nature, horizon=300, runs=range(3), seed=seed)
-        certain = True
-        for t in range(1, 301):
-            game.advance(t)
-            certain = certain and game.certain
-        assert forecaster.deterministic is certain, strategy_label(forecaster)
 
 
 def test_a_step_of_a_proof_that_is_broken_fails_the_bound(seed):

@@ -102,6 +102,9 @@ class AgainstTheMajority(Nature):
     def probability(self, round):
         return ((round.law.support > 0.5).mean(axis=1) < 0.5).astype(float)
 
+    def update(self, round):
+        pass
+
 
 @pytest.mark.parametrize("atoms", [1, 4, 16, 64])
 def test_a_nature_that_sees_the_law_hurts_the_perturbed_leader_in_proportion_to_t(atoms, seed):
