@@ -550,7 +550,7 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
             store.add(str(i), i, cell)
         kept = store.study()
     for nature, said in zip(
-        study.natures, ("T: a game each, fresh but for the outcomes of a", "T: a fresh game"), strict=True
+        study.natures, ("T: a game each, on the same recorded rounds", "T: a fresh game"), strict=True
     ):
         picture = study.curve("ece", nature=nature).plot()
         assert picture._supxlabel.get_text().startswith(said)
