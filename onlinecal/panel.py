@@ -137,7 +137,7 @@ def named_measure(
     if callable(spec):
         name = getattr(spec, "__name__", repr(spec))
         if name not in MEASURES or MEASURES[name].function is not spec:
-            return name, spec, Measure(spec, "", "", "", largest=math.inf), {}
+            return name, spec, Measure(spec, "", "", "", least=-math.inf, largest=math.inf), {}
         spec = name
     name, options = _named("measure", spec)
     if name not in MEASURES:
