@@ -97,7 +97,8 @@ def test_guarantees_are_drawn_only_where_they_hold():
     natures = [oc.natures.Contrarian(), oc.natures.Contrarian(sees="draw")]
     study = oc.play(oc.forecasters.ForecastHedging(), natures, horizon=50, runs=1, measures=["ece"])
     uppers = [[p.upper for p in cell.promises] for cell in study.cells]
-    assert uppers == [[True, False], [False]]
+    # Hedging mixes, so what a contrarian who sees the law forces on deterministic forecasters is not forced on it.
+    assert uppers == [[True], [False]]
 
 
 def test_certificates_are_curves_too():
@@ -316,6 +317,30 @@ def test_what_is_stored_comes_back(tmp_path):
             "SELECT total FROM curves WHERE measure = 'ece' AND horizon = 50 ORDER BY rowid"
         ).fetchall()
     assert len(rows) == 12
+
+
+def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tmp_path):
+    natures = oc.natures
+    file = tmp_path / "rows.csv"
+    file.write_text("outcome\n" + "1\n0\n1\n" * 100)
+    replay = natures.Replay(str(file))
+    assert not natures.Drift().recorded
+    assert replay.recorded
+    assert natures.Switch(natures.Drift(), replay, 50).recorded
+    assert natures.Mixture((natures.Drift(), replay)).recorded
+    assert not natures.Mixture((natures.Drift(), natures.Bernoulli())).recorded
+    planned = cells(
+        horizons=[100, 200], forecasters=[oc.forecasters.Constant()], natures=[replay, natures.Drift()]
+    )
+    with session(tmp_path / "a.db", planned) as opened:
+        opened.play()
+    with Store.open(tmp_path / "a.db") as store:
+        study = store.study()
+    assert [cell.recorded for cell in study.cells] == [True, True, False, False]
+    curves = {curve.nature: curve for curve in study.curves(["ece"])}
+    assert [(c.fresh, c.recorded) for c in curves.values()] == [(True, True), (True, False)]
+    alone = study.curve("ece", nature="drift", horizon=200)
+    assert (alone.fresh, alone.recorded) == (False, False)
 
 
 def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch):

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.decisions import DecisionTask, QuadraticTask
 from onlinecal.errors import InvalidData, OnlinecalError
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.game import Game
 from onlinecal.natures.base import as_nature
 from onlinecal.panel import Panel
 from onlinecal.progress import Progress
-from onlinecal.sight import Sight
+from onlinecal.relations import tightest
 from onlinecal.study.curves import Played, Promise, Study
 from onlinecal.study.plan import Cell, Entry, plan
 
@@ -43,7 +44,8 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         horizon=cell.horizon,
         rounds=np.array(cell.times),
         totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
-        promises=_promises(cell, set(names)),
+        promises=tuple(p for p in promises(cell) if p.measure in names),
+        recorded=cell.nature.strategy.recorded,
         seconds=time.perf_counter() - began,
     )
 
@@ -72,15 +74,17 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
     return read | {name: np.array(values) for name, values in certified.items()}
 
 
-def _promises(cell: Cell, measured: set[str]) -> tuple[Promise, ...]:
+def promises(cell: Cell) -> tuple[Promise, ...]:
+    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure."""
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    # A forecaster's guarantee speaks of natures that see no more than it says.
-    mine = (g for g in forecaster.guarantees if not isinstance(g.against, Sight) or nature.sight <= g.against)
-    both = (*mine, *nature.guarantees)
+    stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+    plain = [task.name for task in cell.panel.tasks if isinstance(task, DecisionTask | QuadraticTask)]
+    # Certificates are no columns of the panel; their bounds are stated.
+    columns = dict.fromkeys([*cell.panel.columns, *(g.measure for g in stated)])
     return tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
-        for g in both
-        if g.measure in measured
+        for column in columns
+        for g in tightest(stated, column, cell.horizon, plain)
     )
 
 
@@ -111,8 +115,9 @@ def play(
         A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run.
     nature : Nature, its class, or list of them
     horizon : int or sequence of int
-        One horizon: one game, read at geometric checkpoints. Several: fresh games, each tuned to its own horizon and
-        read at its end; this is how the growth rate of a tuned forecaster is measured.
+        One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
+        at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
+        nature replays recorded outcomes.
     runs : int, default 16
         Independent runs.
     seed : int, default 0

@@ -3,7 +3,7 @@
 Tables for people with other tools::
 
     meta(key, value)        name, title, scenario (the file's text), version, cells (how many are planned)
-    cells(id, key, place, forecaster, nature, horizon, runs, seconds)
+    cells(id, key, place, forecaster, nature, horizon, runs, recorded, seconds)
     measures(id, name)
     totals(cell, measure, round, run, total)            T·μ
     promises(cell, measure, text, formula, kind, against, upper, bound)
@@ -26,7 +26,7 @@ from onlinecal.study.curves import Played, Promise, Study
 #: "ocal": tells our files from other databases
 APPLICATION = 0x6F63616C
 #: of the schema; a change of the tables raises it
-FORMAT = 1
+FORMAT = 2
 
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION};
@@ -34,7 +34,8 @@ PRAGMA user_version = {FORMAT};
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE cells (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, place INTEGER NOT NULL, forecaster TEXT NOT NULL,
-    nature TEXT NOT NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, seconds REAL NOT NULL);
+    nature TEXT NOT NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL, seconds
+    REAL NOT NULL);
 CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE totals (
     cell INTEGER NOT NULL REFERENCES cells, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT
@@ -164,11 +165,20 @@ class Store:
         played : Played
         """
         runs = next(iter(played.totals.values())).shape[1]
-        cell = (key, place, played.forecaster, played.nature, played.horizon, runs, played.seconds)
+        cell = (
+            key,
+            place,
+            played.forecaster,
+            played.nature,
+            played.horizon,
+            runs,
+            played.recorded,
+            played.seconds,
+        )
         with _explained(self.path), self._db:
             number = self._db.execute(
-                "INSERT INTO cells (key, place, forecaster, nature, horizon, runs, seconds) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO cells (key, place, forecaster, nature, horizon, runs, recorded, seconds) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 cell,
             ).lastrowid
             self._db.executemany(
@@ -196,14 +206,21 @@ class Store:
         """All finished cells, in the order of the plan."""
         with _explained(self.path):
             cells = self._db.execute(
-                "SELECT id, forecaster, nature, horizon, runs, seconds FROM cells ORDER BY place, id"
+                "SELECT id, forecaster, nature, horizon, runs, recorded, seconds FROM cells ORDER BY place, id"
             ).fetchall()
             meta = self.meta
             played = tuple(self._played(*cell) for cell in cells)
             return Study(played, meta.get("name", self.path.stem), meta.get("title", ""))
 
     def _played(
-        self, cell: int, forecaster: str, nature: str, horizon: int, runs: int, seconds: float
+        self,
+        cell: int,
+        forecaster: str,
+        nature: str,
+        horizon: int,
+        runs: int,
+        recorded: int,
+        seconds: float,
     ) -> Played:
         values = self._db.execute(
             "SELECT m.name, t.round, t.total FROM totals t JOIN measures m ON m.id = t.measure WHERE t.cell = ? "
@@ -225,6 +242,7 @@ class Store:
             np.array(sorted(rounds)),
             {name: np.array(row).reshape(len(rounds), runs) for name, row in totals.items()},
             tuple(Promise(m, t, f, k, a, bool(u), b) for m, t, f, k, a, u, b in promises),
+            bool(recorded),
             seconds,
         )
 
