@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
+from onlinecal.arrays import locked
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution, check_gamma, read_only
+from onlinecal.joint import JointDistribution, check_gamma
 from onlinecal.validation import number, probability
 
 Floats = NDArray[np.float64]
@@ -114,7 +115,8 @@ class DecisionTask:
     @cached_property
     def table(self) -> Floats:
         """The payoffs as a read-only (A, 2) array."""
-        return read_only(np.array(self.payoffs, dtype=np.float64))
+        table: Floats = locked(np.array(self.payoffs, dtype=np.float64))
+        return table
 
     @cached_property
     def _envelope(self) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:

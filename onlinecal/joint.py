@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal._compile import kernel
+from onlinecal.arrays import locked
 from onlinecal.errors import InvalidData
 from onlinecal.validation import (
     TOTALS,
@@ -194,7 +195,9 @@ class JointDistribution:
     def _frozen(cls, *arrays: Floats) -> JointDistribution:
         """Γ of these arrays, which nobody else has: read-only from here on."""
         gamma = object.__new__(cls)
-        vars(gamma).update(zip(_PARTS, map(read_only, arrays), strict=True))
+        # What is read-only comes from another Γ, locked before.
+        parts = (locked(array) if array.flags.writeable else array for array in arrays)
+        vars(gamma).update(zip(_PARTS, parts, strict=True))
         return gamma
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -221,12 +224,14 @@ class JointDistribution:
     @cached_property
     def mass(self) -> Floats:
         """w_i: share of the weight at each level; sums to 1."""
-        return read_only(self.counts / self.weight)
+        mass: Floats = locked(self.counts / self.weight)
+        return mass
 
     @cached_property
     def residuals(self) -> Floats:
         """r_i = w_i (q_i − v_i); exactly 0 where the level is calibrated to the last digit."""
-        return read_only(self.mass * (self.means - self.predictions))
+        residuals: Floats = locked(self.mass * (self.means - self.predictions))
+        return residuals
 
     @cached_property
     def base_rate(self) -> float:
@@ -338,19 +343,6 @@ def _levels_of_keys(keys):
         n[i] += 1.0
         s[i] += key & 1
     return bits.view(np.float64), n, s, s / n
-
-
-def read_only(array: Floats) -> Floats:
-    """The same memory as an array that nothing unlocks; the caller must not keep the one given.
-
-    NumPy lets whoever holds an array make it writable again where it owns its memory, or where its `base` does. Here
-    the base is a DLPack capsule, which shows neither. It costs half a microsecond, whatever the size.
-    """
-    if not array.flags.writeable:  # locked before
-        return array
-    locked: Floats = np.from_dlpack(array)  # type: ignore[assignment]  # its stub says any kind of number
-    locked.flags.writeable = False
-    return locked
 
 
 def _restored(*arrays: Floats) -> JointDistribution:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from onlinecal._compile import kernel
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
