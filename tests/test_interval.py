@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import JointDistribution
 from onlinecal.measures.estimators import surrogate_interval_ce_sampled
-from onlinecal.measures.interval import interval_ce, interval_ce_bracket, interval_ce_witness
+from onlinecal.measures.interval import interval_ce, interval_ce_bracket, interval_ce_witness, prefix_sums
+from onlinecal.measures.interval_max import least_max_width
 from onlinecal.measures.smooth import smooth_ce
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from tests.gammas_metric import ANY, gammas, many_levels, split, theoretical
@@ -128,6 +129,17 @@ def test_the_search_over_widths_equals_trying_them_all(gamma):
     assert interval_ce_witness(gamma, width="max").value(gamma) == pytest.approx(value, abs=1e-13)
     bracket = interval_ce_bracket(gamma, width="max", blocks=1)
     assert bracket.lower - 1e-13 <= value <= bracket.upper + 1e-13
+
+
+def test_where_all_widths_are_equally_good_few_are_tried_for_each():
+    """100 pairs of levels, each a little further apart, and each worth joining exactly as much as that width costs."""
+    pairs = 100
+    left, step = np.arange(pairs) * 0.98 / pairs + 0.01, 0.4 / pairs**2
+    v = np.ravel(np.column_stack((left, left + step * np.arange(1, pairs + 1))))
+    q = v + np.tile([step * pairs, -step * pairs], pairs)
+    prefix = prefix_sums(JointDistribution.from_levels(v, np.ones(len(v)), q).residuals)
+    lower, upper, _ = least_max_width(prefix, v, v, most=5 * pairs)
+    assert lower == upper == pytest.approx(step * pairs, abs=1e-13)
 
 
 @settings(deadline=None, max_examples=100)

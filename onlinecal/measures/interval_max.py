@@ -28,8 +28,10 @@ def least_max_width(
 
     H falls as W grows. So W in an interval (left, right) cannot give less than H(right) + left, nor can any
     W ≥ best − H(right) give less than the best value so far. The interval with the lowest bound is halved; where the
-    groups found for a W are all narrower, those widths from their greatest up to W are done with. When no bound is
-    below the best value, that is the least; some hundred evaluations have always been enough.
+    groups found for a W are all narrower, those widths from their greatest up to W are done with. Where the lower half
+    held no width, the upper half is left from its greatest one. When no bound is below the best value, that is the
+    least. A few hundred evaluations are enough as a rule; never more than a few for each greatest width that such groups
+    have, and that only where nearly all of these are as good as the best.
 
     Parameters
     ----------
@@ -53,22 +55,22 @@ def least_max_width(
     error, used, before = program.narrow(widest)
     if error + used < best:
         best, groups = error + used, before
-    parts = [(error + least, least, used, error)]
+    parts = [(error + least, least, used, error, False)]
     while parts and parts[0][0] < best and program.evaluations < most:
-        _, left, right, error = heapq.heappop(parts)
+        _, left, right, error, bare = heapq.heappop(parts)
         end = min(float(np.nextafter(right, 0.0)), best - error)
         if end <= left:
             continue
-        middle = 0.5 * (left + end)
+        middle = end if bare else 0.5 * (left + end)
         if not left < middle < end:
             middle = end
         here, used, before = program.narrow(middle)
         if here + used < best:
             best, groups = here + used, before
         if used > left:
-            heapq.heappush(parts, (here + left, left, used, here))
+            heapq.heappush(parts, (here + left, left, used, here, False))
         if middle < end:
-            heapq.heappush(parts, (error + middle, middle, right, error))
+            heapq.heappush(parts, (error + middle, middle, right, error, used <= left))
     return min(parts[0][0], best) if parts else best, best, groups
 
 
