@@ -30,8 +30,8 @@ def least_max_width(
     W ≥ best − H(right) give less than the best value so far. The interval with the lowest bound is halved; where the
     groups found for a W are all narrower, those widths from their greatest up to W are done with. Where the lower half
     held no width, the upper half is left from its greatest one. When no bound is below the best value, that is the
-    least. A few hundred evaluations are enough as a rule; never more than a few for each greatest width that such groups
-    have, and that only where nearly all of these are as good as the best.
+    least. A few hundred evaluations are enough as a rule; never more than a few for each greatest width that such
+    groups have, and that only where nearly all of these are as good as the best.
 
     Parameters
     ----------
