@@ -40,8 +40,8 @@ def distance_lower(
     tolerance : float, optional, > 0
         Width of the bracket wanted. Default: 1e-9 for k ≤ 500, else 1e-3. Below 1e-9 it may not be reached.
     time_limit : float, default 60, > 0
-        Seconds after which the bracket is what has been found until then: the only case in which the result
-        depends on the machine.
+        Seconds after which no program goes on: the bracket is what has been found until then, or without one, which
+        takes some seconds more at k = 100 000. The only case in which the result depends on the machine.
 
     Returns
     -------
@@ -49,9 +49,10 @@ def distance_lower(
         Both ends certified: above by a coupling, below by a dual function (`distance_lower_witness` shows
         both). No wider than the tolerance, save where 30 refinements, 10 000 nodes or the time do not reach it, or
         the solver gives up (once in some thousand Γ whose levels are 1e-17 to 1e-6 apart). Never wider than from
-        smCE/2 to the lesser of ECE and intCE, which are found without a program. Levels closer than 1/20 of the
-        tolerance share a node. Up to 500 nodes, all levels are nodes from the start; beyond, nodes are even at first,
-        and the program sees each level split linearly onto its two neighbours. Some 20 ms at k = 60, 0.2 s at most k
+        smCE/2 to the lesser of ECE and, for k ≤ 200 000, intCE, which are found without a program. Levels closer
+        than 1/20 of the tolerance share a node. Up to 500 nodes, all levels are nodes from the start; beyond, nodes
+        are even at first, and the program sees each level split linearly onto its two neighbours. Some 20 ms at
+        k = 60, 0.2 s at most k
         by default.
 
     Raises
