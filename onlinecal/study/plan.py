@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.game import check_horizon, check_pair, checkpoints, start
+from onlinecal.game import check_horizon, check_pair, checkpoints
 from onlinecal.panel import Panel
+from onlinecal.protocol import start
 from onlinecal.strategy import strategy_key, strategy_label
 
 
