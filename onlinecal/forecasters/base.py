@@ -99,6 +99,8 @@ class Forecaster:
 
     #: kinds of context that it cannot play without
     needs: ClassVar[frozenset[str]] = frozenset()
+    #: raised when its numbers change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with fresh state.

@@ -126,6 +126,8 @@ class Nature:
     sight: ClassVar[Any] = Sight.NOTHING
     #: kinds of context that it reveals before the forecast
     reveals: ClassVar[frozenset[str]] = frozenset()
+    #: raised when its numbers change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player with fresh state.
