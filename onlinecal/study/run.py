@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from onlinecal.errors import InvalidData, OnlinecalError
+from onlinecal.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.game import Game
 from onlinecal.natures.base import as_nature
@@ -28,13 +29,14 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
     Parameters
     ----------
     cell : Cell
+        Its runs from `cell.first` on are played.
     progress : callable, optional
         Told the run-rounds played since it was last told.
     """
     began = time.perf_counter()
     batches = [
         _play_batch(cell, range(first, min(first + BATCH, cell.runs)), progress)
-        for first in range(0, cell.runs, BATCH)
+        for first in range(cell.first, cell.runs, BATCH)
     ]
     names = batches[0].keys()
     return Played(
@@ -43,7 +45,7 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         horizon=cell.horizon,
         rounds=np.array(cell.times),
         totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
-        promises=_promises(cell, set(names)),
+        promises=tuple(p for p in promises(cell) if p.measure in names),
         seconds=time.perf_counter() - began,
     )
 
@@ -69,19 +71,51 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         for name, values in game.certificates().items():
             certified.setdefault(name, []).append(values)
     read = {name: totals[:, :, j] for j, name in enumerate(columns)}
-    return read | {name: np.array(values) for name, values in certified.items()}
+    return read | {name: _certificate(cell, runs, name, values) for name, values in certified.items()}
 
 
-def _promises(cell: Cell, measured: set[str]) -> tuple[Promise, ...]:
+def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
+    """What a player certifies of itself, which may be anybody's code, as totals of its own column."""
+    try:
+        totals = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        totals = np.empty(0)
+    shape = (len(cell.times), len(runs))
+    if totals.shape != shape or np.isnan(totals).any():
+        raise InvalidForecast(
+            f"forecaster {cell.forecaster.label!r} certifies {name} = {values[-1]!r} at T = {cell.horizon}; expected "
+            f"{len(runs)} numbers, one for each run, at each of {len(cell.times)} checkpoints"
+        )
+    if name in cell.panel.columns:
+        raise InvalidForecast(
+            f"forecaster {cell.forecaster.label!r} certifies {name!r}, which is what the measure is called; expected "
+            "another name"
+        )
+    return totals
+
+
+def promises(cell: Cell) -> tuple[Promise, ...]:
+    """The guarantees of both players as they apply to a cell, whatever is measured.
+
+    Raises
+    ------
+    InvalidParameter
+        A bound that is not a number.
+    """
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
     # A forecaster's guarantee speaks of natures that see no more than it says.
     mine = (g for g in forecaster.guarantees if not isinstance(g.against, Sight) or nature.sight <= g.against)
     both = (*mine, *nature.guarantees)
-    return tuple(
+    found = tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
         for g in both
-        if g.measure in measured
     )
+    for promise in found:
+        if math.isnan(promise.bound):
+            raise InvalidParameter(
+                f"the bound of '{promise.text}' is NaN at T = {cell.horizon}; expected a number"
+            )
+    return found
 
 
 def play_cells(cells: Iterable[Cell], progress: Progress) -> Iterator[tuple[Cell, Played]]:
@@ -119,7 +153,7 @@ def play(
     measures, tasks : iterable
         Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
     per_decade : int, default 8
-        Checkpoints for each factor of ten, with one horizon.
+        Checkpoints for each factor of ten, with one horizon; from 1 to 100.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
 
