@@ -7,10 +7,12 @@ from typing import Any
 
 from onlinecal.errors import LIST, UnknownName
 from onlinecal.forecasters import FORECASTERS
+from onlinecal.guarantee import Guarantee
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
 from onlinecal.natures import NATURES, Nature
-from onlinecal.rates import KNOWN_RATES
+from onlinecal.rates import KNOWN_RATES, OTHER_RATES, best_known
+from onlinecal.relations import tightest
 from onlinecal.responses import RESPONSES
 from onlinecal.scenario import locate
 from onlinecal.tasks import TASKS
@@ -22,6 +24,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "tasks": TASKS,
     "responses": RESPONSES,
 }
+
+#: T at which bounds that follow from each other are compared
+COMPARED_AT = 10**6
 
 
 #: What the keys in the sources of measures stand for.
@@ -94,16 +99,7 @@ def rows(kind: str = "") -> list[dict[str, str]]:
         No such kind.
     """
     if kind == "rates":
-        return [
-            {
-                "kind": "rates",
-                "name": r.measure,
-                "summary": str(r),
-                "known": r.source,
-                "exponent": f"{r.exponent:.4g}",
-            }
-            for r in KNOWN_RATES
-        ]
+        return _rates()
     if kind and kind not in KINDS:
         raise UnknownName.of("kind", kind, [*KINDS, "rates"])
     return [
@@ -111,6 +107,31 @@ def rows(kind: str = "") -> list[dict[str, str]]:
         for k, things in KINDS.items()
         if kind in ("", k)
         for name, thing in things.items()
+    ]
+
+
+def _rates() -> list[dict[str, str]]:
+    """The known rates, what follows from them for other measures, and those of quantities that are not tracked."""
+    stated = [rate.measure for rate in KNOWN_RATES]
+    follow = [
+        rate
+        for name in dict.fromkeys([*stated, *MEASURES])
+        for rate in best_known(name)
+        if (name, rate.upper) not in {(known.measure, known.upper) for known in KNOWN_RATES}
+    ]
+    return [
+        {
+            "kind": kind,
+            "name": r.measure,
+            "summary": str(r),
+            "known": r.source,
+            "exponent": f"{r.exponent:.4g}",
+        }
+        for kind, rates in (("rates", KNOWN_RATES), ("rates that follow from these", follow))
+        for r in rates
+    ] + [
+        {"kind": "rates of other quantities", "name": r.quantity, "summary": r.statement, "known": r.source}
+        for r in OTHER_RATES
     ]
 
 
@@ -142,6 +163,8 @@ def entries(name: str) -> list[dict[str, Any]]:
             "name": name,
             "parameters": _parameters(thing),
             "guarantees": [str(g) for g in _guarantees(thing)],
+            "implied": _implied(_guarantees(thing)),
+            **({"deterministic": _deterministic(thing)} if kind == "forecasters" else {}),
             "documentation": _documentation(thing),
         }
         for kind, thing in things
@@ -167,6 +190,27 @@ def _guarantees(thing: Any) -> tuple[Any, ...]:
     if not isinstance(thing, type) or any(p["default"] is None and p["required"] for p in _parameters(thing)):
         return ()
     return getattr(thing(), "guarantees", ())
+
+
+def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
+    """What the guarantees say of other measures and of every task, a line a bound: ``≤ 2(2√T + 1): smooth_ce``."""
+    stated = {g.measure for g in guarantees}
+    names = [name for name in (*MEASURES, "swap_regret", "external_regret") if name not in stated]
+    lines: dict[str, list[str]] = {}
+    for name in names:
+        for g in tightest(guarantees, name, COMPARED_AT):
+            lines.setdefault(g.short.removeprefix(f"{name} "), []).append(name)
+    return [f"{relation}: {', '.join(measures)}" for relation, measures in lines.items()]
+
+
+def _deterministic(thing: Any) -> str:
+    """What a forecaster declares, in words."""
+    declared = getattr(thing, "deterministic", None)
+    if isinstance(declared, property) and not any(p["required"] for p in _parameters(thing)):
+        declared = thing().deterministic
+    if isinstance(declared, property):
+        return "depends on its parameters"
+    return "not declared" if declared is None else "yes" if declared else "no"
 
 
 def _parameters(thing: Any) -> list[dict[str, Any]]:

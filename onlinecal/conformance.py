@@ -86,6 +86,8 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
         ("split runs are joined runs", _split),
         ("pickled in the middle it goes on identically", _pickle),
     ]
+    if getattr(strategy, "deterministic", None) is True:
+        checks.append(("it is deterministic, as it declares", _certainty))
     for label, check in checks:
         yield Finding(label, _first_fault(check, opponents, seed))
     if name is not None:
@@ -147,6 +149,15 @@ def _purity(forecaster: Forecaster, nature: Nature, seed: int) -> str:
         second = game.ask()
         if not (np.array_equal(second.atoms, atoms) and np.array_equal(second.weights, weights)):
             return f"asked twice in round {until + 1} it states two different laws"
+    return ""
+
+
+def _certainty(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
+    for until in range(200):
+        game.advance(until)
+        if not game.ask().points:
+            return f"it declares itself deterministic, but its law of round {until + 1} has several points"
     return ""
 
 

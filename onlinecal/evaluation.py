@@ -213,7 +213,7 @@ def evaluate(
     >>> print(result)
     JointDistribution(2 levels in [0.2, 0.8], weight 4, base rate 0.75)
     measure         value  bounds for decision makers
-    ece             0.25   CDL ≤ 2 ECE: swap regret of every task
+    ece             0.25   swap regret of every task ≤ 2 ECE
     cdl             0.25   swap regret of every task
     distance_upper  0.25
     >>> result.table().loc["cdl", "value"].round(6)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from onlinecal.sight import Sight
 
 Kind = Literal["deterministic", "expected", "rate"]
+
+#: whom what a nature forces is proved against; of those in other words it is not known whom they are about
+EVERY_FORECASTER = "every forecaster"
+DETERMINISTIC_FORECASTERS = "every deterministic forecaster"
 
 
 def log(horizon: float) -> float:
@@ -33,7 +37,7 @@ class Guarantee:
         Holds for every sequence; in expectation over the engine's draws; or as a growth rate only.
     against : Sight or str
         Whom it holds against: natures that see at most that much; or, of a nature's guarantee, which forecasters it
-        hurts, in words.
+        hurts: `EVERY_FORECASTER`, `DETERMINISTIC_FORECASTERS`, or other words, which are printed and never applied.
     source : str
         Authors, year, theorem.
     upper : bool
@@ -55,6 +59,27 @@ class Guarantee:
     upper: bool = True
     anytime: bool = False
     slack: Callable[[float, int, float], float] | None = None
+
+    def binds(self, forecaster: Any, nature: Any) -> bool:
+        """Whether it says something of a game of these two.
+
+        Parameters
+        ----------
+        forecaster : Forecaster
+        nature : Nature
+            One of the two is whose guarantee it is.
+
+        Returns
+        -------
+        bool
+            False also where it is not known: the forecaster does not declare whether it is deterministic, or the
+            guarantee is against others than those named above.
+        """
+        if isinstance(self.against, Sight):
+            return bool(nature.sight <= self.against)
+        if self.against == DETERMINISTIC_FORECASTERS:
+            return forecaster.deterministic is True
+        return self.against == EVERY_FORECASTER
 
     @property
     def short(self) -> str:

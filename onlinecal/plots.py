@@ -1,4 +1,4 @@
-"""Curves as figures: first what is drawn, as plain data, then the drawing."""
+"""Curves as figures: the drawing of what `frames` says is to be drawn."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import os
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.rates import Exponent, best_known
+from onlinecal.frames import BAND, Frame, Reference, frames, games
 from onlinecal.study.curves import Curve
 
 Floats = NDArray[np.float64]
@@ -31,156 +31,16 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 #: of the axes, in inches
 WIDTH = 3.4
-BAND = (5.0, 95.0)
+#: letters in a line of a legend: two columns are no wider than the axes with their labels
+LEGEND = 30
 FORMATS = ("png", "svg", "pdf")
-
-
-@dataclass(frozen=True)
-class Line:
-    """One curve as it is drawn.
-
-    Attributes
-    ----------
-    label : str
-        Forecaster and fitted exponent.
-    style : int
-        Which colour and marker.
-    rounds, mean, low, high : (n,) arrays
-        Where the mean is positive: a logarithmic axis has no zero.
-    exponent : Exponent or None
-    fresh : bool
-        Whether each T is a game of its own.
-    """
-
-    label: str
-    style: int
-    rounds: NDArray[np.int64]
-    mean: Floats
-    low: Floats
-    high: Floats
-    exponent: Exponent | None
-    fresh: bool
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A guarantee as it is drawn: a rate is anchored at the curve's first point."""
-
-    label: str
-    style: int | None
-    rounds: Floats
-    values: Floats
-    exact: bool
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A best known rate of a measure as it is drawn: a slope, since it has no constant.
-
-    Attributes
-    ----------
-    label : str
-        Ω, O, or Θ where the two are one.
-    rounds, values : (n,) arrays
-        Starts at half the lowest curve at the first T that is drawn, where there is room.
-    """
-
-    label: str
-    rounds: NDArray[np.int64]
-    values: Floats
-
-
-@dataclass
-class Frame:
-    """One pair of axes: a measure against one nature."""
-
-    nature: str
-    measure: str
-    lines: list[Line] = field(default_factory=list)
-    bounds: list[Bound] = field(default_factory=list)
-    silent: list[str] = field(default_factory=list)
-    references: list[Reference] = field(default_factory=list)
-
-
-def frames(curves: Sequence[Curve]) -> list[Frame]:
-    """What `figure` draws, one frame for each nature and measure, in the order of the curves."""
-    styles = {name: i for i, name in enumerate(dict.fromkeys(curve.forecaster for curve in curves))}
-    result: dict[tuple[str, str], Frame] = {}
-    for curve in curves:
-        frame = result.setdefault((curve.nature, curve.measure), Frame(curve.nature, curve.measure))
-        style = styles[curve.forecaster]
-        mean = curve.mean
-        shown = np.isfinite(mean) & (mean > 0)
-        if not shown.any():
-            frame.silent.append(curve.forecaster)
-            continue
-        exponent = curve.exponent()
-        low, high = np.percentile(curve.totals[shown], BAND, axis=1)
-        slope = f"  $T^{{{exponent.value:.2f}}}$" if exponent is not None else ""
-        frame.lines.append(
-            Line(
-                curve.forecaster + slope,
-                style,
-                curve.rounds[shown],
-                mean[shown],
-                low,
-                high,
-                exponent,
-                curve.fresh,
-            )
-        )
-        frame.bounds += _bounds(
-            curve, style, float(curve.rounds[shown][0]), float(mean[shown][0]), frame.bounds
-        )
-    for frame in result.values():
-        frame.references = _references(frame.measure, [line for line in frame.lines if line.fresh])
-    return list(result.values())
-
-
-def _references(measure: str, lines: Sequence[Line]) -> list[Reference]:
-    """The best known rates beside the curves of fresh games; the prefixes of one game are not tuned to their T."""
-    rounds = np.unique(np.concatenate([line.rounds for line in lines])) if lines else np.array([])
-    if len(rounds) < 2:
-        return []
-    start = min(line.mean[0] for line in lines if line.rounds[0] == rounds[0]) / 2
-    rates = best_known(measure)
-    if len({rate.formula for rate in rates}) < len(rates):
-        labels = [f"Θ({rates[0].formula})"]
-    else:
-        labels = [str(rate) for rate in rates]
-    shapes = [rate.at(rounds) for rate in rates]
-    return [
-        Reference(label, rounds, start * shape / shape[0])
-        for label, shape in zip(labels, shapes, strict=False)
-    ]
-
-
-def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequence[Bound]) -> list[Bound]:
-    """The guarantees on a curve, each kind once; those of the nature only once in a frame."""
-    found: dict[tuple[str, str, bool], list[tuple[int, float]]] = {}
-    for horizon, p in curve.promises:
-        found.setdefault((p.formula, p.kind, p.upper), []).append((horizon, p.bound))
-    result = []
-    for (formula, kind, upper), points in found.items():
-        x = np.array([t for t, _ in points], dtype=np.float64)
-        y = np.array([bound for _, bound in points])
-        exact = kind != "rate"
-        if not exact and len(x) < 2:
-            continue  # a rate says nothing at a single time
-        if not exact:
-            y = y * (start / y[0])
-        elif not curve.fresh:
-            # The bound at the horizon holds at every time before it.
-            x, y = np.array([first, x[-1]]), np.array([y[-1], y[-1]])
-        relation = ("≤" if upper else "≥") if exact else "∝"
-        label = f"{relation} {formula}"
-        if all(label != bound.label for bound in there) or upper:
-            result.append(Bound(label, style if upper else None, x, y, exact))
-    return result
 
 
 def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     """Totals against T on logarithmic axes: natures down, measures across, a colour a forecaster.
+
+    Where a mean total is negative the vertical axis is linear around 0. Means that have no place on an axis are arrows
+    at its edge and words in the legend: infinite ones, and on a logarithmic axis those that are 0.
 
     Parameters
     ----------
@@ -193,9 +53,9 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     matplotlib.figure.Figure
         The line is the mean over runs; the band runs from the 5th to the 95th percentile of the runs; dashed lines
         are proven bounds, dotted ones proven rates drawn through the curve's first point, black ones of what the nature
-        forces. Grey, labelled at its end,
-        is how fast the total of the best forecaster is known to grow against the worst nature: a slope, drawn from
-        half the lowest curve at the first T.
+        forces (a rate: through the lowest curve's first point). Grey, labelled at its end, is how fast the total of the
+        best forecaster is known to grow against the worst nature: a slope, drawn from half the lowest curve at the
+        first T.
     """
     if not curves:
         raise InvalidParameter("no curves to draw; expected at least one")
@@ -204,33 +64,40 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     measures = list(dict.fromkeys(frame.measure for frame in drawn))
     rows, columns = len(natures), len(measures)
     heads = [max(_heading(frame, WIDTH).count("\n") for frame in drawn if frame.nature == n) for n in natures]
-    high = 1.1 + 3.2 * rows + 0.17 * sum(heads)
+    legends = [max(_legend_rows(frame) for frame in drawn if frame.nature == n) for n in natures]
+    high = 1.1 + 3.2 * rows + 0.17 * sum(heads) + 0.13 * sum(max(0, n - 3) for n in legends)
     fig = Figure(figsize=(1.0 + 4.1 * columns, high), layout="constrained", dpi=150)
-    axes = fig.subplots(rows, columns, sharex="row", sharey="row", squeeze=False)
+    axes = fig.subplots(rows, columns, sharex="row", squeeze=False)
     used = {(frame.nature, frame.measure) for frame in drawn}
     for i, nature in enumerate(natures):
         for j, measure in enumerate(measures):
             if (nature, measure) not in used:
                 axes[i, j].set_visible(False)
+    scales: dict[int, Any] = {}
     for frame in drawn:
         i, j = natures.index(frame.nature), measures.index(frame.measure)
+        if frame.lines and not frame.negative:
+            # Totals of one nature are compared across measures; an axis with negative ones is of another kind.
+            if i in scales:
+                axes[i, j].sharey(scales[i])
+            scales.setdefault(i, axes[i, j])
         _draw(axes[i, j], frame)
         axes[i, j].set_title(_heading(frame, WIDTH), fontsize=10)
         if j == 0:
             axes[i, j].set_ylabel("total $T\\cdot\\mu$")
     for i, nature in enumerate(natures):
         # The means and bounds set the scale; a band that reaches down to 0 would stretch it without end.
-        shown = [frame for frame in drawn if frame.nature == nature]
-        heights = [v for frame in shown for line in frame.lines for v in line.mean]
+        shown = [frame for frame in drawn if frame.nature == nature and not frame.negative]
+        heights = [v for frame in shown for line in frame.lines for v in line.mean[line.shown]]
         heights += [v for frame in shown for bound in frame.bounds for v in bound.values]
         heights += [v for frame in shown for reference in frame.references for v in reference.values]
         if heights:
-            axes[i, 0].set_ylim(min(heights) / 1.8, max(heights) * 1.8)
+            scales[i].set_ylim(min(heights) / 1.8, max(heights) * 1.8)
     runs = sorted({curve.totals.shape[1] for curve in curves})
     wide = fig.get_figwidth()
     if title:
         fig.suptitle(_wrapped(title, wide, 12), fontsize=12)
-    caption = _caption(runs, any(curve.fresh for curve in curves), drawn)
+    caption = _caption(runs, games(curves), drawn)
     fig.supxlabel(_wrapped(caption, wide, 7.5), fontsize=7.5, color="#444444")
     return fig
 
@@ -248,9 +115,8 @@ def _wrapped(text: str, inches: float, size: float) -> str:
     return textwrap.fill(text, int(inches * 72 / (0.56 * size)))
 
 
-def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
+def _caption(runs: list[int], times: str, drawn: Sequence[Frame]) -> str:
     several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    times = "T: a fresh game each." if fresh else "T: rounds of one game."
     parts = [
         f"{times} Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: least squares on the means."
     ]
@@ -260,7 +126,7 @@ def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
     if any(bound.exact for bound in bounds):
         parts.append("Dashed: proven bound.")
     if any(not bound.exact for bound in bounds):
-        parts.append("Dotted: proven rate, drawn through the first point.")
+        parts.append("Dotted: proven rate, drawn through the first point of its curve; black, of the lowest.")
     if any(bound.style is None for bound in bounds):
         parts.append("Black: what the nature forces.")
     if any(frame.references for frame in drawn):
@@ -268,13 +134,25 @@ def _caption(runs: list[int], fresh: bool, drawn: Sequence[Frame]) -> str:
             "Grey: best known rates against the worst nature, slopes without a constant, drawn from half the lowest "
             "curve at the first T."
         )
-    silent = sorted({f"{name} ({frame.measure})" for frame in drawn for name in frame.silent})
-    if silent:
-        parts.append(f"Always 0, not drawn: {', '.join(silent)}.")
+    ups = {mark.up for frame in drawn for mark in frame.marks}
+    if True in ups:
+        parts.append("Arrow at the upper edge: infinite.")
+    if False in ups:
+        parts.append("Arrow at the lower edge: 0.")
+    if any(frame.negative for frame in drawn):
+        parts.append(
+            "Where totals are negative the vertical axis is linear around 0, between its innermost marks."
+        )
     return " ".join(parts)
 
 
 def _draw(axis: Any, frame: Frame) -> None:
+    axis.set_xscale("log")
+    if frame.negative:
+        axis.set_yscale("symlog", linthresh=_linear(frame))
+        axis.axhline(0.0, color="#bbbbbb", linewidth=0.8, zorder=0.8)
+    else:
+        axis.set_yscale("log")
     _draw_references(axis, frame.references)
     for line in frame.lines:
         colour = COLOURS[line.style % len(COLOURS)]
@@ -287,8 +165,13 @@ def _draw(axis: Any, frame: Frame) -> None:
             marker=marker,
             markersize=3.5,
             linewidth=1.5,
-            label=line.label,
+            label=_entry(line.label),
         )
+        if marker is None:
+            # A point between two gaps is no line.
+            gap = np.concatenate([[True], ~line.shown, [True]])
+            lonely = line.shown & gap[:-2] & gap[2:]
+            axis.plot(line.rounds[lonely], line.mean[lonely], color=colour, marker=".", linestyle="none")
     for bound in frame.bounds:
         colour = BLACK if bound.style is None else COLOURS[bound.style % len(COLOURS)]
         dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
@@ -298,11 +181,37 @@ def _draw(axis: Any, frame: Frame) -> None:
             color=colour,
             linestyle=dashes,
             linewidth=1.0,
-            label=typeset(bound.label),
+            # A single point is no line.
+            marker=None if len(bound.rounds) > 1 else "_",
+            markersize=12,
+            label=typeset(_entry(bound.label)),
         )
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    for k, mark in enumerate(frame.marks):
+        # Within the axes and one above the other, so that arrows of several curves are told apart.
+        height = 0.97 - 0.045 * k if mark.up else 0.03 + 0.045 * k
+        axis.plot(
+            mark.rounds,
+            np.full(len(mark.rounds), height),
+            color=COLOURS[mark.style % len(COLOURS)],
+            linestyle="none",
+            marker=CARETUPBASE if mark.up else CARETDOWNBASE,
+            markersize=6,
+            transform=axis.get_xaxis_transform(),
+        )
+    for style, words in frame.absent:
+        axis.plot(
+            [],
+            [],
+            color=COLOURS[style % len(COLOURS)],
+            linestyle="none",
+            marker=MARKERS[style % len(MARKERS)],
+            markersize=3.5,
+            label=_entry(words),
+        )
     for which, low, high in ((axis.xaxis, *axis.get_xlim()), (axis.yaxis, *axis.get_ylim())):
+        if which is axis.yaxis and frame.negative:
+            which.set_major_formatter(FuncFormatter(_tick))
+            continue
         # Less than a decade and a half would leave one label or none.
         narrow = high / low < 30
         which.set_major_locator(
@@ -315,7 +224,7 @@ def _draw(axis: Any, frame: Frame) -> None:
     axis.tick_params(labelsize=8, labelleft=True)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
-    if frame.lines or frame.bounds:
+    if frame.lines or frame.bounds or frame.absent:
         # Below the axes, where no curve is.
         axis.legend(
             fontsize=7,
@@ -327,6 +236,25 @@ def _draw(axis: Any, frame: Frame) -> None:
             columnspacing=1.2,
             borderaxespad=0.2,
         )
+
+
+def _entry(label: str) -> str:
+    """A label in lines that fit a column of the legend; a raised exponent is short, and "T = 300" stays together."""
+    powers = re.findall(r"\$[^$]+\$", label)
+    short = re.sub(r"\$[^$]+\$", "\0\0\0\0", label).replace("T = ", "T\u00a0=\u00a0")
+    filled = textwrap.fill(short, LEGEND, break_long_words=False, break_on_hyphens=False)
+    for power in powers:
+        filled = filled.replace("\0\0\0\0", power, 1)
+    return filled
+
+
+def _legend_rows(frame: Frame) -> int:
+    """How many lines of text the legend needs in two columns."""
+    labels = [line.label for line in frame.lines] + [bound.label for bound in frame.bounds]
+    labels += [words for _, words in frame.absent]
+    lines = [_entry(label).count("\n") + 1 for label in labels]
+    half = (len(lines) + 1) // 2
+    return max(sum(lines[:half]), sum(lines[half:]))
 
 
 def _draw_references(axis: Any, references: Sequence[Reference]) -> None:
@@ -350,13 +278,20 @@ def _draw_references(axis: Any, references: Sequence[Reference]) -> None:
         )
 
 
+def _linear(frame: Frame) -> float:
+    """Up to where an axis with negative totals is linear: the power of ten at or below the least that is not 0."""
+    sizes = np.abs(np.concatenate([line.mean[line.shown] for line in frame.lines]))
+    least = max(sizes[sizes > 0].min(), 1e-4 * sizes.max())
+    return float(10.0 ** np.floor(np.log10(least)))
+
+
 def typeset(formula: str) -> str:
     """Powers raised: ``T^(2/3)`` as matplotlib writes it."""
     return re.sub(r"(\w)\^(?:\(([^()]+)\)|([\w.]+))", r"$\\mathregular{\1^{\2\3}}$", formula)
 
 
 def _tick(value: float, _: object) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:g}"
 
 
 def save(fig: Figure, path: Path) -> None:

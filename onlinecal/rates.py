@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.errors import InvalidParameter
+from onlinecal.relations import Column, chain, reason
 
 #: what rounding may do to a slope
 ROUNDING = 1e-9
@@ -90,48 +91,114 @@ class KnownRate:
         return f"{'O' if self.upper else 'Ω'}({self.formula})"
 
 
-#: Gopalan and Hu 2025, Table 1, and later papers
+#: Gopalan and Hu 2025, Table 1, and later papers. What follows from these by `RELATIONS` is not written here.
 KNOWN_RATES = (
-    KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998"),
+    KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998; 2.5·T^(2/3) for forecast hedging"),
     KnownRate(
         "ece", True, "T^(2/3−ε)", 2 / 3, "Dagan et al. 2025; not constructive enough to play", runs=False
     ),
-    KnownRate("ece", False, "T^0.54389", 0.54389, "Dagan et al. 2025, after Qiao & Valiant 2021 (T^0.528)"),
     KnownRate(
-        "smooth_ce", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2·(2√T + 1)); Qiao & Zheng 2024"
+        "ece",
+        False,
+        "T^0.54389",
+        0.54389,
+        "Dagan et al. 2025, oblivious; after Qiao & Valiant 2021 (T^0.528)",
     ),
-    KnownRate("smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024"),
-    KnownRate("distance_certificate", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2√T + 1)"),
-    KnownRate("distance_certificate", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024"),
-    KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024", logs=1.0),
-    KnownRate("cdl", False, "√T", 1 / 2, "a fair coin"),
-    KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023"),
-    KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023"),
-    KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", runs=False, logs=0.5),
-    KnownRate("step_ce", False, "√T", 1 / 2, "a fair coin"),
+    KnownRate(
+        "distance_certificate", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2√T + 1); Qiao & Zheng 2024"
+    ),
+    KnownRate("smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024: coins that may stop early"),
     KnownRate("kernel_ce", True, "√T", 1 / 2, "Vovk, Takemura & Shafer 2005 (√T/2)"),
-    KnownRate("kernel_ce", False, "√T", 1 / 2, "a fair coin"),
+    KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024", logs=1.0),
+    KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023"),
+    # Whatever is forecast against a fair coin pays ½ a round in the task v_shaped(½), and the better of its two actions
+    # pays ½E|ones − zeros| = √(T/2π) more than that in all.
+    KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023: a fair coin, √(T/2π)"),
+    KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", runs=False, logs=0.5),
     KnownRate(
         "swap_regret[quadratic]",
         True,
         "T^(1/3) log T",
         1 / 3,
-        "Fishelson et al. 2025; Luo et al. 2025",
+        "Fishelson et al. 2025; Luo, Senapati & Sharan 2025: T^(1/3) up to logarithms",
         logs=1.0,
     ),
 )
 
 
+@dataclass(frozen=True)
+class OtherRate:
+    """A rate of a quantity that is no measure of this package: it is printed, and held against nothing.
+
+    Attributes
+    ----------
+    quantity, statement, source : str
+        The source says how much of it has been read.
+    """
+
+    quantity: str
+    statement: str
+    source: str
+
+
+#: of T rounds, as the abstracts state them
+OTHER_RATES = (
+    OtherRate(
+        "multicalibration error, three disjoint groups that may depend on the forecast",
+        "Ω(T^(2/3)), met up to logarithms",
+        "Collina, Lu, Noarov & Roth 2026, from the abstract",
+    ),
+    OtherRate(
+        "ℓ1 calibration error in K i.i.d. segments, or where mean outcomes deviate by C in all",
+        "Õ(min{√T + (TC)^(1/3), √(KT)})",
+        "Liu, Luo & Ratliff 2026, from the abstract",
+    ),
+    OtherRate(
+        "KL calibration: swap regret of the logarithmic loss",
+        "Õ(T^(1/3))",
+        "Luo, Senapati & Sharan 2025, from the abstract",
+    ),
+    OtherRate(
+        "swap regret of Lipschitz convex losses on [0, 1]; calibration error of medians",
+        "Õ(√T)",
+        "Hu, Schneider & Wu 2026, from the abstract",
+    ),
+    OtherRate(
+        "calibeating in the Brier loss by a forecaster that is also calibrated",
+        "O(log T), optimal for calibeating alone",
+        "Chen, Huang, Jordan & Luo 2026, from the abstract",
+    ),
+)
+
+
+#: one weight function, or a few bins: far easier than the measures that bound them, so what follows is not the best;
+#: and what one forecaster alone has
+_LEFT_OUT = frozenset({"weighted_ce", "low_degree_ce", "binned_ece", "scdl_binned", "kernel_ce_certificate"})
+
+
 def best_known(measure: str) -> tuple[KnownRate, ...]:
     """The largest lower and the smallest upper rate of a measure, in this order, as far as they are known.
 
-    Of equal ones it is the one that a forecaster of this package attains.
+    Those of `KNOWN_RATES`, and those that follow from one of them for a measure that `RELATIONS` relates to its own;
+    the source then names the relations. Of equal ones it is the one that a forecaster of this package attains, then the
+    one that takes the fewest relations. Of a bracket, the lower end has upper rates and the upper end lower ones.
     """
-    mine = sorted(
-        (rate for rate in KNOWN_RATES if rate.measure == measure),
-        key=lambda rate: (rate.exponent, rate.logs, not rate.runs),
-    )
-    return tuple([rate for rate in mine if not rate.upper][-1:] + [rate for rate in mine if rate.upper][:1])
+    if measure in _LEFT_OUT:
+        return ()
+    what = Column.of(measure)
+    found: dict[bool, list[tuple[KnownRate, int]]] = {False: [], True: []}
+    for rate in KNOWN_RATES:
+        if what.bounds == ("below" if rate.upper else "above"):
+            continue
+        way = chain(what.quantity, rate.measure) if rate.upper else chain(rate.measure, what.quantity)
+        if way is not None:
+            source = f"{rate.source}; with {reason(way)}" if way else rate.source
+            found[rate.upper].append((replace(rate, measure=measure, source=source), len(way)))
+    lower = [rate for rate, _ in sorted(found[False], key=lambda r: (-r[0].exponent, -r[0].logs, r[1]))]
+    upper = [
+        rate for rate, _ in sorted(found[True], key=lambda r: (r[0].exponent, r[0].logs, not r[0].runs, r[1]))
+    ]
+    return tuple(lower[:1] + upper[:1])
 
 
 def known_rates(measure: str) -> str:

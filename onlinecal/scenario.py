@@ -108,7 +108,7 @@ class Scenario(BaseModel):
     def _one_kind_of_horizon(self) -> Scenario:
         if (self.horizon is None) == (self.horizons is None):
             raise ValueError(
-                "give either horizon (one game, read on the way) or horizons (fresh games), one of the two"
+                "give either horizon (one game, read on the way) or horizons (a game of each), one of the two"
             )
         return self
 

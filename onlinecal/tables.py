@@ -89,14 +89,20 @@ def print_compare(study: Study, measure: str) -> None:
     rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(measure)}
     if rates:
         console.print(
-            f"best known against the worst nature: {known_rates(measure)}; a remark where the whole interval of fresh "
-            "games lies elsewhere",
+            f"best known against the worst nature: {known_rates(measure)}; {_remarks(study, measure)}",
             markup=False,
         )
     said = {row["verdict"] for row in rows.values()}
     for verdict, meaning in _VERDICTS.items():
         if verdict in said:
             console.print(f"{verdict}: {meaning.format(rate=rates.get(verdict))}", markup=False)
+
+
+def _remarks(study: Study, measure: str) -> str:
+    """Where remarks are made: rates in T are about games tuned to T."""
+    if any(curve.fresh for curve in study.curves([measure])):
+        return "a remark where the whole interval of games tuned to their T lies elsewhere"
+    return "no remarks, for these are the rounds of one game, which is tuned to its end"
 
 
 def _print_grid(console: Console, title: str, headings: Sequence[str], rows: dict[str, list[str]]) -> None:
@@ -247,13 +253,13 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
     console = _console()
     for kind in dict.fromkeys(row["kind"] for row in rows):
         table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
-        table.add_column("name", style="bold", no_wrap=True)
-        table.add_column("total" if kind == "rates" else "what it is")
+        table.add_column("name", style="bold", no_wrap=kind != "rates of other quantities")
+        table.add_column("total" if kind.startswith("rates") else "what it is")
         table.add_column(
             "proved"
             if kind in ("forecasters", "natures")
             else "source"
-            if kind in ("measures", "rates")
+            if kind == "measures" or kind.startswith("rates")
             else ""
         )
         for row in rows:
@@ -275,10 +281,16 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
     print(entry["documentation"])  # written for 110 columns; a narrower terminal wraps it as it sees fit
+    if "deterministic" in entry:
+        console.print(f"\n[bold]Deterministic[/bold]: {entry['deterministic']}")
     if entry["guarantees"]:
         console.print("\n[bold]Proved, at the default parameters[/bold]")
         for guarantee in entry["guarantees"]:
             print(f"- {guarantee}")
+    if entry["implied"]:
+        console.print("\n[bold]Which implies[/bold] (swap_regret, external_regret: of every task)")
+        for line in entry["implied"]:
+            print(f"- {line}")
 
 
 def print_check(report: Report) -> None:

@@ -33,7 +33,8 @@ def study(planned):
 
 def equal(first, second):
     return len(first.cells) == len(second.cells) and all(
-        (a.forecaster, a.nature, a.horizon, a.promises) == (b.forecaster, b.nature, b.horizon, b.promises)
+        (a.forecaster, a.nature, a.horizon, a.recorded, a.promises)
+        == (b.forecaster, b.nature, b.horizon, b.recorded, b.promises)
         and (a.rounds == b.rounds).all()
         and list(a.totals) == list(b.totals)
         and all((a.totals[m] == b.totals[m]).all() for m in a.totals)

@@ -52,8 +52,9 @@ def test_an_expected_bound_without_slack_is_not_called_broken_and_a_rate_has_a_t
 
 def test_guarantees_apply_only_to_what_they_cover(seed):
     # Hedging promises nothing to natures that see the draw; what such a contrarian promises still applies.
-    verdicts = check([ForecastHedging()], [Contrarian(sees="draw")], horizon=100, runs=2, seed=seed)
-    assert [v.strategy for v in verdicts] == ['contrarian (sees="draw")']
+    verdicts = list(check([ForecastHedging()], [Contrarian(sees="draw")], horizon=100, runs=2, seed=seed))
+    assert {v.strategy for v in verdicts} == {'contrarian (sees="draw")'}
+    assert [str(v.guarantee) for v in verdicts] == [str(g) for g in Contrarian(sees="draw").guarantees]
     assert not list(check([Constant()], [Bernoulli()], horizon=100, runs=2, seed=seed))
 
 
@@ -64,7 +65,7 @@ def test_a_report_of_named_strategies():
         "distance_certificate",
         "smooth_ce",
     }
-    assert len(found.findings) == 5
+    assert len(found.findings) == 6
     rows = found.rows()
     assert all(row["holds"] for row in rows["guarantees"])
     assert all(row["fault"] == "" for row in rows["conformance"])
@@ -77,7 +78,8 @@ def test_whose_guarantees_are_not_among_the_verdicts_is_said():
     found = report(["constant", "bernoulli", "contrarian"], horizon=64, runs=2, seed=1, progress=False)
     assert found.remarks == (
         "constant states no guarantee, so there is none to measure.",
-        "bernoulli states cdl = Ω(√T): not of a kind, or not against opponents, that are measured here.",
+        "bernoulli states u_calibration = Ω(√T); cdl = Ω(√T): not of a kind, or not against opponents, that are "
+        "measured here.",
     )
     assert any(v.strategy == "contrarian" for v in found.verdicts)
 

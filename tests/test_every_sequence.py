@@ -43,7 +43,7 @@ def ahead_ratio(forecaster, nature, horizon, seed, runs=8):
 
 
 def defensive_ratio(forecaster, nature, horizon, seed, runs=4):
-    """The largest T·kCE / √(Σp(1−p)); that √(Σp(1−p)) ≤ √T/2, and for Laplace smCE ≤ 1.5√T, is asserted."""
+    """The largest T·kCE / √(Σp(1−p)); that √(Σp(1−p)) ≤ √T/2, and for Laplace smCE ≤ √2·kCE, is asserted."""
     game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
     worst = 0.0
     for t in checkpoints(horizon):
@@ -55,7 +55,7 @@ def defensive_ratio(forecaster, nature, horizon, seed, runs=4):
             assert certificate <= math.sqrt(t) / 2 + ROUNDING
             worst = max(worst, total / certificate if certificate > 0 else float(total > ROUNDING))
             if (forecaster.kernel, forecaster.scale) == ("laplace", 1.0):
-                assert t * smooth_ce(gamma) <= 1.5 * math.sqrt(t) * (1 + ROUNDING)
+                assert t * smooth_ce(gamma) <= math.sqrt(2) * total * (1 + ROUNDING)
     return worst
 
 

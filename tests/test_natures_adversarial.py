@@ -17,7 +17,7 @@ from onlinecal.forecasters import (
     Law,
 )
 from onlinecal.game import Game
-from onlinecal.measures import ece, smooth_ce
+from onlinecal.measures import MEASURES, cfdl, ece, smooth_ce
 from onlinecal.natures import (
     Bernoulli,
     Contrarian,
@@ -203,12 +203,16 @@ def test_greedy_with_cells_shares_one_bias_a_cell(seed):
     "forecaster", [Constant(0.5), Constant(0.2), EmpiricalMean(), AlmostOneStepAhead()], ids=strategy_key
 )
 def test_greedy_hurts_every_deterministic_forecaster(forecaster, seed):
-    (guarantee,) = Greedy().guarantees
-    game = Game(forecaster, Greedy(), horizon=2000, runs=range(3), seed=seed)
-    for t in (1, 2, 10, 100, 2000):
-        game.advance(t)
-        assert all(t * ece(gamma) >= guarantee.bound(t) - 1e-9 for gamma in game.gammas())
-    assert Greedy("square").guarantees == Greedy(cells=3).guarantees == ()
+    for nature in (Greedy(), Greedy("square")):
+        assert nature.guarantees
+        game = Game(forecaster, nature, horizon=2000, runs=range(3), seed=seed)
+        for t in (1, 2, 10, 100, 2000):
+            game.advance(t)
+            for g in nature.guarantees:
+                for gamma in game.gammas():
+                    forced = cfdl(gamma) if "[" in g.measure else MEASURES[g.measure].function(gamma)
+                    assert t * forced >= g.bound(t) - 1e-9, str(g)
+    assert Greedy("kink").guarantees == Greedy(cells=3).guarantees == ()
 
 
 def test_greed_does_not_break_forecast_hedging_and_a_coin_does_not_do_what_greed_does(seed):

@@ -8,8 +8,10 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.errors import InvalidParameter
-from onlinecal.plots import figure, frames, save
+from onlinecal.frames import frames, games
+from onlinecal.plots import figure, save
 from onlinecal.study import Curve
+from onlinecal.study.curves import Promise
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +49,13 @@ def test_bounds_are_the_guarantees(study):
     drawn = {(f.nature, f.measure): {b.label: b for b in f.bounds} for f in frames(study.curves())}
     ece = drawn["contrarian", "ece"]
     hedging = oc.forecasters.ForecastHedging().guarantees[0]
-    assert ece["≤ 2√(mT) + T/(2m)"].values.tolist() == [hedging.bound(t) for t in (100, 300, 900, 2700)]
-    assert ece["≥ T/2"].values.tolist() == [50, 150, 450, 1350]
-    assert ece["≥ T/2"].style is None
+    assert ece["mean ≤ 2√(mT) + T/(2m)"].values.tolist() == [hedging.bound(t) for t in (100, 300, 900, 2700)]
+    forced = ece["≥ T/2 (every deterministic forecaster)"]
+    assert forced.values.tolist() == [50, 150, 450, 1350]
+    assert forced.style is None
     smooth = drawn["drift", "smooth_ce"]["≤ 2(2√T + 1)"]
     assert smooth.values == pytest.approx([2 * (2 * t**0.5 + 1) for t in (100, 300, 900, 2700)])
+    assert "mean ≤ 2(2√(mT) + T/(2m))" in drawn["drift", "cdl"]  # hedging's, with CDL ≤ 2 ECE
     rate = drawn["drift", "cdl"]["∝ √T log T"]
     assert not rate.exact
     assert rate.values[0] == study.curve("cdl", "CDL minimiser", "drift").mean[0]
@@ -81,7 +85,7 @@ def grown(measure, *, first=100, fresh=True, level=8.0):
 
 def test_one_rate_where_both_are_the_same_and_none_where_none_is_known():
     for measure, labels in {
-        "kernel_ce": ["Θ(√T)"],
+        "kernel_ce": ["Ω(T^(1/3))", "O(√T)"],
         "u_calibration": ["Θ(√T)"],
         "swap_regret[quadratic]": ["O(T^(1/3) log T)"],
         "brier": [],
@@ -92,14 +96,18 @@ def test_one_rate_where_both_are_the_same_and_none_where_none_is_known():
 
 def test_rates_start_at_the_first_time_and_are_not_drawn_into_one_game():
     (frame,) = frames(
-        [grown("kernel_ce"), grown("kernel_ce", first=10, level=20.0), grown("kernel_ce", level=2.0)]
+        [
+            grown("u_calibration"),
+            grown("u_calibration", first=10, level=20.0),
+            grown("u_calibration", level=2.0),
+        ]
     )
     (rate,) = frame.references
     assert rate.rounds.tolist() == [10, 100, 1000, 10_000]
     assert rate.values == pytest.approx(
         10 * rate.rounds**0.5
     )  # half of the one curve that is there at T = 10
-    (frame,) = frames([grown("kernel_ce", fresh=False)])
+    (frame,) = frames([grown("u_calibration", fresh=False)])
     assert frame.references == []
 
 
@@ -121,15 +129,193 @@ def test_a_bound_of_one_game_is_level():
     assert frame.bounds[0].rounds[-1] == 900
 
 
-def test_what_is_always_zero_is_said_and_not_drawn():
-    study = oc.play(
-        oc.forecasters.Constant(1.0), oc.natures.Bernoulli(1.0), horizon=50, runs=2, measures=["ece"]
-    )
-    (frame,) = frames(study.curves())
+# -------------------------------------------------------------------- what has no place on the axes
+
+
+def curve(totals, *, rounds=(100, 200, 400, 800), forecaster="somebody", measure="brier", nature="drift"):
+    """Totals (n, runs) at these T, as fresh games."""
+    table = np.array(totals, dtype=float)
+    return Curve(measure, forecaster, nature, np.array(rounds), table.reshape(len(rounds), -1), True)
+
+
+def words(fig):
+    """All that a legend or the caption says."""
+    legends = [t.get_text() for axis in fig.axes if axis.get_legend() for t in axis.get_legend().get_texts()]
+    legends = [" ".join(text.split()) for text in legends]
+    return legends, " ".join(fig._supxlabel.get_text().split())
+
+
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("totals", "said"),
+    [
+        ([[0, 0]] * 4, "0 in every run"),
+        ([[-1, 1]] * 4, "0 at every T"),
+        ([[INF, INF]] * 4, "infinite at every T"),
+        ([[INF, 1]] * 4, "infinite at every T, in 1 of 2 runs"),
+        ([[0, 0], [0, 0], [INF, INF], [INF, 3]], "0 up to T = 200; infinite from T = 400 on, in 1 of 2 runs"),
+    ],
+)
+def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
+    drawn = curve(totals)
+    (frame,) = frames([drawn])
     assert frame.lines == []
-    assert frame.silent == ["constant (p=1)"]
-    fig = study.plot()
-    assert "Always 0, not drawn: constant (p=1) (ece)" in " ".join(fig._supxlabel.get_text().split())
+    assert frame.absent == [(0, f"somebody: {said}")]
+    legends, caption = words(figure([drawn]))
+    assert legends == [f"somebody: {said}"]
+    assert "Always 0" not in caption
+
+
+@pytest.mark.parametrize(
+    ("totals", "said", "marks"),
+    [
+        ([3, 0, 5, 9], "0 at T = 200", [([200], False)]),
+        ([0, 0, 5, 9], "0 up to T = 200", [([100, 200], False)]),
+        ([3, 4, 0, 0], "0 from T = 400 on", [([400, 800], False)]),
+        ([3, 0, 0, 9], "0 from T = 200 to 400", [([200, 400], False)]),
+        ([3, 0, 9, 0], "0 at 2 T from 200 to 800", [([200, 800], False)]),
+        ([3, 4, INF, INF], "infinite from T = 400 on", [([400, 800], True)]),
+        ([0, 4, 5, INF], "0 at T = 100; infinite at T = 800", [([800], True), ([100], False)]),
+    ],
+)
+def test_single_points_do_not_vanish(totals, said, marks):
+    drawn = curve(totals)
+    (frame,) = frames([drawn])
+    (line,) = frame.lines
+    assert line.label == f"somebody; {said}"
+    assert [(mark.rounds.tolist(), mark.up) for mark in frame.marks] == marks
+    # The line is broken there, not led past the gap.
+    assert np.isnan(line.mean).tolist() == [not 0 < total < INF for total in totals]
+    fig = figure([drawn])
+    legends, caption = words(fig)
+    assert legends == [f"somebody; {said}"]
+    assert ("upper edge: infinite" in caption) == any(up for _, up in marks)
+    assert ("lower edge: 0" in caption) == any(not up for _, up in marks)
+    arrows = [artist for artist in fig.axes[0].lines if artist.get_linestyle() == "None"]
+    assert [artist.get_xdata().tolist() for artist in arrows] == [rounds for rounds, _ in marks]
+
+
+def test_a_rate_goes_through_the_first_point_that_is_drawn():
+    promises = tuple((t, Promise("cdl", "", "√T", "rate", "all", True, t**0.5)) for t in (100, 400, 1600))
+    totals = np.array([[0.0], [6.0], [9.0]])
+    drawn = Curve("cdl", "a", "b", np.array([100, 400, 1600]), totals, True, promises)
+    (bound,) = frames([drawn])[0].bounds
+    assert bound.values.tolist() == [3.0, 6.0, 12.0]
+
+
+def test_negative_totals_are_drawn_as_they_are():
+    below, zero = curve([-4, -30, -100, -900]), curve([0, 10, 0, 500], forecaster="other")
+    (frame,) = frames([below, zero])
+    assert frame.negative
+    assert [line.mean.tolist() for line in frame.lines] == [[-4, -30, -100, -900], [0, 10, 0, 500]]
+    assert frame.absent == frame.marks == frame.references == []
+    fig = figure([below, zero])
+    axis = fig.axes[0]
+    assert axis.get_yscale() == "symlog"
+    assert axis.get_ylim()[0] < -900 < 500 < axis.get_ylim()[1]
+    assert "linear around 0" in words(fig)[1]
+    assert "linear around 0" not in words(figure([zero]))[1]
+
+
+def test_an_axis_with_negative_totals_is_its_own_and_the_others_share_theirs():
+    fig = figure(
+        [curve([1, 2, 3, 4], measure=m) for m in ("ece", "brier")]
+        + [curve([-1, -2, 3, 4], measure="payoff[x]")]
+    )
+    assert [axis.get_yscale() for axis in fig.axes] == ["log", "log", "symlog"]
+    assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim() != fig.axes[2].get_ylim()
+
+
+def test_a_log_loss_that_is_infinite_is_said_to_be_so():
+    study = oc.play(
+        [oc.forecasters.LastOutcome(), oc.forecasters.Constant(0.5)],
+        oc.natures.Markov(),
+        horizon=[100, 200, 400],
+        runs=3,
+        measures=["log_loss"],
+        tasks=["umbrella"],
+    )
+    legends, _ = words(figure(study.curves(["log_loss"])))
+    assert "last outcome: infinite at every T" in legends
+    # Who repeats the last outcome does better than any fixed action, who says 1/2 always takes the umbrella.
+    (frame,) = frames(study.curves(["external_regret[umbrella]"]))
+    assert frame.negative
+    assert [line.mean.max() < 0 for line in frame.lines] == [True, False]
+
+
+# -------------------------------------------------------------------- where bounds bind
+
+
+def test_what_binds_deterministic_forecasters_is_not_drawn_beside_others(study):
+    alone = frames([study.curve("ece", "forecast hedging", "contrarian")])[0]
+    assert [bound.label for bound in alone.bounds] == ["mean ≤ 2√(mT) + T/(2m)"]
+    both = frames(study.curves(["ece"]))[0]
+    assert [bound.label for bound in both.bounds if bound.style is None] == [
+        "≥ T/2 (every deterministic forecaster)"
+    ]
+    # Every bound that is drawn lies on the right side of the curves that it is about.
+    for frame in frames(study.curves()):
+        for bound in frame.bounds:
+            for line in frame.lines:
+                if bound.exact and bound.style == line.style:
+                    assert (line.mean <= bound.values).all()
+
+
+def test_a_rate_that_is_forced_is_drawn_from_the_lowest_curve():
+    study = oc.play(
+        [oc.forecasters.EmpiricalMean(), oc.forecasters.ForecastHedging()],
+        oc.natures.Bernoulli(),
+        horizon=[100, 400, 1600],
+        runs=4,
+        measures=["cdl"],
+    )
+    (frame,) = frames(study.curves(["cdl"]))
+    (rate,) = [bound for bound in frame.bounds if bound.label == "∝ √T (every forecaster)"]
+    lowest = min(line.mean[0] for line in frame.lines)
+    assert rate.values == pytest.approx(lowest * np.sqrt([1, 4, 16]))
+
+
+def test_a_bound_from_below_is_drawn_where_it_holds():
+    """Of one game: at its end, and not as a level line above all of the curve before."""
+    study = oc.play(
+        oc.forecasters.LastOutcome(), oc.natures.Contrarian(), horizon=900, runs=1, measures=["ece"]
+    )
+    (frame,) = frames(study.curves(["ece"]))
+    (forced,) = frame.bounds
+    assert (forced.rounds.tolist(), forced.values.tolist()) == ([900.0], [450.0])
+
+
+# -------------------------------------------------------------------- what the T are
+
+
+def replayed(tmp_path, monkeypatch, horizon):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rain.csv").write_text("outcome\n" + "\n".join("01101"[t % 5] for t in range(400)) + "\n")
+    natures = [oc.natures.Replay("rain.csv"), oc.natures.Drift()]
+    return oc.play(oc.forecasters.ForecastHedging(), natures, horizon=horizon, runs=2, measures=["ece"])
+
+
+def test_prefixes_and_recorded_rounds_are_not_called_fresh(tmp_path, monkeypatch):
+    one = replayed(tmp_path, monkeypatch, 300)
+    assert words(one.plot())[1].startswith("T: rounds of one game. Line")
+    several = replayed(tmp_path, monkeypatch, [100, 200, 400])
+    replay, drift = several.natures
+    assert words(several.plot())[1].startswith(
+        f"T: a game each, on the same recorded rounds ({replay}); a fresh game each (drift). Line"
+    )
+    assert games(several.only(natures=[drift]).curves()) == "T: a fresh game each."
+    assert games(several.only(natures=[replay]).curves()) == "T: a game each, on the same recorded rounds."
+    mixed = [several.curve("ece", nature=drift), one.curve("ece", nature=drift)]
+    assert games(mixed).count("forecast hedging against drift") == 2
+    fresh, again = several.curve("ece", nature=drift), several.curve("ece", nature=replay)
+    assert (fresh.fresh, fresh.recorded) == (True, False)
+    assert (again.fresh, again.recorded) == (True, True)
+    alone = one.curve("ece", nature=replay)
+    assert (alone.fresh, alone.recorded) == (False, True)
+    # Each is tuned to its T, so bounds are drawn at every T.
+    assert [b.rounds.tolist() for f in frames([again]) for b in f.bounds] == [[100, 200, 400]]
 
 
 def test_the_picture_says_what_it_shows(study):
@@ -148,8 +334,8 @@ def test_the_picture_says_what_it_shows(study):
 
 def test_what_a_nature_forces_has_another_colour_than_what_is_known(study):
     axis = figure(study.curves(["ece"])).axes[0]
-    colours = {line.get_label(): line.get_color() for line in axis.lines}
-    assert colours["≥ T/2"] == "#000000"
+    colours = {" ".join(line.get_label().split()): line.get_color() for line in axis.lines}
+    assert colours["≥ T/2 (every deterministic forecaster)"] == "#000000"
     assert list(colours.values()).count("#000000") == 1
     caption = figure(study.curves(["ece"]))._supxlabel.get_text()
     assert "Black: what the nature forces." in " ".join(caption.split())

@@ -56,6 +56,25 @@ def test_what_is_stored_comes_back(tmp_path):
     assert sorted(file.name for file in path.parent.iterdir()) == [".a.db.lock", "a.db"]
 
 
+def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("outcome\n" + "1\n0\n1\n" * 100)
+    replay = N.Replay(str(file))
+    assert not N.Drift().recorded
+    assert replay.recorded
+    assert N.Switch(N.Drift(), replay, 50).recorded
+    assert N.Mixture((N.Drift(), replay)).recorded
+    assert not N.Mixture((N.Drift(), N.Bernoulli())).recorded
+    planned = cells(horizons=[100, 200], forecasters=[F.Constant()], natures=[replay, N.Drift()])
+    assert equal(played(tmp_path / "a.db", planned)[0], study(planned))
+    found = read(tmp_path / "a.db")
+    assert [cell.recorded for cell in found.cells] == [True, True, False, False]
+    curves = {curve.nature: curve for curve in found.curves(["ece"])}
+    assert [(c.fresh, c.recorded) for c in curves.values()] == [(True, True), (True, False)]
+    alone = found.curve("ece", nature="drift", horizon=200)
+    assert (alone.fresh, alone.recorded) == (False, False)
+
+
 def test_every_number_comes_back(results, whole):
     values = [
         0.0,

@@ -44,6 +44,12 @@ class Law:
         self.weights = np.full((runs, size), 1.0 / size)
         self.drawn = np.zeros(runs, np.int64)
 
+    @property
+    def points(self) -> bool:
+        """Whether each of the laws is a single point, which several atoms of one value are too."""
+        known = np.where(self.weights > 0.0, self.atoms, -1)
+        return bool(((known == known.max(axis=1, keepdims=True)) | (self.weights == 0.0)).all())
+
 
 def grid_of(m: int) -> Floats:
     """0, 1/m, …, 1, each the correctly rounded quotient."""
@@ -99,6 +105,8 @@ class Forecaster:
 
     #: kinds of context that it cannot play without
     needs: ClassVar[frozenset[str]] = frozenset()
+    #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
+    deterministic: ClassVar[bool | None] = None
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
 
@@ -145,7 +153,8 @@ class Scalar(Forecaster):
 
     Information
     -----------
-    One Python object a run, so tens of times slower than the built-in players.
+    One Python object a run, so tens of times slower than the built-in players. It is `deterministic` if its class
+    says so by an attribute of that name.
     """
 
     make: Callable[..., ScalarPlayer]
@@ -158,6 +167,12 @@ class Scalar(Forecaster):
                 f"forecaster {self.name!r} cannot be made without arguments: {self.make!r} needs "
                 f"{', '.join(missing)}; expected defaults for all but horizon"
             )
+
+    @property
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        """What its class declares."""
+        declared = getattr(self.make, "deterministic", None)
+        return declared if isinstance(declared, bool) else None
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """One object of its own for each run."""

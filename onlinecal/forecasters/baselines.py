@@ -37,6 +37,8 @@ class Constant(Forecaster):
     Folklore. Deviations: none.
     """
 
+    deterministic: ClassVar[bool | None] = True
+
     p: float = 0.5
 
     def __post_init__(self) -> None:
@@ -63,6 +65,8 @@ class LastOutcome(Forecaster):
     ------
     Folklore: persistence. Deviations: none.
     """
+
+    deterministic: ClassVar[bool | None] = True
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player that remembers nothing yet."""
@@ -104,6 +108,8 @@ class UniformRandom(Forecaster):
     Folklore. Deviations: none.
     """
 
+    deterministic: ClassVar[bool | None] = False
+
     m: int | str = 10
 
     def __post_init__(self) -> None:
@@ -135,6 +141,7 @@ class Truthful(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
+    deterministic: ClassVar[bool | None] = True
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without state."""
@@ -164,6 +171,7 @@ class Tempered(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
+    deterministic: ClassVar[bool | None] = True
 
     beta: float = 2.0
 
@@ -236,6 +244,8 @@ class EmpiricalMean(Forecaster):
     ------
     Laplace 1814; Krichevsky and Trofimov 1981. Deviations: none.
     """
+
+    deterministic: ClassVar[bool | None] = True
 
     prior: float = 1.0
 

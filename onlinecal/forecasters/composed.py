@@ -64,6 +64,11 @@ class Doubling(Forecaster):
         """What the restarted one needs."""
         return self.of.needs
 
+    @property
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        """Whether the restarted one is."""
+        return self.of.deterministic
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player at the beginning of its first epoch."""
         return _DoublingPlayer(self, runs, stream)
@@ -109,6 +114,11 @@ class Rounded(Forecaster):
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """What the other needs."""
         return self.of.needs
+
+    @property
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        """Whether the other is and the rounding is not random."""
+        return False if self.how == "random" else self.of.deterministic
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -157,6 +167,11 @@ class ExpertMixture(Forecaster):
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """What any of the experts needs."""
         return frozenset().union(*(expert.needs for expert in self.of))
+
+    @property
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        """Whether its only expert is."""
+        return self.of[0].deterministic if len(self.of) == 1 else False
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with equal weights."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,8 @@ class FosterVohra(Forecaster):
     which stationary distribution is taken where there are several: that of a closed set to which the point played
     last leads, the first that the search comes to.
     """
+
+    deterministic: ClassVar[bool | None] = False
 
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
@@ -134,6 +136,8 @@ class BlumMansour(Forecaster):
     point and costs it a regret of at most 1; where several distributions are stationary, that of a closed set to which
     the point played last leads.
     """
+
+    deterministic: ClassVar[bool | None] = False
 
     m: int | str = "T^(1/3)"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class PerturbedLeader(Forecaster):
     Daskalakis and Syrgkanis 2016, "Learning in auctions: regret is hard, envy is easy"; Luo, Senapati and Sharan 2024,
     "Optimal multiclass U-calibration error". Deviations: the finite law described above; 1/2 where the fraction is 0/0.
     """
+
+    deterministic: ClassVar[bool | None] = False
 
     mean: float | str = "T^(1/2)"
     atoms: int = 16

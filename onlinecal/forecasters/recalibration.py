@@ -46,6 +46,7 @@ class Calibeating(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
+    deterministic: ClassVar[bool | None] = True
 
     bins: int = 20
 
@@ -90,6 +91,7 @@ class OnlinePlatt(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
+    deterministic: ClassVar[bool | None] = True
 
     rate: float = 0.1
     ridge: float = 1.0
@@ -128,6 +130,7 @@ class TrackingPlatt(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
+    deterministic: ClassVar[bool | None] = True
 
     rate: float = 0.1
     ridge: float = 1.0

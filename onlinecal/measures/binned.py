@@ -228,7 +228,9 @@ MEASURES = (
         continuous="no",
         complete="yes",
         sound="yes",
-        decisions="CDL ≤ 2 ECE: swap regret of every task",
+        # GH25 Theorem 4.3: at a kink t a level loses at most |r_i|, and the kinks of a task weigh at most 2. Also for
+        # other orders: ECE_1 ≤ ECE_p.
+        decisions="swap regret of every task ≤ 2 ECE",
     ),
     Measure(
         function=binned_ece,
@@ -249,6 +251,8 @@ MEASURES = (
         complete="no",
         sound="yes",
         largest=2.0,
-        decisions="twice it bounds the swap regret of responding to the bin instead of v",
+        # Swaps see the bin. The ECE of the beliefs b_j is Σ_j |Σ_{I_j} (r_i + w_i (v_i − b_j))|, at most this, and
+        # their CDL is at most twice that.
+        decisions="swap regret of responding to a point of the bin, not v, ≤ 2 ×, every task",
     ),
 )

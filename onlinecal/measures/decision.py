@@ -284,7 +284,8 @@ MEASURES = (
         continuous="no",
         complete="yes",
         sound="yes",
-        decisions="swap regret of every two-action task; of every task up to twice",
+        # GH25 Theorem 4.10: kinks of a task weigh 2 at most, and R(t) ≤ V-CDL.
+        decisions="swap regret of every two-action task; of every task ≤ 2 V-CDL",
         witness=worst_kink,
     ),
     Measure(

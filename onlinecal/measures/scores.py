@@ -189,7 +189,9 @@ MEASURES = (
         complete="no",
         sound="yes",
         modulus=lambda moved: 2.0 * moved,
-        decisions="mean loss over cost-loss tasks with a uniform cost, doubled",
+        # Who carries an umbrella of cost c if v > c loses, against one who knows y, c where y = 0 and v > c, and 1 − c
+        # where y = 1 and v ≤ c: over all c that is v²/2 or (1 − v)²/2.
+        decisions="twice the mean loss against foresight over cost-loss tasks with a uniform cost",
     ),
     Measure(
         function=log_loss,
@@ -200,7 +202,8 @@ MEASURES = (
         complete="no",
         sound="yes",
         largest=math.inf,
-        decisions="growth rate of a gambler at fair odds",
+        # Shares v and 1 − v of the wealth, doubled where they win.
+        decisions="ln 2 − NLL is the growth rate of a gambler who bets v and 1 − v at even odds",
     ),
     Measure(
         function=nce,

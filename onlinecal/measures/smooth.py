@@ -196,7 +196,9 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1)",
         sound="yes (s = 2)",
-        decisions="gain in squared loss from any Lipschitz recalibration",
+        # E[(v − y)² − (v + δ − y)²] = 2 E[δ (y − v)] − E[δ²]. A monotone 1-Lipschitz κ has such a δ = κ(v) − v; one of
+        # slopes down to −1 has half of one, and the bound doubles.
+        decisions="gain in squared loss from v + δ(v), δ 1-Lipschitz, ≤ 2 smCE",
         witness=smooth_ce_witness,
         modulus=_modulus,
     ),

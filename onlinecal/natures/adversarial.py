@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.forecasters.base import Ints
-from onlinecal.guarantee import Guarantee
+from onlinecal.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
 from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
 from onlinecal.strategy import check_probability
 from onlinecal.streams import Stream
@@ -27,8 +28,10 @@ class Contrarian(Nature):
 
     Guarantee
     ---------
-    T·ECE ≥ T/2 against every deterministic forecaster, and, where it sees the draw, against every forecaster: each
-    forecast is at least 1/2 away from all the outcomes that it gets.
+    Against every deterministic forecaster, and, where it sees the draw, against every forecaster: each forecast is at
+    least 1/2 away from all the outcomes that it gets, so T·ECE ≥ T/2 and the swap regret of the quadratic task is at
+    least T/4. Who acts on forecasts by whether they are below 1/2 is wrong in every round: the swap regret of that task
+    is T, hence so are V-CDL and CDL, and its external regret is at least T/2, hence so is U-calibration.
 
     Information
     -----------
@@ -58,9 +61,29 @@ class Contrarian(Nature):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What it forces on those whose forecast it knows."""
-        against = "every forecaster" if self.sees == "draw" else "every deterministic forecaster"
-        source = "Dawid 1985; Oakes 1985"
-        return (Guarantee("ece", "T/2", lambda t: t / 2.0, "deterministic", against, source, upper=False),)
+        against = EVERY_FORECASTER if self.sees == "draw" else DETERMINISTIC_FORECASTERS
+        return always_wrong(against, "Dawid 1985; Oakes 1985")
+
+
+def always_wrong(against: str, source: str) -> tuple[Guarantee, ...]:
+    """What a nature forces that gives every forecast only outcomes of its other side, at least 1/2 away."""
+    shares = {"ece": 2, "v_cdl": 1, "u_calibration": 2, "swap_regret[quadratic]": 4}
+    return tuple(
+        Guarantee(
+            measure=measure,
+            formula=f"T/{share}" if share > 1 else "T",
+            bound=partial(_share, share),
+            kind="deterministic",
+            against=against,
+            source=source,
+            upper=False,
+        )
+        for measure, share in shares.items()
+    )
+
+
+def _share(share: int, horizon: float) -> float:
+    return horizon / share
 
 
 class _ContrarianPlayer:
@@ -99,8 +122,9 @@ class Greedy(Nature):
 
     Guarantee
     ---------
-    With the target ``"ece"`` and without `cells`: T·ECE ≥ T/2 against every deterministic forecaster. The first outcome
-    of a level is the one farther from it, and greed then repeats it, so every round adds max(v, 1 − v) to |E_v|.
+    With the targets ``"ece"`` and ``"square"`` and without `cells` it forces on every deterministic forecaster what
+    `Contrarian` does, T·ECE ≥ T/2 and CDL = T among it: the first outcome of a level is the one farther from it, and
+    greed then repeats it, so every round adds max(v, 1 − v) to |E_v|.
 
     Information
     -----------
@@ -136,11 +160,10 @@ class Greedy(Nature):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What greed for ECE forces on those whose forecast is known."""
-        if self.target != "ece" or self.cells is not None:
+        """What greed for the bias forces on those whose forecast is known."""
+        if self.target == "kink" or self.cells is not None:
             return ()
-        against, source = "every deterministic forecaster", "the docstring of Greedy"
-        return (Guarantee("ece", "T/2", lambda t: t / 2.0, "deterministic", against, source, upper=False),)
+        return always_wrong(DETERMINISTIC_FORECASTERS, "the docstring of Greedy")
 
 
 class _GreedyPlayer:

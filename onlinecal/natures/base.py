@@ -126,6 +126,9 @@ class Nature:
     sight: ClassVar[Any] = Sight.NOTHING
     #: kinds of context that it reveals before the forecast
     reveals: ClassVar[frozenset[str]] = frozenset()
+    #: whether its outcomes are recorded: games of several horizons then meet the same ones again, the shorter those of
+    #: the longer's beginning, and are not independent
+    recorded: ClassVar[Any] = False
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
 

@@ -71,6 +71,11 @@ class Mixture(Nature):
         return Sight(max(part.sight for part in self.natures))
 
     @property
+    def recorded(self) -> bool:
+        """Whether a part is."""
+        return any(part.recorded for part in self.natures)
+
+    @property
     def length(self) -> int | None:
         """The rounds of the part that has fewest."""
         return min((part.length for part in self.natures if part.length is not None), default=None)
@@ -132,6 +137,11 @@ class Switch(Nature):
     def sight(self) -> Sight:
         """The more that a part sees."""
         return Sight(max(self.first.sight, self.then.sight))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether one of them is."""
+        return bool(self.first.recorded or self.then.recorded)
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do

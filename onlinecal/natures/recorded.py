@@ -50,12 +50,15 @@ class Replay(Nature):
     Information
     -----------
     Sees nothing; can play as many rounds as the file has rows. Reveals the context ``base`` if that column is
-    named. Deterministic: runs differ only by the forecaster's draws.
+    named. Deterministic: runs differ only by the forecaster's draws, and games of several horizons share their first
+    rows (`recorded`).
 
     Source
     ------
     None. Deviations: none.
     """
+
+    recorded = True
 
     file: str = field(metadata={"key": False})  # the digest of what it holds tells more than where it lies
     outcome: str = "outcome"

@@ -11,8 +11,9 @@ import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.expressions import check_expression, evaluate
-from onlinecal.guarantee import Guarantee
+from onlinecal.guarantee import EVERY_FORECASTER, Guarantee
 from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Oblivious, locked
+from onlinecal.relations import through
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
@@ -28,7 +29,9 @@ class Bernoulli(Nature):
 
     Guarantee
     ---------
-    For 0 < q < 1 every forecaster has T·CDL = Ω(√T), since already its U-calibration has.
+    For 0 < q < 1 every forecaster has a U-calibration of Ω(√T), and hence a CDL of that order: in the task with its
+    kink at q both actions pay the same on average, whatever is forecast, and by chance the better one pays more in the
+    end.
 
     Information
     -----------
@@ -54,7 +57,8 @@ class Bernoulli(Nature):
         if self.q in (0, 1):
             return ()
         source = "Kleinberg, Paes Leme, Schneider and Teng 2023"
-        return (Guarantee("cdl", "√T", math.sqrt, "rate", "every forecaster", source, upper=False),)
+        own = Guarantee("u_calibration", "√T", math.sqrt, "rate", EVERY_FORECASTER, source, upper=False)
+        return own, through(own, "cdl")
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ class Played:
     totals : dict of str to (n, runs) floats
         T·μ of every column of the panel.
     promises : tuple of Promise
+    recorded : bool
+        Whether nature replays a recorded stream: the outcomes of all runs and horizons are the same.
     seconds : float
         How long it took.
     """
@@ -56,6 +58,7 @@ class Played:
     rounds: NDArray[np.int64]
     totals: dict[str, Floats]
     promises: tuple[Promise, ...] = ()
+    recorded: bool = False
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -70,9 +73,12 @@ class Curve:
         T.
     totals : (n, runs) floats
     fresh : bool
-        True: each T is a fresh game tuned to it. False: the prefixes of one long game.
+        True: each T is a game of its own, tuned to it, with outcomes of its own unless they are `recorded`. False: the
+        prefixes of one long game.
     promises : tuple of (T, Promise)
         The guarantees on this measure and their bounds.
+    recorded : bool
+        Whether all games were played on one recorded stream, the shorter ones on its beginning.
     """
 
     measure: str
@@ -82,6 +88,7 @@ class Curve:
     totals: Floats
     fresh: bool
     promises: tuple[tuple[int, Promise], ...] = ()
+    recorded: bool = False
 
     @property
     def mean(self) -> Floats:
@@ -108,7 +115,8 @@ class Curve:
         if first == last or not self.fresh:
             return None
         starts = {p.formula: p.bound for t, p in self.promises if p.upper and t == first}
-        ends = [p for t, p in self.promises if p.upper and t == last]
+        # Which bound is the tightest may change with T; then it is no power over these T.
+        ends = [p for t, p in self.promises if p.upper and t == last and p.formula in starts]
         growth = [float(np.log(p.bound / starts[p.formula]) / np.log(last / first)) for p in ends]
         return min(zip(growth, ends, strict=True), key=lambda pair: pair[0], default=None)
 
@@ -218,7 +226,8 @@ class Study:
             totals = np.stack([c.totals[measure][-1] for c in cells])
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
-        return Curve(measure, who, whom, rounds, totals, fresh, promises)
+        recorded = any(c.recorded for c in cells)
+        return Curve(measure, who, whom, rounds, totals, fresh, promises, recorded)
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, natures first, then measures, then forecasters."""

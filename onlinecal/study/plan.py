@@ -96,9 +96,9 @@ def plan(
 ) -> list[Cell]:
     """The cells of a study: every forecaster against every nature at every horizon.
 
-    With several horizons each is a fresh game that is read at its end; with a single one the game is read at geometric
-    checkpoints, `per_decade` for each factor of ten. A nature that can play only L rounds, such as a recorded stream,
-    is played at those of several horizons that are shorter, and at L.
+    With several horizons each is a game of its own that is read at its end; with a single one the game is read at
+    geometric checkpoints, `per_decade` for each factor of ten. A nature that can play only L rounds, such as a
+    recorded stream, is played at those of several horizons that are shorter, and at L.
 
     Raises
     ------

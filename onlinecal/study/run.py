@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.decisions import DecisionTask, QuadraticTask
 from onlinecal.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.game import Game
 from onlinecal.natures.base import as_nature
 from onlinecal.panel import Panel
 from onlinecal.progress import Progress
-from onlinecal.sight import Sight
+from onlinecal.relations import tightest
 from onlinecal.study.curves import Played, Promise, Study
 from onlinecal.study.plan import Cell, Entry, plan
 
@@ -46,6 +47,7 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         rounds=np.array(cell.times),
         totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
         promises=tuple(p for p in promises(cell) if p.measure in names),
+        recorded=bool(cell.nature.strategy.recorded),
         seconds=time.perf_counter() - began,
     )
 
@@ -95,7 +97,7 @@ def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
 
 
 def promises(cell: Cell) -> tuple[Promise, ...]:
-    """The guarantees of both players as they apply to a cell, whatever is measured.
+    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure.
 
     Raises
     ------
@@ -103,19 +105,20 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
         A bound that is not a number.
     """
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    # A forecaster's guarantee speaks of natures that see no more than it says.
-    mine = (g for g in forecaster.guarantees if not isinstance(g.against, Sight) or nature.sight <= g.against)
-    both = (*mine, *nature.guarantees)
-    found = tuple(
-        Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
-        for g in both
-    )
-    for promise in found:
-        if math.isnan(promise.bound):
+    stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+    for guarantee in stated:
+        if math.isnan(guarantee.bound(cell.horizon)):
             raise InvalidParameter(
-                f"the bound of '{promise.text}' is NaN at T = {cell.horizon}; expected a number"
+                f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
-    return found
+    plain = [task.name for task in cell.panel.tasks if isinstance(task, DecisionTask | QuadraticTask)]
+    # Certificates are no columns of the panel; their bounds are stated.
+    columns = dict.fromkeys([*cell.panel.columns, *(g.measure for g in stated)])
+    return tuple(
+        Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
+        for column in columns
+        for g in tightest(stated, column, cell.horizon, plain)
+    )
 
 
 def play_cells(cells: Iterable[Cell], progress: Progress) -> Iterator[tuple[Cell, Played]]:
@@ -145,8 +148,9 @@ def play(
         A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run.
     nature : Nature, its class, or list of them
     horizon : int or sequence of int
-        One horizon: one game, read at geometric checkpoints. Several: fresh games, each tuned to its own horizon and
-        read at its end; this is how the growth rate of a tuned forecaster is measured.
+        One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
+        at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
+        nature replays recorded outcomes.
     runs : int, default 16
         Independent runs.
     seed : int, default 0

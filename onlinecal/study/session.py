@@ -77,7 +77,15 @@ class Session:
         columns = json.dumps(cells[0].panel.columns)
         meta = {**meta, "version": onlinecal.__version__, "columns": columns}
         plan = [
-            Planned(c.key, c.forecaster.label, c.nature.label, int(c.horizon), int(c.runs), promises(c))
+            Planned(
+                c.key,
+                c.forecaster.label,
+                c.nature.label,
+                int(c.horizon),
+                int(c.runs),
+                bool(c.nature.strategy.recorded),
+                promises(c),
+            )
             for c in cells
         ]
         if os.path.isdir(path):

@@ -5,10 +5,10 @@ order: forecasters that are the same share their numbers, and numbers that no lo
 
     curves                  a view with names: forecaster, nature, horizon, measure, round, run, total
     meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
-    plan(place, key, forecaster, nature, horizon, runs)          what is to be shown; key: of what was played
-    played(id, key, content, horizon, runs, seconds, seal)       content: all that the numbers depend on, as JSON
+    plan(place, key, forecaster, nature, horizon, runs, recorded)     what is to be shown; key: of what was played
+    played(id, key, content, horizon, runs, seconds, seal)            content: all that the numbers depend on, as JSON
     measures(id, name)
-    totals(played, measure, round, run, total)                   T·μ
+    totals(played, measure, round, run, total)                        T·μ
     promises(place, measure, text, formula, kind, against, upper, bound)
 
 Seals are digests of the plan and of each cell's numbers: what something else has changed or deleted is not shown.
@@ -34,7 +34,7 @@ _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE plan (
     place INTEGER PRIMARY KEY, key TEXT NOT NULL, forecaster TEXT NOT NULL, nature TEXT NOT NULL,
-    horizon INTEGER NOT NULL, runs INTEGER NOT NULL);
+    horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL);
 CREATE TABLE played (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, horizon INTEGER NOT NULL,
     runs INTEGER NOT NULL, seconds REAL NOT NULL, seal TEXT NOT NULL);
@@ -62,6 +62,8 @@ class Planned(NamedTuple):
     forecaster, nature : str
         Labels.
     horizon, runs : int
+    recorded : bool
+        As in `Played`.
     promises : tuple of Promise
         The guarantees that apply to it.
     """
@@ -71,6 +73,7 @@ class Planned(NamedTuple):
     nature: str
     horizon: int
     runs: int
+    recorded: bool
     promises: tuple[Promise, ...] = ()
 
     def __str__(self) -> str:
@@ -156,7 +159,7 @@ class Store:
             What the file says of itself: name, title, scenario, version, and the columns as a JSON list.
         plan : sequence of Planned
         """
-        cells = [(place, *cell[:-1]) for place, cell in enumerate(plan)]
+        cells = [(place, *cell[:-2], int(cell.recorded)) for place, cell in enumerate(plan)]
         promises = [
             (place, p.measure, p.text, p.formula, p.kind, p.against, int(p.upper), p.bound)
             for place, cell in enumerate(plan)
@@ -165,7 +168,7 @@ class Store:
         with self._db.transaction():
             for table in ("meta", "promises", "plan"):
                 self._db.run(f"DELETE FROM {table}")
-            self._db.run_many("INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?)", cells)
+            self._db.run_many("INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)", cells)
             self._db.run_many("INSERT INTO promises VALUES (?, ?, ?, ?, ?, ?, ?, ?)", promises)
             seal = {"seal": _seal(meta, cells, promises)}
             self._db.run_many("INSERT INTO meta VALUES (?, ?)", (dict(meta) | seal).items())
@@ -287,7 +290,7 @@ class Store:
 
     def _plan(self) -> list[Planned]:
         cells = self._db.run(
-            "SELECT place, key, forecaster, nature, horizon, runs FROM plan ORDER BY place"
+            "SELECT place, key, forecaster, nature, horizon, runs, recorded FROM plan ORDER BY place"
         ).fetchall()
         promises = self._db.run(
             "SELECT place, measure, text, formula, kind, against, upper, bound FROM promises ORDER BY place, rowid"
@@ -302,8 +305,8 @@ class Store:
             promise = Promise(measure, text, formula, kind, against, bool(upper), bound)
             found.setdefault(place, []).append(promise)
         return [
-            Planned(key, forecaster, nature, horizon, runs, tuple(found.get(place, ())))
-            for place, key, forecaster, nature, horizon, runs in cells
+            Planned(key, forecaster, nature, horizon, runs, bool(recorded), tuple(found.get(place, ())))
+            for place, key, forecaster, nature, horizon, runs, recorded in cells
         ]
 
     def _finished(self) -> list[Planned]:
@@ -367,6 +370,7 @@ class Store:
             numbers.rounds,
             totals,
             tuple(p for p in planned.promises if p.measure in totals),
+            planned.recorded,
             numbers.seconds,
         )
 
