@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -338,6 +339,7 @@ PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` w
         ("UPDATE plan SET forecaster = 'me' WHERE place = 2", PLAN),
         ("UPDATE plan SET horizon = 'far'", PLAN),
         ("UPDATE plan SET runs = 1", PLAN),
+        ("UPDATE plan SET recorded = 1 - recorded WHERE place = 2", PLAN),
         ("UPDATE plan SET key = (SELECT key FROM plan WHERE place = 5) WHERE place = 4", PLAN),
         ("DELETE FROM plan WHERE place = 3", PLAN),
         ("DELETE FROM plan", PLAN),
@@ -411,6 +413,7 @@ def test_a_table_that_is_missing_or_has_other_columns(results, whole, table):
         ("played", "key = NULL WHERE id = 1"),
         ("plan", "runs = NULL"),
         ("plan", "key = NULL"),
+        ("plan", "recorded = NULL"),
         ("promises", "bound = NULL"),
         ("promises", "upper = NULL"),
         ("measures", "name = NULL WHERE id = 1"),
@@ -444,21 +447,46 @@ def test_a_file_that_was_cut_short(results, whole, size):
         assert equal(played(results, cells(), overwrite=True)[0], whole)
 
 
+def test_a_schema_that_is_no_text_any_more(results, whole):
+    """SQLite quotes it in its message, which Python then cannot read."""
+    original = results.read_bytes()
+    assert original.count(b"CREATE TABLE totals") == 1
+    results.write_bytes(original.replace(b"CREATE TABLE totals", b"CREATE TABLE\xf2totals"))
+    with pytest.raises(StoreError, match=r"it is damaged .*; --overwrite starts anew"):
+        read(results)
+    refused(results, r"it is damaged .*; --overwrite starts anew", resume=True)
+    assert equal(played(results, cells(), overwrite=True)[0], whole)
+
+
+def test_an_index_that_says_something_else(results, whole):
+    with sqlite3.connect(results) as db:
+        where = "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_measures_1'"
+        ((page,), (size,)) = (db.execute(what).fetchone() for what in (where, "PRAGMA page_size"))
+    data = bytearray(results.read_bytes())
+    first = data.index(b"swap_regret[umbrella]", (page - 1) * size, page * size)
+    data[first : first + 4] = b"SWAP"
+    results.write_bytes(data)
+    refused(results, r"it is damaged .*; --overwrite starts anew", resume=True)
+    assert equal(played(results, cells(), overwrite=True)[0], whole)
+
+
 def test_noise_in_a_file_is_never_shown(results, whole, seed):
     """Whatever bytes are changed: the numbers that were put there, or one line that says that they are not."""
     rng = np.random.default_rng(seed)
     original = results.read_bytes()
-    shown = []
-    for _ in range(60):
+
+    def shown(first, noise):
         data = bytearray(original)
-        first = int(rng.integers(0, len(data)))
-        length = int(rng.choice([1, 16, 4096]))
-        data[first : first + length] = rng.integers(
-            0, 256, len(data[first : first + length]), dtype=np.uint8
-        ).tobytes()
+        data[first : first + len(noise)] = noise[: len(data) - first]
         results.write_bytes(data)
         for path in results.parent.glob("a.db-*"):
             path.unlink()
-        shown.append(shown_as_put_there(told(results), whole))
-    assert min(shown) == 0
-    assert max(shown) == 8  # a byte of which nobody takes notice
+        return shown_as_put_there(told(results), whole)
+
+    for _ in range(60):
+        shown(int(rng.integers(0, len(original))), rng.bytes(int(rng.choice([1, 16, 4096]))))
+    # Both ends are reached: bytes that SQLite reserves and nobody reads, and those of a number.
+    assert shown(72, b"\xff" * 20) == 8
+    number = struct.pack(">d", whole.cells[0].totals["ece"][0, 0])
+    assert number in original
+    assert shown(original.index(number), b"\x3f") == 0

@@ -86,9 +86,9 @@ class Database:
                     raise StoreError(f"{path} {_other_format(version)}")
                 database = cls(path, connection)
                 if write:
-                    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
                     if found != "ok":
-                        raise StoreError(f"{path}: {_DAMAGED.format(error=found)}")
+                        raise StoreError(f"{path}: {_DAMAGED.format(error=found.splitlines()[-1])}")
                     # Readers shall be kept out while a cell is committed, not while it is written.
                     connection.execute("PRAGMA cache_spill = OFF")
                     # Whether it can be written is to be known now, not after the first cell.
@@ -179,6 +179,8 @@ def _settle(path: Path) -> None:
     try:
         with closing(_connect(path)) as connection:
             connection.execute("BEGIN IMMEDIATE")
+    except UnicodeDecodeError:
+        pass  # damaged, and SQLite's message with it
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise
@@ -194,6 +196,8 @@ def _explained(path: Path) -> Iterator[None]:
     """SQLite's errors as ours."""
     try:
         yield
+    except UnicodeDecodeError:  # SQLite's message, which quotes what is not text any more
+        raise StoreError(f"{path}: {_DAMAGED.format(error='it holds bytes in place of text')}") from None
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if code == sqlite3.SQLITE_READONLY_DBMOVED:

@@ -41,8 +41,8 @@ def writing(path: Path) -> Iterator[None]:
     with closing(sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)) as db:
         try:
             _take(db)
-        except sqlite3.Error as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a damaged file is quoted
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
                 raise StoreError(f"{path} cannot be written: its lock, {file.name}, says: {error}") from None
             raise StoreError(
                 f"{path} is being written by {_writer(db)}; wait for it to finish, or choose another file with --output"
@@ -67,5 +67,5 @@ def _writer(db: sqlite3.Connection) -> str:
         db.rollback()
     try:
         return str(db.execute("SELECT name FROM writer").fetchone()[0])
-    except (sqlite3.Error, TypeError):
+    except (sqlite3.Error, TypeError, UnicodeDecodeError):
         return "another process, which has only begun"
