@@ -2,7 +2,10 @@
 
 import sqlite3
 
+import pytest
+
 import onlinecal as oc
+from onlinecal.errors import StoreError
 from onlinecal.panel import Panel
 from onlinecal.study import Entry, plan, play_cell
 from onlinecal.study.session import Session
@@ -65,3 +68,13 @@ def change(path, *statements):
         for statement in statements:
             db.execute(statement)
     db.close()
+
+
+def refused(path, said, **options):
+    """One clear line, and the file as it was."""
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=said) as raised:
+        session(path, cells(), **options)
+    assert "\n" not in str(raised.value)
+    assert path.read_bytes() == before
+    assert not path.with_name(f".{path.name}.new").exists()
