@@ -11,7 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import cfunc, extending, njit
+from numba.core.caching import FunctionCache
+
+#: a function of a kernel by its machine code; untyped, since it is called with less than it is written with
+intrinsic: Any = extending.intrinsic
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -20,6 +24,13 @@ def kernel(function: Callable[..., Any]) -> Any:
     if compiled is not function:  # compilation is not switched off
         _forget_stale(Path(str(compiled.stats.cache_path)))
     return compiled
+
+
+def c_function(signature: Any, function: Callable[..., Any]) -> Any:
+    """Compiles a function to a C function of this signature, at once."""
+    with contextlib.suppress(RuntimeError):  # where nothing can be cached, there is nothing stale
+        _forget_stale(Path(str(FunctionCache(function).cache_path)))
+    return cfunc(signature, cache=True, error_model="numpy")(function)
 
 
 @cache

@@ -20,7 +20,6 @@ from onlinecal.panel import Panel
 from onlinecal.progress import Progress
 from onlinecal.rates import fit_exponent
 from onlinecal.scenario import locate, named
-from onlinecal.sight import Sight
 from onlinecal.strategy import required, strategy_label
 
 #: what rounding may add to a ratio that is at most 1
@@ -150,8 +149,25 @@ def report(
                 if not {name for name, finding in findings if finding.fault}.intersection(whose):
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
+        for name, strategy in zip(names, chosen, strict=True):
+            if strategy_label(strategy) not in {who for v in verdicts for who in (v.strategy, v.opponent)}:
+                findings.append((name, _plays_on(strategy, pairs, horizon, seed)))
     remarks = [_remark(name, strategy, verdicts) for name, strategy in zip(names, chosen, strict=True)]
     return Report(tuple(verdicts), tuple(findings), tuple(filter(None, remarks)))
+
+
+def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon: int, seed: int) -> Finding:
+    """Whether one of which no game was played, since no guarantee applies, comes to the end of one."""
+    fault = "nobody can be played against it"
+    for forecaster, nature in pairs:
+        if strategy in (forecaster, nature) and forecaster.needs <= nature.reveals:
+            try:
+                _play(forecaster, nature, min(horizon, nature.length or horizon), 1, seed, None)
+                fault = ""
+            except OnlinecalError as error:
+                fault = str(error)
+            break
+    return Finding("plays to the end", fault)
 
 
 def _remark(name: str, strategy: Any, verdicts: Sequence[Verdict]) -> str:
@@ -211,13 +227,13 @@ def check(
 
 
 def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int) -> Iterator[Verdict]:
-    mine = [g for g in forecaster.guarantees if isinstance(g.against, Sight) and nature.sight <= g.against]
-    theirs = [g for g in nature.guarantees if g.kind == "deterministic"]
+    mine = [g for g in forecaster.guarantees if g.binds(forecaster, nature)]
+    theirs = [g for g in nature.guarantees if g.kind == "deterministic" and g.binds(forecaster, nature)]
     if not mine and not theirs:
         return
     names = strategy_label(forecaster), strategy_label(nature)
     panel = _panel(mine + theirs)
-    times, totals, certain = _play(forecaster, nature, horizon, runs, seed, panel)
+    times, totals = _play(forecaster, nature, horizon, runs, seed, panel)
     for g in mine:
         if g.kind == "deterministic":
             yield _deterministic(g, *names, times, totals[g.measure], horizon)
@@ -236,8 +252,7 @@ def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed:
             trend = math.nan if fit is None else fit.value
             yield Verdict(*names, g, float(ratios[-1].mean()), horizon, None, trend)
     for g in theirs:
-        if certain or g.against == "every forecaster":
-            yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+        yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
 
 
 def _deterministic(
@@ -263,12 +278,11 @@ def _play(
     seed: int,
     panel: Panel | None,
     times: list[int] | None = None,
-) -> tuple[list[int], dict[str, Any], bool]:
-    """Times, totals of every column (times, runs), and whether the laws were certain at all of them."""
+) -> tuple[list[int], dict[str, Any]]:
+    """Times, and totals of every column, (times, runs)."""
     game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
     times = times or checkpoints(horizon)
     rows: dict[str, list[Any]] = {}
-    certain = True
     for t in times:
         game.advance(t)
         if panel is not None:
@@ -277,8 +291,7 @@ def _play(
                 rows.setdefault(name, []).append(column)
         for name, column in game.certificates().items():
             rows.setdefault(name, []).append(column)
-        certain = certain and game.certain
-    return times, {name: np.array(values, dtype=float) for name, values in rows.items()}, certain
+    return times, {name: np.array(values, dtype=float) for name, values in rows.items()}
 
 
 def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:

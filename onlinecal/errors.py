@@ -27,7 +27,7 @@ class InvalidForecast(OnlinecalError, ValueError):
 
 
 class SightError(OnlinecalError):
-    """A nature asked for more than the `Sight` that it declares."""
+    """A player asked for what it may not know: a nature for more than its `Sight`, anybody for an open outcome."""
 
 
 class UnknownName(OnlinecalError, LookupError):

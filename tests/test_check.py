@@ -104,7 +104,7 @@ class RulePlayer:
         if breaks == "pickle":
             self.hook = lambda: None
 
-    def forecast(self, view):
+    def forecast(self, round):
         p = 0.5
         if self.breaks == "purity":
             self.asked += 1
@@ -114,11 +114,11 @@ class RulePlayer:
         if self.breaks == "split":
             p = len(self.law.atoms) / 10
         if self.breaks == "law":
-            p = 1.01 if view.round == 100 else 0.5
+            p = 1.01 if round.number == 100 else 0.5
         self.law.atoms[:] = p
         return self.law
 
-    def update(self, forecast, outcome): ...
+    def update(self, round): ...
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_nature_that_looks_too_far_is_told_so():
         def start(self, horizon, runs, stream):
             return self
 
-        def probability(self, view):
-            return np.round(view.law.mean)
+        def probability(self, round):
+            return np.round(round.law.mean)
 
     faults = [finding.fault for finding in conformance(Peeping())]
     assert all("declares sight NOTHING" in fault for fault in faults)
@@ -168,7 +168,7 @@ def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(tmp_path, mo
         "    def update(self, forecast, outcome): self.round += 1\n"
         "class Nature(Nature):\n"
         "    def start(self, horizon, runs, stream): return self\n"
-        "    def probability(self, view): return 0.5 if view.round < first else float('nan')\n"
+        "    def probability(self, round): return 0.5 if round.number < first else float('nan')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)

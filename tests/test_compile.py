@@ -1,4 +1,4 @@
-"""Cached machine code never outlives the sources it was made from."""
+"""Cached machine code never outlives the sources it was made from, and bounds are checked where that is asked for."""
 
 import os
 import shutil
@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 import onlinecal
+from onlinecal._compile import kernel
 
 CALLEE = "from onlinecal._compile import kernel\n\n\n@kernel\ndef step(x):\n    return x + {}\n"
 CALLER = (
@@ -45,3 +48,18 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     # The control: without looking numba does play the old step.
     asleep = "import onlinecal._compile as c\nc._forget_stale = lambda folder: None"
     assert result(30, asleep) == (41, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not numba.config.BOUNDSCHECK,
+    reason="checks that NUMBA_BOUNDSCHECK=1, with which .ci/run plays the slow tests, works",
+)
+def test_bounds_are_checked():
+    with pytest.raises(IndexError):
+        _beyond(np.zeros(3))
+
+
+@kernel
+def _beyond(array):
+    return array[len(array)]

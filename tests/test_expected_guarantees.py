@@ -19,7 +19,6 @@ from onlinecal.forecasters import (
     FosterVohra,
     PerturbedLeader,
 )
-from onlinecal.forecasters.base import ForecasterView
 from onlinecal.game import Game
 from onlinecal.measures import ece
 from onlinecal.natures import (
@@ -35,6 +34,7 @@ from onlinecal.natures import (
 from onlinecal.rates import fit_exponent
 from onlinecal.sight import Sight
 from onlinecal.strategy import required, strategy_label
+from tests.rounds import asked
 
 RATE = 1e-9  # of false failures, for each expected bound
 HORIZON, RUNS = 8000, 32
@@ -83,9 +83,8 @@ def test_the_proof_of_foster_vohra_step_by_step(data):
     counts = np.array(data.draw(st.lists(st.integers(0, 40), min_size=m + 1, max_size=m + 1)))
     ones = np.array([data.draw(st.integers(0, int(n))) for n in counts])
     player = FosterVohra(m).start(100, 1, None)
-    player.rounds[0], player.bias[0] = counts, m * ones - np.arange(m + 1) * counts
-    player.last[0] = data.draw(st.integers(0, m))
-    law = player.forecast(ForecasterView(1, {}))
+    player.memory.ints[0] = [data.draw(st.integers(0, m)), *(m * ones - np.arange(m + 1) * counts), *counts]
+    law = player.forecast(asked())
 
     def potential(counts, ones):
         loss = np.array([ones * (j / m - 1) ** 2 + (counts - ones) * (j / m) ** 2 for j in range(m + 1)]).T

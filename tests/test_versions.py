@@ -49,14 +49,14 @@ def test_a_change_is_seen_and_the_message_says_what_to_do(now, monkeypatch):
     """The control: another engine, player, measure or account must be complained of, by name."""
     monkeypatch.setattr(Constant, "start", lambda self, *a: versions.Waver().start(*a))
     monkeypatch.setitem(MEASURES, "brier", MEASURES["log_loss"])
-    before = game.Stream.block
+    before = game.Stream.block_from
 
-    def block(self, rounds, out=None):
-        numbers = before(self, rounds, out)
+    def block(self, first, rounds, out=None):
+        numbers = before(self, first, rounds, out)
         numbers *= 1.0 - 1e-3
         return numbers
 
-    monkeypatch.setattr(game.Stream, "block", block)
+    monkeypatch.setattr(game.Stream, "block_from", block)
     changed = dict(versions.entries())
     said = {name: complaint(name, now[name], new) for name, new in changed.items()}
     assert said["forecaster constant"].startswith(

@@ -70,17 +70,20 @@ class _Script:
         self.against, self.notes = against, np.zeros((2, runs))
         self.base = np.empty(runs)
 
-    def context(self, t):
-        self.base.fill(weight(t, 2) / 2.0)
+    def context(self, round):
+        self.base.fill(weight(round.number, 2) / 2.0)
         return {"base": self.base, "truth": self.base}
 
-    def probability(self, view):
-        mean = view.law.mean
-        self.notes[0] += weight(view.round) * mean
-        self.notes[1] += weight(view.round, 1) * view.forecast
+    def probability(self, round):
+        mean = round.law.mean
+        self.notes[0] += weight(round.number) * mean
+        self.notes[1] += weight(round.number, 1) * round.forecast
         if self.against:
             return np.where(mean < 0.5, 0.9, 0.1)
-        return 0.25 + 0.5 * ((view.round * 0.7548776662466927) % 1.0)
+        return 0.25 + 0.5 * ((round.number * 0.7548776662466927) % 1.0)
+
+    def update(self, round):
+        pass
 
 
 @dataclass(frozen=True)
@@ -98,18 +101,16 @@ class _Waver:
     def __init__(self, runs, grid):
         self.law, self.notes = Law(runs, 2, grid), np.zeros((1, runs))
 
-    def forecast(self, view):
-        t = view.round
-        for kind in sorted(view.context):
-            self.notes[0] += weight(t, 3) * np.reshape(view.context[kind], (self.notes.shape[1], -1)).sum(
-                axis=1
-            )
+    def forecast(self, round):
+        t = round.number
         self.law.atoms[...] = (t % 8, 8 - t % 5) if self.law.grid is not None else (0.3, weight(t) / 2.0)
         self.law.weights[...] = (0.25, 0.75)
         return self.law
 
-    def update(self, forecast, outcome):
-        pass
+    def update(self, round):
+        for kind in sorted(round.context):
+            told = np.reshape(round.context[kind], (self.notes.shape[1], -1))
+            self.notes[0] += weight(round.number, 3) * told.sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,9 @@ class _Overheard:
             if hasattr(player, name):
                 setattr(self, name, getattr(player, name))
 
-    def probability(self, view):
-        q = np.asarray(self.player.probability(view), dtype=float)
-        self.notes[0] += weight(view.round) * q
+    def probability(self, round):
+        q = np.asarray(self.player.probability(round), dtype=float)
+        self.notes[0] += weight(round.number) * q
         return q
 
 

@@ -1,7 +1,7 @@
 """The natures. To add one: write its specification in a file of its family, and list it here."""
 
 from onlinecal.natures.adversarial import Contrarian, Greedy
-from onlinecal.natures.base import Nature, NatureView, Sight, as_nature
+from onlinecal.natures.base import Nature, NatureRound, Sight, as_nature
 from onlinecal.natures.composed import Mixture, Switch
 from onlinecal.natures.patient import EarlyStopping, Sidestepping
 from onlinecal.natures.recorded import Replay
@@ -41,7 +41,7 @@ __all__ = [
     "Markov",
     "Mixture",
     "Nature",
-    "NatureView",
+    "NatureRound",
     "Piecewise",
     "RandomWalk",
     "Replay",

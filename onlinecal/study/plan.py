@@ -9,8 +9,9 @@ from typing import Any
 
 from onlinecal.content import content, digest
 from onlinecal.errors import InvalidParameter
-from onlinecal.game import VERSION, check_horizon, check_pair, checkpoints, start
+from onlinecal.game import VERSION, check_horizon, check_pair, checkpoints
 from onlinecal.panel import Panel
+from onlinecal.protocol import start
 from onlinecal.strategy import strategy_label
 
 
