@@ -315,18 +315,20 @@ def print_check(report: Report) -> None:
         first = verdicts[0].guarantee
         worst = max(verdicts, key=lambda v: v.ratio if first.upper else -v.ratio)
         failed, unknown = (sum(v.holds is holds for v in verdicts) for holds in (False, None))
-        trends = [v.trend for v in verdicts if not math.isnan(v.trend)]
+        trends = [v.trend[0] for v in verdicts if v.trend is not None]
         if failed:
             said = f"FAILS against {failed} of {len(verdicts)}"
-        elif first.kind == "rate":
+            if any(v.step > 1.0 and v.holds is False for v in verdicts):
+                said += ", in a step of its proof"
+        elif first.kind == "rate" and not trends:
             said = "a rate; its growth cannot be told"
-            if trends:
-                growth = round(max(trends), 2) + 0.0  # no -0.00
-                said = f"ratio grows like T^{growth:.2f} at most, against {len(trends)}"
         elif unknown:
             said = f"exceeded, perhaps by chance, against {unknown} of {len(verdicts)}"
         else:
             said = f"holds against {len(verdicts)}"
+        if trends:
+            growth = round(max(trends), 2) + 0.0  # no -0.00
+            said += f": ratio grows like T^{growth:.2f} at most"
         rows.append(
             (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
         )
@@ -334,8 +336,8 @@ def print_check(report: Report) -> None:
     console.print(table if _fits(console, table) else _checked(rows, narrow=True))
     console.print(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
-        "for expected bounds and rates. A rate has no constant: what counts is how the ratio grows over T/16, T/4, "
-        "T: like T^0 or less as theory has it, up to noise."
+        "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "
+        "T/16 to T, and fails if it does by more than chance makes of it once in 10^6."
     )
 
 
@@ -354,7 +356,7 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
         if narrow:
             if len(guarantee) > 22:
                 measure, bound = re.split(" (?=[≤≥=] )", guarantee, maxsplit=1)
-                guarantee = f"{_broken(measure, 22)}\n{bound}"
+                guarantee = f"{_broken(measure, 22)}\n{_broken(bound, 24)}"
             opponent, _, at = where.rpartition(" round ")
             where = f"{_broken(opponent, 13)}\nround {at}"
             cells = (_broken(strategy, 14), guarantee, worst, where, said)

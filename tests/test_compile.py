@@ -50,6 +50,23 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     assert result(30, asleep) == (41, 1)
 
 
+def test_without_a_cache_it_works_and_says_so_once():
+    code = (
+        "import numba.core.caching as caching\n"
+        "caching.CacheImpl._locator_classes = []  # as where neither the package nor the home can be written\n"
+        "from onlinecal.game import Game\n"
+        "from onlinecal.forecasters import Constant\n"
+        "from onlinecal.natures import Bernoulli\n"
+        "game = Game(Constant(), Bernoulli(), horizon=9, runs=range(1))\n"
+        "game.advance(9)\n"
+        "print(game.compiled, game.gammas()[0].counts.sum())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "9"] or done.stdout.split() == ["True", "9.0"]
+    assert done.stderr.count("compiled code cannot be kept") == 1
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(
     not numba.config.BOUNDSCHECK,

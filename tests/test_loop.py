@@ -1,13 +1,17 @@
 """The compiled loop plays what the event loop plays, byte for byte, and stops and names who states nonsense."""
 
+import importlib
 import pickle
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.conformance import conformance
 from onlinecal.errors import InvalidForecast, InvalidParameter
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.game import BLOCK, Game
@@ -133,6 +137,22 @@ def test_a_player_with_a_method_of_its_own_is_not_passed_by():
     game.advance(5)
     assert not game.compiled
     assert count == [1, 2, 3, 4, 5]
+
+
+def test_the_example_of_the_docs(tmp_path, monkeypatch, seed):
+    page = (Path(__file__).parent.parent / "docs" / "engine.md").read_text()
+    (code,) = re.findall(r"```python\n(from dataclasses.*?)```", page, re.DOTALL)
+    (tmp_path / "smoothing_example.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    smoothing = importlib.import_module("smoothing_example").Smoothing(0.25)
+    loops = [
+        came_to(played((smoothing, n.Drift()), range(3), 50, loop, seed)) for loop in ("event", "compiled")
+    ]
+    assert loops[0] == loops[1]
+    game = Game(smoothing, n.Bernoulli(1.0), horizon=3, runs=range(1))
+    game.advance(3)
+    assert game.gammas()[0].predictions.tolist() == [0.5, 0.625, 0.71875]
+    assert [finding for finding in conformance(smoothing, seed) if finding.fault] == []
 
 
 # ---------------------------------------------------------------- steps that state what makes no sense

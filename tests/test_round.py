@@ -244,6 +244,51 @@ def test_a_forecaster_cannot_spoil_what_others_hear(seed):
             totals(Spoils(how=how), Greedy(cells=20), seed=seed)
 
 
+SPOILS = {
+    "forecast": lambda round: np.subtract(round.forecast, 1, out=round.forecast),
+    "outcome": lambda round: round.outcome.fill(1),
+    "weights": lambda round: round.law.weights.fill(0.5),
+    "atoms": lambda round: round.law.atoms.fill(0),
+    "base": lambda round: round.forecast.base.fill(0),
+    "flags": lambda round: round.outcome.setflags(write=True),
+    "law": lambda round: setattr(round, "law", None),
+    "rebound": lambda round: setattr(round.law, "weights", np.zeros(1)),
+}
+
+
+@dataclass(frozen=True)
+class SpoilingForecaster(EmpiricalMean):
+    how: str = "forecast"
+
+    def start(self, horizon, runs, stream):
+        player = super().start(horizon, runs, stream)
+        player.update = SPOILS[self.how]
+        return player
+
+
+@dataclass(frozen=True)
+class SpoilingNature(Nature):
+    how: str = "forecast"
+    sight = Sight.LAW
+
+    def start(self, horizon, runs, stream):
+        return self
+
+    def probability(self, round):
+        return 0.5
+
+    def update(self, round):
+        SPOILS[self.how](round)
+
+
+@pytest.mark.parametrize("how", SPOILS)
+@pytest.mark.parametrize("cls", [SpoilingForecaster, SpoilingNature])
+def test_conformance_finds_who_tries_to_spoil_a_round(cls, how):
+    faults = [found.fault for found in conformance(cls(how=how)) if found.fault]
+    assert faults
+    assert all("failed in round 1" in fault or "cannot be pickled" in fault for fault in faults)
+
+
 def test_a_forecaster_that_keeps_outcomes_keeps_different_ones():
     @dataclass(frozen=True)
     class Mean(Forecaster):
