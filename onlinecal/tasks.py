@@ -265,14 +265,14 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     Parameters
     ----------
     actions : int, default 4
-        At least 1.
+        From 1 to 10^6.
     seed : int, default 0
         At least 0; the same seed gives the same task.
 
     Raises
     ------
     InvalidParameter
-        On actions < 1 or seed < 0.
+        On actions out of range, or seed < 0.
 
     Source
     ------
@@ -291,6 +291,8 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     for name, value, least in (("actions", actions, 1), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InvalidParameter(f"{name} = {value!r}; expected an integer of at least {least}")
+    if actions > 1_000_000:
+        raise InvalidParameter(f"actions = {actions!r}; expected at most 10^6")
     rng = np.random.default_rng(int(seed))
     kinks = np.sort(rng.random(actions - 1))
     weights = rng.exponential(size=actions - 1)

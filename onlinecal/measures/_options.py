@@ -20,10 +20,11 @@ def integer(measure: str, name: str, value: Any, least: int, most: int | None = 
     return int(value)
 
 
-def count(name: str, value: Any, least: int = 1) -> int:
+def count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
     """The same without a measure's name, for an option that several functions have in common: a number, a seed."""
-    if not _whole(value) or value < least:
-        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}")
+    if not _whole(value) or value < least or (most is not None and value > most):
+        upper = "" if most is None else f" and ≤ {most}"
+        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}{upper}")
     return int(value)
 
 
