@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,9 +101,14 @@ class DecisionTask:
     True
     """
 
+    #: raised when its account changes: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
     name: str
     payoffs: tuple[tuple[float, float], ...]
-    actions: tuple[str, ...] = ()
+    actions: tuple[str, ...] = field(
+        default=(), metadata={"key": False}
+    )  # no number depends on what they are called
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -165,6 +170,9 @@ class QuadraticTask:
     >>> round(QuadraticTask().account(gamma).swap, 6)
     0.166667
     """
+
+    #: raised when its account changes: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     name: str = "quadratic"
 

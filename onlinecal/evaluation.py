@@ -26,6 +26,8 @@ Value = float | Bracket
 #: so many samples a float64 counts one by one
 MOST_SAMPLES = 2**53
 
+#: draws of either kind: each is kept, and a million tells a quantile to far more digits than an interval has
+MOST = 1_000_000
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
 
@@ -175,9 +177,9 @@ def evaluate(
         Which: names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: the whole
         catalogue, `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
     bootstrap : int, default 0
-        Resamples; 0 for none. 200 and more for a 95 % interval.
+        Resamples; 0 for none, at most 10^6. 200 and more for a 95 % interval.
     reference : int, default 0
-        Draws of calibrated outcomes; 0 for none.
+        Draws of calibrated outcomes; 0 for none, at most 10^6.
     level : float, default 0.95
         Of the intervals.
     seed : int, default 0
@@ -220,7 +222,10 @@ def evaluate(
     >>> result.table().loc["cdl", "value"].round(6)
     np.float64(0.25)
     """
-    draws = integer("evaluate", "bootstrap", bootstrap, 0), integer("evaluate", "reference", reference, 0)
+    draws = (
+        integer("evaluate", "bootstrap", bootstrap, 0, MOST),
+        integer("evaluate", "reference", reference, 0, MOST),
+    )
     seed = integer("evaluate", "seed", seed, 0)
     level = number("evaluate", "level", level, 0.0, 1.0)
     named = list(map(named_measure, _everything() if measures is None else listed(measures)))

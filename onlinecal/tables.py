@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -313,18 +315,20 @@ def print_check(report: Report) -> None:
         first = verdicts[0].guarantee
         worst = max(verdicts, key=lambda v: v.ratio if first.upper else -v.ratio)
         failed, unknown = (sum(v.holds is holds for v in verdicts) for holds in (False, None))
-        trends = [v.trend for v in verdicts if not math.isnan(v.trend)]
+        trends = [v.trend[0] for v in verdicts if v.trend is not None]
         if failed:
             said = f"FAILS against {failed} of {len(verdicts)}"
-        elif first.kind == "rate":
+            if any(v.step > 1.0 and v.holds is False for v in verdicts):
+                said += ", in a step of its proof"
+        elif first.kind == "rate" and not trends:
             said = "a rate; its growth cannot be told"
-            if trends:
-                growth = round(max(trends), 2) + 0.0  # no -0.00
-                said = f"ratio grows like T^{growth:.2f} at most, against {len(trends)}"
         elif unknown:
             said = f"exceeded, perhaps by chance, against {unknown} of {len(verdicts)}"
         else:
             said = f"holds against {len(verdicts)}"
+        if trends:
+            growth = round(max(trends), 2) + 0.0  # no -0.00
+            said += f": ratio grows like T^{growth:.2f} at most"
         rows.append(
             (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
         )
@@ -332,8 +336,8 @@ def print_check(report: Report) -> None:
     console.print(table if _fits(console, table) else _checked(rows, narrow=True))
     console.print(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
-        "for expected bounds and rates. A rate has no constant: what counts is how the ratio grows over T/16, T/4, "
-        "T: like T^0 or less as theory has it, up to noise."
+        "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "
+        "T/16 to T, and fails if it does by more than chance makes of it once in 10^6."
     )
 
 
@@ -352,7 +356,7 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
         if narrow:
             if len(guarantee) > 22:
                 measure, bound = re.split(" (?=[≤≥=] )", guarantee, maxsplit=1)
-                guarantee = f"{_broken(measure, 22)}\n{bound}"
+                guarantee = f"{_broken(measure, 22)}\n{_broken(bound, 24)}"
             opponent, _, at = where.rpartition(" round ")
             where = f"{_broken(opponent, 13)}\nround {at}"
             cells = (_broken(strategy, 14), guarantee, worst, where, said)
@@ -361,18 +365,36 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
 
 
 def print_json(value: Any) -> None:
-    """Machine-readable, and nothing else, on stdout; infinities as text, since JSON has none."""
-    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, default=str))
+    """Machine-readable, and nothing else, on stdout: strict JSON, which has no infinities.
+
+    A number that is not finite is null, and the key beside it that ends in ``_is`` says which: ``"total": null,
+    "total_is": "inf"``; the others are ``"-inf"`` and ``"nan"``.
+    """
+    utf = str(getattr(sys.stdout, "encoding", None)).lower().startswith("utf")
+    # Escaped where the stream could not hold it: a "?" in a name would be another name.
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=not utf, allow_nan=False, default=_bare))
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, Mapping):
+        plain: dict[str, Any] = {}
+        for key, item in value.items():
+            plain[key] = _plain(item)
+            if _endless(item):
+                plain[f"{key}_is"] = str(float(item))
+        return plain
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
-    return value
+    return None if _endless(value) else value
+
+
+def _endless(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and not math.isfinite(value)
+
+
+def _bare(value: Any) -> Any:
+    """What JSON does not know: numbers of numpy as numbers, arrays as lists, anything else as text."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 def _console() -> Console:

@@ -269,14 +269,14 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     Parameters
     ----------
     actions : int, default 4
-        At least 1.
+        From 1 to 10^6.
     seed : int, default 0
         At least 0; the same seed gives the same task.
 
     Raises
     ------
     InvalidParameter
-        On actions < 1 or seed < 0.
+        On actions out of range, or seed < 0.
 
     Source
     ------
@@ -292,7 +292,7 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     >>> len(task.actions), max(max(row) for row in task.payoffs)
     (5, 1.0)
     """
-    actions, seed = count("actions", actions), count("seed", seed, 0)
+    actions, seed = count("actions", actions, most=1_000_000), count("seed", seed, 0)
     rng = np.random.default_rng(seed)
     kinks = np.sort(rng.random(actions - 1))
     weights = rng.exponential(size=actions - 1)

@@ -40,10 +40,11 @@ def integer(where: str, name: str, value: Any, least: int, most: int | None = No
     return int(value)
 
 
-def count(name: str, value: Any, least: int = 1) -> int:
+def count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
     """The same where no measure need be named: for an option that several have in common, a number, a seed."""
-    if not is_whole(value) or value < least:
-        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}")
+    if not is_whole(value) or value < least or (most is not None and value > most):
+        upper = "" if most is None else f" and ≤ {most}"
+        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}{upper}")
     return int(value)
 
 

@@ -217,6 +217,11 @@ def test_a_bracket_has_the_interval_of_all_its_values():
     ("options", "says"),
     [
         ({"bootstrap": -1}, "bootstrap = -1"),
+        (
+            {"bootstrap": 10**12},
+            "bootstrap = 1000000000000; expected an integer of at least 0 and at most 1000000",
+        ),
+        ({"reference": 10**7}, "reference = 10000000; expected .* at most 1000000"),
         ({"bootstrap": 1.5}, "bootstrap = 1.5"),
         ({"reference": True}, "reference = True"),
         ({"seed": -1}, "seed = -1"),

@@ -443,6 +443,22 @@ def test_the_mixture_is_as_good_as_its_best_expert(seed):
     )  # the control
 
 
+def test_parts_have_randomness_of_their_own(seed):
+    """Two that are alike differ by their noise; with one stream for all they would be one, and a mixture would judge
+    them by the very numbers from which they are made.
+    """
+    stream = Stream(seed, ("x",), range(3))
+    mixture = ExpertMixture((PerturbedLeader(), PerturbedLeader())).start(100, 3, stream)
+    doubling = Doubling(PerturbedLeader(), first=2).start(100, 3, stream)
+    keys = [mixture.uniforms.stream.keys, *(part.player.memory.keys for part in mixture.parts)]
+    for number in (1, 3, 7):
+        doubling.forecast(asked(number))
+        keys.append(doubling.part.player.memory.keys)
+    assert len({key.tobytes() for key in keys}) == len(keys)
+    # 48 ratios of noise: each is the same in both by a chance below one half.
+    assert len({part.state(asked()).law.atoms.tobytes() for part in mixture.parts}) == 2
+
+
 def test_experts_of_a_mixture_hear_forecasts_of_their_own():
     game = Game(
         ExpertMixture((ForecastHedging(5), AlmostOneStepAhead(3), DefensiveForecasting())),

@@ -34,7 +34,7 @@ from onlinecal.natures import (
     Switch,
     UniformTruth,
 )
-from onlinecal.natures.adversarial import FIRST
+from onlinecal.natures._levels import FIRST
 from onlinecal.scenario import load
 from onlinecal.strategy import strategy_key, strategy_label
 from onlinecal.streams import Stream

@@ -56,10 +56,26 @@ def test_bounds_are_the_guarantees(study):
     smooth = drawn["drift", "smooth_ce"]["≤ 2(2√T + 1)"]
     assert smooth.values == pytest.approx([2 * (2 * t**0.5 + 1) for t in (100, 300, 900, 2700)])
     assert "mean ≤ 2(2√(mT) + T/(2m))" in drawn["drift", "cdl"]  # hedging's, with CDL ≤ 2 ECE
-    rate = drawn["drift", "cdl"]["∝ √T log T"]
+    (minimiser,) = oc.forecasters.CDLMinimiser().guarantees
+    own = drawn["drift", "cdl"][f"mean ≤ {minimiser.formula}"]
+    assert own.exact
+    assert own.values.tolist() == [minimiser.bound(t) for t in (100, 300, 900, 2700)]
+
+
+def test_a_rate_is_drawn_through_the_first_point():
+    study = oc.play(
+        oc.forecasters.PerturbedLeader(),
+        oc.natures.Drift(),
+        horizon=[100, 300, 900],
+        runs=4,
+        measures=["u_calibration"],
+    )
+    curve = study.curve("u_calibration")
+    ((rate,),) = [frame.bounds for frame in frames([curve])]
+    assert rate.label == "∝ √T"
     assert not rate.exact
-    assert rate.values[0] == study.curve("cdl", "CDL minimiser", "drift").mean[0]
-    assert rate.values[-1] / rate.values[0] == pytest.approx(27**0.5 * np.log(2700) / np.log(100))
+    assert rate.values[0] == pytest.approx(curve.mean[0])
+    assert rate.values[-1] / rate.values[0] == pytest.approx(3.0)
 
 
 def test_the_best_known_rates_are_slopes_below_the_curves(study):

@@ -166,6 +166,11 @@ def test_v_shaped_uses_the_whole_range(t):
     assert (1 - t) * low[0] + t * low[1] == pytest.approx((1 - t) * high[0] + t * high[1], abs=1e-15)
 
 
+def test_a_random_task_of_more_actions_than_there_is_memory_for_is_refused():
+    with pytest.raises(InvalidParameter, match=r"actions = 1000000000000; expected at most 10\^6"):
+        tasks.random_task(10**12)
+
+
 @given(st.integers(1, 12), st.integers(0, 10_000))
 @settings(max_examples=50, deadline=None)
 def test_random_task_uses_every_action_and_the_whole_range(count, seed):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -149,6 +149,8 @@ class ExpertMixture(Forecaster):
     where that came from it, else one of this player's own.
     """
 
+    version: ClassVar[int] = 2
+
     of: tuple[Forecaster, ...]
     rate: float | str = "T^(-1/2)"
 
@@ -170,7 +172,11 @@ class ExpertMixture(Forecaster):
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with equal weights."""
         rate = evaluate(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
-        parts = [_Part(expert, expert.start(horizon, runs, stream), runs) for expert in self.of]
+        # Streams of their own: players read the numbers of theirs by index, from the first on.
+        parts = [
+            _Part(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
+            for k, expert in enumerate(self.of)
+        ]
         return _MixturePlayer(parts, runs, rate, stream)
 
 
@@ -222,7 +228,8 @@ class _DoublingPlayer:
 
     def _start(self) -> _Part:
         of = self.spec.of
-        return _Part(of, of.start(self.length, self.runs, self.stream), self.runs)
+        stream = self.stream.child(f"epoch of {self.length}")
+        return _Part(of, of.start(self.length, self.runs, stream), self.runs)
 
     def forecast(self, round: Round) -> Law:
         while round.number > self.begin + self.length:

@@ -16,6 +16,7 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import grid_steps
+from onlinecal.forecasters import _potentials
 from onlinecal.forecasters._pairwise import pairwise_player
 from onlinecal.forecasters._stationary import TINY, count_regrets, state_either, state_stationary, whole
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
@@ -106,7 +107,10 @@ class FosterVohra(Forecaster):
 
         source = "after Foster and Vohra 1998; constant in the docstring"
         formula = "T/(2m) + √(2(m + 1)T)"
-        return (Guarantee("ece", formula, bound, "expected", Sight.LAW, source, slack=slack),)
+        potential = _potentials.neighbours(self.m)
+        return (
+            Guarantee("ece", formula, bound, "expected", Sight.LAW, source, slack=slack, potential=potential),
+        )
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ class Measure:
     modulus : callable, optional
         `modulus(moved, **options) -> float`: by how much at most the value changes when predictions move by
         `moved` on average. None where nothing is proved.
+    version : int
+        Raised when its numbers change: results are kept under it (tests/versions.py).
     """
 
     function: Callable[..., Any]
@@ -99,6 +101,7 @@ class Measure:
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None
     modulus: Callable[..., float] | None = None
+    version: int = 1
 
     @property
     def name(self) -> str:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
-import numpy as np
-
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
+from onlinecal.natures._levels import enter, find, make_room, table
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.steps import Memory, floats, hear, ints, law_values, law_weights, move, shared, shared_ints
+from onlinecal.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
 from onlinecal.strategy import check_probability
 from onlinecal.streams import Stream
 
@@ -166,9 +165,8 @@ class Greedy(Nature):
                 runs, floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
             )
             return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
-        ints = [0] + [EMPTY] * FIRST
-        memory = Memory(runs, ints=ints, floats=FIRST, shared_ints=[target], shared=[float(self.kink)])
-        return CompiledNature(_greed, memory, sight=self.sight, hear=_note, reserve=_make_room)
+        memory = table(runs, shared_ints=[target], shared=[float(self.kink)])
+        return CompiledNature(_greed, memory, sight=self.sight, hear=_note, reserve=make_room)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -178,26 +176,8 @@ class Greedy(Nature):
         return always_wrong(DETERMINISTIC_FORECASTERS, "the docstring of Greedy")
 
 
-#: no level: the bits of a forecast are never negative
-EMPTY = -1
 #: the targets, as kernels know them
 ECE, SQUARE, KINK = 0, 1, 2
-
-
-#: levels that a fresh table has room for; a power of two
-FIRST = 64
-
-
-@kernel
-def _place(keys, bits):
-    """Where a level is in the table, or where it would go; there is always a free place."""
-    mask = len(keys) - 1
-    # Folded to 31 bits, so that the product fits in 63; its upper bits depend on all those below, in which grid
-    # values differ.
-    at = (((bits ^ (bits >> 31)) & 0x7FFFFFFF) * 0x9E3779B1 >> 24) & mask
-    while keys[at] != bits and keys[at] != EMPTY:
-        at = (at + 1) & mask
-    return at
 
 
 @kernel
@@ -219,55 +199,22 @@ def _lead(s, v, w, target, kink):
 
 @move
 def _greed(run, number, size, forecast):
-    """The state: how many levels there are, the table of their bits, and their sums."""
-    keys, sums, target, kink = ints(run)[1:], floats(run), shared_ints(run)[0], shared(run)[0]
+    """The state is a table of levels with their sums."""
+    sums, target, kink = floats(run), shared_ints(run)[0], shared(run)[0]
     values, weights, lead = law_values(run), law_weights(run), 0.0
-    bits = values.view(np.int64)
     for j in range(size):
         if weights[j] > 0.0:
-            lead += _lead(sums[_place(keys, bits[j])], values[j], weights[j], target, kink)
+            lead += _lead(sums[find(run, j)], values[j], weights[j], target, kink)
     return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
 
 
 @hear
 def _note(run, number, size, forecast, outcome):
-    state, sums, values = ints(run), floats(run), law_values(run)
-    keys = state[1:]
-    # The forecast is a value of the law; where it stands there its bits can be read.
-    bits = values.view(np.int64)
-    for j in range(size):
-        if values[j] == forecast:
-            at = _place(keys, bits[j])
-            if keys[at] == EMPTY:
-                keys[at] = bits[j]
-                state[0] += 1
-            sums[at] += outcome - (shared(run)[0] if shared_ints(run)[0] == KINK else forecast)
-            return 0
-    return -1
-
-
-def _make_room(memory: Memory, rounds: int) -> None:
-    """Tables in which no more than half of the places are taken after so many rounds."""
-    needed = 2 * (int(memory.ints[:, 0].max()) + rounds)
-    if needed <= memory.floats.shape[1]:
-        return
-    # More than is needed, so that what is copied stays in proportion to what is played.
-    places = 1 << needed.bit_length()
-    old_ints, old_sums = memory.ints, memory.floats
-    memory.ints = np.full((memory.runs, 1 + places), EMPTY, np.int64)
-    memory.ints[:, 0] = old_ints[:, 0]
-    memory.floats = np.zeros((memory.runs, places))
-    _rehash(old_ints[:, 1:], old_sums, memory.ints[:, 1:], memory.floats)
-
-
-@kernel
-def _rehash(keys, sums, new_keys, new_sums):
-    for r in range(keys.shape[0]):
-        for i in range(keys.shape[1]):
-            if keys[r, i] != EMPTY:
-                at = _place(new_keys[r], keys[r, i])
-                new_keys[r, at] = keys[r, i]
-                new_sums[r, at] = sums[r, i]
+    at = enter(run, size, forecast)
+    if at < 0:
+        return -1
+    floats(run)[at] += outcome - (shared(run)[0] if shared_ints(run)[0] == KINK else forecast)
+    return 0
 
 
 @move
