@@ -191,7 +191,7 @@ def named_measure(
     called = f"{name}({text})" if text else name
     record = MEASURES.get(name)
     if callable(function) and (record is None or record.function is not function):
-        record = Measure(function, "", "", "", largest=math.inf)
+        record = Measure(function, "", "", "", least=-math.inf, largest=math.inf)
         return called, _with(name, function, options), record, options
     if record is None:
         raise UnknownName.of("measure", name, MEASURES, LIST)

@@ -19,9 +19,9 @@ from onlinecal._compile import kernel
 from onlinecal.decisions import Account, Task
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import integer
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 from onlinecal.strategy import build, check_number, registry, strategy_name
+from onlinecal.validation import integer
 
 
 @runtime_checkable

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import count
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.kernel import Kernel, check_kernel, kernel_at
+from onlinecal.validation import count
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 MOST = 10_000_000
 
 
+@of_gamma
 def kernel_ce_squared_pairs(
     gamma: JointDistribution,
     *,
@@ -70,7 +71,7 @@ def kernel_ce_squared_pairs(
     >>> round(kernel_ce_squared_pairs(gamma, seed=1), 12)
     0.01
     """
-    check_kernel(kernel, scale)
+    scale = check_kernel(kernel, scale)
     m = 10 * gamma.levels if pairs is None else count("pairs", pairs, most=MOST)
     ends = np.cumsum(gamma.mass)
     # Rounding may leave the last end below a draw, or a draw at an end of an empty step.
@@ -81,6 +82,7 @@ def kernel_ce_squared_pairs(
     return float(np.mean(gap[i] * gap[j] * kernel_at(apart, kernel)))
 
 
+@of_gamma
 def kernel_ce_squared_fourier(
     gamma: JointDistribution, *, seed: int, draws: int = 100, scale: float = 1.0
 ) -> float:
@@ -124,13 +126,14 @@ def kernel_ce_squared_fourier(
     >>> round(kernel_ce_squared_fourier(gamma, seed=1), 12)
     0.01
     """
-    check_kernel("laplace", scale)
+    scale = check_kernel("laplace", scale)
     frequencies = _generator(seed).standard_cauchy(count("draws", draws, most=MOST)) / scale
     v, r = gamma.predictions, gamma.residuals
     angles = (frequency * v for frequency in frequencies.tolist())
     return _mean(float(r @ np.cos(angle)) ** 2 + float(r @ np.sin(angle)) ** 2 for angle in angles)
 
 
+@of_gamma
 def kernel_ce_squared_binning(
     gamma: JointDistribution, *, seed: int, draws: int = 100, scale: float = 1.0
 ) -> float:
@@ -174,7 +177,7 @@ def kernel_ce_squared_binning(
     >>> round(kernel_ce_squared_binning(gamma, seed=1), 12)
     0.01
     """
-    check_kernel("laplace", scale)
+    scale = check_kernel("laplace", scale)
     generator = _generator(seed)
     widths = generator.gamma(2.0, scale, count("draws", draws, most=MOST))
     shifts = generator.random(len(widths)) * widths
@@ -183,6 +186,7 @@ def kernel_ce_squared_binning(
     return _mean(float(np.square(_bin_residuals(v, r, shift, width)).sum()) for shift, width in binnings)
 
 
+@of_gamma
 def surrogate_interval_ce_sampled(
     gamma: JointDistribution, *, seed: int, shifts: int = 100, finest: int = 10
 ) -> float:
