@@ -35,6 +35,9 @@ from onlinecal.streams import Stream
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
+#: of the engine: rounds, draws, ledger, Γ and what is read of it; raised when a game comes out otherwise, since results
+#: are kept under it (tests/versions.py)
+VERSION = 1
 #: rounds whose uniforms are drawn at a time
 BLOCK = 1024
 #: run-rounds that the compiled loop plays before it tells of its progress

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -374,18 +376,36 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
 
 
 def print_json(value: Any) -> None:
-    """Machine-readable, and nothing else, on stdout; infinities as text, since JSON has none."""
-    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, default=str))
+    """Machine-readable, and nothing else, on stdout: strict JSON, which has no infinities.
+
+    A number that is not finite is null, and the key beside it that ends in ``_is`` says which: ``"total": null,
+    "total_is": "inf"``; the others are ``"-inf"`` and ``"nan"``.
+    """
+    utf = str(getattr(sys.stdout, "encoding", None)).lower().startswith("utf")
+    # Escaped where the stream could not hold it: a "?" in a name would be another name.
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=not utf, allow_nan=False, default=_bare))
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, Mapping):
+        plain: dict[str, Any] = {}
+        for key, item in value.items():
+            plain[key] = _plain(item)
+            if _endless(item):
+                plain[f"{key}_is"] = str(float(item))
+        return plain
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
-    return value
+    return None if _endless(value) else value
+
+
+def _endless(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and not math.isfinite(value)
+
+
+def _bare(value: Any) -> Any:
+    """What JSON does not know: numbers of numpy as numbers, arrays as lists, anything else as text."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 def _console() -> Console:

@@ -1,21 +1,18 @@
-"""Plans, cells, curves, the results file, and what happens to it when things go wrong."""
+"""Plans, cells, curves, and what is made of them."""
 
-import sqlite3
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter, StoreError, UnknownName
+from onlinecal.errors import InvalidParameter, UnknownName
 from onlinecal.game import Game
 from onlinecal.growth import fit_growth, simultaneous
 from onlinecal.growth.words import line
 from onlinecal.panel import Panel
 from onlinecal.study import Entry, plan, play_cell
 from onlinecal.study.curves import summary
-from onlinecal.study.session import Session
-from onlinecal.study.store import Store
 from onlinecal.tasks import DecisionTask, swap_regret, umbrella
 
 PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
@@ -153,6 +150,8 @@ def test_curves_by_name():
         ({"runs": 0}, "runs = 0"),
         ({"runs": 2.0}, "runs = 2.0"),
         ({"seed": "x"}, "seed = 'x'"),
+        ({"per_decade": 10**12}, "per_decade = 1000000000000; expected an integer from 1 to 100"),
+        ({"per_decade": 0}, "per_decade = 0"),
         ({"measures": []}, "no measures and no tasks"),
         ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
         ({"measures": ["eec"]}, "did you mean 'ece'"),
@@ -277,201 +276,6 @@ def test_summary():
     assert summary([5.0]) == (5.0, float("inf"))
 
 
-def test_keys_know_everything_that_changes_the_numbers():
-    (base,) = cells(horizons=[100], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()])
-    variants = [
-        cells(horizons=[101], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
-        cells(horizons=[100], runs=4, forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
-        cells(horizons=[100], seed=2, forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
-        cells(horizons=[100], forecasters=[oc.forecasters.Constant(0.4)], natures=[oc.natures.Drift()]),
-        cells(horizons=[100], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift(0.1)]),
-        cells(
-            horizons=[100],
-            panel=Panel.of(["ece"]),
-            forecasters=[oc.forecasters.Constant()],
-            natures=[oc.natures.Drift()],
-        ),
-    ]
-    assert len({base.key, *(v[0].key for v in variants)}) == 7
-    named = plan([Entry.of(oc.forecasters.Constant(), "mine")], [Entry.of(oc.natures.Drift())], horizons=[100], runs=3,
-                 seed=1, panel=PANEL)  # fmt: skip
-    assert named[0].key == base.key
-
-
-# ---------------------------------------------------------------- the results file
-
-
-def session(path, planned, **options):
-    return Session.open(planned, {"name": "test", "title": "A test"}, path, **options)
-
-
-def test_what_is_stored_comes_back(tmp_path):
-    planned = cells()
-    with session(tmp_path / "r" / "a.db", planned) as opened:
-        opened.play()
-        study = opened.study()
-    assert equal(study, oc.Study(tuple(play_cell(cell) for cell in planned)))
-    with Store.open(tmp_path / "r" / "a.db") as store:
-        assert equal(store.study(), study)
-        assert store.meta["title"] == "A test"
-    with sqlite3.connect(tmp_path / "r" / "a.db") as db:
-        rows = db.execute(
-            "SELECT total FROM curves WHERE measure = 'ece' AND horizon = 50 ORDER BY rowid"
-        ).fetchall()
-    assert len(rows) == 12
-
-
-def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tmp_path):
-    natures = oc.natures
-    file = tmp_path / "rows.csv"
-    file.write_text("outcome\n" + "1\n0\n1\n" * 100)
-    replay = natures.Replay(str(file))
-    assert not natures.Drift().recorded
-    assert replay.recorded
-    assert natures.Switch(natures.Drift(), replay, 50).recorded
-    assert natures.Mixture((natures.Drift(), replay)).recorded
-    assert not natures.Mixture((natures.Drift(), natures.Bernoulli())).recorded
-    planned = cells(
-        horizons=[100, 200], forecasters=[oc.forecasters.Constant()], natures=[replay, natures.Drift()]
-    )
-    with session(tmp_path / "a.db", planned) as opened:
-        opened.play()
-    with Store.open(tmp_path / "a.db") as store:
-        study = store.study()
-    assert [cell.recorded for cell in study.cells] == [True, True, False, False]
-    curves = {curve.nature: curve for curve in study.curves(["ece"])}
-    assert [(c.fresh, c.recorded) for c in curves.values()] == [(True, True), (True, False)]
-    alone = study.curve("ece", nature="drift", horizon=200)
-    assert (alone.fresh, alone.recorded) == (False, False)
-
-
-def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch):
-    planned = cells()
-    with session(tmp_path / "whole.db", planned) as opened:
-        opened.play()
-        whole = opened.study()
-    _interrupt_after(monkeypatch, 5)
-    with session(tmp_path / "part.db", planned) as opened:
-        with pytest.raises(KeyboardInterrupt):
-            opened.play()
-        assert opened.finished == 5
-    monkeypatch.undo()
-    with session(tmp_path / "part.db", list(reversed(planned)), resume=True) as opened:
-        opened.play()
-    with session(tmp_path / "part.db", planned, resume=True) as opened:
-        opened.play()
-        assert equal(opened.study(), whole)
-
-
-def _interrupt_after(monkeypatch, count):
-    played = []
-
-    def stop(cell, progress=None):
-        if len(played) == count:
-            raise KeyboardInterrupt
-        played.append(cell)
-        return play_cell(cell, progress)
-
-    monkeypatch.setattr("onlinecal.study.run.play_cell", stop)
-
-
-def test_an_existing_file_is_neither_lost_nor_mixed(tmp_path):
-    path = tmp_path / "a.db"
-    with session(path, cells()) as opened:
-        opened.play()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match="exists; --resume goes on with it"):
-        session(path, cells())
-    with pytest.raises(StoreError, match="holds 12 cells that the scenario no longer has"):
-        session(path, cells(seed=2), resume=True)
-    with pytest.raises(StoreError, match=r"--resume keeps .* --overwrite destroys"):
-        session(path, cells(), resume=True, overwrite=True)
-    assert path.read_bytes() == before
-    with session(path, cells(seed=2), overwrite=True) as opened:
-        assert opened.finished == 0
-
-
-def test_another_version_is_not_mixed(tmp_path, monkeypatch):
-    with session(tmp_path / "a.db", cells()):
-        monkeypatch.setattr(oc, "__version__", "9.9")
-    with pytest.raises(StoreError, match=r"was made by onlinecal .* and this is 9.9"):
-        session(tmp_path / "a.db", cells(), resume=True)
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_not_ours_is_left_alone(tmp_path, overwrite):
-    text, other, later = (tmp_path / name for name in ("text.db", "other.db", "later.db"))
-    text.write_text("my diary, of which there is no copy " * 20)
-    with sqlite3.connect(other) as db:
-        db.execute("CREATE TABLE diary (page TEXT)")
-    with session(later, cells()):
-        pass
-    with sqlite3.connect(later) as db:
-        db.execute("PRAGMA user_version = 99")
-    for path, said in ((text, "not a results file"), (other, "not a results file"), (later, "has format 99")):
-        before = path.read_bytes()
-        with pytest.raises(StoreError, match=said):
-            session(path, cells(), resume=not overwrite, overwrite=overwrite)
-        with pytest.raises(StoreError, match=said):
-            Store.open(path)
-        assert path.read_bytes() == before
-
-
-def test_a_locked_file_says_so(tmp_path, monkeypatch):
-    path = tmp_path / "a.db"
-    with session(path, cells()):
-        pass
-    connect = sqlite3.connect
-    monkeypatch.setattr(
-        "onlinecal.study.store.sqlite3.connect", lambda *a, **k: connect(*a, **(k | {"timeout": 0.1}))
-    )
-    other = connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    try:
-        with pytest.raises(StoreError, match="locked by another process"):
-            session(path, cells(), resume=True)
-    finally:
-        other.close()
-
-
-def test_a_full_disk_keeps_the_finished_cells(tmp_path):
-    """SQLite's page limit stands for the disk: it fails in the same place with the same error."""
-    path, planned = tmp_path / "a.db", cells(runs=40)
-    opened = session(path, planned)
-    pages = opened._store._db.execute("PRAGMA page_count").fetchone()[0]
-    opened._store._db.execute(f"PRAGMA max_page_count = {pages + 12}")
-    with opened, pytest.raises(StoreError, match="disk is full; free some space and go on with --resume"):
-        opened.play()
-    with Store.open(path) as store:
-        kept = store.study()
-    assert 0 < len(kept.cells) < len(planned)
-    assert equal(kept, oc.Study(tuple(play_cell(cell) for cell in planned[: len(kept.cells)])))
-    with session(path, planned, resume=True) as opened:
-        opened.play()
-        assert equal(opened.study(), oc.Study(tuple(play_cell(cell) for cell in planned)))
-
-
-def test_places_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be made"):
-        session(tmp_path / "file" / "a.db", cells())
-    with pytest.raises(StoreError, match="no such results file; `onlinecal run SCENARIO` makes one"):
-        Store.open(tmp_path / "none.db")
-    with pytest.raises(StoreError, match="not a file"):
-        Store.open(tmp_path)
-
-
-def test_a_damaged_file_says_so(tmp_path):
-    path = tmp_path / "a.db"
-    with session(path, cells()) as opened:
-        opened.play()
-    data = bytearray(path.read_bytes())
-    data[4096:20480] = bytes(np.random.default_rng(0).integers(0, 256, 16384, dtype=np.uint8))
-    path.write_bytes(data)
-    with pytest.raises(StoreError, match="damaged"), Store.open(path) as store:
-        store.study()
-
-
 def test_summary_of_identical_runs_has_no_spread():
     assert summary([72.4] * 64) == (72.4, 0.0)
 
@@ -545,17 +349,11 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
     assert stream.exponent() == one
     assert stream.verdict() == ""
     assert coin.exponent() == fit_growth(coin.rounds, coin.totals, fresh=True, ceiling=1.0)
-    with Store.create(tmp_path / "a.db", {}) as store:
-        for i, cell in enumerate(study.cells):
-            store.add(str(i), i, cell)
-        kept = store.study()
     for nature, said in zip(
         study.natures, ("T: a game each, on the same recorded rounds", "T: a fresh game"), strict=True
     ):
         picture = study.curve("ece", nature=nature).plot()
         assert picture._supxlabel.get_text().startswith(said)
-    assert [cell.recorded for cell in kept.cells] == [cell.recorded for cell in study.cells]
-    assert kept.exponent("ece", nature=study.natures[0]) == one
 
 
 def test_a_table_of_many_intervals_holds_as_a_whole():

@@ -73,6 +73,8 @@ class Forecaster:
     certifies: ClassVar[frozenset[str]] = frozenset()
     #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
     deterministic: ClassVar[bool | None] = None
+    #: raised when its numbers change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with fresh state.

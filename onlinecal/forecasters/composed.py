@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -148,6 +148,8 @@ class ExpertMixture(Forecaster):
     expected squared loss of its law. Each expert is told of a forecast drawn from its own law: the engine's draw
     where that came from it, else one of this player's own.
     """
+
+    version: ClassVar[int] = 2
 
     of: tuple[Forecaster, ...]
     rate: float | str = "T^(-1/2)"

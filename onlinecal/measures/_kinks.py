@@ -38,7 +38,7 @@ class WorstTask:
 
     @property
     def task(self) -> DecisionTask:
-        """Its regret by `onlinecal.tasks` is the value unless levels lie within 1e-12 of a kink."""
+        """Its swap regret by `onlinecal.tasks` is the value."""
         names = {1: ("any",), 2: ("low", "high"), 3: ("low", "middle", "high")}[len(self.payoffs)]
         return DecisionTask(f"worst task ({self.regret} regret)", self.payoffs, names)
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from onlinecal.errors import InvalidParameter, suggestion
 from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import integer
+from onlinecal.validation import integer
 
 # Rounding errors of a value, far more than there are, in brackets made from two of them.
 _ROUNDING = 1e-12
@@ -67,8 +67,8 @@ class Measure:
         In the sense of BGHN23 Table 1: "yes", "no", or the exponents known.
     decisions : str
         What it bounds for a decision maker, in a few words; "" for nothing.
-    largest : float
-        No value is above this.
+    least, largest : float
+        No value is below or above these.
     witness : callable, optional
         `witness(gamma, **options) -> Witness`.
     example : mapping
@@ -80,6 +80,8 @@ class Measure:
     modulus : callable, optional
         `modulus(moved, **options) -> float`: by how much at most the value changes when predictions move by
         `moved` on average. None where nothing is proved.
+    version : int
+        Raised when its numbers change: results are kept under it (tests/versions.py).
     """
 
     function: Callable[..., Any]
@@ -92,12 +94,14 @@ class Measure:
     complete: str = ""
     sound: str = ""
     decisions: str = ""
+    least: float = 0.0
     largest: float = 1.0
     witness: Callable[..., Witness] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None
     modulus: Callable[..., float] | None = None
+    version: int = 1
 
     @property
     def name(self) -> str:
@@ -181,7 +185,7 @@ class Measure:
         value = self.function(rounded, **options)
         low, high = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
         wider = self.modulus(moved, **options) + _ROUNDING
-        return Bracket(max(low - wider, 0.0), min(high + wider, self.largest))
+        return Bracket(max(low - wider, self.least), min(high + wider, self.largest))
 
     def _check(self, options: Mapping[str, Any]) -> None:
         known = self.options

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import choice, integer, number
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
+from onlinecal.validation import choice, integer, number
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +19,7 @@ MAX_BINS = 10_000_000
 """More bins than this are refused: a memory guard, far above any use."""
 
 
+@of_gamma
 def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     """Expected calibration error of order p.
 
@@ -65,6 +66,7 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     return largest * float((gamma.mass * (errors / largest) ** order).sum()) ** (1.0 / order)
 
 
+@of_gamma
 def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Expected calibration error after the predictions are put into bins.
 
@@ -113,6 +115,7 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
     return gap
 
 
+@of_gamma
 def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Binned ECE plus the average width of the bins: a certified upper bound of the distance to calibration.
 

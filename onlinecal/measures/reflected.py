@@ -11,8 +11,9 @@ from scipy.fft import dct, next_fast_len
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
+from onlinecal.validation import number
 
 Floats = NDArray[np.float64]
 Transform = Literal["identity", "logit"]
@@ -31,6 +32,7 @@ _FIXED = {"identity": 1e-6, "logit": 1e-5}
 _REACH = 9.0
 
 
+@of_gamma
 def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transform = "identity") -> float:
     """Smoothed calibration error at scale σ: ∫ |residual smoothed by a Gaussian of width σ|.
 
@@ -76,12 +78,13 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
     >>> round(smooth_ece_at(gamma, sigma=0.05), 5)
     0.5727
     """
-    if not (isinstance(sigma, (int, float, np.number)) and 1e-4 <= sigma <= 10.0):
-        raise InvalidParameter(f"sigma = {sigma!r}; expected a width from 1e-4 to 10")
-    line = _Line(gamma, transform, float(sigma))
-    return line.error(float(sigma), line.mesh(float(sigma), _AT))
+    width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
+    line = _Line(gamma, transform, width)
+    # The mesh may err beyond what holds at every scale.
+    return min(max(line.error(width, line.mesh(width, _AT)), line.least), line.most)
 
 
+@of_gamma
 def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -> float:
     """SmoothECE: the one σ* at which the error smoothed at scale σ* equals σ*.
 

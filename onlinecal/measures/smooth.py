@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 from onlinecal.measures.smooth_dual import chain_dual, isotonic_dual, lipschitz_weights
 
@@ -20,6 +20,7 @@ Metric = Literal["identity", "logit"]
 _FAR = 2.0
 
 
+@of_gamma
 def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float:
     """Smooth calibration error smCE(Γ): the largest correlation of the residual with a Lipschitz weight.
 
@@ -116,6 +117,7 @@ class LipschitzWeights:
         )
 
 
+@of_gamma
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
     """The Lipschitz weights that attain `smooth_ce`, found by walking back through the dual.
 

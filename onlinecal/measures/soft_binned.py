@@ -8,14 +8,11 @@ import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import FINEST, JointDistribution, of_gamma
 from onlinecal.measures._kinks import falling, rising
-from onlinecal.measures._options import integer
 from onlinecal.measures.base import Measure
 from onlinecal.measures.decision import cdl
-
-FINEST = 2**50
-"""The finest grid looked at: beyond it a value of `scdl` is below 1e-15."""
+from onlinecal.validation import integer, probability
 
 
 @dataclass(frozen=True)
@@ -52,11 +49,10 @@ class SoftRounding:
 
     def law(self, v: float) -> tuple[tuple[float, float], ...]:
         """The rounded predictions and their probabilities, given v."""
-        if not 0.0 <= v <= 1.0:
-            raise InvalidParameter(f"v = {v!r}; expected a probability in [0, 1]")
+        v = probability("v", v)
         if self.bins is None:
-            return ((float(v), 1.0),)
-        j, up = _place(float(v), self.bins)
+            return ((v, 1.0),)
+        j, up = _place(v, self.bins)
         both = ((j / self.bins, 1.0 - up), ((j + 1) / self.bins, up))
         return tuple((x, p) for x, p in both if p > 0.0)
 
@@ -89,6 +85,7 @@ class SoftRounding:
         )
 
 
+@of_gamma
 def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> float:
     """Soft-binned decision loss on the grid of multiples of 1/m.
 
@@ -130,13 +127,14 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     0.2485
     """
     m = integer("scdl_binned", "m", m, 1, FINEST)
-    if not isinstance(soft, bool):
+    if not isinstance(soft, bool | np.bool_):
         raise InvalidParameter(f"scdl_binned: soft = {soft!r}; expected True or False")
     if (gamma.means == gamma.predictions).all():
         return 0.0
-    return _scdl_m(gamma.predictions, gamma.counts, gamma.positives, m, soft) / gamma.weight
+    return _scdl_m(gamma.predictions, gamma.counts, gamma.positives, m, bool(soft)) / gamma.weight
 
 
+@of_gamma
 def scdl(gamma: JointDistribution) -> float:
     """Soft-binned calibration decision loss.
 
@@ -170,6 +168,7 @@ def scdl(gamma: JointDistribution) -> float:
     return value
 
 
+@of_gamma
 def soft_rounding(gamma: JointDistribution) -> SoftRounding:
     """The response that `scdl` vouches for: rounding to the grid that attains its minimum.
 

@@ -9,16 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import count
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
 from onlinecal.measures.lower_distance import distance_lower
+from onlinecal.validation import count
 
 # Blocks of the contiguous grouping where every end would be too many.
 _BLOCKS = 1000
 
 
+@of_gamma
 def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket:
     """Upper distance from calibration: the cheapest way to move whole levels so that all are calibrated.
 
@@ -104,6 +105,7 @@ class LevelGroups:
         return f"{len(self.labels)} levels in {groups} groups, each moved to its mean outcome"
 
 
+@of_gamma
 def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) -> LevelGroups:
     """The groups of levels behind the upper end of `distance_upper`.
 
