@@ -14,6 +14,7 @@ from onlinecal.conformance import Finding, conformance
 from onlinecal.errors import LIST, OnlinecalError, UnknownName
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.game import Game, check_horizon, checkpoints
+from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.guarantee import Guarantee, Potential
 from onlinecal.joint import JointDistribution
 from onlinecal.natures import NATURES, Nature
@@ -21,7 +22,6 @@ from onlinecal.panel import Panel
 from onlinecal.progress import Progress
 from onlinecal.scenario import locate, named
 from onlinecal.strategy import required, strategy_label
-from onlinecal.trend import trend
 
 #: what rounding may add to a ratio that is at most 1
 ROUNDING = 1e-9
@@ -291,7 +291,7 @@ def _rate(
             _play(forecaster, nature, t, runs * many, seed, panel, [t])[1][g.measure][-1]
             for t, many in zip(times, (MORE * SHORTER, MORE), strict=True)
         ]
-        estimate, low, high = trend(times, totals, g.bound, TREND_RATE)
+        estimate, low, high = outgrowth(times, totals, g.bound, TREND_RATE)
         if not math.isnan(estimate):
             growth = estimate, low, high
             kept = True if estimate <= BEND else None if low <= BEND else False

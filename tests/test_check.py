@@ -21,10 +21,10 @@ from onlinecal.forecasters import (
     Law,
     PerturbedLeader,
 )
+from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.guarantee import Guarantee, Potential
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sight
 from onlinecal.strategy import strategy_label
-from onlinecal.trend import trend
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ def test_the_trend_and_its_interval(seed):
     out = 0
     for _ in range(300):
         totals = [t**0.8 * np.exp(0.3 * rng.normal(size=n)) for t, n in ((100, 64), (1600, 16))]
-        estimate, low, high = trend([100, 1600], totals, math.sqrt, 1e-3)
+        estimate, low, high = outgrowth([100, 1600], totals, math.sqrt, 1e-3)
         assert low < estimate < high
         out += not low < 0.3 < high
     assert out <= 8
     for broken in ([[0.0, 0.0], [1.0, 2.0]], [[1.0], [2.0]], [[1.0, math.inf], [1.0, 2.0]]):
-        estimate, low, high = trend([1, 2], broken, math.sqrt, 1e-3)
+        estimate, low, high = outgrowth([1, 2], broken, math.sqrt, 1e-3)
         assert math.isnan(estimate)
         assert (low, high) == (-math.inf, math.inf)
 

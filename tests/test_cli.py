@@ -50,8 +50,9 @@ def folder(tmp_path_factory):
 def test_run_prints_totals_and_exponents(folder):
     said = (folder / "said").read_text()
     for text in ("A small study", "drift, T = 400", "contrarian, T = 400", "forecast hedging", "swap_regret[umbrella]",
-                 "T^1.00", "onlinecal plot results/small.db"):  # fmt: skip
+                 "T^1.00", "[1.00, 1.00]", "onlinecal plot results/small.db"):  # fmt: skip
         assert text in said
+    assert "intervals hold all together with 95 %" in " ".join(said.split())
     with Store.open(folder / "results" / "small.db") as store:
         assert len(store.study().cells) == 12
 
@@ -204,7 +205,7 @@ def test_a_plug_in_that_fails_leaves_the_finished_cells(tmp_path):
 
 
 def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
-    (tmp_path / "long.toml").write_text(SCENARIO.replace("[100, 200, 400]", "[100, 200, 3000000]"))
+    (tmp_path / "long.toml").write_text(SCENARIO.replace("[100, 200, 400]", "[100, 200, 300000000]"))
     process = subprocess.Popen(
         [sys.executable, "-m", "onlinecal", "run", "long.toml"],
         cwd=tmp_path,

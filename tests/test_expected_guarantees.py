@@ -21,6 +21,7 @@ from onlinecal.forecasters import (
     PerturbedLeader,
 )
 from onlinecal.game import Game
+from onlinecal.growth import trend as growth_of_ratio
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import cdl, ece, u_calibration
 from onlinecal.natures import (
@@ -34,7 +35,6 @@ from onlinecal.natures import (
     Sidestepping,
     UniformTruth,
 )
-from onlinecal.rates import fit_exponent
 from onlinecal.sight import Sight
 from onlinecal.strategy import required, strategy_label
 from tests.rounds import asked
@@ -230,8 +230,7 @@ def trend(promising, playing, nature, seed, full):
     measures, tasks = ([], [task.removesuffix("]")]) if bracket else ([name], [])
     study = oc.play(playing, nature, horizon=horizons, runs=16, seed=seed, measures=measures, tasks=tasks)
     curve = study.curve(guarantee.measure)
-    bounds = np.array([guarantee.bound(int(t)) for t in curve.rounds])
-    return fit_exponent(curve.rounds, curve.totals / bounds[:, None]).value
+    return growth_of_ratio(curve.rounds, curve.totals, guarantee.bound).value
 
 
 @pytest.mark.slow

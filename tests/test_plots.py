@@ -9,6 +9,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.errors import InvalidParameter
 from onlinecal.frames import frames, games
+from onlinecal.growth import simultaneous
 from onlinecal.plots import figure, save
 from onlinecal.study import Curve
 from onlinecal.study.curves import Promise
@@ -40,8 +41,8 @@ def test_what_is_drawn_is_what_was_measured(study):
     assert (line.mean == curve.totals.mean(axis=1)).all()
     assert (line.low == np.percentile(curve.totals, 5, axis=1)).all()
     assert (line.high == np.percentile(curve.totals, 95, axis=1)).all()
-    assert line.exponent == curve.exponent()
-    assert f"{line.exponent.value:.2f}" in line.label
+    assert line.exponent == curve.exponent(simultaneous(12))  # as in a table of all that is drawn
+    assert f"T^{{{line.exponent.value:.2f}}}" in line.label
     assert len({line.style for line in drawn[0].lines}) == 3
 
 
@@ -344,7 +345,11 @@ def test_the_picture_says_what_it_shows(study):
     axes = fig.axes
     assert [a.get_title() for a in axes] == ["ece against contrarian", "ece against drift"]
     texts = [t.get_text() for t in axes[0].get_legend().get_texts()]
-    assert any(t.startswith("forecast hedging  $T^{") for t in texts)
+    assert any(t.startswith("almost one step ahead  $T^{0.98}$") for t in texts)
+    # Against the contrarian it matters whether 1/2 is on its grid: four horizons do not tell an exponent.
+    assert not study.exponent("ece", "forecast hedging", "contrarian").clear
+    assert "forecast hedging" in texts
+    assert "Exponent: mean growth over these T, where that is clear; a…b: no power law" in caption
     assert axes[0].get_xscale() == axes[0].get_yscale() == "log"
 
 

@@ -8,6 +8,8 @@ import pytest
 import onlinecal as oc
 from onlinecal.errors import InvalidParameter, UnknownName
 from onlinecal.game import Game
+from onlinecal.growth import fit_growth, simultaneous
+from onlinecal.growth.words import line
 from onlinecal.panel import Panel
 from onlinecal.study import Entry, plan, play_cell
 from onlinecal.study.curves import summary
@@ -293,7 +295,7 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
         measures=["ece", "cdl"],
     )
     heat = heats(study, ["ece"])[0]
-    fit = study.exponent("ece", "forecast hedging", "drift")
+    fit = study.exponent("ece", "forecast hedging", "drift", level=simultaneous(4))  # of four cells
     assert heat.values[0, 0] == fit.value
     assert heat.halves[0, 0] == (fit.high - fit.low) / 2
     assert np.isnan(heat.values[1, 1])  # who says 1 to those who always come
@@ -306,34 +308,124 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
         heat_map(study, [])
 
 
+def test_the_heat_map_says_what_was_played(tmp_path):
+    from onlinecal.heat import heat_map
+
+    (tmp_path / "a.csv").write_text("outcome\n" + "0\n1\n1\n" * 150)
+    natures = [oc.natures.Drift(), oc.natures.Replay(str(tmp_path / "a.csv"))]
+
+    def caption(**options):
+        study = oc.play(oc.forecasters.ForecastHedging(), runs=2, measures=["ece"], **options)
+        return " ".join(heat_map(study, ["ece"])._supxlabel.get_text().split())
+
+    fresh = caption(nature=natures[0], horizon=[100, 300, 900])
+    assert fresh.startswith("Fresh games, T = 100 … 900; 2 runs. Exponents are means over these T; ± half")
+    prefixes = caption(nature=natures[0], horizon=5000)
+    assert prefixes.startswith("Prefixes of one game, T = 56 … 5,000; 2 runs.")
+    assert "resh" not in prefixes
+    both = caption(nature=natures, horizon=[100, 200, 400])
+    assert both.startswith(
+        "Fresh games, T = 100 … 400; games of their own on one recorded stream, T = 100 … 400;"
+    )
+
+
+def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
+    """Their outcomes are the same: what runs have in common is not told by how they differ."""
+    (tmp_path / "a.csv").write_text(
+        "outcome\n" + "\n".join(map(str, np.random.default_rng(0).integers(0, 2, 3000)))
+    )
+    study = oc.play(
+        oc.forecasters.ForecastHedging(),
+        [oc.natures.Replay(str(tmp_path / "a.csv")), oc.natures.Bernoulli()],
+        horizon=[100, 196, 484, 1000, 1728],
+        runs=8,
+        measures=["ece"],
+    )
+    stream, coin = (study.curve("ece", nature=nature) for nature in study.natures)
+    assert stream.fresh
+    assert (stream.recorded, stream.independent) == (True, False)
+    assert (coin.recorded, coin.independent) == (False, True)
+    one = fit_growth(stream.rounds, stream.totals.mean(axis=1, keepdims=True), fresh=False, ceiling=1.0)
+    assert stream.exponent() == one
+    assert stream.verdict() == ""
+    assert coin.exponent() == fit_growth(coin.rounds, coin.totals, fresh=True, ceiling=1.0)
+    for nature, said in zip(
+        study.natures, ("T: a game each, on the same recorded rounds", "T: a fresh game"), strict=True
+    ):
+        picture = study.curve("ece", nature=nature).plot()
+        assert picture._supxlabel.get_text().startswith(said)
+
+
+def test_a_table_of_many_intervals_holds_as_a_whole():
+    from onlinecal.tables import totals
+
+    study = oc.play(
+        [oc.forecasters.ForecastHedging(), oc.forecasters.EmpiricalMean()],
+        [oc.natures.Drift(), oc.natures.Bernoulli()],
+        horizon=[100, 196, 484, 1000],
+        runs=4,
+        measures=["ece", "cdl"],
+    )
+    for measures, cells in ((None, 8), (["ece"], 4)):
+        rows = totals(study, measures)
+        assert len(rows) == cells
+        for row in rows:
+            growth = study.exponent(row["measure"], row["forecaster"], row["nature"], level=1 - 0.05 / cells)
+            assert row["exponent"] == growth.as_json()
+    curve = study.curve("ece", "forecast hedging", "drift")
+    assert curve.exponent(0.99).low < curve.exponent().low
+
+
+def test_a_column_has_the_ceiling_of_its_measure():
+    task = {"name": "umbrella", "response": {"name": "rounded", "m": 4}}
+    study = oc.play(
+        oc.forecasters.Constant(0.3),
+        oc.natures.Drift(),
+        horizon=60,
+        runs=1,
+        measures=["ece", "log_loss", {"name": "binned_ece_width", "bins": 3}, "distance_upper", signed_bias],
+        tasks=[task],
+    )
+    ceilings = {name: study.curve(name).ceiling for name in study.measures}
+    assert ceilings.pop("log_loss") == ceilings.pop("signed_bias") == np.inf
+    assert ceilings.pop("binned_ece_width(bins=3)") == 2.0
+    assert len(ceilings) > 5
+    assert set(ceilings.values()) == {1.0}
+
+
+def signed_bias(gamma):
+    return gamma.residuals.sum()
+
+
 def test_the_markdown_table_stands_beside_what_is_proven():
     from onlinecal.tables import exponents_markdown
 
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],
         oc.natures.Drift(),
-        horizon=[1000, 4000, 16_000],
+        horizon=[1000, 1728, 4096, 8000, 16_384],
         runs=4,
         measures=["ece"],
     )
     curve = study.curve("ece", "forecast hedging")
     bound = oc.forecasters.ForecastHedging().guarantees[0].bound
-    assert curve.proven() == pytest.approx(np.log(bound(16_000) / bound(1000)) / np.log(16))
+    assert curve.proven() == pytest.approx(np.log(bound(16_384) / bound(1000)) / np.log(16.384))
     assert study.curve("ece", "constant").proven() is None
     table = exponents_markdown(study)
     assert "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))" in table
-    assert f"| forecast hedging | {curve.exponent()!s} | {curve.proven():.2f}: ≤ 2√(mT) + T/(2m) |" in table
+    shown = line(curve.exponent(simultaneous(2)))
+    assert f"| forecast hedging | {shown} | {curve.proven():.2f}: ≤ 2√(mT) + T/(2m) |" in table
+    assert "- T^α: mean growth exponent over these T" in table
+    assert "the intervals of each table hold all together with 95 %" in table
     assert "†" not in table
     cells = [
         replace(c, promises=tuple(replace(p, bound=c.horizon**-2.0, formula="T^-2") for p in c.promises))
         for c in study.cells
     ]
     table = exponents_markdown(replace(study, cells=tuple(cells)))
-    assert f"| forecast hedging | {curve.exponent()!s} † | -2.00: ≤ T^-2 |" in table
-    assert table.splitlines()[-1].startswith(
-        "† The whole interval of the slope over these horizons lies above"
-    )
-    assert table.count("† The") == 1
+    assert f"| forecast hedging | {shown} † | -2.00: ≤ T^-2 |" in table
+    assert table.splitlines()[-1].startswith("† Grows faster over these T than the bound proved")
+    assert table.count("† Grows") == 1
 
 
 def test_only_some_of_a_study():

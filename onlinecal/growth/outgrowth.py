@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def trend(
+def outgrowth(
     times: Sequence[int], totals: Sequence[ArrayLike], bound: Callable[[float], float], rate: float
 ) -> tuple[float, float, float]:
     """The exponent with which the ratio of mean total to rate grows from the first to the last of several fresh games.
@@ -36,7 +36,7 @@ def trend(
 
     Examples
     --------
-    >>> [round(x, 9) for x in trend([100, 1000], [[20.0, 20.0], [200.0, 200.0]], lambda t: t**0.5, 1e-6)]
+    >>> [round(x, 9) for x in outgrowth([100, 1000], [[20.0, 20.0], [200.0, 200.0]], lambda t: t**0.5, 1e-6)]
     [0.5, 0.5, 0.5]
     """
     from scipy.special import stdtrit
