@@ -21,7 +21,18 @@ _HOMES = {
     "Guarantee": "onlinecal.guarantee",
     "OnlinecalError": "onlinecal.errors",
 }
-_ROOMS = ("errors", "forecasters", "measures", "natures", "plots", "rates", "responses", "study", "tasks")
+_ROOMS = (
+    "errors",
+    "forecasters",
+    "growth",
+    "measures",
+    "natures",
+    "plots",
+    "rates",
+    "responses",
+    "study",
+    "tasks",
+)
 
 __all__ = [
     "Curve",
@@ -32,6 +43,7 @@ __all__ = [
     "errors",
     "evaluate",
     "forecasters",
+    "growth",
     "measures",
     "natures",
     "play",
@@ -43,7 +55,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import errors, forecasters, measures, natures, plots, rates, responses, study, tasks
+    from onlinecal import (
+        errors,
+        forecasters,
+        growth,
+        measures,
+        natures,
+        plots,
+        rates,
+        responses,
+        study,
+        tasks,
+    )
     from onlinecal.errors import OnlinecalError
     from onlinecal.evaluation import evaluate
     from onlinecal.guarantee import Guarantee

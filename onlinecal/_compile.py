@@ -6,20 +6,56 @@ result, and a measure gives the same digits with compilation switched off (`NUMB
 
 import contextlib
 import hashlib
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import cfunc, extending, njit
+from numba.core.caching import FunctionCache
+
+#: a function of a kernel by its machine code; untyped, since it is called with less than it is written with
+intrinsic: Any = extending.intrinsic
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compiles a function of arrays and numbers when it is first called."""
+    if not _can_be_cached(function):
+        return njit(error_model="numpy", nogil=True)(function)
     compiled = njit(cache=True, error_model="numpy", nogil=True)(function)
     if compiled is not function:  # compilation is not switched off
         _forget_stale(Path(str(compiled.stats.cache_path)))
     return compiled
+
+
+def c_function(signature: Any, function: Callable[..., Any]) -> Any:
+    """Compiles a function to a C function of this signature, at once."""
+    kept = _can_be_cached(function)
+    if kept:
+        _forget_stale(Path(str(FunctionCache(function).cache_path)))
+    return cfunc(signature, cache=kept, error_model="numpy")(function)
+
+
+def _can_be_cached(function: Callable[..., Any]) -> bool:
+    """Whether its machine code can be kept: not where no folder can be written, nor that of code without a file."""
+    try:
+        FunctionCache(function)
+    except RuntimeError:
+        if function.__module__.startswith("onlinecal."):
+            _say_that_nothing_is_kept()
+        return False
+    return True
+
+
+@cache
+def _say_that_nothing_is_kept() -> None:
+    warnings.warn(
+        "compiled code cannot be kept, since neither the package's folder nor the user's cache can be written; each "
+        "start compiles anew. Set NUMBA_CACHE_DIR to a folder that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 @cache

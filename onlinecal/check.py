@@ -14,19 +14,29 @@ from onlinecal.conformance import Finding, conformance
 from onlinecal.errors import LIST, OnlinecalError, UnknownName
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.game import Game, check_horizon, checkpoints
-from onlinecal.guarantee import Guarantee
+from onlinecal.growth.outgrowth import outgrowth
+from onlinecal.guarantee import Guarantee, Potential
+from onlinecal.joint import JointDistribution
 from onlinecal.natures import NATURES, Nature
 from onlinecal.panel import Panel
 from onlinecal.progress import Progress
-from onlinecal.rates import fit_exponent
 from onlinecal.scenario import locate, named
-from onlinecal.sight import Sight
 from onlinecal.strategy import required, strategy_label
 
 #: what rounding may add to a ratio that is at most 1
 ROUNDING = 1e-9
 #: false-failure rate of the verdict on one expected bound
 RATE = 1e-9
+#: false-failure rate of the verdict on one rate
+TREND_RATE = 1e-6
+#: A rate speaks of T → ∞. Terms of lower order bend a total at finite T, so a ratio that grows like T to this power
+#: is not held against it.
+BEND = 0.1
+#: from how many times shorter games the growth of a ratio is measured, and how many times the runs it takes: noise is
+#: what hides a growth
+SHORTER, MORE = 16, 4
+#: how many runs are held against a potential, which looks at each law by itself
+LOOKED_AT = 4
 
 
 @dataclass(frozen=True)
@@ -44,11 +54,15 @@ class Verdict:
     at : int
         The round of that ratio.
     holds : bool or None
-        None where it cannot be told: of a rate, which has no constant, and of an expected bound that the mean exceeds
-        and that does not say by how much chance may.
-    trend : float
-        Of a rate: the exponent with which measured/formula grows over horizons T/16, T/4, T; 0 or less as theory has
-        it, up to noise. NaN for the others.
+        None where it cannot be told: of a rate that the totals outgrow, but perhaps by chance, or that has no trend,
+        and of an expected bound that the mean exceeds and that does not say by how much chance may.
+    trend : (float, float, float) or None
+        Of a rate: the exponent with which measured/formula grows from horizon T/16 to T, 0 or less as theory has it,
+        and what it lies above and below of but for a chance of 1e-6 each. The rate holds if the first is at most 0.1,
+        and fails if all three are above. None for the others, and where there is no exponent.
+    step : float
+        Of a bound that is proved by a potential: the largest growth of its mean in a round over what the proof allows;
+        above 1 the bound fails, whatever was measured. NaN for the others.
     """
 
     strategy: str
@@ -57,7 +71,8 @@ class Verdict:
     ratio: float
     at: int
     holds: bool | None
-    trend: float = math.nan
+    trend: tuple[float, float, float] | None = None
+    step: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,10 @@ class Report:
                     "ratio": v.ratio,
                     "round": v.at,
                     "holds": v.holds,
-                    "trend": None if math.isnan(v.trend) else v.trend,
+                    "trend": None if v.trend is None else v.trend[0],
+                    "trend_above": None if v.trend is None else v.trend[1],
+                    "trend_below": None if v.trend is None else v.trend[2],
+                    "step": None if math.isnan(v.step) else v.step,
                 }
                 for v in self.verdicts
             ],
@@ -150,8 +168,25 @@ def report(
                 if not {name for name, finding in findings if finding.fault}.intersection(whose):
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
+        for name, strategy in zip(names, chosen, strict=True):
+            if strategy_label(strategy) not in {who for v in verdicts for who in (v.strategy, v.opponent)}:
+                findings.append((name, _plays_on(strategy, pairs, horizon, seed)))
     remarks = [_remark(name, strategy, verdicts) for name, strategy in zip(names, chosen, strict=True)]
     return Report(tuple(verdicts), tuple(findings), tuple(filter(None, remarks)))
+
+
+def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon: int, seed: int) -> Finding:
+    """Whether one of which no game was played, since no guarantee applies, comes to the end of one."""
+    fault = "nobody can be played against it"
+    for forecaster, nature in pairs:
+        if strategy in (forecaster, nature) and forecaster.needs <= nature.reveals:
+            try:
+                _play(forecaster, nature, min(horizon, nature.length or horizon), 1, seed, None)
+                fault = ""
+            except OnlinecalError as error:
+                fault = str(error)
+            break
+    return Finding("plays to the end", fault)
 
 
 def _remark(name: str, strategy: Any, verdicts: Sequence[Verdict]) -> str:
@@ -201,7 +236,10 @@ def check(
     Notes
     -----
     An expected bound holds if the mean over runs stays below the bound plus the slack that chance exceeds with
-    probability 1e-9, where the guarantee knows it.
+    probability 1e-9, where the guarantee knows it, and if the mean of its potential over the law, at every checkpoint
+    of four runs and for both outcomes, grows by no more than its proof allows: nothing of that is left to chance.
+    A rate fails if the ratio of total to rate grows faster than T^0.1 from T/16 to T, at a false-failure rate of 1e-6
+    by Student's t. Its games have 4 times the runs, and the short ones 64 times.
     """
     whom = list(natures)
     for forecaster in forecasters:
@@ -211,13 +249,14 @@ def check(
 
 
 def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int) -> Iterator[Verdict]:
-    mine = [g for g in forecaster.guarantees if isinstance(g.against, Sight) and nature.sight <= g.against]
-    theirs = [g for g in nature.guarantees if g.kind == "deterministic"]
+    mine = [g for g in forecaster.guarantees if g.binds(forecaster, nature)]
+    theirs = [g for g in nature.guarantees if g.kind == "deterministic" and g.binds(forecaster, nature)]
     if not mine and not theirs:
         return
     names = strategy_label(forecaster), strategy_label(nature)
     panel = _panel(mine + theirs)
-    times, totals, certain = _play(forecaster, nature, horizon, runs, seed, panel)
+    potentials = [g.potential for g in mine if g.potential is not None]
+    times, totals, steps = _play(forecaster, nature, horizon, runs, seed, panel, potentials=potentials)
     for g in mine:
         if g.kind == "deterministic":
             yield _deterministic(g, *names, times, totals[g.measure], horizon)
@@ -225,19 +264,39 @@ def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed:
             mean, bound = float(totals[g.measure][-1].mean()), g.bound(horizon)
             slack = 0.0 if g.slack is None else g.slack(horizon, runs, RATE)
             kept = True if mean <= bound + slack else None if g.slack is None else False
-            yield Verdict(*names, g, mean / bound, horizon, kept)
+            step = math.nan if g.potential is None else steps[potentials.index(g.potential)]
+            kept = False if step > 1.0 + ROUNDING else kept
+            yield Verdict(*names, g, mean / bound, horizon, kept, step=step)
         else:
-            shorter = [t for t in (horizon // 16, horizon // 4) if t >= 16]
-            means = [_play(forecaster, nature, t, runs, seed, panel, [t])[1][g.measure][-1] for t in shorter]
-            means.append(totals[g.measure][-1])
-            times_ = [*shorter, horizon]
-            ratios = [m / g.bound(t) for m, t in zip(means, times_, strict=True)]
-            fit = fit_exponent(times_, np.array(ratios)) if len(times_) > 2 else None
-            trend = math.nan if fit is None else fit.value
-            yield Verdict(*names, g, float(ratios[-1].mean()), horizon, None, trend)
+            yield _rate(g, forecaster, nature, horizon, runs, seed, panel, totals[g.measure][-1].mean())
     for g in theirs:
-        if certain or g.against == "every forecaster":
-            yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+        yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+
+
+def _rate(
+    g: Guarantee,
+    forecaster: Forecaster,
+    nature: Nature,
+    horizon: int,
+    runs: int,
+    seed: int,
+    panel: Panel | None,
+    mean: float,
+) -> Verdict:
+    """The verdict on a rate: `mean` is that of the totals at the horizon, and more games tell how it came to grow."""
+    growth, kept = None, None
+    times = [horizon // SHORTER, horizon]
+    if times[0] >= SHORTER:
+        totals = [
+            _play(forecaster, nature, t, runs * many, seed, panel, [t])[1][g.measure][-1]
+            for t, many in zip(times, (MORE * SHORTER, MORE), strict=True)
+        ]
+        estimate, low, high = outgrowth(times, totals, g.bound, TREND_RATE)
+        if not math.isnan(estimate):
+            growth = estimate, low, high
+            kept = True if estimate <= BEND else None if low <= BEND else False
+    names = strategy_label(forecaster), strategy_label(nature)
+    return Verdict(*names, g, mean / g.bound(horizon), horizon, kept, growth)
 
 
 def _deterministic(
@@ -263,22 +322,49 @@ def _play(
     seed: int,
     panel: Panel | None,
     times: list[int] | None = None,
-) -> tuple[list[int], dict[str, Any], bool]:
-    """Times, totals of every column (times, runs), and whether the laws were certain at all of them."""
+    *,
+    potentials: Sequence[Potential] = (),
+) -> tuple[list[int], dict[str, Any], list[float]]:
+    """Times; totals of every column, (times, runs); and the largest growth of each potential over what is allowed."""
     game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
-    times = times or checkpoints(horizon)
     rows: dict[str, list[Any]] = {}
-    certain = True
+    steps = [-math.inf] * len(potentials)
+    times = times or checkpoints(horizon)
     for t in times:
         game.advance(t)
+        gammas = game.gammas()
         if panel is not None:
-            columns = np.array([panel.read(gamma) for gamma in game.gammas()]).T
+            columns = np.array([panel.read(gamma) for gamma in gammas]).T
             for name, column in zip(panel.columns, columns, strict=True):
                 rows.setdefault(name, []).append(column)
         for name, column in game.certificates().items():
             rows.setdefault(name, []).append(column)
-        certain = certain and game.certain
-    return times, {name: np.array(values, dtype=float) for name, values in rows.items()}, certain
+        if potentials and t < horizon:
+            law = game.law()
+            values = law.atoms if law.grid is None else law.grid[law.atoms]
+            for r, gamma in enumerate(gammas[:LOOKED_AT]):
+                for i, potential in enumerate(potentials):
+                    steps[i] = max(steps[i], step(potential, gamma, values[r], law.weights[r], horizon))
+    return times, {name: np.array(values, dtype=float) for name, values in rows.items()}, steps
+
+
+def step(potential: Potential, gamma: JointDistribution, values: Any, weights: Any, horizon: int) -> float:
+    """By how much the mean of a potential over a law grows, for the worse outcome, over what its proof allows."""
+    before = potential.of(gamma, horizon)
+    played = [(float(v), float(w)) for v, w in zip(values, weights, strict=True) if w > 0.0]
+    allowed = sum(w * potential.growth(gamma, v, horizon) for v, w in played)
+    worst = -math.inf
+    for y in (0.0, 1.0):
+        after = [
+            JointDistribution.from_counts(
+                np.append(gamma.predictions, v), np.append(gamma.counts, 1.0), np.append(gamma.positives, y)
+            )
+            for v, _ in played
+        ]
+        growth = sum(w * (potential.of(g, horizon) - before) for (_, w), g in zip(played, after, strict=True))
+        # What rounding makes of two large numbers that are nearly equal is not growth.
+        worst = max(worst, growth - ROUNDING * before)
+    return worst / allowed
 
 
 def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import io
+import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,13 +39,22 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
 
         try:
             function(*args, **kwargs)
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except OnlinecalError as error:
             print("error:", " ".join(str(error).split()), file=sys.stderr)
             raise typer.Exit(2) from None
-        except BrokenPipeError:
-            # Whoever read our output has seen enough; nothing more can be said to them.
-            sys.stderr.close()
-            raise typer.Exit(0) from None
+        except KeyboardInterrupt:
+            print("stopped", file=sys.stderr)
+            raise typer.Exit(130) from None
+        except OSError as error:
+            # What is still to be said, Python says in the end: to nobody, for they have failed to take it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            if isinstance(error, BrokenPipeError):
+                raise typer.Exit(0) from None  # whoever read our output has seen enough
+            where = error.filename or "what was to be printed"
+            print(f"error: {where} cannot be read or written: {error.strerror or error}", file=sys.stderr)
+            raise typer.Exit(2) from None
 
     app.command(function.__name__.removesuffix("_"))(guarded)
     return guarded
@@ -70,13 +82,15 @@ def run(
     loaded = load(scenario)
     path = output or Path("results") / f"{loaded.scenario.name}.db"
     with Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session:
+        for remark in session.remarks:
+            print(f"note: {remark}", file=sys.stderr)
         try:
             session.play()
         except KeyboardInterrupt:
+            output_again = ["--output", str(output)] if output else []
             print(
                 f"stopped: {session.finished} of {len(loaded.cells)} cells are finished and kept in {path}; "
-                "go on with: "
-                f"onlinecal run {scenario}{f' --output {output}' if output else ''} --resume",
+                f"go on with: onlinecal run {shlex.join([str(scenario), *output_again])} --resume",
                 file=sys.stderr,
             )
             raise typer.Exit(130) from None
@@ -201,7 +215,7 @@ def check(
         typer.Argument(metavar="[NAME]...", help="strategies, or module:Class; all if left out"),
     ] = None,
     horizon: Annotated[int, typer.Option(help="T")] = 10_000,
-    runs: Annotated[int, typer.Option(help="independent runs")] = 16,
+    runs: Annotated[int, typer.Option(help="independent runs", min=1, max=100_000)] = 16,
     seed: Annotated[int, typer.Option(help="of all the randomness")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -223,10 +237,10 @@ def _study(path: Path) -> Any:
     from onlinecal.study.store import Store
 
     with Store.open(path) as store:
-        study, planned = store.study(), store.planned
+        study, planned = store.study(), len(store.plan())
     if not study.cells:
         raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
-    if planned is not None and len(study.cells) < planned:
+    if len(study.cells) < planned:
         print(
             f"{len(study.cells)} of {planned} cells are finished; go on with: onlinecal run SCENARIO --resume",
             file=sys.stderr,
@@ -236,4 +250,7 @@ def _study(path: Path) -> Any:
 
 def main() -> None:
     """The console script."""
+    # What a terminal cannot show is replaced, as stderr does by itself: tables hold ×, ± and whatever labels hold.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     app()

@@ -20,7 +20,7 @@ from onlinecal.errors import OnlinecalError
 from onlinecal.forecasters import AlmostOneStepAhead, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.game import BLOCK, Game
-from onlinecal.natures import Bernoulli, Contrarian, Nature, NatureView
+from onlinecal.natures import Bernoulli, Contrarian, Nature, NatureRound
 from onlinecal.natures.base import NaturePlayer
 from onlinecal.strategy import strategy_key
 from onlinecal.streams import Stream
@@ -110,10 +110,10 @@ class _Discloser(Nature):
 class _DiscloserPlayer:
     values: Any
 
-    def context(self, t: int) -> dict[str, Any]:
-        return dict.fromkeys(_Discloser.reveals, self.values[t - 1])
+    def context(self, round: NatureRound) -> dict[str, Any]:
+        return dict.fromkeys(_Discloser.reveals, self.values[round.number - 1])
 
-    def probability(self, view: NatureView) -> float:
+    def probability(self, round: NatureRound) -> float:
         return 0.5
 
 
@@ -144,9 +144,9 @@ def _purity(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
     for until in (1, 2, 3, 50, 200):
         game.advance(until)
-        first = game.ask()
+        first = game.law()
         atoms, weights = first.atoms.copy(), first.weights.copy()
-        second = game.ask()
+        second = game.law()
         if not (np.array_equal(second.atoms, atoms) and np.array_equal(second.weights, weights)):
             return f"asked twice in round {until + 1} it states two different laws"
     return ""
@@ -156,7 +156,7 @@ def _certainty(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
     for until in range(200):
         game.advance(until)
-        if not game.ask().points:
+        if not game.law().points:
             return f"it declares itself deterministic, but its law of round {until + 1} has several points"
     return ""
 

@@ -27,7 +27,7 @@ class InvalidForecast(OnlinecalError, ValueError):
 
 
 class SightError(OnlinecalError):
-    """A nature asked for more than the `Sight` that it declares."""
+    """A player asked for what it may not know: a nature for more than its `Sight`, anybody for an open outcome."""
 
 
 class UnknownName(OnlinecalError, LookupError):
@@ -79,7 +79,9 @@ def failure(error: BaseException) -> str:
     import sysconfig
     import traceback
 
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _within(f.filename, [_HERE])]
+    # What imports modules is frozen into Python, and no place that one could look at.
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
+    frames = [f for f in frames if not _within(f.filename, [_HERE])]
     installed = [Path(path) for path in set(sysconfig.get_paths().values())]
     frames = [f for f in frames if not _within(f.filename, installed)] or frames
     where = f" ({_short(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.errors import InvalidParameter, UnknownName
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
-from onlinecal.measures._options import integer, number
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.panel import listed, measured, named_measure
+from onlinecal.validation import integer, number, vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Value = float | Bracket
 
+#: so many samples a float64 counts one by one
+MOST_SAMPLES = 2**53
+
+#: draws of either kind: each is kept, and a million tells a quantile to far more digits than an interval has
+MOST = 1_000_000
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
 
@@ -172,9 +177,9 @@ def evaluate(
         Which: names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: the whole
         catalogue, `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
     bootstrap : int, default 0
-        Resamples; 0 for none. 200 and more for a 95 % interval.
+        Resamples; 0 for none, at most 10^6. 200 and more for a 95 % interval.
     reference : int, default 0
-        Draws of calibrated outcomes; 0 for none.
+        Draws of calibrated outcomes; 0 for none, at most 10^6.
     level : float, default 0.95
         Of the intervals.
     seed : int, default 0
@@ -217,7 +222,10 @@ def evaluate(
     >>> result.table().loc["cdl", "value"].round(6)
     np.float64(0.25)
     """
-    draws = integer("evaluate", "bootstrap", bootstrap, 0), integer("evaluate", "reference", reference, 0)
+    draws = (
+        integer("evaluate", "bootstrap", bootstrap, 0, MOST),
+        integer("evaluate", "reference", reference, 0, MOST),
+    )
     seed = integer("evaluate", "seed", seed, 0)
     level = number("evaluate", "level", level, 0.0, 1.0)
     named = list(map(named_measure, _everything() if measures is None else listed(measures)))
@@ -234,11 +242,7 @@ def evaluate(
         raise InvalidParameter("evaluate: y is missing; expected the outcomes of the predictions p")
     else:
         gamma = JointDistribution.from_samples(p, y, weights=weights)
-        samples = (
-            None
-            if weights is None
-            else (np.asarray(p, float), np.asarray(y, float), np.asarray(weights, float))
-        )
+        samples = None if weights is None else (vector("p", p), vector("y", y), vector("weights", weights))
     functions = [(name, bound) for name, bound, *_ in named]
     values = [_checked(name, function, gamma) for (name, function, *_) in named]
     resampled = calibrated = None
@@ -251,7 +255,7 @@ def evaluate(
         interval = mean = share = None
         low, high = _ends(values[i])
         if resampled is not None and draws[0]:
-            interval = _interval(low, high, resampled[:, i], level, record.largest)
+            interval = _interval(low, high, resampled[:, i], level, record)
         if calibrated is not None and draws[1]:
             upper = calibrated[:, i, 1]
             mean = float(upper.mean())
@@ -283,7 +287,7 @@ def _text(lower: float, upper: float) -> str:
     return low if low == high else f"[{low}, {high}]"
 
 
-def _interval(low: float, high: float, draws: Floats, level: float, largest: float) -> tuple[float, float]:
+def _interval(low: float, high: float, draws: Floats, level: float, record: Measure) -> tuple[float, float]:
     """The hull of the basic and the percentile interval; draws[:, 0] are lower ends, draws[:, 1] upper ends."""
     if math.isinf(low):
         return low, high  # an outcome called impossible has happened: the population's score is infinite, too
@@ -291,7 +295,8 @@ def _interval(low: float, high: float, draws: Floats, level: float, largest: flo
     # Steps, not interpolation, which would make NaN of two infinite values.
     least = float(np.quantile(draws[:, 0], tail, method="inverted_cdf"))
     most = float(np.quantile(draws[:, 1], 1.0 - tail, method="inverted_cdf"))
-    return max(min(2.0 * low - most, least), 0.0), min(max(2.0 * high - least, most), largest)
+    basic = 2.0 * low - most, 2.0 * high - least
+    return max(min(basic[0], least), record.least), min(max(basic[1], most), record.largest)
 
 
 class _Resample:
@@ -305,6 +310,11 @@ class _Resample:
         self.weights: Floats | None = None
         if samples is None:
             counts, positives = gamma.counts, gamma.positives
+            if gamma.weight > MOST_SAMPLES:
+                raise InvalidParameter(
+                    f"evaluate: Γ has weight {gamma.weight!r}, more than can be drawn again sample by sample; expected "
+                    f"at most {MOST_SAMPLES}, or neither bootstrap nor reference"
+                )
             if (counts != np.rint(counts)).any() or (positives != np.rint(positives)).any():
                 raise InvalidParameter(
                     "evaluate: counts of Γ are not whole, so there are no samples to draw again; expected the samples "
@@ -335,10 +345,12 @@ class _Resample:
         return self._gamma(self.weights, generator.random(len(self.level)) < self.v[self.level])
 
     def _gamma(self, weights: Floats, ones: NDArray[np.bool_]) -> JointDistribution:
-        k = len(self.v)
-        n = np.bincount(self.level, weights, k)
         # Both sums run in the same order, so that rounding cannot lift the second above the first.
-        return JointDistribution.from_counts(self.v, n, np.bincount(self.level, weights * ones, k))
+        n, s = (
+            np.asarray(np.bincount(self.level, part, len(self.v)), dtype=np.float64)
+            for part in (weights, weights * ones)
+        )
+        return JointDistribution.from_sorted_levels(self.v, n, s)
 
 
 def _replicates(

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.rates import Exponent, best_known
+from onlinecal.growth import Growth, simultaneous
+from onlinecal.growth.words import raised
+from onlinecal.rates import best_known
 from onlinecal.study.curves import Curve
 
 Floats = NDArray[np.float64]
@@ -24,12 +26,12 @@ class Line:
     Attributes
     ----------
     label : str
-        Forecaster, fitted exponent, and where points are missing and why.
+        Forecaster, exponent where that is clear, and where points are missing and why.
     style : int
         Which colour and marker.
     rounds, mean, low, high : (n,) arrays
         NaN where the mean has no place on the axis: where it is infinite, and, on a logarithmic axis, 0.
-    exponent : Exponent or None
+    exponent : Growth or None
     fresh : bool
         Whether each T is a game of its own.
     """
@@ -40,7 +42,7 @@ class Line:
     mean: Floats
     low: Floats
     high: Floats
-    exponent: Exponent | None
+    exponent: Growth | None
     fresh: bool
 
     @property
@@ -126,7 +128,7 @@ def frames(curves: Sequence[Curve]) -> list[Frame]:
         frame = result.setdefault((curve.nature, curve.measure), Frame(curve.nature, curve.measure))
         frame.negative = frame.negative or bool(((curve.mean < 0) & np.isfinite(curve.mean)).any())
     for curve in curves:
-        _add(result[curve.nature, curve.measure], curve, styles[curve.forecaster])
+        _add(result[curve.nature, curve.measure], curve, styles[curve.forecaster], simultaneous(len(curves)))
     for frame in result.values():
         frame.bounds = [_below_all(bound, frame.lines) for bound in frame.bounds]
         if not frame.negative:
@@ -134,7 +136,7 @@ def frames(curves: Sequence[Curve]) -> list[Frame]:
     return list(result.values())
 
 
-def _add(frame: Frame, curve: Curve, style: int) -> None:
+def _add(frame: Frame, curve: Curve, style: int, level: float) -> None:
     """A curve into its frame: as a line, and in words what of it cannot be one."""
     mean = curve.mean
     shown = np.isfinite(mean) & (frame.negative | (mean > 0))
@@ -142,8 +144,8 @@ def _add(frame: Frame, curve: Curve, style: int) -> None:
     if not shown.any():
         frame.absent.append((style, f"{curve.forecaster}: {reasons}"))
         return
-    exponent = curve.exponent()
-    slope = f"  $T^{{{exponent.value:.2f}}}$" if exponent is not None else ""
+    exponent = curve.exponent(level)
+    slope = f"  $T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     frame.lines.append(

@@ -1,33 +1,55 @@
-"""The engine: a forecaster and a nature meet round by round on a simulated clock, many runs in lockstep.
+"""The engine: a forecaster and a nature meet round by round, many runs in lockstep.
 
-Round t = 1, 2, …: the forecaster states the law of p_t; nature, from what its `Sight` allows, states q_t; the engine
-draws p_t from the law and y_t = 1[u_t < q_t] from streams that depend only on the seed, the role, the strategies, the
-horizon and the number of the run. Players never draw their moves, so an adversary sees exactly what it declares, and a
-run's course does not depend on which other runs are played beside it.
+Round t = 1, 2, …: nature may reveal context; the forecaster states the law of p_t; nature, from what its `Sight`
+allows, states q_t; the engine draws p_t from the law and y_t = 1[u_t < q_t] from streams that depend only on the seed,
+the role, the strategies, the horizon and the number of the run. Players never draw their moves, so an adversary sees
+exactly what it declares, and a run's course does not depend on which other runs are played beside it.
+
+A round is a record (`onlinecal.record`). `Game.ask` makes one and `Game.resolve` tells its outcome to those who
+observe resolved rounds: the history, the forecaster, nature. Between the two other rounds may be asked and resolved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
-import simpy
-from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
+from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
-from onlinecal.forecasters.base import Floats, Forecaster, ForecasterView, Law, Unplayable
+from onlinecal.forecasters.base import Forecaster
+from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.history import History, history
 from onlinecal.joint import JointDistribution
-from onlinecal.ledger import GridLedger, Ledger, RealLedger
-from onlinecal.natures.base import Nature, NatureView, Sight
+from onlinecal.law import Floats, Law, Unplayable, brief
+from onlinecal.loop import CompiledLoop, Stopped
+from onlinecal.natures.base import Nature, NatureRound, Sight
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.protocol import start
+from onlinecal.record import Recorder, Round, decide, resolve
 from onlinecal.strategy import strategy_key, strategy_name
 from onlinecal.streams import Stream
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
+#: of the engine: rounds, draws, ledger, Γ and what is read of it; raised when a game comes out otherwise, since results
+#: are kept under it (tests/versions.py)
+VERSION = 1
 #: rounds whose uniforms are drawn at a time
 BLOCK = 1024
+#: run-rounds that the compiled loop plays before it tells of its progress
+SEGMENT = 2**21
+
+
+@dataclass(slots=True)
+class Open:
+    """A round that is asked and not resolved: its record, and nature's face of it."""
+
+    round: Round
+    nature: NatureRound
 
 
 class Game:
@@ -43,20 +65,41 @@ class Game:
         Which runs to play. Run r is the same game in whatever batch it is played.
     seed : int
         Of all the randomness.
+    loop : {"auto", "event", "compiled"}
+        Who plays `advance`. The compiled loop plays pairs that are made of steps (`onlinecal.steps`), the event loop
+        plays all; the numbers are the same. "auto" takes the compiled one where it can.
+
+    Attributes
+    ----------
+    asked, resolved : int
+        How many rounds have been asked, and how many of them have been resolved.
+    forecaster, nature
+        The players.
+    compiled : bool
+        Whether `advance` is the compiled loop's.
+    last : Round or None
+        The round that was asked last; None before there is one, and after unpickling.
 
     Raises
     ------
     InvalidParameter
         A horizon or number of runs out of range; a nature that cannot play as long or does not reveal what the
-        forecaster needs; not enough memory.
+        forecaster needs; a player that lacks a method of its protocol; not enough memory.
 
     Notes
     -----
-    Between calls of `advance` a game can be pickled, and continues identically.
+    Between calls a game can be pickled together with its open rounds, and continues identically.
     """
 
     def __init__(
-        self, forecaster: Forecaster, nature: Nature, *, horizon: int, runs: range, seed: int = 0
+        self,
+        forecaster: Forecaster,
+        nature: Nature,
+        *,
+        horizon: int,
+        runs: range,
+        seed: int = 0,
+        loop: Literal["auto", "event", "compiled"] = "auto",
     ) -> None:
         check_horizon(horizon)
         if len(runs) < 1:
@@ -65,25 +108,42 @@ class Game:
         self.names = strategy_name(forecaster), strategy_name(nature)
         keys = strategy_key(forecaster), strategy_key(nature)
         size, at = len(runs), f"T={horizon}"
-        self.horizon, self.runs, self.time = horizon, runs, 0
+        self.horizon, self.runs, self.asked, self.resolved = horizon, runs, 0, 0
         self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
         self.nature = start("nature", nature, horizon, runs, seed)
-        # The coins belong to nature alone: every forecaster faces the same ones.
-        self._coins = Stream(seed, ("outcome", keys[1], at), runs)
-        self._dice = Stream(seed, ("forecast", keys[0], at), runs)
-        self._needs = forecaster.needs
-        self._hears = nature.sight >= Sight.HISTORY and hasattr(self.nature, "update")
-        self._views = ForecasterView(0, {}), NatureView(self.names[1], nature.sight)
+        # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
+        self._outcome_uniforms = Stream(seed, ("outcome", keys[1], at), runs)
+        self._forecast_uniforms = Stream(seed, ("forecast", keys[0], at), runs)
+        self._blocks: tuple[Any, ...] | None = None
+        self._block = -1
+        self._context: dict[str, Rows | None] = dict.fromkeys(sorted(forecaster.needs))
         self._sight = nature.sight
-        self._shown = Law(1, 1)  # of no player, so the first law of the game is a new one
+        self._hears = nature.sight >= Sight.HISTORY
+        self._certifies = forecaster.certifies
+        self._recorder = Recorder(size)
+        made_of_steps = [
+            isinstance(player, CompiledForecaster | CompiledNature) and player.plain
+            for player in (self.forecaster, self.nature)
+        ]
+        if loop not in ("auto", "event", "compiled"):
+            raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
+        if loop == "compiled" and not all(made_of_steps):
+            who = [repr(name) for name, steps in zip(self.names, made_of_steps, strict=True) if not steps]
+            raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
+        self.compiled = all(made_of_steps) and loop != "event"
+        self._stopped = ""
         self._q = np.empty(size)
-        self._outcome = np.zeros(size, np.int64)
-        self._values = np.empty(size)
-        self._blocks: tuple[Floats, Floats] | None = None
-        self.ledger: Ledger | None = None
+        self._history: History | None = None
+        self._turn = "nature"
+        self.last: Round | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"last": None, "_blocks": None}
+
+    # ---------------------------------------------------------------- playing
 
     def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
-        """Plays up to and including round `until`.
+        """Plays up to and including round `until`, each round resolved before the next is asked.
 
         Parameters
         ----------
@@ -100,184 +160,187 @@ class Game:
         """
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
-        clock = simpy.Environment(initial_time=self.time)
-        clock.process(self._rounds(clock, until, progress))
-        clock.run()
+        if self.compiled and self.asked == self.resolved < until:
+            self._advance_compiled(until, progress)
+        told = self.asked
+        while self.asked < until:
+            if progress is not None and self.asked % BLOCK == 0 and self.asked > told:
+                progress(self.asked - told)
+                told = self.asked
+            self.resolve(self.ask())
+        if progress is not None and self.asked > told:
+            progress(self.asked - told)
+
+    def _advance_compiled(self, until: int, progress: Callable[[int], None] | None) -> None:
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+        if self._history is None:
+            self._history = history(len(self.runs), self.horizon, self.forecaster.grid)
+        keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
+        loop = CompiledLoop(self.forecaster, self.nature, self._history, keys)
+        while self.asked < until:
+            most = (
+                SEGMENT
+                if not (self.forecaster.grows or self.nature.grows)
+                else max(1024 * len(self.runs), 2**17)
+            )
+            last = min(until, self.asked + max(1, most // len(self.runs)))
+            rounds = last - self.asked
+            self.forecaster.reserve(rounds)
+            self.nature.reserve(rounds)
+            try:
+                loop.advance(self.asked, last)
+            except Stopped as stop:
+                self._turn = "forecaster" if stop.forecaster else "nature"
+                error = self._failed(stop.fault, stop.number)
+                # Some runs have played on, others not; nothing more can be asked of this game.
+                self._stopped = str(error)
+                raise error from stop
+            self.asked = self.resolved = last
+            self._history.played(rounds)
+            if progress is not None:
+                progress(rounds)
+
+    def ask(self, time: float | None = None) -> Open:
+        """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.
+
+        Parameters
+        ----------
+        time : float, optional
+            On the game's clock. Default: the number of the round.
+
+        Returns
+        -------
+        Open
+            For `resolve`, once, at any later time.
+        """
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+        t, row = self.asked, self.asked % BLOCK
+        if t >= self.horizon:
+            raise InvalidParameter(f"round {t + 1} is beyond the horizon {self.horizon}")
+        if t // BLOCK != self._block or self._blocks is None:
+            old = self._blocks or (None, None)
+            streams = self._forecast_uniforms, self._outcome_uniforms
+            self._block, first = t // BLOCK, t - row
+            self._blocks = tuple(s.block_from(first, BLOCK, out=o) for s, o in zip(streams, old, strict=True))
+        forecast_uniforms, outcome_uniforms = self._blocks
+        try:
+            round, face = self._question(t + 1, float(t + 1) if time is None else time)
+            self._turn = "forecaster"
+            self._recorder.draw(round, self.forecaster.forecast(round), forecast_uniforms, row)
+            self._turn = "nature"
+            stated = self.nature.probability(face)
+            try:
+                self._q[...] = stated
+            except (TypeError, ValueError):
+                raise self._no_probability(stated) from None
+            bad = decide(round, self._q, outcome_uniforms, row)
+            if bad >= 0:
+                raise self._no_probability(self._q[bad], bad)
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise self._failed(error, t + 1) from error
+        self.asked, self.last = t + 1, round
+        return Open(round, face)
+
+    def resolve(self, open: Open, time: float | None = None) -> None:
+        """Makes the outcome of a round known, in this order, to the history, the forecaster and nature.
+
+        Parameters
+        ----------
+        open : Open
+            From `ask`; each once, in any order.
+        time : float, optional
+            On the game's clock. Default: the time of the question.
+        """
+        round = open.round
+        if round.resolved != np.inf:
+            raise InvalidParameter(f"round {round.number} has been resolved; expected each round once")
+        resolve(round, round.time if time is None else time)
+        if self._history is None:
+            self._history = history(len(self.runs), self.horizon, self._recorder.grid)
+        try:
+            self._history.update(round)
+            self.resolved += 1
+            self._turn = "forecaster"
+            self.forecaster.update(round)
+            if self._hears:
+                self._turn = "nature"
+                self.nature.update(open.nature)
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise self._failed(error, round.number) from error
+
+    # ---------------------------------------------------------------- what came of it
 
     def gammas(self) -> list[JointDistribution]:
-        """Γ of each run so far; needs one round."""
-        if self.ledger is None:
+        """Γ of each run over the rounds that are resolved; needs one."""
+        if self._history is None:
             raise InvalidParameter("no round has been played; Γ needs one")
-        return self.ledger.gammas(self.time)
-
-    def ask(self) -> Law:
-        """What the forecaster would state in the next round; asking changes nothing."""
-        try:
-            return self.forecaster.forecast(self._look(self.time + 1))
-        except OnlinecalError:
-            raise
-        except Exception as error:
-            raise self._failed("forecaster", self.time, error) from error
+        return self._history.gammas()
 
     @property
-    def certain(self) -> bool:
-        """Whether the law of the last round left nothing to chance in any run."""
-        return bool(((self._shown.weights == 0.0) | (self._shown.weights == 1.0)).all())
+    def history(self) -> History | None:
+        """The sufficient statistics of the resolved rounds; None before there is one."""
+        return self._history
 
-    def certificates(self) -> dict[str, Floats]:
-        """What the forecaster can prove of its own play so far: name → (runs,) totals."""
-        certify = getattr(self.forecaster, "certificates", None)
-        return certify() if certify is not None else {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Views of arrays come back as copies, so nature is shown the law anew.
-        return self.__dict__ | {"_shown": Law(1, 1)}
-
-    # ---------------------------------------------------------------- a round
-
-    def _rounds(
-        self, clock: simpy.Environment, until: int, progress: Callable[[int], None] | None
-    ) -> Generator[simpy.Event, None, None]:
-        nature, forecast, update = self.nature, self.forecaster.forecast, self.forecaster.update
-        probability = nature.probability
-        nature_view = self._views[1]
-        outcome, q = self._outcome, self._q
-        t = told = self.time
-        turn = "nature"
+    def law(self) -> Law:
+        """What the forecaster would state in the next round; asking changes nothing."""
         try:
-            while self.time < until:
-                t, row = self.time, self.time % BLOCK
-                if row == 0 or self._blocks is None:
-                    last = self._blocks or (None, None)
-                    self._blocks = self._dice.block(BLOCK, out=last[0]), self._coins.block(BLOCK, out=last[1])
-                    if progress is not None and t > told:
-                        progress(t - told)
-                        told = t
-                dice, coins = self._blocks
-                nature_view.round = t + 1
-                turn = "nature"
-                view = self._look(t + 1)
-                turn = "forecaster"
-                law = forecast(view)
-                if law is not self._shown:
-                    self._meet(law)
-                chosen = self._chosen
-                if law.grid is None:
-                    bad = _draw_real(law.atoms, law.weights, dice, row, law.drawn, chosen)
-                else:
-                    bad = _draw_grid(
-                        law.atoms, law.weights, law.grid, dice, row, law.drawn, chosen, self._values
-                    )
-                if bad >= 0:
-                    raise self._refuse_law(law, bad)
-                turn = "nature"
-                stated = probability(nature_view)
-                try:
-                    q[...] = stated
-                except (TypeError, ValueError):
-                    raise self._refuse_probability(stated) from None
-                bad = self.ledger.settle(t, chosen, q, coins, row, outcome)  # type: ignore[union-attr]
-                if bad >= 0:
-                    raise self._refuse_probability(q[bad], bad)
-                self.time = t + 1
-                turn = "forecaster"
-                update(chosen, outcome)
-                if self._hears:
-                    turn = "nature"
-                    nature.update(self._values, outcome)
-                yield clock.timeout(1)
+            return self.forecaster.forecast(self._question(self.asked + 1, float(self.asked + 1))[0])
         except OnlinecalError:
             raise
         except Exception as error:
-            raise self._failed(turn, t, error) from error
-        if progress is not None and self.time > told:
-            progress(self.time - told)
+            raise self._failed(error, self.asked + 1) from error
 
-    def _look(self, t: int) -> ForecasterView:
-        """What the forecaster sees in round t."""
-        view = self._views[0]
-        view.round = t
-        if self._needs:
-            revealed = self.nature.context(t)
-            view.context = {kind: revealed[kind] for kind in self._needs}
-        return view
+    def certificates(self) -> dict[str, Floats]:
+        """What the forecaster proves of its own play so far: name → (runs,) totals."""
+        return self.forecaster.certificates() if self._certifies else {}
 
-    def _meet(self, law: Law) -> None:
-        """First sight of a law object: check its form, and show it to nature as far as that may see it."""
-        size = len(self.runs)
-        good = (
-            isinstance(law, Law)
-            and law.atoms.ndim == 2
-            and law.atoms.shape == law.weights.shape
-            and len(law.atoms) == size
-            and law.weights.dtype == np.float64
-            and law.atoms.dtype == (np.float64 if law.grid is None else np.int64)
-        )
-        if not good:
-            raise InvalidForecast(
-                f"forecaster {self.names[0]!r} returned {_brief(law)} in round {self.time + 1}; expected its Law with "
-                f"atoms and weights of shape ({size}, size)"
-            )
-        if self.ledger is None:
-            self.ledger = RealLedger(size, self.horizon) if law.grid is None else GridLedger(size, law.grid)
-            self._chosen: NDArray[Any] = np.zeros(size, law.atoms.dtype)
-            if law.grid is None:
-                self._values = self._chosen
-        elif law.grid is not None and law.grid is not getattr(self.ledger, "grid", None):
-            raise InvalidForecast(f"forecaster {self.names[0]!r} changed its grid in round {self.time + 1}")
-        self._shown = law
-        self._views[1].show(law, self._values)
+    # ---------------------------------------------------------------- inside
 
-    def _failed(self, turn: str, t: int, error: Exception) -> InvalidForecast:
-        """A player's own error, with its name and the round, of which t came before."""
-        who = f"{turn} {self.names[turn == 'nature']!r}"
+    def _question(self, number: int, time: float) -> tuple[Round, NatureRound]:
+        """The next round as forecaster and nature see it before they move."""
+        shown: dict[str, Any] = {}
+        round = Round(number, time, MappingProxyType(shown)) if self._context else Round(number, time)
+        face = NatureRound(round, self.names[1], self._sight)
+        if self._context:
+            self._turn = "nature"
+            revealed = self.nature.context(face)
+            for kind, rows in self._context.items():
+                values = np.asarray(revealed[kind])
+                if rows is None or rows.shape != values.shape or rows.dtype != values.dtype:
+                    rows = self._context[kind] = self._rows(kind, values)
+                shown[kind] = rows.keep(values)
+        return round, face
+
+    def _rows(self, kind: str, values: Any) -> Rows:
+        """Where context of this form is kept."""
+        if values.ndim < 1 or len(values) != len(self.runs) or values.dtype.kind not in "fiub":
+            what = f"revealed {kind} = {brief(values)}"
+            raise Unplayable(what, f"an array of numbers with a row for each of the {len(self.runs)} runs")
+        return Rows(values.shape, values.dtype)
+
+    def _no_probability(self, stated: Any, run: int | None = None) -> Unplayable:
+        expected = f"a probability in [0, 1], or one for each of the {len(self.runs)} runs"
+        return Unplayable(f"stated q = {brief(stated)}", expected, run)
+
+    def _failed(self, error: Exception, number: int) -> InvalidForecast:
+        """A player's own error, with its name and the round."""
+        who = f"{self._turn} {self.names[self._turn == 'nature']!r}"
         if isinstance(error, Unplayable):
-            return InvalidForecast(
-                f"{who} stated {_brief(error.said)} in round {t + 1}, run {self.runs[error.run]}; "
-                f"expected {error.expected}"
-            )
-        return InvalidForecast(f"{who} failed in round {t + 1}: {failure(error)}")
-
-    def _refuse_law(self, law: Law, run: int) -> InvalidForecast:
-        atoms, weights = law.atoms[run], law.weights[run]
-        if law.grid is not None:
-            inside = (atoms >= 0) & (atoms < len(law.grid))
-            atoms = np.where(inside, law.grid[np.where(inside, atoms, 0)], np.nan)
-        return InvalidForecast(
-            f"forecaster {self.names[0]!r} stated the forecasts {_brief(atoms)} with weights {_brief(weights)} "
-            f"in round {self.time + 1}, run {self.runs[run]}; expected values in [0, 1] and weights ≥ 0 that sum to 1"
-        )
-
-    def _refuse_probability(self, stated: Any, run: int | None = None) -> InvalidForecast:
-        where = "" if run is None else f", run {self.runs[run]}"
-        return InvalidForecast(
-            f"nature {self.names[1]!r} stated q = {_brief(stated)} in round {self.time + 1}{where}; "
-            f"expected a probability in [0, 1], or one for each of the {len(self.runs)} runs"
-        )
+            run = "" if error.run is None else f", run {self.runs[error.run]}"
+            return InvalidForecast(f"{who} {error.what} in round {number}{run}; expected {error.expected}")
+        return InvalidForecast(f"{who} failed in round {number}: {failure(error)}")
 
 
 def check_horizon(horizon: Any) -> None:
     """Refuse a horizon that is not an integer from 1 to 10^9."""
     if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
         raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
-
-
-def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
-    """A player of the strategy for a game of this horizon, with the stream that belongs to it."""
-    try:
-        stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs)
-        return strategy.start(horizon, len(runs), stream)
-    except OnlinecalError as error:
-        raise InvalidParameter(f"{role} {strategy_name(strategy)!r} at T = {horizon}: {error}") from error
-    except MemoryError as error:
-        raise InvalidParameter(
-            f"{role} {strategy_name(strategy)!r} needs more memory than there is for {len(runs)} run(s) at T = "
-            f"{horizon}: {error}; expected fewer runs at a time, a shorter horizon or a coarser grid"
-        ) from None
-    except Exception as error:
-        raise InvalidParameter(
-            f"{role} {strategy_name(strategy)!r} cannot be started at T = {horizon}: {failure(error)}"
-        ) from error
 
 
 def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:
@@ -305,52 +368,3 @@ def checkpoints(horizon: int, per_decade: int = 8, first: int = 10) -> list[int]
     steps = int(np.floor(per_decade * np.log10(max(horizon, first) / first) + 1e-9))
     times = {round(first * 10 ** (i / per_decade)) for i in range(steps + 1)}
     return sorted({t for t in times if t < horizon} | {int(horizon)})
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, np.ndarray) and value.ndim == 1 and len(value) <= 4:
-        return "[" + ", ".join(f"{v:.12g}" for v in value) + "]"
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}"
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= 60 else text[:57] + "…"
-
-
-@kernel
-def _draw_grid(atoms, weights, grid, dice, row, drawn, chosen, values):
-    runs, size = atoms.shape
-    for r in range(runs):
-        total, pick, u = 0.0, -1, dice[row, r]
-        for j in range(size):
-            w, i = weights[r, j], atoms[r, j]
-            if not (w >= 0.0 and 0 <= i < len(grid)):
-                return r
-            # The last atom with weight is the pick where rounding leaves the sum below u.
-            if w > 0.0 and total <= u:
-                pick = j
-            total += w
-        if not abs(total - 1.0) <= 1e-9:
-            return r
-        drawn[r] = pick
-        chosen[r] = atoms[r, pick]
-        values[r] = grid[atoms[r, pick]]
-    return -1
-
-
-@kernel
-def _draw_real(atoms, weights, dice, row, drawn, chosen):
-    runs, size = atoms.shape
-    for r in range(runs):
-        total, pick, u = 0.0, -1, dice[row, r]
-        for j in range(size):
-            w, p = weights[r, j], atoms[r, j]
-            if not (w >= 0.0 and 0.0 <= p <= 1.0):
-                return r
-            if w > 0.0 and total <= u:
-                pick = j
-            total += w
-        if not abs(total - 1.0) <= 1e-9:
-            return r
-        drawn[r] = pick
-        chosen[r] = atoms[r, pick] + 0.0  # −0.0 becomes 0.0
-    return -1

@@ -22,6 +22,25 @@ def log(horizon: float) -> float:
 
 
 @dataclass(frozen=True)
+class Potential:
+    """What the proof of a bound keeps account of: a number whose mean no round may raise by more than so much.
+
+    It makes every single round a test of the forecaster's rule, with nothing left to chance: for either outcome the
+    mean of the potential over the stated law is a finite sum.
+
+    Attributes
+    ----------
+    of : callable
+        (Γ, T) ↦ the potential of a game of T rounds after those that are in Γ.
+    growth : callable
+        (Γ, v, T) ↦ what a round that plays v may add to it. A law may add the mean of this over the law.
+    """
+
+    of: Callable[[Any, int], float]
+    growth: Callable[[Any, float, int], float]
+
+
+@dataclass(frozen=True)
 class Guarantee:
     """A proved bound on the total T·μ of a measure in a game of T rounds.
 
@@ -48,6 +67,8 @@ class Guarantee:
     slack : callable, optional
         Of an expected bound: (T, runs, δ) ↦ what the mean total of so many runs may exceed the bound by, with
         probability at most δ.
+    potential : Potential, optional
+        Of a bound that is proved by one: what each round must keep to.
     """
 
     measure: str
@@ -59,6 +80,7 @@ class Guarantee:
     upper: bool = True
     anytime: bool = False
     slack: Callable[[float, int, float], float] | None = None
+    potential: Potential | None = None
 
     def binds(self, forecaster: Any, nature: Any) -> bool:
         """Whether it says something of a game of these two.

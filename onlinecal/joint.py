@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal._compile import kernel
+from onlinecal.arrays import locked
 from onlinecal.errors import InvalidData
+from onlinecal.validation import (
+    TOTALS,
+    check_lengths,
+    check_outcomes,
+    check_same_rows,
+    check_total,
+    check_unit,
+    check_weights,
+    integer,
+    vector,
+)
 
 Floats = NDArray[np.float64]
 
+FINEST = 2**50
+"""The finest grid to which predictions are rounded, in steps of 1/m: beyond it they hardly move at all."""
 
-@dataclass(frozen=True, eq=False, repr=False)
+_PARTS = ("predictions", "counts", "positives", "means")
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class JointDistribution:
     """The distribution Γ of (v, y) on [0, 1] × {0, 1}, reduced to its level sets.
 
@@ -73,25 +91,19 @@ class JointDistribution:
             Empty, of unequal lengths, not one-dimensional, missing values, p outside [0, 1], y not 0 or 1,
             weights negative, infinite or summing to 0. The message names the first offending position.
         """
-        p, y = _vector("p", p), _vector("y", y)
-        if len(p) == 0:
-            raise InvalidData("no samples: p is empty; expected at least one prediction")
-        if len(p) != len(y):
-            raise InvalidData(f"p has {len(p)} values and y has {len(y)}; expected as many of each")
-        _check_unit("p", p)
-        _check_outcomes(p, y)
+        rows = {"p": p, "y": y} if weights is None else {"p": p, "y": y, "weights": weights}
+        p, y, *w = _vectors(rows)
+        check_unit("p", p)
+        check_outcomes(p, y)
         if weights is None:
             # A double in [0, 1] has its two top bits clear, so (bits of p, y) fits one integer with the order of
             # (p, y): one plain sort, several times faster than sorting an index.
             keys = encode(p, y)
             keys.sort()
             return cls.from_sorted_keys(keys)
-        w = _vector("weights", weights)
-        if len(w) != len(p):
-            raise InvalidData(f"weights has {len(w)} values and p has {len(p)}; expected as many of each")
-        _check_weights("weights", w)
+        check_weights("weights", w[0])
         order = np.argsort(p, kind="stable")
-        return cls._from_ordered(p[order] + 0.0, w[order], (w * y)[order])
+        return cls.from_sorted_levels(p[order] + 0.0, w[0][order], (w[0] * y)[order])
 
     @classmethod
     def from_counts(
@@ -111,28 +123,19 @@ class JointDistribution:
         InvalidData
             As `from_samples`; also where positives exceed counts.
         """
-        v, n = _vector("predictions", predictions), _vector("counts", counts).copy()
-        s = _vector("positives", positives).copy()
-        if not len(v) == len(n) == len(s):
-            raise InvalidData(
-                f"predictions, counts and positives have {len(v)}, {len(n)} and {len(s)} values; "
-                "expected as many of each"
-            )
-        if len(v) == 0:
-            raise InvalidData("no level sets: predictions is empty; expected at least one")
-        _check_unit("predictions", v)
-        _check_weights("counts", n)
+        v, n, s = _vectors({"predictions": predictions, "counts": counts, "positives": positives})
+        if _in_order(v, n, s, *TOTALS):  # in one pass, for the many small Γ of a game
+            return cls.from_sorted_levels(v + 0.0, n.copy(), s.copy())
+        check_unit("predictions", v)
+        check_weights("counts", n)
         bad = ~((s >= 0) & (s <= n))
         if bad.any():
             i = int(np.argmax(bad))
             raise InvalidData(
-                f"positives[{i}] = {s[i]!r} with counts[{i}] = {n[i]!r}; expected 0 ≤ positives ≤ counts"
+                f"positives[{i}] = {float(s[i])!r} with counts[{i}] = {float(n[i])!r}; expected 0 ≤ positives ≤ counts"
             )
-        if (v[1:] > v[:-1]).all():
-            order: Any = slice(None)
-        else:
-            order = np.argsort(v, kind="stable")
-        return cls._from_ordered(v[order] + 0.0, n[order], s[order])
+        order = np.argsort(v, kind="stable")
+        return cls.from_sorted_levels(v[order] + 0.0, n[order], s[order])
 
     @classmethod
     def from_levels(cls, predictions: ArrayLike, mass: ArrayLike, means: ArrayLike) -> JointDistribution:
@@ -157,25 +160,15 @@ class JointDistribution:
         >>> JointDistribution.from_levels([0.45], [1], [0.55]).residuals
         array([0.1])
         """
-        v, w, q = (
-            _vector("predictions", predictions),
-            _vector("mass", mass).copy(),
-            _vector("means", means).copy(),
-        )
-        if not len(v) == len(w) == len(q):
-            raise InvalidData(
-                f"predictions, mass and means have {len(v)}, {len(w)} and {len(q)} values; expected as many of each"
-            )
-        if len(v) == 0:
-            raise InvalidData("no level sets: predictions is empty; expected at least one")
-        _check_unit("predictions", v)
-        _check_unit("means", q)
-        _check_weights("mass", w)
+        v, w, q = _vectors({"predictions": predictions, "mass": mass, "means": means})
+        check_unit("predictions", v)
+        check_unit("means", q)
+        check_weights("mass", w)
         if not (v[1:] > v[:-1]).all():
             raise InvalidData("predictions do not increase strictly; expected distinct sorted levels")
         if not (w > 0).all():
             raise InvalidData(f"mass[{int(np.argmin(w > 0))}] is 0; expected positive masses")
-        return cls._frozen(v + 0.0, w, w * q, q)
+        return cls._frozen(v + 0.0, w.copy(), w * q, q + 0.0)
 
     @classmethod
     def from_sorted_keys(cls, keys: NDArray[np.int64]) -> JointDistribution:
@@ -183,8 +176,8 @@ class JointDistribution:
         return cls._frozen(*_levels_of_keys(keys))
 
     @classmethod
-    def _from_ordered(cls, v: Floats, n: Floats, s: Floats) -> JointDistribution:
-        """From weights with v ascending, perhaps with ties and zero weights."""
+    def from_sorted_levels(cls, v: Floats, n: Floats, s: Floats) -> JointDistribution:
+        """Γ of weights with v ascending, perhaps with ties and zero weights. Nothing is checked, nothing copied."""
         keep = n > 0
         if not keep.all():
             v, n, s = v[keep], n[keep], s[keep]
@@ -200,9 +193,21 @@ class JointDistribution:
 
     @classmethod
     def _frozen(cls, *arrays: Floats) -> JointDistribution:
-        for array in arrays:
-            array.flags.writeable = False
-        return cls(*arrays)
+        """Γ of these arrays, which nobody else has: read-only from here on."""
+        gamma = object.__new__(cls)
+        # What is read-only comes from another Γ, locked before.
+        parts = (locked(array) if array.flags.writeable else array for array in arrays)
+        vars(gamma).update(zip(_PARTS, parts, strict=True))
+        return gamma
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        raise InvalidData(
+            "JointDistribution is not built from its parts; expected from_samples, from_counts or from_levels"
+        )
+
+    def __reduce__(self) -> Any:
+        # Copies and pickles keep what cannot be computed again, and come back read-only.
+        return _restored, tuple(np.asarray(getattr(self, part)) for part in _PARTS)
 
     # ---------------------------------------------------------------- what measures read
 
@@ -219,12 +224,14 @@ class JointDistribution:
     @cached_property
     def mass(self) -> Floats:
         """w_i: share of the weight at each level; sums to 1."""
-        return self.counts / self.weight
+        mass: Floats = locked(self.counts / self.weight)
+        return mass
 
     @cached_property
     def residuals(self) -> Floats:
         """r_i = w_i (q_i − v_i); exactly 0 where the level is calibrated to the last digit."""
-        return self.mass * (self.means - self.predictions)
+        residuals: Floats = locked(self.mass * (self.means - self.predictions))
+        return residuals
 
     @cached_property
     def base_rate(self) -> float:
@@ -236,19 +243,21 @@ class JointDistribution:
     def merge(self, *others: JointDistribution) -> JointDistribution:
         """Γ of all the rounds together: total weights add, equal levels join."""
         parts = (self, *others)
+        for other in others:
+            check_gamma("merge", other)
+        check_total("merge: weights", sum(g.weight for g in parts))
         v = np.concatenate([g.predictions for g in parts])
         order = np.argsort(v, kind="stable")
         n = np.concatenate([g.counts for g in parts])[order]
         s = np.concatenate([g.positives for g in parts])[order]
-        return self._from_ordered(v[order], n, s)
+        return self.from_sorted_levels(v[order], n, s)
 
     def round(self, m: int) -> tuple[JointDistribution, float]:
         """Every prediction moved to the nearest i/m (ties to the even i), and the mean distance E|v − i/m| moved."""
-        if m < 1:
-            raise InvalidData(f"m = {m!r}; expected a grid of at least one step")
+        m = integer("round", "m", m, 1, FINEST)
         grid = np.rint(self.predictions * m) / m
         moved = float(self.mass @ np.abs(grid - self.predictions))
-        return self._from_ordered(grid, self.counts, self.positives), moved
+        return self.from_sorted_levels(grid, self.counts, self.positives), moved
 
     def flip(self) -> JointDistribution:
         """Γ under (v, y) → (1 − v, 1 − y)."""
@@ -256,7 +265,7 @@ class JointDistribution:
         if (v[1:] > v[:-1]).all():
             q = 1.0 - self.means[::-1]
             return self._frozen(v, self.counts[::-1].copy(), (self.counts - self.positives)[::-1].copy(), q)
-        return self._from_ordered(v, self.counts[::-1], (self.counts - self.positives)[::-1])
+        return self.from_sorted_levels(v, self.counts[::-1], (self.counts - self.positives)[::-1])
 
     def __repr__(self) -> str:
         return (
@@ -265,11 +274,51 @@ class JointDistribution:
         )
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def check_gamma(where: str, gamma: Any) -> None:
+    """Refuse what is no Γ, `where` it was given."""
+    if not isinstance(gamma, JointDistribution):
+        raise InvalidData(
+            f"{where}: {type(gamma).__name__} given; expected a JointDistribution, such as "
+            "JointDistribution.from_samples(p, y)"
+        )
+
+
+def of_gamma(
+    function: Callable[Concatenate[JointDistribution, P], T],
+) -> Callable[Concatenate[JointDistribution, P], T]:
+    """A function of Γ and options that refuses, by its own name, what is no Γ."""
+
+    @wraps(function)
+    def checked(gamma: JointDistribution, *arguments: P.args, **options: P.kwargs) -> T:
+        if type(gamma) is not JointDistribution:
+            check_gamma(function.__name__, gamma)
+        return function(gamma, *arguments, **options)
+
+    return checked
+
+
 def encode(p: Floats, y: Floats) -> NDArray[np.int64]:
     """One integer per sample, ordered as (p, y): the bits of p, then y. Needs 0 ≤ p ≤ 1."""
     keys = np.asarray(p + 0.0).view(np.int64) << 1  # + 0.0 turns −0.0 into 0.0
     keys |= y != 0
     return keys
+
+
+@kernel
+def _in_order(v, n, s, least, most):
+    """Whether v ascends strictly in [0, 1], 0 ≤ s ≤ n, and the total of n is in [least, most]."""
+    total = 0.0
+    before = -1.0
+    good = v[0] >= 0.0
+    for i in range(len(v)):
+        good &= (before < v[i]) & (v[i] <= 1.0) & (s[i] >= 0.0) & (s[i] <= n[i])
+        before = v[i]
+        total += n[i]
+    return good and least <= total <= most
 
 
 @kernel
@@ -296,49 +345,13 @@ def _levels_of_keys(keys):
     return bits.view(np.float64), n, s, s / n
 
 
-def _vector(name: str, values: ArrayLike) -> Floats:
-    """A float64 vector, shared with the caller where it is one already; or the reason why not."""
-    if np.iscomplexobj(values):
-        raise InvalidData(f"{name} holds complex numbers; expected real ones")
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidData(
-            f"{name} holds something that is not a number ({error}); expected numbers"
-        ) from None
-    if array.ndim != 1:
-        raise InvalidData(f"{name} has shape {array.shape}; expected one dimension")
-    return array
+def _restored(*arrays: Floats) -> JointDistribution:
+    return JointDistribution._frozen(*(array.copy() for array in arrays))
 
 
-def _check_unit(name: str, values: Floats) -> None:
-    # min and max carry a NaN, so two passes without a temporary settle the good case.
-    low, high = values.min(), values.max()
-    if low >= 0.0 and high <= 1.0:
-        return
-    i = int(np.argmin((values >= 0.0) & (values <= 1.0)))
-    what = "a missing value" if np.isnan(values[i]) else "outside [0, 1]"
-    raise InvalidData(f"{name}[{i}] = {float(values[i])!r} is {what}; expected a probability in [0, 1]")
-
-
-def _check_outcomes(p: Floats, y: Floats) -> None:
-    good = (y == 0.0) | (y == 1.0)
-    if good.all():
-        return
-    i = int(np.argmin(good))
-    hint = ""
-    if ((p == 0.0) | (p == 1.0)).all():
-        hint = " (arguments are (p, y): predictions first; these look swapped)"
-    what = "a missing value" if np.isnan(y[i]) else "not an outcome"
-    raise InvalidData(f"y[{i}] = {float(y[i])!r} is {what}; expected 0 or 1{hint}")
-
-
-def _check_weights(name: str, weights: Floats) -> None:
-    bad = ~((weights >= 0.0) & (weights < np.inf))
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise InvalidData(f"{name}[{i}] = {float(weights[i])!r}; expected a finite number ≥ 0")
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
-    if not 0.0 < total < np.inf:
-        raise InvalidData(f"{name} sum to {total!r}; expected a positive finite total")
+def _vectors(rows: dict[str, Any]) -> list[Floats]:
+    """The arrays given, by name, checked to be vectors of as many numbers; the caller's memory."""
+    vectors = {name: vector(name, values) for name, values in rows.items()}
+    check_lengths(vectors)
+    check_same_rows(rows)
+    return list(vectors.values())

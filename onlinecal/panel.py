@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
+from onlinecal.content import content
 from onlinecal.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
@@ -17,6 +20,39 @@ from onlinecal.tasks import TASKS, Task
 
 #: what is tracked of a task, in the order of `tasks.Account`
 ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
+
+
+class Asked(NamedTuple):
+    """A measure that is asked for.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in tables.
+    function : callable
+        Γ ↦ value, its options set.
+    bracket : bool
+        Whether it takes two columns.
+    record : Measure
+    options : mapping
+    """
+
+    name: str
+    function: Callable[[JointDistribution], Any]
+    bracket: bool
+    record: Measure
+    options: Mapping[str, Any]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What its numbers depend on (see `onlinecal.content`)."""
+        name = next((name for name, record in MEASURES.items() if record is self.record), None)
+        what = (
+            content(self.record.function)
+            if name is None
+            else {"measure": name, "version": self.record.version}
+        )
+        return {"what": what, "options": {key: content(value) for key, value in self.options.items()}}
 
 
 @dataclass(frozen=True)
@@ -30,7 +66,7 @@ class Panel:
     best one the task is called so: ``swap_regret[umbrella, rounded(m=10)]``.
     """
 
-    measures: tuple[tuple[str, Callable[[JointDistribution], Any], bool], ...]
+    measures: tuple[Asked, ...]
     tasks: tuple[Task, ...]
 
     @classmethod
@@ -42,7 +78,8 @@ class Panel:
         Parameters
         ----------
         measures : iterable
-            Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float.
+            Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float, which may stand in
+            place of the name in a mapping too.
         tasks : iterable
             Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or
             ``{"name": "mine", "payoffs": [[…, …], …]}``, or a task. A mapping may say how forecasts are acted on:
@@ -61,7 +98,8 @@ class Panel:
         named = map(named_measure, listed(measures))
         panel = cls(
             tuple(
-                (name, bound, record.may_bracket(options, rounds)) for name, bound, record, options in named
+                Asked(name, bound, record.may_bracket(options, rounds), record, options)
+                for name, bound, record, options in named
             ),
             tuple(map(_task, listed(tasks))),
         )
@@ -71,23 +109,32 @@ class Panel:
         for column in columns:
             if columns.count(column) > 1:
                 raise InvalidParameter(f"{column!r} is asked for twice; expected each measure and task once")
-        for name, measure, _ in panel.measures:
+        for asked in panel.measures:
             # A calibrated and a miscalibrated level: an option that is out of range shows before the game.
-            measured(name, measure, _SAMPLE)
+            measured(asked.name, asked.function, _SAMPLE)
         return panel
 
     @property
     def columns(self) -> list[str]:
         """The names of what `read` returns, in its order."""
         names = []
-        for name, _, bracket in self.measures:
+        for name, _, bracket, *_ in self.measures:
             names += [f"{name}[lower]", f"{name}[upper]"] if bracket else [name]
         return names + [f"{entry}[{task.name}]" for task in self.tasks for entry in ACCOUNT]
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """What the numbers in the columns depend on, beside the games; the order of the columns is not among it.
+
+        The name of a column is, for the file keeps numbers with their names.
+        """
+        measures = {asked.name: {**asked.content, "bracket": asked.bracket} for asked in self.measures}
+        return {"measures": measures, "tasks": {task.name: content(task) for task in self.tasks}}
 
     def read(self, gamma: JointDistribution) -> list[float]:
         """The total T·μ(Γ) of every column."""
         values: list[float] = []
-        for name, measure, bracket in self.measures:
+        for name, measure, bracket, *_ in self.measures:
             value = measured(name, measure, gamma)
             if not isinstance(value, Bracket):
                 values += [value] * (2 if bracket else 1)
@@ -134,17 +181,32 @@ def named_measure(
 
     `spec` is as in `Panel.of`; a function that is not in the catalogue gets a record that says nothing.
     """
-    if callable(spec):
-        name = getattr(spec, "__name__", repr(spec))
-        if name not in MEASURES or MEASURES[name].function is not spec:
-            return name, spec, Measure(spec, "", "", "", largest=math.inf), {}
-        spec = name
-    name, options = _named("measure", spec)
-    if name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES, LIST)
-    record = MEASURES[name]
+    options = dict(spec) if isinstance(spec, Mapping) else {"name": spec}
+    function = options.pop("name", None)
+    if callable(function):
+        name = getattr(function, "__name__", repr(function))
+    else:
+        name, options = _named("measure", spec)
     text = ", ".join(f"{key}={value}" for key, value in options.items())
-    return f"{name}({text})" if text else name, record.bind(**options), record, options
+    called = f"{name}({text})" if text else name
+    record = MEASURES.get(name)
+    if callable(function) and (record is None or record.function is not function):
+        record = Measure(function, "", "", "", least=-math.inf, largest=math.inf)
+        return called, _with(name, function, options), record, options
+    if record is None:
+        raise UnknownName.of("measure", name, MEASURES, LIST)
+    return called, record.bind(**options), record, options
+
+
+def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
+    """Somebody's function with its options set."""
+    if not options:
+        return function
+    try:
+        inspect.signature(function).bind(None, **options)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"measure {name!r}: {error}") from None
+    return partial(function, **options)
 
 
 def _task(spec: Any) -> Task:

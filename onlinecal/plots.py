@@ -118,7 +118,8 @@ def _wrapped(text: str, inches: float, size: float) -> str:
 def _caption(runs: list[int], times: str, drawn: Sequence[Frame]) -> str:
     several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
     parts = [
-        f"{times} Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: least squares on the means."
+        f"{times} Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: mean growth over "
+        "these T, where that is clear; a…b: no power law, but these slopes over their first and last half."
     ]
     if runs[-1] > 1:
         parts.insert(1, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")

@@ -1,4 +1,4 @@
-"""Growth exponents of totals, with intervals, and the best known rates to hold them against."""
+"""The best known rates, to hold measured growth against."""
 
 from __future__ import annotations
 
@@ -7,45 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.errors import InvalidParameter
 from onlinecal.relations import Column, chain, reason
-
-#: what rounding may do to a slope
-ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Exponent:
-    """The exponent α of a fit total ≈ c·T^α.
-
-    Attributes
-    ----------
-    value : float
-        α.
-    low, high : float
-        A 95 % interval for α.
-    constant : float
-        c.
-    points : int
-        How many times T the fit has.
-    """
-
-    value: float
-    low: float
-    high: float
-    constant: float
-    points: int
-
-    def above(self, exponent: float) -> bool:
-        """Whether the whole interval lies above another exponent."""
-        return self.low > exponent + ROUNDING
-
-    def below(self, exponent: float) -> bool:
-        """Whether the whole interval lies below another exponent."""
-        return self.high < exponent - ROUNDING
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
 @dataclass(frozen=True)
@@ -204,64 +166,3 @@ def best_known(measure: str) -> tuple[KnownRate, ...]:
 def known_rates(measure: str) -> str:
     """The best known bounds of a measure, ``"Ω(T^0.54389) … O(T^(2/3))"``; empty where nothing is known."""
     return " … ".join(map(str, best_known(measure)))
-
-
-def fit_exponent(times: ArrayLike, totals: ArrayLike) -> Exponent | None:
-    """The least-squares slope of log(mean total over runs) against log T.
-
-    The standard error is the larger of two: the jackknife over runs, which is what the randomness of the runs does to
-    the slope (also where the times come from one game and are correlated), and the usual one from the residuals,
-    which is what a curve that is no straight line does to it. The interval takes Student's t with the fewer degrees
-    of freedom of the two that is at least one.
-
-    Parameters
-    ----------
-    times : (n,) array_like
-        T, positive and distinct.
-    totals : (n, runs) array_like
-        T·μ at each time for each run.
-
-    Returns
-    -------
-    Exponent or None
-        None where there is no exponent: fewer than 3 times, or a mean total that is 0, negative or infinite.
-
-    Raises
-    ------
-    InvalidParameter
-        Arrays that do not fit together, or times that are not positive.
-
-    Examples
-    --------
-    >>> print(fit_exponent([10, 100, 1000], [[2 * 10**0.5], [2 * 100**0.5], [2 * 1000**0.5]]))
-    0.50 [0.50, 0.50]
-    """
-    from scipy.special import stdtrit
-
-    t, y = np.asarray(times, dtype=np.float64), np.asarray(totals, dtype=np.float64)
-    if t.ndim != 1 or y.ndim != 2 or len(t) != len(y) or y.shape[1] == 0:
-        raise InvalidParameter(
-            f"times of shape {t.shape} and totals of shape {y.shape}; expected (n,) and (n, runs)"
-        )
-    if not (t > 0).all():
-        raise InvalidParameter("a time is not positive; expected rounds ≥ 1")
-    runs, mean = y.shape[1], y.mean(axis=1)
-    if len(np.unique(t)) < 3 or not (np.isfinite(mean) & (mean > 0)).all():
-        return None
-    x = np.log(t) - np.log(t).mean()
-    projection = x / (x @ x)
-    slope = float(projection @ np.log(mean))
-    level = float(np.log(mean).mean() - slope * np.log(t).mean())
-    residual = np.log(mean) - level - slope * np.log(t)
-    freedom = len(t) - 2
-    error = float(np.sqrt(residual @ residual / freedom / (x @ x)))
-    if runs > 1:
-        left_out = (runs * mean[:, None] - y) / (runs - 1)
-        if (left_out > 0).all():
-            slopes = projection @ np.log(left_out)
-            jackknife = float(np.sqrt((runs - 1) / runs * ((slopes - slopes.mean()) ** 2).sum()))
-            error, freedom = max(error, jackknife), min(freedom, runs - 1)
-        else:  # the mean rests on a single run; nothing is known of its spread
-            error = float("inf")
-    half = float(stdtrit(freedom, 0.975)) * error
-    return Exponent(slope, slope - half, slope + half, float(np.exp(level)), len(t))

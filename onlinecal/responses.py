@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from onlinecal._compile import kernel
 from onlinecal.decisions import Account, Task
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import integer
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 from onlinecal.strategy import build, check_number, registry, strategy_name
+from onlinecal.validation import integer
 
 
 @runtime_checkable
@@ -48,6 +48,9 @@ class Best:
     ----------
     none
     """
+
+    #: raised when its beliefs change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ as it is."""
@@ -81,6 +84,9 @@ class Rounded:
     >>> Rounded(4).beliefs(gamma).predictions, Rounded(4).beliefs(gamma).mass
     (array([0.25, 0.5 ]), array([0.5, 0.5]))
     """
+
+    #: raised when its beliefs change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     m: int | None = None
 
@@ -120,6 +126,9 @@ class RoundedDown:
     >>> RoundedDown(4).beliefs(JointDistribution.from_levels([0.3, 0.45, 0.5], [1, 1, 2], [0, 1, 0.5]))
     JointDistribution(2 levels in [0.25, 0.5], weight 4, base rate 0.5)
     """
+
+    #: raised when its beliefs change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     m: int = 10
 
@@ -171,6 +180,9 @@ class Noisy:
     array([0.25, 0.5 , 0.25])
     """
 
+    #: raised when its beliefs change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
     scale: float = 0.05
     noise: Noise = "laplace"
     m: int = 100
@@ -212,6 +224,9 @@ class DecisionMaker:
     >>> round(swap_regret(JointDistribution.from_levels([0.35], [1], [0.2]), who), 6)
     0.1
     """
+
+    #: raised when its account changes: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     task: Task
     response: Response

@@ -24,7 +24,15 @@ from pydantic import (
     model_validator,
 )
 
-from onlinecal.errors import LIST, OnlinecalError, ScenarioError, UnknownName, suggestion
+from onlinecal.errors import (
+    LIST,
+    InvalidParameter,
+    OnlinecalError,
+    ScenarioError,
+    UnknownName,
+    failure,
+    suggestion,
+)
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.game import LONGEST, check_horizon
 from onlinecal.natures import NATURES, Nature
@@ -165,9 +173,24 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
         horizons=horizons,
         runs=scenario.runs,
         seed=scenario.seed,
-        panel=Panel.of(scenario.measures, scenario.tasks, rounds=max(horizons, default=None)),
+        panel=Panel.of(
+            [_measure(spec, folder) for spec in scenario.measures],
+            scenario.tasks,
+            rounds=max(horizons, default=None),
+        ),
         per_decade=scenario.checkpoints_per_decade,
     )
+
+
+def _measure(spec: str | dict[str, Any], folder: Path) -> Any:
+    """A measure as `Panel.of` takes it: ``module:function`` is that function."""
+    name = spec if isinstance(spec, str) else spec.get("name")
+    if not isinstance(name, str) or ":" not in name:
+        return spec
+    function = locate("measure", name, folder)
+    if not callable(function):
+        raise ScenarioError(f"measure {name!r} is {function!r}; expected a function of a JointDistribution")
+    return {"name": function} if isinstance(spec, str) else {**spec, "name": function}
 
 
 def _entry(kind: str, known: Mapping[str, Any], table: str | dict[str, Any], folder: Path) -> Entry:
@@ -226,13 +249,23 @@ def locate(kind: str, name: str, folder: Path | None = None) -> Any:
         sys.path.insert(0, os.getcwd())
     if folder is not None and str(folder.resolve()) not in sys.path:
         sys.path.append(str(folder.resolve()))
+    # Python takes what it compiled before for the module where its source has been edited within the same second to the
+    # same length: so that what is played is what is written, nothing compiled is kept.
+    compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        thing = getattr(importlib.import_module(module), attribute)
+        loaded = importlib.import_module(module)
     except ImportError as error:
         raise UnknownName(f"{kind} {name!r}: {error}") from None
+    except (Exception, SystemExit) as error:  # it runs whatever somebody wrote
+        raise InvalidParameter(
+            f"{kind} {name!r}: module {module!r} cannot be imported: {failure(error)}"
+        ) from None
+    finally:
+        sys.dont_write_bytecode = compiled
+    try:
+        return getattr(loaded, attribute)
     except AttributeError:
         raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
-    return thing
 
 
 def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onlinecal.errors import LIST, InvalidParameter, UnknownName, suggestion
+from onlinecal.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, suggestion
 
 
 def strategy_name(strategy: Any) -> str:
@@ -31,10 +31,11 @@ def parameters(strategy: Any) -> dict[str, Any]:
 
 
 def strategy_key(strategy: Any) -> str:
-    """Who plays, as text: ``bernoulli(q=0.5)``. The same text means the same strategy; streams and cells use it.
+    """Who plays, as text: ``bernoulli(q=0.5)``. Streams use it: players of one text face the same randomness.
 
-    A strategy that reads a file adds the digest of what it read, its attribute `fingerprint`, and keeps the path
-    out with the field metadata ``{"key": False}``.
+    It is not what results are kept under, for it says nothing of code (see `onlinecal.content`). A strategy that reads
+    a file adds the digest of what it read, its attribute `fingerprint`, and keeps the path out with the field metadata
+    ``{"key": False}``.
     """
     hidden = {f.name for f in dataclasses.fields(strategy) if not f.metadata.get("key", True)}
     values = [
@@ -89,11 +90,18 @@ def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, 
 
 
 def make(kind: str, cls: Any, name: str | None = None, **options: Any) -> Any:
-    """The specification of this class; InvalidParameter where a parameter without default is not given."""
+    """The specification of this class; InvalidParameter where a parameter is refused, or missing without a default."""
     for key in required(cls):
         if key not in options:
             raise InvalidParameter(f"{kind} {name or strategy_name(cls)!r} needs the parameter {key!r}")
-    return cls(**options)
+    try:
+        return cls(**options)
+    except OnlinecalError:
+        raise
+    except Exception as error:  # it may be anybody's class
+        raise InvalidParameter(
+            f"{kind} {name or strategy_name(cls)!r} cannot be made: {failure(error)}"
+        ) from error
 
 
 def required(cls: Any) -> list[str]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from onlinecal.growth import Growth, simultaneous
+from onlinecal.growth.words import legend, line, lines
 from onlinecal.rates import best_known, known_rates
 from onlinecal.study.curves import Curve, Study, summary
 
@@ -29,48 +33,53 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str
     -------
     list of dict
         Keys nature, forecaster, measure, horizon, runs, total, half_width (of the 95 % interval of the mean, None for
-        one run), exponent: None, or value, low, high; and verdict, see `Curve.verdict`.
+        one run), exponent: None, or `Growth.as_json`; and verdict, see `Curve.verdict`. The intervals of all exponents
+        hold together with 95 %, and so do the verdicts: of many with 95 % each some would be wrong by chance.
     """
+    return [row for row, _ in _grown(study, measures)]
+
+
+def _grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str, Any], Growth | None]]:
+    """The rows of `totals`, each with its exponent as an object."""
+    curves = study.curves(measures)
+    level = simultaneous(len(curves))
     rows = []
-    for curve in study.curves(measures):
+    for curve in curves:
         mean, half = summary(curve.totals[-1])
-        exponent = curve.exponent()
-        rows.append(
-            {
-                "nature": curve.nature,
-                "forecaster": curve.forecaster,
-                "measure": curve.measure,
-                "horizon": int(curve.rounds[-1]),
-                "runs": curve.totals.shape[1],
-                "total": mean,
-                "half_width": half if math.isfinite(half) else None,
-                "exponent": None
-                if exponent is None
-                else {"value": exponent.value, "low": exponent.low, "high": exponent.high},
-                "verdict": curve.verdict(),
-            }
-        )
+        exponent = curve.exponent(level)
+        row = {
+            "nature": curve.nature,
+            "forecaster": curve.forecaster,
+            "measure": curve.measure,
+            "horizon": int(curve.rounds[-1]),
+            "runs": curve.totals.shape[1],
+            "total": mean,
+            "half_width": half if math.isfinite(half) else None,
+            "exponent": None if exponent is None else exponent.as_json(),
+            "verdict": curve.verdict(level),
+        }
+        rows.append((row, exponent))
     return rows
 
 
 def print_totals(study: Study, title: str) -> None:
     """A table for each nature: forecasters down, measures across; totals and exponents."""
-    rows = totals(study)
-    console = _console()
-    console.print(f"[bold]{escape(title)}[/bold]")
     aside = ("payoff[", "action_swap_regret[", "external_regret[")
     measures = [m for m in study.measures if not m.startswith(aside) and not m.endswith("_certificate")]
+    rows = _grown(study, measures)
+    console = _console()
+    console.print(f"[bold]{escape(title)}[/bold]")
     for nature in study.natures:
-        mine = {(r["forecaster"], r["measure"]): r for r in rows if r["nature"] == nature}
+        mine = {(r["forecaster"], r["measure"]): (r, g) for r, g in rows if r["nature"] == nature}
         horizon = _longest(mine.values())
         cells = {f: [_cell(mine.get((f, m)), horizon) for m in measures] for f in study.forecasters}
         _print_grid(console, f"{nature}, T = {horizon:,}", measures, cells)
-    console.print("mean total T·μ over the runs; T^α with the fitted exponent")
+    _print_legend(console, "mean total T·μ over the runs", [g for _, g in rows])
 
 
 def print_compare(study: Study, measure: str) -> None:
     """Forecasters down, natures across."""
-    rows = {(r["forecaster"], r["nature"]): r for r in totals(study, [measure])}
+    rows = {(r["forecaster"], r["nature"]): (r, g) for r, g in _grown(study, [measure])}
     horizons = {n: _longest(r for (_, nature), r in rows.items() if nature == n) for n in study.natures}
     title, headings = f"{measure}: total T·μ and exponent", [*horizons]
     if len(set(horizons.values())) == 1:
@@ -78,19 +87,20 @@ def print_compare(study: Study, measure: str) -> None:
     else:
         headings = [f"{nature}\nT = {horizon:,}" for nature, horizon in horizons.items()]
     cells = {
-        f: [_cell(rows.get((f, n)), horizon, intervals=True) for n, horizon in horizons.items()]
+        f: [_cell(rows.get((f, n)), horizon, whole=True) for n, horizon in horizons.items()]
         for f in study.forecasters
     }
     console = _console()
     _print_grid(console, title, headings, cells)
-    console.print(_LEGEND)
+    about = "total ± half-width of the 95 % interval of its mean over runs, each by itself"
+    _print_legend(console, about, [g for _, g in rows.values()])
     rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(measure)}
     if rates:
         console.print(
             f"best known against the worst nature: {known_rates(measure)}; {_remarks(study, measure)}",
             markup=False,
         )
-    said = {row["verdict"] for row in rows.values()}
+    said = {row["verdict"] for row, _ in rows.values()}
     for verdict, meaning in _VERDICTS.items():
         if verdict in said:
             console.print(f"{verdict}: {meaning.format(rate=rates.get(verdict))}", markup=False)
@@ -99,7 +109,7 @@ def print_compare(study: Study, measure: str) -> None:
 def _remarks(study: Study, measure: str) -> str:
     """Where remarks are made: rates in T are about games tuned to T."""
     if any(curve.fresh for curve in study.curves([measure])):
-        return "a remark where the whole interval of games tuned to their T lies elsewhere"
+        return "a remark where games tuned to their T grow elsewhere"
     return "no remarks, for these are the rounds of one game, which is tuned to its end"
 
 
@@ -153,39 +163,39 @@ def _broken(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
-_LEGEND = "total ± half-width of the 95 % interval of its mean over runs; T^α with the fitted exponent and its interval"
 #: what the remarks of `Curve.verdict` mean
 _VERDICTS = {
     "above proven": "grows faster over these T than the bound proved for this forecaster, below which its total may "
-    "still lie",
+    "still lie, and no form that fits says that this ends",
     "above O": "grows faster over these T than {rate}, which some forecaster is proved to keep against every nature "
-    "that its source admits",
-    "below Ω": "grows slower over these T than {rate}, which contradicts nothing: so much the worst nature forces, and "
-    "this one forces less",
+    "that its source admits, and no form that fits says that this ends",
+    "below Ω": "grows slower over these T than {rate}, and no form that fits says that this ends; it contradicts "
+    "nothing: so much the worst nature forces, and this one forces less",
 }
 
 
-def _longest(rows: Iterable[dict[str, Any]]) -> int:
-    return max((row["horizon"] for row in rows), default=0)
+def _print_legend(console: Console, totals: str, growths: Iterable[Growth | None]) -> None:
+    found = [growth for growth in growths if growth is not None]
+    console.print("; ".join([totals, *legend(found)] if found else [totals]), markup=False)
 
 
-def _cell(row: dict[str, Any] | None, horizon: int, *, intervals: bool = False) -> str:
-    """A total and its exponent, with its T where that is not the `horizon` of the heading."""
-    if row is None:
+def _longest(rows: Iterable[tuple[dict[str, Any], Growth | None]]) -> int:
+    return max((row["horizon"] for row, _ in rows), default=0)
+
+
+def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, whole: bool = False) -> str:
+    """A total and its growth, with its T where that is not that of the heading; whole with spread and verdict."""
+    if found is None:
         return ""
-    half, exponent = row["half_width"], row["exponent"]
+    row, growth = found
+    half = row["half_width"]
     text = _number(row["total"])
-    if intervals and half is not None:
+    if whole and half is not None:
         text += f" ± {_number(half if half > 1e-12 * abs(row['total']) else 0.0)}"  # rounding is no spread
     if row["horizon"] != horizon:
         text += f"\nat T = {row['horizon']:,}"
-    if exponent is None:
-        return f"{text}\n–"
-    text += f"\nT^{exponent['value']:.2f}"
-    if intervals:
-        text += f"\n[{exponent['low']:.2f}, {exponent['high']:.2f}]"
-        text += f"\n{row['verdict']}".rstrip()
-    return text
+    text = "\n".join([text, *(["–"] if growth is None else lines(growth))])
+    return f"{text}\n{row['verdict']}".rstrip() if whole else text
 
 
 def _number(x: float) -> str:
@@ -199,30 +209,41 @@ def _number(x: float) -> str:
 def exponents_markdown(study: Study) -> str:
     """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven.
 
-    A cell whose whole interval lies above the proven exponent is marked with †, which a last line then explains.
+    The intervals of a table hold all together with 95 %. A cell that grows faster than the proven bound (see
+    `Curve.verdict`) is marked with †. What the signs mean stands below the tables.
     """
-    parts = []
+    parts, shown = [], []
+    marked = False
     for measure in study.measures:
         curves = {(c.forecaster, c.nature): c for c in study.curves([measure])}
         if not curves:
             continue
+        level = simultaneous(len(curves))
         rates = known_rates(measure)
-        lines = [f"**{measure}**" + (f" (best known: {rates})" if rates else ""), ""]
-        lines.append("| forecaster | " + " | ".join(study.natures) + " | proven |")
-        lines.append("|---|" + "---|" * (len(study.natures) + 1))
+        rows = [f"**{measure}**" + (f" (best known: {rates})" if rates else ""), ""]
+        rows.append("| forecaster | " + " | ".join(study.natures) + " | proven |")
+        rows.append("|---|" + "---|" * (len(study.natures) + 1))
         for forecaster in study.forecasters:
             mine = [curves.get((forecaster, nature)) for nature in study.natures]
             if not any(mine):
                 continue
+            cells = []
+            for curve in mine:
+                growth = None if curve is None else curve.exponent(level)
+                if curve is None or growth is None:
+                    cells.append("–")
+                    continue
+                shown.append(growth)
+                above = curve.verdict(level) == "above proven"
+                marked = marked or above
+                cells.append(line(growth) + (" †" if above else ""))
             proofs = sorted({_proof(c) for c in mine if c is not None} - {""})
-            cells = [_markdown_cell(c) for c in mine]
-            lines.append(f"| {forecaster} | " + " | ".join(cells) + f" | {'; '.join(proofs) or '–'} |")
-        parts.append("\n".join(lines))
-    if any("†" in part for part in parts):
-        parts.append(
-            "† The whole interval of the slope over these horizons lies above the proven exponent; a bound limits the "
-            "total, not its slope."
-        )
+            rows.append(f"| {forecaster} | " + " | ".join(cells) + f" | {'; '.join(proofs) or '–'} |")
+        parts.append("\n".join(rows))
+    if shown:
+        parts.append("\n".join(f"- {part}." for part in legend(shown, each="table")))
+    if marked:
+        parts.append("† G" + _VERDICTS["above proven"].removeprefix("g") + ".")
     return "\n\n".join(parts)
 
 
@@ -233,14 +254,6 @@ def _proof(curve: Curve) -> str:
         return ""
     exponent, p = slowest
     return f"{exponent:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
-
-
-def _markdown_cell(curve: Curve | None) -> str:
-    exponent = None if curve is None else curve.exponent()
-    if curve is None or exponent is None:
-        return "–"
-    mark = " †" if curve.verdict() == "above proven" else ""
-    return f"{exponent.value:.2f} [{exponent.low:.2f}, {exponent.high:.2f}]{mark}"
 
 
 def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
@@ -313,18 +326,20 @@ def print_check(report: Report) -> None:
         first = verdicts[0].guarantee
         worst = max(verdicts, key=lambda v: v.ratio if first.upper else -v.ratio)
         failed, unknown = (sum(v.holds is holds for v in verdicts) for holds in (False, None))
-        trends = [v.trend for v in verdicts if not math.isnan(v.trend)]
+        trends = [v.trend[0] for v in verdicts if v.trend is not None]
         if failed:
             said = f"FAILS against {failed} of {len(verdicts)}"
-        elif first.kind == "rate":
+            if any(v.step > 1.0 and v.holds is False for v in verdicts):
+                said += ", in a step of its proof"
+        elif first.kind == "rate" and not trends:
             said = "a rate; its growth cannot be told"
-            if trends:
-                growth = round(max(trends), 2) + 0.0  # no -0.00
-                said = f"ratio grows like T^{growth:.2f} at most, against {len(trends)}"
         elif unknown:
             said = f"exceeded, perhaps by chance, against {unknown} of {len(verdicts)}"
         else:
             said = f"holds against {len(verdicts)}"
+        if trends:
+            growth = round(max(trends), 2) + 0.0  # no -0.00
+            said += f": ratio grows like T^{growth:.2f} at most"
         rows.append(
             (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
         )
@@ -332,8 +347,8 @@ def print_check(report: Report) -> None:
     console.print(table if _fits(console, table) else _checked(rows, narrow=True))
     console.print(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
-        "for expected bounds and rates. A rate has no constant: what counts is how the ratio grows over T/16, T/4, "
-        "T: like T^0 or less as theory has it, up to noise."
+        "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "
+        "T/16 to T, and fails if it does by more than chance makes of it once in 10^6."
     )
 
 
@@ -352,7 +367,7 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
         if narrow:
             if len(guarantee) > 22:
                 measure, bound = re.split(" (?=[≤≥=] )", guarantee, maxsplit=1)
-                guarantee = f"{_broken(measure, 22)}\n{bound}"
+                guarantee = f"{_broken(measure, 22)}\n{_broken(bound, 24)}"
             opponent, _, at = where.rpartition(" round ")
             where = f"{_broken(opponent, 13)}\nround {at}"
             cells = (_broken(strategy, 14), guarantee, worst, where, said)
@@ -361,18 +376,36 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
 
 
 def print_json(value: Any) -> None:
-    """Machine-readable, and nothing else, on stdout; infinities as text, since JSON has none."""
-    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, default=str))
+    """Machine-readable, and nothing else, on stdout: strict JSON, which has no infinities.
+
+    A number that is not finite is null, and the key beside it that ends in ``_is`` says which: ``"total": null,
+    "total_is": "inf"``; the others are ``"-inf"`` and ``"nan"``.
+    """
+    utf = str(getattr(sys.stdout, "encoding", None)).lower().startswith("utf")
+    # Escaped where the stream could not hold it: a "?" in a name would be another name.
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=not utf, allow_nan=False, default=_bare))
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, Mapping):
+        plain: dict[str, Any] = {}
+        for key, item in value.items():
+            plain[key] = _plain(item)
+            if _endless(item):
+                plain[f"{key}_is"] = str(float(item))
+        return plain
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
-    return value
+    return None if _endless(value) else value
+
+
+def _endless(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and not math.isfinite(value)
+
+
+def _bare(value: Any) -> Any:
+    """What JSON does not know: numbers of numpy as numbers, arrays as lists, anything else as text."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 def _console() -> Console:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onlinecal.decisions import TIE, Account, DecisionTask, QuadraticTask, Task
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.validation import count, probability
 
 __all__ = [
     "TASKS",
@@ -33,6 +33,7 @@ __all__ = [
 # -------------------------------------------------------------------- functions of Γ
 
 
+@of_gamma
 def payoff(gamma: JointDistribution, task: Task) -> float:
     """Average payoff of a decision maker who trusts the forecast, E[u(BR(v), y)].
 
@@ -63,12 +64,13 @@ def payoff(gamma: JointDistribution, task: Task) -> float:
     return task.account(gamma).payoff
 
 
+@of_gamma
 def swap_regret(gamma: JointDistribution, task: Task) -> float:
     """Gain from replacing the response to each prediction by the best one in hindsight.
 
     max over σ: [0, 1] → A of E[u(σ(v), y)] − E[u(BR(v), y)] = Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)) with
     u(a, q) = (1 − q) u(a, 0) + q u(a, 1). The papers call it the fixed-task decision loss (CFDL) of the task.
-    A level within the tie tolerance of a kink counts as lying on it.
+    A level on a kink is a tie, broken against the forecaster (see `DecisionTask`).
 
     Parameters
     ----------
@@ -97,6 +99,7 @@ def swap_regret(gamma: JointDistribution, task: Task) -> float:
     return task.account(gamma).swap
 
 
+@of_gamma
 def action_swap_regret(gamma: JointDistribution, task: Task) -> float:
     """Gain from a swap that sees only the action taken: max over φ: A → A of E[u(φ(a), y)] − E[u(a, y)].
 
@@ -131,6 +134,7 @@ def action_swap_regret(gamma: JointDistribution, task: Task) -> float:
     return task.account(gamma).action_swap
 
 
+@of_gamma
 def external_regret(gamma: JointDistribution, task: Task) -> float:
     """Gain of the best fixed action: max_a E[u(a, y)] − E[u(BR(v), y)], with its sign.
 
@@ -194,7 +198,7 @@ def umbrella(*, cost: float = 0.3) -> DecisionTask:
     >>> print(umbrella(cost=0.3))
     umbrella: carry pays 0.7 if y = 0 and 0.7 if y = 1, leave pays 1 if y = 0 and 0 if y = 1
     """
-    cost = _unit("cost", cost)
+    cost = probability("cost", cost)
     payoffs = ((1.0 - cost, 1.0 - cost), (1.0, 0.0))
     return DecisionTask(_called(umbrella, cost=cost), payoffs, ("carry", "leave"))
 
@@ -227,7 +231,7 @@ def v_shaped(t: float = 0.5) -> DecisionTask:
     >>> v_shaped(0.5).payoffs, v_shaped(0.2).payoffs
     (((1.0, 0.0), (0.0, 1.0)), ((0.25, 0.0), (0.0, 1.0)))
     """
-    t = _unit("t", t)
+    t = probability("t", t)
     low, high = (t / (1.0 - t), 1.0) if t <= 0.5 else (1.0, (1.0 - t) / t)
     return DecisionTask(_called(v_shaped, t=t), ((low, 0.0), (0.0, high)), ("low", "high"))
 
@@ -265,14 +269,14 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     Parameters
     ----------
     actions : int, default 4
-        At least 1.
+        From 1 to 10^6.
     seed : int, default 0
         At least 0; the same seed gives the same task.
 
     Raises
     ------
     InvalidParameter
-        On actions < 1 or seed < 0.
+        On actions out of range, or seed < 0.
 
     Source
     ------
@@ -288,10 +292,8 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     >>> len(task.actions), max(max(row) for row in task.payoffs)
     (5, 1.0)
     """
-    for name, value, least in (("actions", actions, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InvalidParameter(f"{name} = {value!r}; expected an integer of at least {least}")
-    rng = np.random.default_rng(int(seed))
+    actions, seed = count("actions", actions, most=1_000_000), count("seed", seed, 0)
+    rng = np.random.default_rng(seed)
     kinks = np.sort(rng.random(actions - 1))
     weights = rng.exponential(size=actions - 1)
     falls = np.concatenate([np.cumsum((weights * kinks)[::-1])[::-1], [0.0]])
@@ -306,13 +308,6 @@ def _called(constructor: Any, **options: Any) -> str:
     parameters = inspect.signature(constructor).parameters
     changed = [f"{name}={value!r}" for name, value in options.items() if value != parameters[name].default]
     return f"{constructor.__name__}({', '.join(changed)})" if changed else constructor.__name__
-
-
-def _unit(name: str, value: Any) -> float:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0.0 <= value <= 1.0:
-        raise InvalidParameter(f"{name} = {value!r}; expected a number in [0, 1]")
-    return float(value)
 
 
 _CONSTRUCTORS = (umbrella, v_shaped, quadratic, three_action, random_task)

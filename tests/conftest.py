@@ -23,3 +23,25 @@ def full(request):
 def seed(request):
     """The seed of stochastic tests."""
     return request.config.getoption("--seed")
+
+
+@pytest.fixture(scope="session")
+def _played(tmp_path_factory):
+    from tests.results import cells, played
+
+    path = tmp_path_factory.mktemp("whole") / "a.db"
+    return path, played(path, cells())[0]
+
+
+@pytest.fixture
+def whole(_played):
+    """The study of `tests.results.cells`."""
+    return _played[1]
+
+
+@pytest.fixture
+def results(_played, tmp_path):
+    """A results file that holds it, of the test's own."""
+    path = tmp_path / "a.db"
+    path.write_bytes(_played[0].read_bytes())
+    return path

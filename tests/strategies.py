@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import strategies as st
 
 from onlinecal.joint import JointDistribution
@@ -51,6 +53,31 @@ def gammas(draw: st.DrawFn, max_levels: int = 8, max_count: int = 6) -> JointDis
         counts.append(n)
         positives.append(draw(st.integers(0, n)))
     return JointDistribution.from_counts(values, counts, positives)
+
+
+@st.composite
+def close_gammas(draw: st.DrawFn, max_levels: int = 12) -> JointDistribution:
+    """Γ whose levels are numbers next to each other, or 1e-16 to 1e-12 apart, with weights over up to 12 orders."""
+    centres = draw(st.lists(st.sampled_from([0.0, 1.0, 0.5, 0.3]) | real_values(), min_size=1, max_size=3))
+    gap = draw(st.sampled_from([0.0, 1e-16, 5e-16, 1e-15, 1e-13, 1e-12]))
+    places = draw(
+        st.lists(st.tuples(st.sampled_from(centres), st.integers(-4, 4)), min_size=1, max_size=max_levels)
+    )
+    values = set()
+    for centre, step in places:
+        v = centre + step * gap
+        for _ in range(abs(step) if gap == 0.0 else 0):
+            v = math.nextafter(v, math.inf if step > 0 else -math.inf)
+        values.add(min(1.0, max(0.0, v)) + 0.0)
+    v = sorted(values)
+    orders = draw(st.sampled_from([0.0, 12.0]))
+    w = [10.0 ** -(orders * draw(st.floats(0.0, 1.0))) for _ in v]
+    means = st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0) | st.none() | st.floats(-1e-13, 1e-13)
+    q = []
+    for p in v:
+        mean = draw(means)
+        q.append(p if mean is None else min(1.0, max(0.0, p + mean)) if abs(mean) <= 1e-13 else mean)
+    return JointDistribution.from_levels(v, w, q)
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Cached machine code never outlives the sources it was made from."""
+"""Cached machine code never outlives the sources it was made from, and bounds are checked where that is asked for."""
 
 import os
 import shutil
@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 import onlinecal
+from onlinecal._compile import kernel
 
 CALLEE = "from onlinecal._compile import kernel\n\n\n@kernel\ndef step(x):\n    return x + {}\n"
 CALLER = (
@@ -45,3 +48,35 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     # The control: without looking numba does play the old step.
     asleep = "import onlinecal._compile as c\nc._forget_stale = lambda folder: None"
     assert result(30, asleep) == (41, 1)
+
+
+def test_without_a_cache_it_works_and_says_so_once():
+    code = (
+        "import numba.core.caching as caching\n"
+        "caching.CacheImpl._locator_classes = []  # as where neither the package nor the home can be written\n"
+        "from onlinecal.game import Game\n"
+        "from onlinecal.forecasters import Constant\n"
+        "from onlinecal.natures import Bernoulli\n"
+        "game = Game(Constant(), Bernoulli(), horizon=9, runs=range(1))\n"
+        "game.advance(9)\n"
+        "print(game.compiled, game.gammas()[0].counts.sum())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "9"] or done.stdout.split() == ["True", "9.0"]
+    assert done.stderr.count("compiled code cannot be kept") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not numba.config.BOUNDSCHECK,
+    reason="checks that NUMBA_BOUNDSCHECK=1, with which .ci/run plays the slow tests, works",
+)
+def test_bounds_are_checked():
+    with pytest.raises(IndexError):
+        _beyond(np.zeros(3))
+
+
+@kernel
+def _beyond(array):
+    return array[len(array)]

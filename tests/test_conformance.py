@@ -121,10 +121,9 @@ def test_a_game_that_is_pickled_on_the_way_goes_on_identically(pairs, here, seed
 def test_forecasts_are_pure_and_laws_sum_to_one(pairs, seed):
     for forecaster, nature in pairs:
         game = play(forecaster, nature, seed, until=200)
-        view = game._views[0]
-        first = game.forecaster.forecast(view)
+        first = game.law()
         atoms, weights = first.atoms.copy(), first.weights.copy()
-        again = game.forecaster.forecast(view)
+        again = game.law()
         assert (again.atoms == atoms).all(), name(forecaster, nature)
         assert (again.weights == weights).all(), name(forecaster, nature)
         assert weights.min() >= 0
@@ -141,9 +140,9 @@ def curious(kinds, seen):
             player = super().start(horizon, runs, stream)
             forecast = player.forecast
 
-            def looking(view):
-                seen.append({kind: np.array(values) for kind, values in view.context.items()})
-                return forecast(view)
+            def looking(round):
+                seen.append({kind: np.array(values) for kind, values in round.context.items()})
+                return forecast(round)
 
             player.forecast = looking
             return player
@@ -171,8 +170,8 @@ def test_natures_that_declare_less_are_refused_more(folder, seed):
 
     for nature in examples.natures(folder):
         if nature.sight >= Sight.LAW and type(nature) not in (NATURES["mixture"], NATURES["switch"]):
-            game = Game(Constant(), nature, horizon=10, runs=RUNS, seed=seed)
-            game._views[1]._sight = Sight.HISTORY
+            game = Game(Constant(), nature, horizon=10, runs=RUNS, seed=seed, loop="event")
+            game._sight = Sight.HISTORY
             with pytest.raises(SightError):
                 game.advance(10)
 

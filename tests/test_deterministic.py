@@ -43,7 +43,7 @@ def mixed(forecaster, nature, seed):
     game = Game(forecaster, nature, horizon=ROUNDS, runs=range(2), seed=seed)
     for t in range(ROUNDS):
         game.advance(t)
-        law = game.ask()
+        law = game.law()
         for atoms, weights in zip(law.atoms, law.weights, strict=True):
             if len({a for a, w in zip(atoms.tolist(), weights.tolist(), strict=True) if w > 0}) > 1:
                 return True

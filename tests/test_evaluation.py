@@ -160,6 +160,43 @@ def test_intervals_cover_the_truth(seed):
     assert min(covered.values()) >= 38
 
 
+def bias(gamma):
+    """Signed: negative where outcomes fall short."""
+    return float(gamma.residuals.sum())
+
+
+@pytest.mark.parametrize("shift", [-0.2, 0.0, 0.2])
+def test_a_signed_measure_has_the_interval_of_its_mirror(shift, seed):
+    """Of the bias of flipped samples, both ends change sign; nothing cuts them at 0."""
+    generator = np.random.default_rng([seed, 22])
+    p = generator.integers(2, 7, 1600) / 8
+    y = generator.random(1600) < p + shift
+    row = evaluate(p, y, measures=[bias], bootstrap=100).rows[0]
+    low, high = row.interval
+    assert low < row.value < high
+    # Hoeffding: the mean of 1600 residuals, and that of a resample, is off by 0.1 with probability below 2e-14.
+    if shift:
+        assert high < 0.0 if shift < 0.0 else low > 0.0
+    mirror = evaluate(p, y, measures=[lambda gamma: -bias(gamma)], bootstrap=100).rows[0]
+    assert mirror.interval == pytest.approx((-high, -low), abs=1e-12)
+
+
+def test_an_interval_is_never_inverted_nor_outside_of_the_range():
+    values = {"below": -0.3, "zero": 0.0, "above": 2.0}
+    measures = [
+        type("M", (), {"__call__": lambda self, gamma, x=x: x, "__name__": name})()
+        for name, x in values.items()
+    ]
+    for row in evaluate([0.2, 0.8], [0, 1], measures=[*measures, "ece", "cdl"], bootstrap=10).rows:
+        low, high = row.interval
+        assert low <= row.value <= high
+        if row.name in values:
+            assert low == high == values[row.name]
+        else:
+            assert low >= 0.0
+            assert high <= 1.0
+
+
 def test_an_infinite_score_is_infinite():
     row = evaluate([0.0, 0.5, 0.5], [1, 1, 0], measures=["log_loss"], bootstrap=20, reference=5).rows[0]
     assert row.interval == (math.inf, math.inf)
@@ -180,6 +217,11 @@ def test_a_bracket_has_the_interval_of_all_its_values():
     ("options", "says"),
     [
         ({"bootstrap": -1}, "bootstrap = -1"),
+        (
+            {"bootstrap": 10**12},
+            "bootstrap = 1000000000000; expected an integer of at least 0 and at most 1000000",
+        ),
+        ({"reference": 10**7}, "reference = 10000000; expected .* at most 1000000"),
         ({"bootstrap": 1.5}, "bootstrap = 1.5"),
         ({"reference": True}, "reference = True"),
         ({"seed": -1}, "seed = -1"),

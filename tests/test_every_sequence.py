@@ -131,14 +131,18 @@ class WrongSide(AlmostOneStepAhead):
     def start(self, horizon, runs, stream):
         player = super().start(horizon, runs, stream)
 
-        def mirrored(forecast, outcome):
-            i = np.minimum(forecast + 1 - outcome, player.bias.shape[1] - 1)
-            m = player.bias.shape[1] - 1
-            player.bias[np.arange(len(i)), i] += m * outcome - i
-            player.apart += i != forecast
+        state = player.memory.ints
+        m = state.shape[1] - 2
 
-        player.update = mirrored
-        return player
+        class Mirrored:
+            forecast, certificates = player.forecast, player.certificates
+
+            def update(self, round):
+                i = np.minimum(round.atom + 1 - round.outcome, m)
+                state[np.arange(len(i)), i] += m * round.outcome - i
+                state[:, -1] += i != round.atom
+
+        return Mirrored()
 
 
 def test_the_wrong_side_breaks_the_word(seed):
@@ -160,7 +164,7 @@ class _CoarsePlayer:
     def __init__(self, runs, digits):
         self.law, self.digits, self.past, self.variance = Law(runs, 1), digits, [[] for _ in range(runs)], 0.0
 
-    def forecast(self, view):
+    def forecast(self, round):
         for run, past in enumerate(self.past):
             drop = 0.0 if self.digits is not None else 1.0  # K29 without the star
 
@@ -178,9 +182,9 @@ class _CoarsePlayer:
             )
         return self.law
 
-    def update(self, forecast, outcome):
-        self.variance = self.variance + forecast * (1 - forecast)
-        for past, p, y in zip(self.past, forecast.tolist(), outcome.tolist(), strict=True):
+    def update(self, round):
+        self.variance = self.variance + round.forecast * (1 - round.forecast)
+        for past, p, y in zip(self.past, round.forecast.tolist(), round.outcome.tolist(), strict=True):
             past.append((p, y))
 
     def certificates(self):

@@ -19,10 +19,10 @@ from onlinecal.forecasters import (
     EmpiricalMean,
     ForecastHedging,
 )
-from onlinecal.forecasters.base import ForecasterView
-from onlinecal.forecasters.hedging import _AheadPlayer, _sinh, pair
+from onlinecal.forecasters.hedging import _sinh, pair
 from onlinecal.game import Game
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
+from tests.rounds import asked, drawn
 
 NATURES = [Bernoulli(0.5), Bernoulli(0.1), Bernoulli(1.0), Drift(), Drift(1.0, 0.2), UniformTruth(), Contrarian(),
            Contrarian(sees="draw")]  # fmt: skip
@@ -31,7 +31,7 @@ RATE = 1e-9  # of false failures, for each stochastic assertion
 
 def laws(player):
     """What a fresh player of one run says before it has seen anything."""
-    law = player.forecast(ForecasterView(1, {}))
+    law = player.forecast(asked(1))
     return {float(law.atoms[0, j]): float(law.weights[0, j]) for j in range(law.atoms.shape[1])}
 
 
@@ -53,13 +53,14 @@ def test_biases_are_what_they_say(m, data):
         CDLMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=data.draw(st.integers(0, 99))
     )
     game.advance(horizon)
-    counts, ones = game.ledger.counts, game.ledger.positives
-    assert (game.forecaster.bias == m * ones - np.arange(m + 1) * counts).all()
-    assert (game.forecaster.rounds == counts).all()
-    law = game.forecaster.forecast(ForecasterView(horizon + 1, {}))
+    counts, ones = game.history.counts, game.history.positives
+    bias, rounds = np.split(game.forecaster.memory.ints, 2, axis=1)
+    assert (bias == m * ones - np.arange(m + 1) * counts).all()
+    assert (rounds == counts).all()
+    law = game.forecaster.forecast(asked(horizon + 1))
     for run in range(2):
         i = law.atoms[run, 0]
-        h = [abs(ada_normal_hedge(game.forecaster.bias[run, j] / m, counts[run, j])) for j in (i, i + 1)]
+        h = [abs(ada_normal_hedge(bias[run, j] / m, counts[run, j])) for j in (i, i + 1)]
         share = 0.5 if sum(h) == 0 else h[1] / sum(h)
         assert law.weights[run, 0] == pytest.approx(share, abs=1e-12)
 
@@ -82,12 +83,12 @@ def test_the_series_is_the_hyperbolic_sine(x):
 
 def test_weights_of_huge_biases_do_not_overflow():
     player = CDLMinimiser(2).start(10**9, 1, None)
-    player.bias[0], player.rounds[0] = (0, 2 * 10**8, -2 * 10**8), (10, 10**8, 10**8)
-    law = player.forecast(ForecasterView(1, {}))
+    player.memory.ints[0] = (0, 2 * 10**8, -2 * 10**8, 10, 10**8, 10**8)
+    law = player.forecast(asked(1))
     assert np.isfinite(law.weights).all()
     assert law.weights.sum() == 1.0
-    player.bias[0] = (0, 2 * 10**8, -1)
-    assert player.forecast(ForecasterView(1, {})).weights[0].tolist() == [0.0, 1.0]
+    player.memory.ints[0, :3] = (0, 2 * 10**8, -1)
+    assert player.forecast(asked(1)).weights[0].tolist() == [0.0, 1.0]
 
 
 def test_first_forecasts():
@@ -130,9 +131,10 @@ def test_documented(cls):
 def test_the_imagined_biases_never_exceed_one(outcomes):
     """On any sequence of outcomes whatever, not only those that our natures make."""
     m = 4
-    player = _AheadPlayer(1, m)
+    player = AlmostOneStepAhead(m).start(100, 1, None)
+    bias = player.memory.ints[0, :-1]
     for t, y in enumerate(outcomes):
-        law = player.forecast(ForecasterView(t + 1, {}))
-        player.update(law.atoms[:, 0].copy(), np.array([y]))
-        assert np.abs(player.bias).max() <= m  # in units of 1/m
-        assert player.bias[0, 0] == player.bias[0, m] == 0
+        law = player.forecast(asked(t + 1))
+        player.update(drawn(law, 0, y))
+        assert np.abs(bias).max() <= m  # in units of 1/m
+        assert bias[0] == bias[m] == 0

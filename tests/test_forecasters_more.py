@@ -28,16 +28,17 @@ from onlinecal.forecasters import (
     Truthful,
     UniformRandom,
 )
-from onlinecal.forecasters._stationary import put_stationary
-from onlinecal.forecasters.base import ForecasterView
+from onlinecal.forecasters._pairwise import LAST, OUTDATED
+from onlinecal.forecasters._stationary import shares
 from onlinecal.game import Game
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
 from onlinecal.streams import Stream
+from tests.rounds import asked, drawn, played
 
 
 def first_law(player, context=None):
-    law = player.forecast(ForecasterView(1, context or {}))
+    law = player.forecast(asked(**context or {}))
     values = law.atoms if law.grid is None else law.grid[law.atoms]
     return values[0], law.weights[0]
 
@@ -61,9 +62,9 @@ def test_foster_vohra_is_stationary_under_the_regrets(swaps, data):
     player = FosterVohra(m, swaps).start(100, 1, None)
     for i in range(m + 1):
         for k in range(counts[i]):
-            player.update(np.array([i]), np.array([int(k < ones[i])]))
-    player.last[0] = data.draw(st.integers(0, m))
-    q = on_grid(player.forecast(ForecasterView(1, {})), m + 1)
+            player.update(played(player.law, i, int(k < ones[i])))
+    player.memory.ints[0, 0] = data.draw(st.integers(0, m))
+    q = on_grid(player.forecast(asked()), m + 1)
     # In units of 1/m² everything is an integer: the regrets by the letter.
     loss = [
         [ones[i] * (j - m) ** 2 + (counts[i] - ones[i]) * j**2 for j in range(m + 1)] for i in range(m + 1)
@@ -101,24 +102,24 @@ def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
     counts, ones = np.zeros((2, runs, m + 1), np.int64)
     chance, large, kept = np.full(runs, 0.5), 0, 0
     for t in range(900):
-        outdated = joined.outdated.copy()
-        law = joined.forecast(ForecasterView(t + 1, {}))
+        outdated = joined.memory.ints[:, OUTDATED].copy()
+        law = joined.forecast(asked(t + 1))
         atoms, weights = law.atoms.copy(), law.weights.copy()
-        again = joined.forecast(ForecasterView(t + 1, {}))
+        again = joined.forecast(asked(t + 1))
         assert (again.atoms == atoms).all()
         assert (again.weights == weights).all()
         chosen = np.zeros(runs, np.int64)
         for r in range(runs):
             seen = weights[r] > 0
             points, q = atoms[r][seen], weights[r][seen]
-            single = alone[r].forecast(ForecasterView(t + 1, {}))
+            single = alone[r].forecast(asked(t + 1))
             assert single.atoms[0][single.weights[0] > 0].tolist() == points.tolist()
             assert single.weights[0][single.weights[0] > 0].tolist() == q.tolist()
             # Brier losses in units of 1/m², by the letter: the loss of having said column j where row i was said.
             loss = np.outer(ones[r], (grid - m) ** 2) + np.outer(counts[r] - ones[r], grid**2)
             flow = np.maximum(np.diag(loss)[:, None] - loss, 0).astype(float)
             assert not np.delete(flow[points], points, axis=1).any()  # the set is closed
-            reached = grid == joined.last[r]
+            reached = grid == joined.memory.ints[r, LAST]
             for _ in range(m):
                 reached |= flow[reached].any(axis=0)
             assert reached[points].all()
@@ -129,9 +130,9 @@ def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
             chosen[r] = rng.choice(points, p=q / q.sum()) if rng.random() < 0.98 else rng.integers(m + 1)
         chance = np.where(rng.random(runs) < 0.01, rng.choice([0.0, 1.0, 0.5, rng.random()], runs), chance)
         outcome = (rng.random(runs) < chance).astype(np.int64)
-        joined.update(chosen, outcome)
+        joined.update(played(joined.law, chosen, outcome))
         for r in range(runs):
-            alone[r].update(chosen[r : r + 1], outcome[r : r + 1])
+            alone[r].update(played(alone[r].law, chosen[r], outcome[r]))
             counts[r, chosen[r]] += 1
             ones[r, chosen[r]] += outcome[r]
         if rng.random() < 0.05:
@@ -147,7 +148,7 @@ def test_foster_vohra_on_all_pairs_goes_on_after_pickling():
     straight.advance(3000)
     for until in (1, 77, 1000, 3000):
         stopped.advance(until)
-        stopped.ask()
+        stopped.law()
         stopped = pickle.loads(pickle.dumps(stopped))
     for one, other in zip(straight.gammas(), stopped.gammas(), strict=True):
         assert (one.predictions == other.predictions).all()
@@ -158,10 +159,11 @@ def test_stationary_weights_of_every_size_do_not_overflow():
     """A walk that is a billion times likelier to go up than down: weights from 1 down to less than the least float."""
     points, up = 61, 1e9
     flow = np.diag(np.full(points - 1, up), 1) + np.diag(np.ones(points - 1), -1)
-    atoms, weights, share = np.zeros((1, points), np.int64), np.zeros((1, points)), np.zeros(points)
-    size = put_stationary(flow, points, np.arange(points), share, atoms, weights, 0)
-    law = weights[0, :size]
-    assert atoms[0, :size].tolist() == list(range(points - size, points))
+    share = np.zeros(points)
+    root = shares(flow, points, share)
+    assert root == 0
+    first = int(np.argmax(share > 0))
+    law = share[first:]
     assert (law > 0).all()
     assert law.sum() == pytest.approx(1.0, abs=1e-15)
     assert law[1:] / law[:-1] == pytest.approx(up, rel=1e-2)  # the least weights are subnormal
@@ -176,12 +178,11 @@ def test_blum_mansour_is_stationary_under_the_wishes(data):
         st.lists(st.one_of(st.floats(0, m), st.integers(0, m).map(float)), min_size=m + 1, max_size=m + 1)
     )
     player = BlumMansour(m).start(100, 1, None)
-    player.pull[0], player.last[0] = np.array(wish) - np.arange(m + 1), data.draw(st.integers(0, m))
-    q = on_grid(player.forecast(ForecasterView(1, {})), m + 1)
+    pull = player.memory.floats[0, 2 * (m + 1) :]
+    pull[:], player.memory.ints[0, 0] = np.array(wish) - np.arange(m + 1), data.draw(st.integers(0, m))
+    q = on_grid(player.forecast(asked()), m + 1)
     # What the player knows: a wish is a point and a pull.
-    rows = np.array(
-        [[max(0.0, 1 - abs(p - (j - i))) for j in range(m + 1)] for i, p in enumerate(player.pull[0])]
-    )
+    rows = np.array([[max(0.0, 1 - abs(p - (j - i))) for j in range(m + 1)] for i, p in enumerate(pull)])
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
     assert q @ rows == pytest.approx(q, abs=1e-10)
 
@@ -190,13 +191,16 @@ def test_blum_mansour_learners_follow_the_weighted_leader(seed):
     game = Game(BlumMansour(5), Bernoulli(0.3), horizon=200, runs=range(1), seed=seed)
     weight, ones = np.zeros(6), np.zeros(6)
     for t in range(1, 201):
-        law = game.forecaster.forecast(ForecasterView(t, {}))
-        played = on_grid(law, 6)
-        game.advance(t)
-        weight += played
-        ones += played * game._outcome[0]
+        law = game.forecaster.forecast(asked(t))
+        stated = on_grid(law, 6)
+        open = game.ask()
+        game.resolve(open)
+        weight += stated
+        ones += stated * open.round.outcome[0]
         own = np.arange(6) / 5
-        assert own + game.forecaster.pull[0] / 5 == pytest.approx((own + ones) / (1 + weight), abs=1e-12)
+        assert own + game.forecaster.memory.floats[0, 12:] / 5 == pytest.approx(
+            (own + ones) / (1 + weight), abs=1e-12
+        )
 
 
 # ---------------------------------------------------------------- perturbed leader
@@ -211,11 +215,7 @@ def test_the_perturbed_leader_draws_from_its_law(seed):
     use 0.008, below 1e-14.
     """
     player = PerturbedLeader(3.0, atoms=16).start(100, 4, Stream(seed, ("f",), range(4)))
-    values = []
-    for t in range(4096):
-        values.append(player.forecast(ForecasterView(t + 1, {})).atoms.copy())
-        player.row += 1  # on to fresh noise without a past
-    p = np.array(values)
+    p = np.array([player.forecast(asked(t + 1)).atoms.copy() for t in range(4096)])
     assert p.mean() == pytest.approx(0.5, abs=0.008)
     assert (p == 0.0).mean() == pytest.approx(3 / 16, abs=0.008)
     assert (p == 1.0).mean() == pytest.approx(3 / 16, abs=0.008)
@@ -225,10 +225,12 @@ def test_the_perturbed_leader_without_noise_is_the_mean():
     game = Game(PerturbedLeader(0, atoms=1), Bernoulli(0.4), horizon=50, runs=range(1))
     total = 0
     for t in range(50):
-        values, _ = first_law(game.forecaster)
+        law = game.law()
+        values = law.atoms[0]
         assert values[0] == (total / t if t else 0.5)
-        game.advance(t + 1)
-        total += game._outcome[0]
+        open = game.ask()
+        game.resolve(open)
+        total += open.round.outcome[0]
 
 
 # ---------------------------------------------------------------- baselines with and without context
@@ -251,10 +253,11 @@ def test_last_outcome_remembers():
     game = Game(LastOutcome(), Bernoulli(0.5), horizon=200, runs=range(3))
     last = np.full(3, 0.5)
     for t in range(1, 201):
-        law = game.forecaster.forecast(ForecasterView(t, {}))
+        law = game.forecaster.forecast(asked(t))
         assert law.grid[law.atoms[:, 0]].tolist() == last.tolist()
-        game.advance(t)
-        last = game._outcome.astype(float)
+        open = game.ask()
+        game.resolve(open)
+        last = open.round.outcome.astype(float)
 
 
 def test_the_truthful_are_calibrated_and_the_tempered_are_not(seed):
@@ -278,9 +281,10 @@ def stream_of(base, truth, forecaster):
     """Plays a forecaster on given base forecasts and outcomes; returns what it said."""
     player, said = forecaster.start(len(base), 1, None), []
     for t, (b, y) in enumerate(zip(base, truth, strict=True)):
-        law = player.forecast(ForecasterView(t + 1, {"base": np.array([b])}))
+        question = asked(t + 1, base=[b])
+        law = player.forecast(question)
         said.append(float(law.atoms[0, 0]))
-        player.update(law.atoms[:, 0].copy(), np.array([y]))
+        player.update(drawn(law, 0, y, question=question))
     return said
 
 
@@ -369,7 +373,7 @@ def test_tracking_is_calibeating_of_the_scaled():
 def test_doubling_restarts_with_doubled_horizons():
     spec = Doubling(ForecastHedging(), first=4)
     game = Game(spec, Bernoulli(0.5), horizon=4 + 8 + 16, runs=range(2))
-    for stop, length in ((3, 4), (4, 8), (12, 16), (13, 16), (28, 32)):
+    for stop, length in ((4, 4), (5, 8), (12, 8), (13, 16), (28, 16)):
         game.advance(stop)
         assert game.forecaster.length == length
     values = {float(v) for g in game.gammas() for v in g.predictions}
@@ -416,10 +420,10 @@ def test_a_rounded_forecaster_hears_what_it_said():
     rounded = Game(Rounded(ForecastHedging(8), 8, "nearest"), Contrarian(), horizon=500, runs=range(4))
     for game in (plain, rounded):
         game.advance(500)
-    # The dice differ, since the strategies do; what the inner player knows must fit what was played.
-    inner, counts, ones = rounded.forecaster.part.player, rounded.ledger.counts, rounded.ledger.positives
-    assert (inner.bias == 8 * ones - np.arange(9) * counts).all()
-    assert plain.ledger.counts.sum() == counts.sum()
+    # The draws differ, since the strategies do; what the inner player knows must fit what was played.
+    inner, counts, ones = rounded.forecaster.part.player, rounded.history.counts, rounded.history.positives
+    assert (inner.memory.ints == 8 * ones - np.arange(9) * counts).all()
+    assert plain.history.counts.sum() == counts.sum()
 
 
 def test_the_mixture_is_as_good_as_its_best_expert(seed):
@@ -439,6 +443,22 @@ def test_the_mixture_is_as_good_as_its_best_expert(seed):
     )  # the control
 
 
+def test_parts_have_randomness_of_their_own(seed):
+    """Two that are alike differ by their noise; with one stream for all they would be one, and a mixture would judge
+    them by the very numbers from which they are made.
+    """
+    stream = Stream(seed, ("x",), range(3))
+    mixture = ExpertMixture((PerturbedLeader(), PerturbedLeader())).start(100, 3, stream)
+    doubling = Doubling(PerturbedLeader(), first=2).start(100, 3, stream)
+    keys = [mixture.uniforms.stream.keys, *(part.player.memory.keys for part in mixture.parts)]
+    for number in (1, 3, 7):
+        doubling.forecast(asked(number))
+        keys.append(doubling.part.player.memory.keys)
+    assert len({key.tobytes() for key in keys}) == len(keys)
+    # 48 ratios of noise: each is the same in both by a chance below one half.
+    assert len({part.state(asked()).law.atoms.tobytes() for part in mixture.parts}) == 2
+
+
 def test_experts_of_a_mixture_hear_forecasts_of_their_own():
     game = Game(
         ExpertMixture((ForecastHedging(5), AlmostOneStepAhead(3), DefensiveForecasting())),
@@ -448,9 +468,9 @@ def test_experts_of_a_mixture_hear_forecasts_of_their_own():
     )
     game.advance(300)
     hedging, ahead, defensive = (part.player for part in game.forecaster.parts)
-    assert np.abs(hedging.bias).max() < 5 * 300
-    assert np.abs(ahead.bias).max() <= 3
-    assert (defensive.variance > 0).all()
+    assert np.abs(hedging.memory.ints).max() < 5 * 300
+    assert np.abs(ahead.memory.ints[:, :-1]).max() <= 3
+    assert (defensive.memory.floats[:, 0] > 0).all()
     assert sum(g.weight for g in game.gammas()) == 900
 
 

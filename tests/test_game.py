@@ -157,13 +157,13 @@ class _RecorderPlayer:
     def __init__(self, law, stream):
         self.law, self.stream, self.heard = law, stream, []
 
-    def forecast(self, view):
-        rng = np.random.default_rng(view.round)
+    def forecast(self, round):
+        rng = np.random.default_rng(round.number)
         self.law.atoms[:] = rng.integers(0, 50, self.law.atoms.shape) / 49
         return self.law
 
-    def update(self, forecast, outcome):
-        self.heard.append((forecast.copy(), outcome.copy()))
+    def update(self, round):
+        self.heard.append((round.forecast, round.outcome))
 
 
 # ---------------------------------------------------------------- scalar forecasters
@@ -231,14 +231,16 @@ def test_a_scalar_forecaster_may_ask_for_the_horizon():
 
 @dataclass(frozen=True)
 class Peeping(Nature):
-    sight: ClassVar[Sight] = Sight.NOTHING
+    sight: ClassVar[Sight] = Sight.HISTORY
     what: str = "law"
 
     def start(self, horizon, runs, stream):
         return self
 
-    def probability(self, view):
-        return getattr(view, self.what).mean() if self.what == "forecast" else getattr(view, self.what).mean
+    def probability(self, round):
+        return getattr(round, self.what).mean() if self.what == "forecast" else getattr(round, self.what).mean
+
+    def update(self, round): ...
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ class PeepingLaw(Peeping):
 
 @pytest.mark.parametrize(("nature", "needed"), [(Peeping(), "LAW"), (Peeping(what="forecast"), "DRAW")])
 def test_more_sight_than_declared_is_refused(nature, needed):
-    with pytest.raises(SightError, match=f"round 1 but declares sight NOTHING; expected sight {needed}"):
+    with pytest.raises(SightError, match=f"round 1 but declares sight HISTORY; expected sight {needed}"):
         play(ForecastHedging(), nature)
     with pytest.raises(SightError, match="declares sight LAW; expected sight DRAW"):
         play(ForecastHedging(), PeepingLaw(what="forecast"))
@@ -262,14 +264,16 @@ def test_what_a_nature_sees_is_read_only_and_right():
         def start(self, horizon, runs, stream):
             return self
 
-        def probability(self, view):
-            law = view.law
+        def probability(self, round):
+            law = round.law
             assert np.allclose((law.support * law.weights).sum(axis=1), law.mean, rtol=0, atol=1e-15)
-            assert ((law.support == view.forecast[:, None]) & (law.weights > 0)).any(axis=1).all()
-            for array in (law.weights, law.mean, view.forecast):
+            assert ((law.support == round.forecast[:, None]) & (law.weights > 0)).any(axis=1).all()
+            for array in (law.weights, law.support, law.atoms, round.forecast):
                 with pytest.raises(ValueError, match="read-only"):
                     array[0] = 0.0
             return 0.5
+
+        def update(self, round): ...
 
     for forecaster in FORECASTERS:
         play(forecaster, Curious(), horizon=30)
@@ -287,12 +291,12 @@ def test_history_is_told_to_those_who_see_it():
         def __init__(self):
             self.heard = []
 
-        def probability(self, view):
-            assert len(self.heard) == view.round - 1
+        def probability(self, round):
+            assert len(self.heard) == round.number - 1
             return 0.5
 
-        def update(self, forecast, outcome):
-            self.heard.append((forecast.copy(), outcome.copy()))
+        def update(self, round):
+            self.heard.append((round.forecast, round.outcome))
 
     for forecaster in (ForecastHedging(), EmpiricalMean()):
         game = play(forecaster, Listener(), horizon=50)
@@ -317,12 +321,12 @@ class _BadPlayer:
     def __init__(self, spec, law):
         self.spec, self.law = spec, law
 
-    def forecast(self, view):
-        if view.round == self.spec.at:
+    def forecast(self, round):
+        if round.number == self.spec.at:
             self.law.atoms[2], self.law.weights[2] = self.spec.atoms, self.spec.weight
         return self.law
 
-    def update(self, forecast, outcome): ...
+    def update(self, round): ...
 
 
 @pytest.mark.parametrize(
@@ -341,7 +345,7 @@ def test_a_bad_law_is_stopped_in_its_round_and_named(bad):
     game = Game(bad, Bernoulli(), horizon=10, runs=range(5, 9))
     with pytest.raises(InvalidForecast, match=r"forecaster 'bad' stated .* in round 3, run 7; expected"):
         game.advance(10)
-    assert game.time == 2
+    assert game.asked == game.resolved == 2
     assert game.gammas()[0].weight == 2
 
 
@@ -356,13 +360,13 @@ def test_a_bad_grid_index_is_stopped():
         play(OffGrid(), Bernoulli())
 
 
-@pytest.mark.parametrize("said", [None, 0.5, np.zeros(4), Law(3, 1)])
+@pytest.mark.parametrize("said", [None, 0.5, np.zeros(4), Law(3, 1)], ids=["none", "number", "array", "law"])
 def test_something_that_is_no_law_is_stopped(said):
     @dataclass(frozen=True)
     class Odd(Forecaster):
         def start(self, horizon, runs, stream):
             player = _BadPlayer(Bad(), Law(runs, 1))
-            player.forecast = lambda view: said
+            player.forecast = lambda round: said
             return player
 
     with pytest.raises(InvalidForecast, match="'odd' returned"):
@@ -376,8 +380,8 @@ def test_a_bad_probability_is_stopped_and_named(q):
         def start(self, horizon, runs, stream):
             return self
 
-        def probability(self, view):
-            return q if view.round == 2 else 0.5
+        def probability(self, round):
+            return q if round.number == 2 else 0.5
 
     with pytest.raises(InvalidForecast, match=r"nature 'wild' stated q = .* in round 2"):
         play(Constant(), Wild())
@@ -439,10 +443,10 @@ def test_history_memory():
     """8 bytes a run-round of kept history for reals; counts alone on a grid."""
     real = Game(EmpiricalMean(), Bernoulli(), horizon=1000, runs=range(4))
     real.advance(1000)
-    assert real.ledger.keys.nbytes == 8 * 1000 * 4
+    assert real.history.keys.nbytes == 8 * 1000 * 4
     grid = Game(ForecastHedging(), Bernoulli(), horizon=10_000, runs=range(4))
     grid.advance(10_000)
-    assert grid.ledger.counts.nbytes + grid.ledger.positives.nbytes == 16 * 23 * 4
+    assert grid.history.counts.nbytes + grid.history.positives.nbytes == 16 * 23 * 4
 
 
 def test_progress_adds_up():
@@ -474,11 +478,11 @@ def test_a_player_that_raises_is_named_with_its_round(where):
         def start(self, horizon, runs, stream):
             return self
 
-        def probability(self, view):
-            return 0.5 if where != "probability" or view.round < 5 else [][view.round]
+        def probability(self, round):
+            return 0.5 if where != "probability" or round.number < 5 else [][round.number]
 
-        def context(self, t):
-            return {"truth": np.full(4, 0.5)} if where != "context" or t < 5 else {}
+        def context(self, round):
+            return {"truth": np.full(4, 0.5)} if where != "context" or round.number < 5 else {}
 
     who = {
         "forecast": "forecaster 'fragile' .* ZeroDivisionError",

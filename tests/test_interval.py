@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import JointDistribution
 from onlinecal.measures.estimators import surrogate_interval_ce_sampled
-from onlinecal.measures.interval import interval_ce, interval_ce_bracket, interval_ce_witness
+from onlinecal.measures.interval import interval_ce, interval_ce_bracket, interval_ce_witness, prefix_sums
+from onlinecal.measures.interval_max import least_max_width
 from onlinecal.measures.smooth import smooth_ce
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from tests.gammas_metric import ANY, gammas, many_levels, split, theoretical
@@ -75,8 +76,104 @@ def test_pruning_loses_nothing_at_many_levels(seed, bias):
     bracket = interval_ce_bracket(gamma, blocks=300)
     assert bracket.lower <= value <= bracket.upper <= 1.5 * value
     widest = interval_ce(gamma, width="max")
-    assert value <= widest <= interval_ce_bracket(gamma, width="max", blocks=300).upper + 1e-12
+    assert value <= widest
+    bracket = interval_ce_bracket(gamma, width="max", blocks=300)
+    assert bracket.lower <= widest <= bracket.upper <= 1.05 * widest
     assert interval_ce_witness(gamma, width="max").value(gamma) == pytest.approx(widest, abs=1e-12)
+
+
+def over_all_widths(gamma):
+    """The least over every width that a group can have, each by a dynamic program over all groups."""
+    v = gamma.predictions
+    prefix = np.concatenate(([0.0], np.cumsum(gamma.residuals)))
+    best = np.inf
+    for widest in np.unique(np.abs(v[:, None] - v)):
+        cost = np.zeros(gamma.levels + 1)
+        for b in range(1, gamma.levels + 1):
+            a = np.flatnonzero(v[b - 1] - v[:b] <= widest)
+            cost[b] = (cost[a] + np.abs(prefix[b] - prefix[a])).min()
+        best = min(best, cost[-1] + widest)
+    return best
+
+
+@st.composite
+def hard(draw):
+    """Γ of up to 60 levels: close and wide apart, with residuals that alternate, hardly differ from 0, or are huge."""
+    seed, k = draw(st.integers(0, 2**32 - 1)), draw(st.integers(1, 60))
+    generator = np.random.default_rng(seed)
+    places = [
+        lambda: generator.random(k),
+        lambda: np.arange(k) / k,
+        lambda: 10.0 ** generator.uniform(-15, 0, k),
+        lambda: np.clip(
+            generator.choice(generator.random(4), k) + 1e-15 * generator.integers(-5, 6, k), 0, 1
+        ),
+    ]
+    v = np.unique(draw(st.sampled_from(places))())
+    k = len(v)
+    w = 10.0 ** generator.uniform(-12, 0, k) if draw(st.booleans()) else np.ones(k)
+    means = [
+        lambda: np.arange(k) % 2.0,
+        lambda: generator.random(k),
+        lambda: np.clip(v + 1e-6 * generator.standard_normal(k), 0, 1),
+        lambda: np.where(generator.random(k) < 0.5, v, 1.0),
+    ]
+    return JointDistribution.from_levels(v, w, draw(st.sampled_from(means))())
+
+
+@settings(deadline=None, max_examples=100)
+@given(gamma=hard())
+def test_the_search_over_widths_equals_trying_them_all(gamma):
+    value = over_all_widths(gamma)
+    assert interval_ce(gamma, width="max") == pytest.approx(value, abs=1e-13)
+    assert interval_ce_witness(gamma, width="max").value(gamma) == pytest.approx(value, abs=1e-13)
+    bracket = interval_ce_bracket(gamma, width="max", blocks=1)
+    assert bracket.lower - 1e-13 <= value <= bracket.upper + 1e-13
+
+
+def test_where_all_widths_are_equally_good_few_are_tried_for_each():
+    """100 pairs of levels, each a little further apart, and each worth joining exactly as much as that width costs."""
+    pairs = 100
+    left, step = np.arange(pairs) * 0.98 / pairs + 0.01, 0.4 / pairs**2
+    v = np.ravel(np.column_stack((left, left + step * np.arange(1, pairs + 1))))
+    q = v + np.tile([step * pairs, -step * pairs], pairs)
+    prefix = prefix_sums(JointDistribution.from_levels(v, np.ones(len(v)), q).residuals)
+    lower, upper, _ = least_max_width(prefix, v, v, most=5 * pairs)
+    assert lower == upper == pytest.approx(step * pairs, abs=1e-13)
+
+
+@settings(deadline=None, max_examples=100)
+@given(gamma=hard())
+def test_pruning_loses_nothing_on_hard_levels(gamma):
+    assert interval_ce(gamma) == pytest.approx(unpruned(gamma), abs=1e-13)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_the_bracket_closes_where_all_residuals_have_one_sign(sign):
+    generator = np.random.default_rng(0)
+    v = np.sort(generator.uniform(0.2, 0.8, 3000))
+    q = v + sign * generator.choice([0.0, 1e-3, 0.2], 3000)
+    gamma = JointDistribution.from_levels(v, generator.random(3000), q)
+    bracket = interval_ce_bracket(gamma, blocks=10)
+    assert bracket.lower == pytest.approx(bracket.upper, abs=1e-13)
+    assert bracket.upper == pytest.approx(abs(gamma.residuals.sum()), abs=1e-13)
+
+
+@settings(deadline=None, max_examples=100)
+@given(gamma=hard())
+def test_how_far_apart_the_ends_of_the_bracket_can_be(gamma):
+    bracket = interval_ce_bracket(gamma, blocks=1)
+    assert interval_ce(gamma) ** 2 / 32.0 <= bracket.lower + 1e-15
+
+
+def test_a_bias_of_both_signs_leaves_the_bracket_wide():
+    """Outcomes exceed predictions and fall short of them in turn, each on a stretch of 0.05: smCE sees little of it."""
+    v = (np.arange(3000) + 0.5) / 3000
+    gamma = JointDistribution.from_levels(
+        v, np.ones(3000), np.clip(v + 0.05 * np.sign(np.sin(60.0 * v)), 0, 1)
+    )
+    bracket = interval_ce_bracket(gamma, blocks=2000)
+    assert bracket.lower < 0.25 * interval_ce(gamma) <= 0.25 * bracket.upper + 1e-15
 
 
 @settings(deadline=None)

@@ -1,5 +1,8 @@
 """Γ: construction, exact level sets, merging, and what bad input says."""
 
+import copy
+import dataclasses
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import onlinecal as oc
 from onlinecal import JointDistribution
 from onlinecal.errors import InvalidData
 from onlinecal.joint import encode
@@ -107,17 +111,92 @@ def test_weights():
     assert gamma.weight == 4
 
 
-def test_arrays_are_read_only():
-    gamma = JointDistribution.from_samples([0.5], [1])
+PARTS = ("predictions", "counts", "positives", "means", "mass", "residuals")
+V, N, S = np.array([0.25, 0.75]), np.array([4.0, 2.0]), np.array([1.0, 1.0])
+MADE = {
+    "samples": lambda: JointDistribution.from_samples(V, [0, 1]),
+    "weighted": lambda: JointDistribution.from_samples(V, [0, 1], weights=N),
+    "counts": lambda: JointDistribution.from_counts(V, N, S),
+    "unsorted": lambda: JointDistribution.from_counts(V[::-1], N, S),
+    "levels": lambda: JointDistribution.from_levels(V, N, S / N),
+    "keys": lambda: JointDistribution.from_sorted_keys(np.sort(encode(V, S))),
+    "merged": lambda: MADE["counts"]().merge(MADE["levels"]()),
+    "rounded": lambda: MADE["counts"]().round(8)[0],
+    "moved": lambda: MADE["counts"]().round(1)[0],
+    "flipped": lambda: MADE["counts"]().flip(),
+    "joined": lambda: JointDistribution.from_counts([1e-17, 2e-17], N, S).flip(),
+    "copied": lambda: copy.copy(MADE["counts"]()),
+    "deeply copied": lambda: copy.deepcopy(MADE["counts"]()),
+    "pickled": lambda: pickle.loads(pickle.dumps(MADE["counts"]())),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("made", MADE)
+def test_what_gamma_hands_out_cannot_be_written(made, part):
+    """Nor unlocked by a public name of the array, of what it is a view of, or of a view of it."""
+    gamma = MADE[made]()
+    array, before = getattr(gamma, part), getattr(gamma, part).tolist()
     with pytest.raises(ValueError, match="read-only"):
-        gamma.predictions[0] = 0.1
+        array *= 3.0
+    while isinstance(array, np.ndarray):
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            array.flags.writeable = True
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            array.setflags(write=True)
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            array[:].flags.writeable = True
+        assert memoryview(array).readonly
+        assert not np.from_dlpack(array).flags.writeable
+        array = array.base
+    assert array is None or not hasattr(array, "obj")  # a memoryview would show the array that it was made of
+    assert getattr(gamma, part).tolist() == before
+    with pytest.raises(AttributeError):
+        setattr(gamma, part, before)
 
 
-def test_input_arrays_stay_writable_and_untouched():
-    p, q = np.array([0.25]), np.array([0.5])
-    JointDistribution.from_levels(p, [1.0], q)
-    JointDistribution.from_counts(p, [2.0], [1.0])
-    p[0], q[0] = 1.0, 0.0
+@pytest.mark.parametrize("made", ["samples", "weighted", "counts", "unsorted", "levels"])
+def test_arrays_that_were_given_stay_ones_own(made):
+    """They can still be written, and Γ does not change with them, whichever memory they have."""
+    given = [array.copy() for array in (V, N, S)]
+    v, n, s = given
+    gamma = {
+        "samples": lambda: JointDistribution.from_samples(v, s),
+        "weighted": lambda: JointDistribution.from_samples(v, s, weights=n),
+        "counts": lambda: JointDistribution.from_counts(v, n, s),
+        "unsorted": lambda: JointDistribution.from_counts(v[::-1], n[::-1], s[::-1]),
+        "levels": lambda: JointDistribution.from_levels(v, n, s),
+    }[made]()
+    parts = [getattr(gamma, part) for part in PARTS]
+    before = [part.tolist() for part in parts]
+    for array in given:
+        assert not any(np.shares_memory(array, part) for part in parts)
+        array[:] = 0.125
+    assert [part.tolist() for part in parts] == before
+
+
+@pytest.mark.parametrize("made", ["copied", "deeply copied", "pickled"])
+def test_a_copy_is_the_same(made):
+    gamma = MADE["counts"]()
+    for part in PARTS:
+        assert getattr(MADE[made](), part).tolist() == getattr(gamma, part).tolist()
+
+
+def test_there_is_no_way_around_the_checks():
+    with pytest.raises(InvalidData, match="expected from_samples, from_counts or from_levels"):
+        JointDistribution(V, N, S, S / N)
+    with pytest.raises(InvalidData, match="expected from_samples, from_counts or from_levels"):
+        dataclasses.replace(MADE["counts"](), means=np.array([0.0, 2.0]))
+
+
+def test_a_measure_that_writes_changes_no_other_row():
+    def tripled(gamma):
+        r = gamma.residuals
+        r *= 3.0
+        return float(r.sum())
+
+    with pytest.raises(InvalidData, match=r"measure 'tripled' failed: ValueError: output array is read-only"):
+        oc.evaluate([0.2, 0.8], [0, 1], measures=[tripled, "ece"])
 
 
 @pytest.mark.parametrize(

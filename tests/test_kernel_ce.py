@@ -14,6 +14,7 @@ from onlinecal.measures.estimators import (
     kernel_ce_squared_binning,
     kernel_ce_squared_fourier,
     kernel_ce_squared_pairs,
+    surrogate_interval_ce_sampled,
 )
 from onlinecal.measures.kernel import kernel_ce, kernel_ce_witness
 from onlinecal.measures.smooth import smooth_ce
@@ -183,6 +184,21 @@ def test_bad_options(options):
         kernel_ce(gamma, **options)
     with pytest.raises(InvalidParameter, match="expected"):
         kernel_ce_squared_pairs(gamma, seed=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "option"),
+    [
+        (kernel_ce_squared_pairs, "pairs"),
+        (kernel_ce_squared_fourier, "draws"),
+        (kernel_ce_squared_binning, "draws"),
+        (surrogate_interval_ce_sampled, "shifts"),
+        (surrogate_interval_ce_sampled, "finest"),
+    ],
+)
+def test_more_draws_than_there_is_memory_for_are_refused(estimator, option):
+    with pytest.raises(InvalidParameter, match=f"{option} = 1000000000000; expected an integer ≥ 1 and ≤"):
+        estimator(BIASED, seed=1, **{option: 10**12})
 
 
 @pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 0.5}, {"seed": 1, "draws": 0}])

@@ -9,20 +9,17 @@ from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.forecasters import FORECASTERS, AlmostOneStepAhead, Constant, EmpiricalMean, ForecastHedging
 from onlinecal.game import Game, checkpoints
 from onlinecal.measures import ece
-from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift, NatureView, Replay, Sight, UniformTruth
+from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift, Replay, UniformTruth
 from onlinecal.strategy import strategy_key
 from onlinecal.streams import Stream
+from tests.rounds import question
 
 
 def truths(nature, horizon, runs=3, seed=0):
     """q_1, …, q_T of an oblivious nature."""
     player = nature.start(horizon, runs, Stream(seed, ("nature",), range(runs)))
-    view = NatureView("nature", Sight.NOTHING)
-    rows = []
-    for t in range(1, horizon + 1):
-        view.round = t
-        rows.append(np.broadcast_to(player.probability(view), runs).copy())
-    return np.array(rows)
+    rounds = map(question, range(1, horizon + 1))
+    return np.array([np.broadcast_to(player.probability(round), runs).copy() for round in rounds])
 
 
 def test_rules():
@@ -39,7 +36,7 @@ def test_uniform_truths_are_uniform_and_known_before(seed):
     ranks = np.sort(q.ravel())
     assert np.abs(ranks - (np.arange(8000) + 0.5) / 8000).max() < 4.5 / math.sqrt(8000)
     player = UniformTruth().start(10, 2, Stream(seed, ("nature",), range(2)))
-    assert (player.context(3)["truth"] == q[2]).all()
+    assert (player.context(question(3))["truth"] == q[2]).all()
 
 
 @pytest.mark.parametrize(

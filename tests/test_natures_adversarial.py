@@ -27,7 +27,6 @@ from onlinecal.natures import (
     Markov,
     Mixture,
     Nature,
-    NatureView,
     RandomWalk,
     Replay,
     Sidestepping,
@@ -35,11 +34,12 @@ from onlinecal.natures import (
     Switch,
     UniformTruth,
 )
-from onlinecal.natures.adversarial import _GreedyPlayer
+from onlinecal.natures._levels import FIRST
 from onlinecal.scenario import load
 from onlinecal.strategy import strategy_key, strategy_label
 from onlinecal.streams import Stream
 from tests.examples import recording
+from tests.rounds import heard, question, stated
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class Noted(Nature):
         object.__setattr__(self, "log", log)
 
         class Player:
-            def probability(self, view):
-                q = np.broadcast_to(player.probability(view), runs).copy()
-                log.append([view.law.support.copy(), view.law.weights.copy(), q])
+            def probability(self, round):
+                q = np.broadcast_to(player.probability(round), runs).copy()
+                log.append([round.law.support, round.law.weights, q])
                 return q
 
-            def update(self, forecast, outcome):
-                log[-1] += [forecast.copy(), outcome.copy()]
+            def update(self, round):
+                log[-1] += [round.forecast, round.outcome]
                 if hasattr(player, "update"):
-                    player.update(forecast, outcome)
+                    player.update(round)
 
         return Player()
 
@@ -106,7 +106,7 @@ class _Quarters:
         self.law = Law(runs, 3, np.array([0.0, 0.25, 0.5, 0.75, 1.0]) if grid else None)
         self.uniforms, self.t = uniforms, 0
 
-    def forecast(self, view):
+    def forecast(self, round):
         u = self.uniforms[self.t]
         first = np.floor(u * 3).astype(int)
         for j in range(3):
@@ -116,7 +116,7 @@ class _Quarters:
         self.law.weights[:] = np.where((u < 0.5)[:, None], [0.5, 0.25, 0.25], [0.25, 0.0, 0.75])
         return self.law
 
-    def update(self, forecast, outcome):
+    def update(self, round):
         self.t += 1
 
 
@@ -148,16 +148,15 @@ def test_greedy_is_the_rule_with_exact_fractions(nature, grid, seed):
 def test_minus_zero_is_the_level_zero():
     law = Law(1, 2)
     law.atoms[:] = [-0.0, 1.0]
-    view = NatureView("greedy", Sight.LAW)
-    view.show(law, np.zeros(1))
+    round = stated(law)
     player = Greedy("square").start(10, 1, Stream(0, ("nature",), range(1)))
     # ½(2·0 + 1) + ½(2·(−3) − 1) < 0, and with five ones at 0: ½(2·5 + 1) + ½(2·(−3) − 1) > 0.
     for _ in range(3):
-        player.update(np.array([1.0]), np.array([0]))
-    assert player.probability(view) == 0.0
+        player.update(heard(1.0, 0, Sight.LAW))
+    assert player.probability(round) == 0.0
     for _ in range(5):
-        player.update(np.array([0.0]), np.array([1]))
-    assert player.probability(view) == 1.0
+        player.update(heard(0.0, 1, Sight.LAW))
+    assert player.probability(round) == 1.0
 
 
 @pytest.mark.parametrize("target", ["ece", "square", "kink"])
@@ -173,16 +172,17 @@ def test_greedy_keeps_as_many_levels_as_there_are(seed):
     horizon = 3000
     game = Game(EmpiricalMean(), Greedy(), horizon=horizon, runs=range(3), seed=seed)
     game.advance(horizon)
-    player = game.nature
-    assert player.keys.shape[1] > _GreedyPlayer.FIRST
+    memory = game.nature.memory
+    assert memory.floats.shape[1] > FIRST
     for r, gamma in enumerate(game.gammas()):
-        kept = player.keys[r] >= 0
-        values = player.keys[r][kept].view(np.float64)
+        keys = memory.ints[r, 1:]
+        kept = keys >= 0
+        values = keys[kept].view(np.float64)
         order = np.argsort(values)
         assert (values[order] == gamma.predictions).all()
         bias = gamma.positives - gamma.counts * gamma.predictions
-        assert player.sums[r][kept][order] == pytest.approx(bias, abs=1e-9)
-        assert player.used[r] == kept.sum() <= player.keys.shape[1] / 2
+        assert memory.floats[r][kept][order] == pytest.approx(bias, abs=1e-9)
+        assert memory.ints[r, 0] == kept.sum() <= memory.floats.shape[1] / 2
 
 
 def test_greedy_with_cells_shares_one_bias_a_cell(seed):
@@ -265,7 +265,7 @@ def test_early_stopping_is_its_rule_and_its_bias_stays(forecaster, seed):
 def test_early_stopping_at_the_cube_root(seed):
     game = Game(Constant(0.5), EarlyStopping(), horizon=8000, runs=range(4), seed=seed)
     game.advance(8000)
-    assert game.nature.bias == pytest.approx(20)
+    assert game.nature.memory.shared == pytest.approx(20)
 
 
 # ---------------------------------------------------------------- sidestepping
@@ -367,7 +367,7 @@ def test_switch_reveals_what_both_reveal(seed):
     assert Switch(UniformTruth(), UniformTruth()).reveals == {"truth"}
     assert Switch(UniformTruth(), Bernoulli()).reveals == frozenset()
     player = Switch(UniformTruth(), UniformTruth(), 5).start(10, 2, Stream(seed, ("nature",), range(2)))
-    shown = [player.context(t)["truth"].copy() for t in range(1, 11)]
+    shown = [player.context(question(t))["truth"].copy() for t in range(1, 11)]
     assert len({tuple(truth) for truth in shown}) == 10
 
 
@@ -397,17 +397,16 @@ class Nosy(Nature):
         takes = self.takes
 
         class Player:
-            def probability(self, view):
-                return 0.5 if takes == "nothing" else 0.5 + 0 * float(np.sum(getattr(view, takes).mean()))
+            def probability(self, round):
+                if takes == "law":
+                    return 0.5 * float(round.law.mean[0] >= 0)
+                return 0.5 if takes == "nothing" else 0.5 + 0 * float(np.sum(getattr(round, takes)))
 
-            def update(self, forecast, outcome):
+        class HearingPlayer(Player):
+            def update(self, round):
                 raise AssertionError("heard of the past")
 
-        class LawPlayer(Player):
-            def probability(self, view):
-                return 0.5 * float(view.law.mean[0] >= 0)
-
-        return LawPlayer() if takes == "law" else Player()
+        return HearingPlayer() if self.sight >= Sight.HISTORY else Player()
 
 
 @pytest.mark.parametrize(
@@ -423,7 +422,7 @@ def test_a_part_sees_no_more_than_it_declares_beside_one_that_sees_all(make):
             SightError, match=f"'nosy' asked for the .* declares sight {Sight(declared).name}"
         ):
             play(Nosy(declared, takes))
-    play(Nosy(0, "nothing"))  # its update is not called
+    play(Nosy(0, "nothing"))
     with pytest.raises(InvalidForecast, match="heard of the past"):
         play(Nosy(1, "nothing"))
 
@@ -433,9 +432,17 @@ def test_natures_of_history_do_not_see_the_law():
         assert nature.sight is Sight.HISTORY
         game = Game(Constant(), nature, horizon=5, runs=range(1))
         game.advance(3)
+        open = game.ask()
         for what in ("law", "forecast"):
             with pytest.raises(SightError, match="expected sight"):
-                getattr(game._views[1], what)
+                getattr(open.nature, what)
+        with pytest.raises(SightError, match="before the outcome was known"):
+            open.nature.outcome  # noqa: B018
+        game.resolve(open)
+        assert open.nature.forecast.tolist() == [0.5]
+        assert open.nature.outcome[0] in (0, 1)
+        with pytest.raises(SightError, match="expected sight LAW"):
+            open.nature.law  # noqa: B018
 
 
 @pytest.mark.parametrize("wrong", [1.5, -0.5, float("nan"), "much", [0.5, 0.5, 0.5]])
@@ -443,7 +450,7 @@ def test_a_wrong_part_does_not_hide_in_a_mixture(wrong):
     class Wrong(Nature):
         def start(self, horizon, runs, stream):
             class Player:
-                def probability(self, view):
+                def probability(self, round):
                     return wrong
 
             return Player()

@@ -20,10 +20,10 @@ from onlinecal.natures import (
     Sight,
     Sinusoid,
 )
-from onlinecal.natures.stochastic import Blocks
 from onlinecal.strategy import strategy_key
 from onlinecal.streams import Stream
 from tests.examples import recording
+from tests.rounds import question
 from tests.test_natures import truths
 
 
@@ -113,7 +113,7 @@ class Recorder(Constant):
     def start(self, horizon, runs, stream):
         player = super().start(horizon, runs, stream)
         self.__dict__["outcomes"] = outcomes = []
-        player.update = lambda forecast, outcome: outcomes.append(outcome.copy())
+        player.update = lambda round: outcomes.append(round.outcome)
         return player
 
 
@@ -157,7 +157,7 @@ def test_features_give_the_truth_through_the_curve(seed):
     q = truths(nature, 2000, 2, seed)
     x = []
     for t in range(1, 2001):
-        context = player.context(t)
+        context = player.context(question(t))
         assert set(context) == {"features"} == nature.reveals
         x.append(context["features"].copy())
     x = np.array(x)
@@ -169,20 +169,9 @@ def test_features_give_the_truth_through_the_curve(seed):
 
 def test_a_forecaster_cannot_change_the_truth_that_it_is_shown():
     player = LogisticFeatures().start(10, 2, Stream(0, ("nature",), range(2)))
-    before = player.truth(1).copy()
-    player.context(1)["features"][:] = 0.0
-    assert (player.truth(1) == before).all()
-    with pytest.raises(ValueError, match="read-only"):
-        player.truth(1)[:] = 0.0
-
-
-@pytest.mark.parametrize(
-    "nature", [RandomWalk(), Piecewise(5), Piecewise(change_rate=0.1), LogisticFeatures()]
-)
-def test_blocks_do_not_show(nature, monkeypatch):
-    whole = truths(nature, 200)
-    monkeypatch.setattr(Blocks, "SIZE", 7)
-    assert (truths(nature, 200) == whole).all()
+    before = player.probability(question()).copy()
+    player.context(question())["features"][:] = 0.0
+    assert (player.probability(question()) == before).all()
 
 
 # ---------------------------------------------------------------- files
@@ -196,7 +185,7 @@ def test_replay_reveals_the_base_forecast_only_where_it_is_named(tmp_path):
     assert not hasattr(plain.start(10, 3, Stream(0, (), range(3))), "context")
     player = based.start(10, 3, Stream(0, (), range(3)))
     for t in (1, 2, 10):
-        context = player.context(t)
+        context = player.context(question(t))
         assert set(context) == {"base"}
         assert context["base"].tolist() == [((t - 1) * 13 % 21) / 20] * 3
     assert (truths(based, 100) == truths(plain, 100)).all()

@@ -9,6 +9,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.errors import InvalidParameter
 from onlinecal.frames import frames, games
+from onlinecal.growth import simultaneous
 from onlinecal.plots import figure, save
 from onlinecal.study import Curve
 from onlinecal.study.curves import Promise
@@ -40,8 +41,8 @@ def test_what_is_drawn_is_what_was_measured(study):
     assert (line.mean == curve.totals.mean(axis=1)).all()
     assert (line.low == np.percentile(curve.totals, 5, axis=1)).all()
     assert (line.high == np.percentile(curve.totals, 95, axis=1)).all()
-    assert line.exponent == curve.exponent()
-    assert f"{line.exponent.value:.2f}" in line.label
+    assert line.exponent == curve.exponent(simultaneous(12))  # as in a table of all that is drawn
+    assert f"T^{{{line.exponent.value:.2f}}}" in line.label
     assert len({line.style for line in drawn[0].lines}) == 3
 
 
@@ -56,10 +57,26 @@ def test_bounds_are_the_guarantees(study):
     smooth = drawn["drift", "smooth_ce"]["≤ 2(2√T + 1)"]
     assert smooth.values == pytest.approx([2 * (2 * t**0.5 + 1) for t in (100, 300, 900, 2700)])
     assert "mean ≤ 2(2√(mT) + T/(2m))" in drawn["drift", "cdl"]  # hedging's, with CDL ≤ 2 ECE
-    rate = drawn["drift", "cdl"]["∝ √T log T"]
+    (minimiser,) = oc.forecasters.CDLMinimiser().guarantees
+    own = drawn["drift", "cdl"][f"mean ≤ {minimiser.formula}"]
+    assert own.exact
+    assert own.values.tolist() == [minimiser.bound(t) for t in (100, 300, 900, 2700)]
+
+
+def test_a_rate_is_drawn_through_the_first_point():
+    study = oc.play(
+        oc.forecasters.PerturbedLeader(),
+        oc.natures.Drift(),
+        horizon=[100, 300, 900],
+        runs=4,
+        measures=["u_calibration"],
+    )
+    curve = study.curve("u_calibration")
+    ((rate,),) = [frame.bounds for frame in frames([curve])]
+    assert rate.label == "∝ √T"
     assert not rate.exact
-    assert rate.values[0] == study.curve("cdl", "CDL minimiser", "drift").mean[0]
-    assert rate.values[-1] / rate.values[0] == pytest.approx(27**0.5 * np.log(2700) / np.log(100))
+    assert rate.values[0] == pytest.approx(curve.mean[0])
+    assert rate.values[-1] / rate.values[0] == pytest.approx(3.0)
 
 
 def test_the_best_known_rates_are_slopes_below_the_curves(study):
@@ -328,7 +345,11 @@ def test_the_picture_says_what_it_shows(study):
     axes = fig.axes
     assert [a.get_title() for a in axes] == ["ece against contrarian", "ece against drift"]
     texts = [t.get_text() for t in axes[0].get_legend().get_texts()]
-    assert any(t.startswith("forecast hedging  $T^{") for t in texts)
+    assert any(t.startswith("almost one step ahead  $T^{0.98}$") for t in texts)
+    # Against the contrarian it matters whether 1/2 is on its grid: four horizons do not tell an exponent.
+    assert not study.exponent("ece", "forecast hedging", "contrarian").clear
+    assert "forecast hedging" in texts
+    assert "Exponent: mean growth over these T, where that is clear; a…b: no power law" in caption
     assert axes[0].get_xscale() == axes[0].get_yscale() == "log"
 
 

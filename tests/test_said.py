@@ -40,12 +40,12 @@ class SidesPlayer:
         self.law = Law(runs, 1, np.array([0.5 - apart, 0.5, 0.5 + apart]))
         self.total = np.zeros(runs)
 
-    def forecast(self, view):
+    def forecast(self, round):
         self.law.atoms[:, 0] = 1 + np.sign(self.total)
         return self.law
 
-    def update(self, forecast, outcome):
-        self.total += outcome - self.law.grid[forecast]
+    def update(self, round):
+        self.total += round.outcome - round.forecast
 
 
 def test_a_fair_coin_forces_no_root_of_t_on_the_kernel_error(seed):
@@ -234,19 +234,21 @@ def test_the_imagined_player_keeps_its_biases_within_one(seed):
         game = Game(AlmostOneStepAhead(m), Contrarian(), horizon=900, runs=range(4), seed=seed)
         for t in range(1, 901, 7):
             game.advance(t)
-            bias = game.forecaster.bias
+            bias = game.forecaster.memory.ints[:, :-1]
             steps = bias.shape[1] - 1
             assert np.abs(bias).max() <= steps
             assert (bias[:, [0, -1]] == 0).all()
 
 
 def test_memory_and_terms_of_defensive_forecasting():
-    stream = Stream(0, ("x",), range(2))
-    horizon = 250_000
-    player = DefensiveForecasting().start(horizon, 2, stream)
-    used = sum(array.nbytes for array in vars(player).values() if isinstance(array, np.ndarray))
-    assert 48 <= used / (2 * horizon) <= 50
-    assert DefensiveForecasting("gaussian").start(horizon, 2, stream).coefficients.shape == (2, 18)
+    game = Game(DefensiveForecasting(), Bernoulli(), horizon=40_000, runs=range(2))
+    for until in (1_000, 10_000, 25_000, 40_000):
+        game.advance(until)
+        memory = game.forecaster.memory
+        used = memory.ints.nbytes + memory.floats.nbytes
+        assert 24 <= used / (2 * until) <= 120 or until == 1_000
+    gaussian = DefensiveForecasting("gaussian").start(1000, 2, Stream(0, ("x",), range(2)))
+    assert gaussian.memory.floats.shape == (2, 1 + 18)
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0.02, 2), st.integers(1, 30))

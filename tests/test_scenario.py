@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from onlinecal.errors import ScenarioError
+from onlinecal.joint import JointDistribution
 from onlinecal.scenario import load
 from onlinecal.strategy import strategy_key
 
@@ -107,6 +108,55 @@ def test_plug_ins(tmp_path, monkeypatch):
     ):
         with pytest.raises(ScenarioError, match=said):
             loaded(tmp_path, plugged.replace('my_plug_in:Half"', written))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise ValueError('boom')", "module 'broken_plug_in' cannot be imported: ValueError: boom"),
+        ("x = (", "module 'broken_plug_in' cannot be imported: SyntaxError: .* was never closed"),
+        ("import sys; sys.exit(3)", "module 'broken_plug_in' cannot be imported: SystemExit: 3"),
+        ("import no_such_module", "No module named 'no_such_module'"),
+        (
+            "from onlinecal.natures import Drift\nclass Half(Drift):\n    def __init__(self): 1 / 0",
+            r"'broken_plug_in:Half' cannot be made: ZeroDivisionError: division by zero \(.*broken_plug_in.py:3\)",
+        ),
+    ],
+)
+def test_a_plug_in_that_is_broken_is_one_clear_line(tmp_path, monkeypatch, text, said):
+    (tmp_path / "broken_plug_in.py").write_text(text)
+    monkeypatch.setattr("sys.path", sys.path[:])
+    plugged = GOOD.replace('name = "bernoulli"\nq = 0.25', 'name = "broken_plug_in:Half"')
+    with pytest.raises(ScenarioError, match=said) as raised:
+        loaded(tmp_path, plugged)
+    assert "\n" not in str(raised.value)
+    sys.modules.pop("broken_plug_in", None)
+    for name in (":Half", "..a:Half", "a b:Half"):
+        with pytest.raises(ScenarioError, match=r"some.toml: nature '"):
+            loaded(tmp_path, plugged.replace("broken_plug_in:Half", name))
+
+
+def test_measures_that_are_plug_ins(tmp_path, monkeypatch):
+    (tmp_path / "my_gauges.py").write_text(
+        "def bias(gamma): return float(gamma.residuals.sum())\n"
+        "def tail(gamma, power=2): return float((abs(gamma.residuals) ** power).sum())\n"
+        "number = 3\n"
+    )
+    monkeypatch.chdir("/")
+    monkeypatch.setattr("sys.path", sys.path[:])
+    asked = '"my_gauges:bias", "my_gauges:tail", {name = "my_gauges:tail", power = 3}, {name = "binned_ece"'
+    (cell, _) = loaded(tmp_path, GOOD.replace('{name = "binned_ece"', asked)).cells
+    assert cell.panel.columns[1:4] == ["bias", "tail", "tail(power=3)"]
+    gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.75, 0.75])
+    assert cell.panel.read(gamma)[1:4] == [0.25, 0.0625, 0.015625]
+    for old, new, said in (
+        ("my_gauges:bias", "my_gauges:bas", "measure 'my_gauges:bas': module 'my_gauges' has no 'bas'"),
+        ("my_gauges:bias", "my_gauges:number", "measure 'my_gauges:number' is 3; expected a function of a"),
+        ("power = 3", "pow = 3", "measure 'tail': got an unexpected keyword argument 'pow'"),
+        ("power = 3", "gamma = 3", "measure 'tail': multiple values for argument 'gamma'"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, GOOD.replace('{name = "binned_ece"', asked.replace(old, new)))
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda f: f.name)

@@ -1,19 +1,18 @@
-"""Plans, cells, curves, the results file, and what happens to it when things go wrong."""
+"""Plans, cells, curves, and what is made of them."""
 
-import sqlite3
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter, StoreError, UnknownName
+from onlinecal.errors import InvalidParameter, UnknownName
 from onlinecal.game import Game
+from onlinecal.growth import fit_growth, simultaneous
+from onlinecal.growth.words import line
 from onlinecal.panel import Panel
 from onlinecal.study import Entry, plan, play_cell
 from onlinecal.study.curves import summary
-from onlinecal.study.session import Session
-from onlinecal.study.store import Store
 from onlinecal.tasks import DecisionTask, swap_regret, umbrella
 
 PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
@@ -151,6 +150,8 @@ def test_curves_by_name():
         ({"runs": 0}, "runs = 0"),
         ({"runs": 2.0}, "runs = 2.0"),
         ({"seed": "x"}, "seed = 'x'"),
+        ({"per_decade": 10**12}, "per_decade = 1000000000000; expected an integer from 1 to 100"),
+        ({"per_decade": 0}, "per_decade = 0"),
         ({"measures": []}, "no measures and no tasks"),
         ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
         ({"measures": ["eec"]}, "did you mean 'ece'"),
@@ -275,201 +276,6 @@ def test_summary():
     assert summary([5.0]) == (5.0, float("inf"))
 
 
-def test_keys_know_everything_that_changes_the_numbers():
-    (base,) = cells(horizons=[100], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()])
-    variants = [
-        cells(horizons=[101], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
-        cells(horizons=[100], runs=4, forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
-        cells(horizons=[100], seed=2, forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift()]),
-        cells(horizons=[100], forecasters=[oc.forecasters.Constant(0.4)], natures=[oc.natures.Drift()]),
-        cells(horizons=[100], forecasters=[oc.forecasters.Constant()], natures=[oc.natures.Drift(0.1)]),
-        cells(
-            horizons=[100],
-            panel=Panel.of(["ece"]),
-            forecasters=[oc.forecasters.Constant()],
-            natures=[oc.natures.Drift()],
-        ),
-    ]
-    assert len({base.key, *(v[0].key for v in variants)}) == 7
-    named = plan([Entry.of(oc.forecasters.Constant(), "mine")], [Entry.of(oc.natures.Drift())], horizons=[100], runs=3,
-                 seed=1, panel=PANEL)  # fmt: skip
-    assert named[0].key == base.key
-
-
-# ---------------------------------------------------------------- the results file
-
-
-def session(path, planned, **options):
-    return Session.open(planned, {"name": "test", "title": "A test"}, path, **options)
-
-
-def test_what_is_stored_comes_back(tmp_path):
-    planned = cells()
-    with session(tmp_path / "r" / "a.db", planned) as opened:
-        opened.play()
-        study = opened.study()
-    assert equal(study, oc.Study(tuple(play_cell(cell) for cell in planned)))
-    with Store.open(tmp_path / "r" / "a.db") as store:
-        assert equal(store.study(), study)
-        assert store.meta["title"] == "A test"
-    with sqlite3.connect(tmp_path / "r" / "a.db") as db:
-        rows = db.execute(
-            "SELECT total FROM curves WHERE measure = 'ece' AND horizon = 50 ORDER BY rowid"
-        ).fetchall()
-    assert len(rows) == 12
-
-
-def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tmp_path):
-    natures = oc.natures
-    file = tmp_path / "rows.csv"
-    file.write_text("outcome\n" + "1\n0\n1\n" * 100)
-    replay = natures.Replay(str(file))
-    assert not natures.Drift().recorded
-    assert replay.recorded
-    assert natures.Switch(natures.Drift(), replay, 50).recorded
-    assert natures.Mixture((natures.Drift(), replay)).recorded
-    assert not natures.Mixture((natures.Drift(), natures.Bernoulli())).recorded
-    planned = cells(
-        horizons=[100, 200], forecasters=[oc.forecasters.Constant()], natures=[replay, natures.Drift()]
-    )
-    with session(tmp_path / "a.db", planned) as opened:
-        opened.play()
-    with Store.open(tmp_path / "a.db") as store:
-        study = store.study()
-    assert [cell.recorded for cell in study.cells] == [True, True, False, False]
-    curves = {curve.nature: curve for curve in study.curves(["ece"])}
-    assert [(c.fresh, c.recorded) for c in curves.values()] == [(True, True), (True, False)]
-    alone = study.curve("ece", nature="drift", horizon=200)
-    assert (alone.fresh, alone.recorded) == (False, False)
-
-
-def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch):
-    planned = cells()
-    with session(tmp_path / "whole.db", planned) as opened:
-        opened.play()
-        whole = opened.study()
-    _interrupt_after(monkeypatch, 5)
-    with session(tmp_path / "part.db", planned) as opened:
-        with pytest.raises(KeyboardInterrupt):
-            opened.play()
-        assert opened.finished == 5
-    monkeypatch.undo()
-    with session(tmp_path / "part.db", list(reversed(planned)), resume=True) as opened:
-        opened.play()
-    with session(tmp_path / "part.db", planned, resume=True) as opened:
-        opened.play()
-        assert equal(opened.study(), whole)
-
-
-def _interrupt_after(monkeypatch, count):
-    played = []
-
-    def stop(cell, progress=None):
-        if len(played) == count:
-            raise KeyboardInterrupt
-        played.append(cell)
-        return play_cell(cell, progress)
-
-    monkeypatch.setattr("onlinecal.study.run.play_cell", stop)
-
-
-def test_an_existing_file_is_neither_lost_nor_mixed(tmp_path):
-    path = tmp_path / "a.db"
-    with session(path, cells()) as opened:
-        opened.play()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match="exists; --resume goes on with it"):
-        session(path, cells())
-    with pytest.raises(StoreError, match="holds 12 cells that the scenario no longer has"):
-        session(path, cells(seed=2), resume=True)
-    with pytest.raises(StoreError, match=r"--resume keeps .* --overwrite destroys"):
-        session(path, cells(), resume=True, overwrite=True)
-    assert path.read_bytes() == before
-    with session(path, cells(seed=2), overwrite=True) as opened:
-        assert opened.finished == 0
-
-
-def test_another_version_is_not_mixed(tmp_path, monkeypatch):
-    with session(tmp_path / "a.db", cells()):
-        monkeypatch.setattr(oc, "__version__", "9.9")
-    with pytest.raises(StoreError, match=r"was made by onlinecal .* and this is 9.9"):
-        session(tmp_path / "a.db", cells(), resume=True)
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_not_ours_is_left_alone(tmp_path, overwrite):
-    text, other, later = (tmp_path / name for name in ("text.db", "other.db", "later.db"))
-    text.write_text("my diary, of which there is no copy " * 20)
-    with sqlite3.connect(other) as db:
-        db.execute("CREATE TABLE diary (page TEXT)")
-    with session(later, cells()):
-        pass
-    with sqlite3.connect(later) as db:
-        db.execute("PRAGMA user_version = 99")
-    for path, said in ((text, "not a results file"), (other, "not a results file"), (later, "has format 99")):
-        before = path.read_bytes()
-        with pytest.raises(StoreError, match=said):
-            session(path, cells(), resume=not overwrite, overwrite=overwrite)
-        with pytest.raises(StoreError, match=said):
-            Store.open(path)
-        assert path.read_bytes() == before
-
-
-def test_a_locked_file_says_so(tmp_path, monkeypatch):
-    path = tmp_path / "a.db"
-    with session(path, cells()):
-        pass
-    connect = sqlite3.connect
-    monkeypatch.setattr(
-        "onlinecal.study.store.sqlite3.connect", lambda *a, **k: connect(*a, **(k | {"timeout": 0.1}))
-    )
-    other = connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    try:
-        with pytest.raises(StoreError, match="locked by another process"):
-            session(path, cells(), resume=True)
-    finally:
-        other.close()
-
-
-def test_a_full_disk_keeps_the_finished_cells(tmp_path):
-    """SQLite's page limit stands for the disk: it fails in the same place with the same error."""
-    path, planned = tmp_path / "a.db", cells(runs=40)
-    opened = session(path, planned)
-    pages = opened._store._db.execute("PRAGMA page_count").fetchone()[0]
-    opened._store._db.execute(f"PRAGMA max_page_count = {pages + 12}")
-    with opened, pytest.raises(StoreError, match="disk is full; free some space and go on with --resume"):
-        opened.play()
-    with Store.open(path) as store:
-        kept = store.study()
-    assert 0 < len(kept.cells) < len(planned)
-    assert equal(kept, oc.Study(tuple(play_cell(cell) for cell in planned[: len(kept.cells)])))
-    with session(path, planned, resume=True) as opened:
-        opened.play()
-        assert equal(opened.study(), oc.Study(tuple(play_cell(cell) for cell in planned)))
-
-
-def test_places_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be made"):
-        session(tmp_path / "file" / "a.db", cells())
-    with pytest.raises(StoreError, match="no such results file; `onlinecal run SCENARIO` makes one"):
-        Store.open(tmp_path / "none.db")
-    with pytest.raises(StoreError, match="not a file"):
-        Store.open(tmp_path)
-
-
-def test_a_damaged_file_says_so(tmp_path):
-    path = tmp_path / "a.db"
-    with session(path, cells()) as opened:
-        opened.play()
-    data = bytearray(path.read_bytes())
-    data[4096:20480] = bytes(np.random.default_rng(0).integers(0, 256, 16384, dtype=np.uint8))
-    path.write_bytes(data)
-    with pytest.raises(StoreError, match="damaged"), Store.open(path) as store:
-        store.study()
-
-
 def test_summary_of_identical_runs_has_no_spread():
     assert summary([72.4] * 64) == (72.4, 0.0)
 
@@ -489,7 +295,7 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
         measures=["ece", "cdl"],
     )
     heat = heats(study, ["ece"])[0]
-    fit = study.exponent("ece", "forecast hedging", "drift")
+    fit = study.exponent("ece", "forecast hedging", "drift", level=simultaneous(4))  # of four cells
     assert heat.values[0, 0] == fit.value
     assert heat.halves[0, 0] == (fit.high - fit.low) / 2
     assert np.isnan(heat.values[1, 1])  # who says 1 to those who always come
@@ -502,34 +308,124 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
         heat_map(study, [])
 
 
+def test_the_heat_map_says_what_was_played(tmp_path):
+    from onlinecal.heat import heat_map
+
+    (tmp_path / "a.csv").write_text("outcome\n" + "0\n1\n1\n" * 150)
+    natures = [oc.natures.Drift(), oc.natures.Replay(str(tmp_path / "a.csv"))]
+
+    def caption(**options):
+        study = oc.play(oc.forecasters.ForecastHedging(), runs=2, measures=["ece"], **options)
+        return " ".join(heat_map(study, ["ece"])._supxlabel.get_text().split())
+
+    fresh = caption(nature=natures[0], horizon=[100, 300, 900])
+    assert fresh.startswith("Fresh games, T = 100 … 900; 2 runs. Exponents are means over these T; ± half")
+    prefixes = caption(nature=natures[0], horizon=5000)
+    assert prefixes.startswith("Prefixes of one game, T = 56 … 5,000; 2 runs.")
+    assert "resh" not in prefixes
+    both = caption(nature=natures, horizon=[100, 200, 400])
+    assert both.startswith(
+        "Fresh games, T = 100 … 400; games of their own on one recorded stream, T = 100 … 400;"
+    )
+
+
+def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
+    """Their outcomes are the same: what runs have in common is not told by how they differ."""
+    (tmp_path / "a.csv").write_text(
+        "outcome\n" + "\n".join(map(str, np.random.default_rng(0).integers(0, 2, 3000)))
+    )
+    study = oc.play(
+        oc.forecasters.ForecastHedging(),
+        [oc.natures.Replay(str(tmp_path / "a.csv")), oc.natures.Bernoulli()],
+        horizon=[100, 196, 484, 1000, 1728],
+        runs=8,
+        measures=["ece"],
+    )
+    stream, coin = (study.curve("ece", nature=nature) for nature in study.natures)
+    assert stream.fresh
+    assert (stream.recorded, stream.independent) == (True, False)
+    assert (coin.recorded, coin.independent) == (False, True)
+    one = fit_growth(stream.rounds, stream.totals.mean(axis=1, keepdims=True), fresh=False, ceiling=1.0)
+    assert stream.exponent() == one
+    assert stream.verdict() == ""
+    assert coin.exponent() == fit_growth(coin.rounds, coin.totals, fresh=True, ceiling=1.0)
+    for nature, said in zip(
+        study.natures, ("T: a game each, on the same recorded rounds", "T: a fresh game"), strict=True
+    ):
+        picture = study.curve("ece", nature=nature).plot()
+        assert picture._supxlabel.get_text().startswith(said)
+
+
+def test_a_table_of_many_intervals_holds_as_a_whole():
+    from onlinecal.tables import totals
+
+    study = oc.play(
+        [oc.forecasters.ForecastHedging(), oc.forecasters.EmpiricalMean()],
+        [oc.natures.Drift(), oc.natures.Bernoulli()],
+        horizon=[100, 196, 484, 1000],
+        runs=4,
+        measures=["ece", "cdl"],
+    )
+    for measures, cells in ((None, 8), (["ece"], 4)):
+        rows = totals(study, measures)
+        assert len(rows) == cells
+        for row in rows:
+            growth = study.exponent(row["measure"], row["forecaster"], row["nature"], level=1 - 0.05 / cells)
+            assert row["exponent"] == growth.as_json()
+    curve = study.curve("ece", "forecast hedging", "drift")
+    assert curve.exponent(0.99).low < curve.exponent().low
+
+
+def test_a_column_has_the_ceiling_of_its_measure():
+    task = {"name": "umbrella", "response": {"name": "rounded", "m": 4}}
+    study = oc.play(
+        oc.forecasters.Constant(0.3),
+        oc.natures.Drift(),
+        horizon=60,
+        runs=1,
+        measures=["ece", "log_loss", {"name": "binned_ece_width", "bins": 3}, "distance_upper", signed_bias],
+        tasks=[task],
+    )
+    ceilings = {name: study.curve(name).ceiling for name in study.measures}
+    assert ceilings.pop("log_loss") == ceilings.pop("signed_bias") == np.inf
+    assert ceilings.pop("binned_ece_width(bins=3)") == 2.0
+    assert len(ceilings) > 5
+    assert set(ceilings.values()) == {1.0}
+
+
+def signed_bias(gamma):
+    return gamma.residuals.sum()
+
+
 def test_the_markdown_table_stands_beside_what_is_proven():
     from onlinecal.tables import exponents_markdown
 
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],
         oc.natures.Drift(),
-        horizon=[1000, 4000, 16_000],
+        horizon=[1000, 1728, 4096, 8000, 16_384],
         runs=4,
         measures=["ece"],
     )
     curve = study.curve("ece", "forecast hedging")
     bound = oc.forecasters.ForecastHedging().guarantees[0].bound
-    assert curve.proven() == pytest.approx(np.log(bound(16_000) / bound(1000)) / np.log(16))
+    assert curve.proven() == pytest.approx(np.log(bound(16_384) / bound(1000)) / np.log(16.384))
     assert study.curve("ece", "constant").proven() is None
     table = exponents_markdown(study)
     assert "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))" in table
-    assert f"| forecast hedging | {curve.exponent()!s} | {curve.proven():.2f}: ≤ 2√(mT) + T/(2m) |" in table
+    shown = line(curve.exponent(simultaneous(2)))
+    assert f"| forecast hedging | {shown} | {curve.proven():.2f}: ≤ 2√(mT) + T/(2m) |" in table
+    assert "- T^α: mean growth exponent over these T" in table
+    assert "the intervals of each table hold all together with 95 %" in table
     assert "†" not in table
     cells = [
         replace(c, promises=tuple(replace(p, bound=c.horizon**-2.0, formula="T^-2") for p in c.promises))
         for c in study.cells
     ]
     table = exponents_markdown(replace(study, cells=tuple(cells)))
-    assert f"| forecast hedging | {curve.exponent()!s} † | -2.00: ≤ T^-2 |" in table
-    assert table.splitlines()[-1].startswith(
-        "† The whole interval of the slope over these horizons lies above"
-    )
-    assert table.count("† The") == 1
+    assert f"| forecast hedging | {shown} † | -2.00: ≤ T^-2 |" in table
+    assert table.splitlines()[-1].startswith("† Grows faster over these T than the bound proved")
+    assert table.count("† Grows") == 1
 
 
 def test_only_some_of_a_study():

@@ -169,7 +169,10 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "so"), EXACT, ids=str)
+# Not of the functions, whose addresses differ from process to process.
+@pytest.mark.parametrize(
+    ("name", "options", "so"), EXACT, ids=[f"{name} {options}" for name, options, _ in EXACT]
+)
 @given(gamma=FEW)
 @settings(max_examples=40)
 def test_rounding_is_on_the_safe_side(name, options, so, gamma):
@@ -436,3 +439,14 @@ def test_a_bracket_that_holds_nothing_cannot_be_made(low, high):
 
 def test_proved_is_no_empty_word():
     assert len(PROVED) == len(MEASURES) - len(WITHOUT)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"kernel": "gaussian"}, {"kernel": "gaussian", "scale": 0.003}], ids=str
+)
+@pytest.mark.parametrize("size", [1e-160, 1e-200, 1e-240])
+def test_squares_of_tiny_residuals_are_not_lost(options, size):
+    gamma = JointDistribution.from_levels([0.0, 0.5], [1.0, 1.0], [size, 0.5])
+    proved = explain(gamma, "kernel_ce", **options).verify()
+    assert Fraction(proved.lower) <= Fraction(size) / 2 <= Fraction(proved.upper)
+    assert proved.upper <= size

@@ -1,6 +1,6 @@
 """The forecasters. To add one: write its specification in a file of its family, and list it here."""
 
-from onlinecal.forecasters.base import Forecaster, ForecasterView, Law, Scalar, as_forecaster
+from onlinecal.forecasters.base import Forecaster, Scalar, as_forecaster
 from onlinecal.forecasters.baselines import (
     Constant,
     EmpiricalMean,
@@ -15,6 +15,8 @@ from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, Fore
 from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
 from onlinecal.forecasters.perturbed import PerturbedLeader
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
+from onlinecal.law import Law
+from onlinecal.record import Round
 from onlinecal.strategy import registry
 
 FORECASTERS = registry(
@@ -54,12 +56,12 @@ __all__ = [
     "ExpertMixture",
     "ForecastHedging",
     "Forecaster",
-    "ForecasterView",
     "FosterVohra",
     "LastOutcome",
     "Law",
     "OnlinePlatt",
     "PerturbedLeader",
+    "Round",
     "Rounded",
     "Scalar",
     "Tempered",

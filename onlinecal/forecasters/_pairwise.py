@@ -11,144 +11,122 @@ roams, as on a fine grid in its first rounds, each round is solved by itself. Al
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from onlinecal._compile import kernel
 from onlinecal.forecasters._stationary import (
     HUGE,
-    Stationary,
     count_regrets,
-    put_law,
-    put_pair,
-    put_stationary,
     shares,
+    state_either,
+    state_law,
+    state_stationary,
+    whole,
 )
-from onlinecal.forecasters.base import Ints
+from onlinecal.forecasters.base import grid_of
+from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.steps import Memory, floats, ints, law, law_atoms, learn, scratch, shared_ints
 
 #: up to this many points a set is solved as it stands
 SMALL = 16
 #: points that are cold; hot with a row to be renewed, and with a row in order; yet to be made cold
 COLD, CHANGED, READY, WAITING = 0, 1, 2, 3
+#: the first places of the state: the point played last; whether a cold point has been played since the matrix was
+#: made, as in the beginning; and whether the point played last was not among the recent ones, after which the next may
+#: not be either: no time for a new matrix
+LAST, OUTDATED, ROAMING, STATE = 0, 1, 2, 3
 
 
-class PairwisePlayer(Stationary):
-    """Counters, and the censored matrix; every run has its own, so it does not matter which are played together."""
+def pairwise_player(runs: int, m: int) -> CompiledForecaster:
+    """A player on the grid of m steps.
 
-    def __init__(self, runs: int, m: int) -> None:
-        super().__init__(runs, m)
-        self.bias = np.zeros((runs, m + 1), np.int64)
-        self.rounds = np.zeros((runs, m + 1), np.int64)
-        #: how far the regrets of a point go, in steps; down if negative
-        self.step = np.zeros((runs, m + 1), np.int64)
-        #: the points played last, the latest first: as many as will be hot. With more a round takes longer, and a cold
-        #: point is played less often
-        self.recent = np.tile(np.arange(min(max(8, m // 3), 20, m + 1)), (runs, 1))
-        #: rows are made by `_censor` and `_renew`; columns without a point make their length a multiple of 16
-        self.matrix = np.zeros((runs, m + 1, (m // 16 + 1) * 16))
-        self.kind = np.full((runs, m + 1), COLD, np.int8)
-        #: whether a cold point has been played since the matrix was made, as in the beginning; and whether the point
-        #: played last was not among the recent ones, after which the next may not be either: no time for a new matrix
-        self.outdated = np.ones(runs, np.bool_)
-        self.roaming = np.ones(runs, np.bool_)
-        #: room for a row of it, and the points that its places stand for
-        self.row = np.zeros((m // 16 + 1) * 16)
-        self.points = np.arange(m + 1)
-
-    def state(self) -> int:
-        """The law of the regrets."""
-        counters = self.bias, self.rounds, self.step
-        kept = self.last, self.recent, self.matrix, self.kind, self.outdated, self.roaming
-        room = self.flow, self.members, self.share, self.row, self.points
-        return _state(*counters, *kept, *room, self.law.atoms, self.law.weights)
-
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        """Counts, and marks what has changed."""
-        counters = self.bias, self.rounds, self.step
-        _learn(*counters, self.last, self.recent, self.kind, self.outdated, self.roaming, forecast, outcome)
+    A run's state, after its first places: m·E_i; n_i; how far the regrets of a point go, in steps, down if negative;
+    the kind of each point; and the points played last, the latest first, as many as will be hot. With more a round
+    takes longer, and with fewer a cold point is played more often. The censored matrix has columns without a point,
+    which make their length a multiple of 16.
+    """
+    points, columns = m + 1, (m // 16 + 1) * 16
+    recent = list(range(min(max(8, m // 3), 20, points)))
+    memory = Memory(
+        runs,
+        ints=[m // 2, 1, 1] + [0] * (4 * points) + recent,
+        floats=points * columns,
+        shared_ints=range(points),
+        scratch=points * points + 2 * points + columns,
+    )
+    return CompiledForecaster(_state, _learn, memory, size=max(2, points), grid=grid_of(m))
 
 
 @kernel
-def _learn(bias, rounds, step, last, recent, kind, outdated, roaming, forecast, outcome):
-    count_regrets(bias, rounds, last, forecast, outcome)
-    m = bias.shape[1] - 1
-    for r in range(len(bias)):
-        i = last[r]
-        # In steps of 1/m, i regrets a step of d in the direction of its bias if and only if d · n < 2m|E|.
-        wide = max(2 * abs(bias[r, i]) - 1, 0) // rounds[r, i]
-        step[r, i] = min(wide, m - i) if bias[r, i] > 0 else -min(wide, i)
-        if kind[r, i] == COLD:
-            outdated[r] = True
-        else:
-            kind[r, i] = CHANGED
-        j = i
-        roaming[r] = True
-        for k in range(recent.shape[1]):
-            recent[r, k], j = j, recent[r, k]
-            if j == i:
-                roaming[r] = False
-                break
+def _counters(run):
+    """m·E_i, n_i and steps, and behind them the kinds and the recent points."""
+    state, points = ints(run)[STATE:], len(shared_ints(run))
+    counters = state[:points], state[points : 2 * points], state[2 * points : 3 * points]
+    return counters, state[3 * points : 4 * points], state[4 * points :]
+
+
+@learn
+def _learn(run, number, size, drawn, outcome):
+    """Counts, and marks what has changed."""
+    counters, kind, recent = _counters(run)
+    bias, rounds, step = counters
+    state, i, m = ints(run), law_atoms(run)[drawn], len(bias) - 1
+    state[LAST] = i
+    count_regrets(bias, rounds, i, outcome)
+    # In steps of 1/m, i regrets a step of d in the direction of its bias if and only if d · n < 2m|E|.
+    wide = max(2 * abs(bias[i]) - 1, 0) // rounds[i]
+    step[i] = min(wide, m - i) if bias[i] > 0 else -min(wide, i)
+    if kind[i] == COLD:
+        state[OUTDATED] = 1
+    else:
+        kind[i] = CHANGED
+    j = i
+    state[ROAMING] = 1
+    for k in range(len(recent)):
+        recent[k], j = j, recent[k]
+        if j == i:
+            state[ROAMING] = 0
+            break
+    return 0
+
+
+@law
+def _state(run, number):
+    counters, kind, recent = _counters(run)
+    state, step, m = ints(run), counters[2], len(kind) - 1
+    i = state[LAST]
+    # As long as only single steps are regretted, walk: to a point without regret, or to a pair that point at each
+    # other.
+    while abs(step[i]) == 1:
+        j = i + step[i]
+        if step[j] == -step[i]:
+            stay, leave = _regret(counters, j, i), _regret(counters, i, j)
+            return state_either(run, min(i, j), (stay if i < j else leave) / (stay + leave))
+        i = j
+    if step[i] == 0:
+        return state_either(run, i - int(i == m), 0.0 if i == m else 1.0)
+    points, room = m + 1, scratch(run)
+    flow, members = (
+        room[: points * points].reshape(points, points),
+        whole(room[points * points : points * (points + 1)]),
+    )
+    share, row = room[points * (points + 1) : points * (points + 2)], room[points * (points + 2) :]
+    low, high = _reach(step, i)
+    if high - low >= SMALL and not (state[OUTDATED] == 1 and state[ROAMING] == 1):
+        matrix = floats(run).reshape(points, len(row))
+        if state[OUTDATED] == 1:
+            _censor(counters, recent, matrix, kind, members, share, row)
+            state[OUTDATED] = 0
+        if _solve(counters, low, high, matrix, kind, flow, members, share, row):
+            return state_law(run, row, shared_ints(run), low, high + 1)
+    count = _fill(counters, low, high, flow, members)
+    return state_stationary(run, flow, count, members, share)
 
 
 @kernel
-def _state(
-    bias,
-    rounds,
-    step,
-    last,
-    recent,
-    matrix,
-    kind,
-    outdated,
-    roaming,
-    flow,
-    members,
-    share,
-    row,
-    points,
-    atoms,
-    weights,
-):
-    needed = 2
-    for r in range(len(bias)):
-        i = last[r]
-        # As long as only single steps are regretted, walk: to a point without regret, or to a pair that point at each
-        # other.
-        while abs(step[r, i]) == 1:
-            j = i + step[r, i]
-            if step[r, j] == -step[r, i]:
-                stay, leave = _regret(bias, rounds, r, j, i), _regret(bias, rounds, r, i, j)
-                put_pair(atoms, weights, r, min(i, j), (stay if i < j else leave) / (stay + leave))
-                break
-            i = j
-        else:
-            if step[r, i] == 0:
-                top = i == bias.shape[1] - 1
-                put_pair(atoms, weights, r, i - np.int64(top), 0.0 if top else 1.0)
-                continue
-            low, high = _reach(step, r, i)
-            solved = False
-            if high - low >= SMALL and not (outdated[r] and roaming[r]):
-                if outdated[r]:
-                    _censor(bias, rounds, step, r, recent, matrix[r], kind, members, share, row)
-                    outdated[r] = False
-                solved = _solve(bias, rounds, step, r, low, high, matrix[r], kind, flow, members, share, row)
-            if solved:
-                size = put_law(row, points, low, high + 1, atoms, weights, r)
-            else:
-                count = _fill(bias, rounds, step, r, low, high, flow, members)
-                size = put_stationary(flow, count, members, share, atoms, weights, r)
-            needed = max(needed, size)
-    return needed
-
-
-@kernel
-def _regret(bias, rounds, r, i, j):
+def _regret(state, i, j):
     """R_ij in units of 1/m²."""
     steps = float(j - i)
-    return steps * (2.0 * bias[r, i] - rounds[r, i] * steps)
+    bias, rounds = state[0], state[1]
+    return steps * (2.0 * bias[i] - rounds[i] * steps)
 
 
 @kernel
@@ -158,7 +136,7 @@ def _targets(step, i):
 
 
 @kernel
-def _reach(step, r, start):
+def _reach(step, start):
     """The first and the last of the points that `start` leads to, which are an interval."""
     low = high = start
     down, up = start - 1, start
@@ -171,25 +149,26 @@ def _reach(step, r, start):
             down -= 1
         else:
             return low, high
-        low, high = min(low, i + step[r, i]), max(high, i + step[r, i])
+        low, high = min(low, i + step[i]), max(high, i + step[i])
 
 
 @kernel
-def _fill(bias, rounds, step, r, low, high, flow, members):
+def _fill(state, low, high, flow, members):
     """The matrix on the points from low to high; returns how many there are."""
+    step = state[2]
     count = high + 1 - low
     for k in range(count):
         members[k] = i = low + k
         for j in range(count):
             flow[k, j] = 0.0
-        start, stop = _targets(step[r, i], i)
+        start, stop = _targets(step[i], i)
         for j in range(start, stop):
-            flow[k, j - low] = _regret(bias, rounds, r, i, j)
+            flow[k, j - low] = _regret(state, i, j)
     return count
 
 
 @kernel
-def _censor(bias, rounds, step, r, recent, matrix, kind, members, share, row):
+def _censor(state, recent, matrix, kind, members, share, row):
     """Makes all points cold but the recent ones, whose rows are left to `_renew`.
 
     One after the other: a point's row is taken through those that are cold already, and then theirs through it. In the
@@ -197,16 +176,16 @@ def _censor(bias, rounds, step, r, recent, matrix, kind, members, share, row):
     and for each cold one the time spent there before.
     """
     for i in range(len(matrix)):
-        kind[r, i] = WAITING
-    for k in range(recent.shape[1]):
-        kind[r, recent[r, k]] = CHANGED
+        kind[i] = WAITING
+    for k in range(len(recent)):
+        kind[recent[k]] = CHANGED
     for c in range(len(matrix)):
-        if kind[r, c] == WAITING:
-            _renew(bias, rounds, step, r, c, matrix, kind, members, share, row)
-            kind[r, c] = COLD
+        if kind[c] == WAITING:
+            _renew(state, c, matrix, kind, members, share, row)
+            kind[c] = COLD
             out = 0.0
             for j in range(len(matrix)):
-                out += int(kind[r, j] != COLD) * matrix[c, j]
+                out += int(kind[j] != COLD) * matrix[c, j]
             # Nothing flows out of a closed set of cold points; the time of its last point is put down as 0.
             time = 1.0 / out if out > 0.0 else 0.0
             for j in range(matrix.shape[1]):
@@ -214,20 +193,20 @@ def _censor(bias, rounds, step, r, recent, matrix, kind, members, share, row):
             matrix[c, c] = time
             for i in range(c):
                 part = matrix[i, c]
-                if kind[r, i] == COLD and part > 0.0:
+                if kind[i] == COLD and part > 0.0:
                     matrix[i, c] = 0.0
                     _add(matrix, i, part, c)
 
 
 @kernel
-def _renew(bias, rounds, step, r, i, matrix, kind, members, share, row):
+def _renew(state, i, matrix, kind, members, share, row):
     """Makes the row of i: what flows to each hot point in the end, and the time spent in each cold one on the way."""
     row[:] = 0.0
     cold = 0
-    start, stop = _targets(step[r, i], i)
+    start, stop = _targets(state[2][i], i)
     for j in range(start, stop):
         # Without branches, which could not be predicted.
-        regret, is_cold = _regret(bias, rounds, r, i, j), int(kind[r, j] == COLD)
+        regret, is_cold = _regret(state, i, j), int(kind[j] == COLD)
         members[cold], share[cold] = j, regret
         cold += is_cold
         row[j] = (1 - is_cold) * regret
@@ -237,18 +216,18 @@ def _renew(bias, rounds, step, r, i, matrix, kind, members, share, row):
 
 
 @kernel
-def _solve(bias, rounds, step, r, low, high, matrix, kind, flow, members, share, row):
+def _solve(state, low, high, matrix, kind, flow, members, share, row):
     """The stationary law of a closed set among the points from low to high, to `row`; False if it takes more to tell.
 
     That is if a closed set has no hot point, or if a number is too large.
     """
     for i in range(low, high + 1):
-        if kind[r, i] == CHANGED:
-            _renew(bias, rounds, step, r, i, matrix, kind, members, share, row)
-            kind[r, i] = READY
+        if kind[i] == CHANGED:
+            _renew(state, i, matrix, kind, members, share, row)
+            kind[i] = READY
     hot = 0
     for i in range(low, high + 1):
-        if kind[r, i] != COLD:
+        if kind[i] != COLD:
             members[hot] = i
             hot += 1
         elif matrix[i, i] == 0.0:

@@ -8,47 +8,13 @@ from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
 from onlinecal.errors import InvalidForecast, InvalidParameter
 from onlinecal.guarantee import Guarantee
+from onlinecal.law import Floats, Law, Unplayable, brief
+from onlinecal.record import Round, check_round
 from onlinecal.strategy import make, required
 from onlinecal.streams import Stream
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-class Law:
-    """Finite laws of this round's forecast, one for each run.
-
-    A player owns one `Law` and fills its arrays in place, so that a round allocates nothing.
-
-    Attributes
-    ----------
-    grid : (points,) floats or None
-        The values that a grid forecaster plays. With a grid the ledger keeps counts by index, and no value is ever
-        rounded back to a bin.
-    atoms : (runs, size) array
-        Indices into `grid` (int64), or, without a grid, the values themselves (float64).
-    weights : (runs, size) floats
-        Probabilities of the atoms; each row sums to 1.
-    drawn : (runs,) ints
-        Which atom the engine drew, for players that look at more than its value when they are told the outcome.
-    """
-
-    def __init__(self, runs: int, size: int, grid: Floats | None = None) -> None:
-        self.grid = grid
-        self.atoms: NDArray[Any] = np.zeros((runs, size), np.float64 if grid is None else np.int64)
-        self.weights = np.full((runs, size), 1.0 / size)
-        self.drawn = np.zeros(runs, np.int64)
-
-    @property
-    def points(self) -> bool:
-        """Whether each of the laws is a single point, which several atoms of one value are too."""
-        known = np.where(self.weights > 0.0, self.atoms, -1)
-        return bool(((known == known.max(axis=1, keepdims=True)) | (self.weights == 0.0)).all())
 
 
 def grid_of(m: int) -> Floats:
@@ -56,47 +22,45 @@ def grid_of(m: int) -> Floats:
     return np.arange(m + 1) / m
 
 
-class Unplayable(Exception):
-    """What a player said for one run makes no law; the engine says so, with the name, the round and the run.
+def context(round: Round, kind: str, runs: int) -> Floats:
+    """The context of this kind as (runs,) floats.
 
-    Attributes
-    ----------
-    run : int
-        Counted from 0 among those that the player plays.
-    said : object
-    expected : str
+    Raises
+    ------
+    InvalidParameter
+        It is missing, or not of that form.
     """
-
-    def __init__(self, run: int, said: Any, expected: str) -> None:
-        super().__init__(run, said, expected)
-        self.run, self.said, self.expected = run, said, expected
+    values = round.context.get(kind)
+    if values is None or values.shape != (runs,) or values.dtype != np.float64:
+        raise InvalidParameter(
+            f"round {round.number} has {kind} = {brief(values)}; expected {runs} floats, one a run"
+        )
+    return values
 
 
 class Player(Protocol):
-    """A forecaster in a game: R runs in lockstep."""
+    """A forecaster in a game: R runs in lockstep.
 
-    def forecast(self, view: ForecasterView) -> Law:
-        """The laws of this round. Pure: it may be asked twice and answers the same."""
-
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        """What was drawn from the laws, (runs,) atoms (indices for a grid), and how the events turned out, (runs,)."""
-
-
-@dataclass(slots=True)
-class ForecasterView:
-    """What a forecaster sees before it commits itself.
-
-    Attributes
-    ----------
-    round : int
-        1, 2, …
-    context : mapping
-        What nature reveals before the forecast, only of the kinds that the forecaster `needs`; (runs,) arrays, valid in
-        this round.
+    A player has `certificates` if and only if its specification `certifies` something; the engine refuses others when
+    a game begins.
     """
 
-    round: int
-    context: dict[str, Floats]
+    def forecast(self, round: Round) -> Law:
+        """The laws of this round. Pure: it may be asked twice and answers the same.
+
+        What `update` will need of this moment goes into ``round.memo``: other rounds may be asked before this one is
+        resolved.
+        """
+
+    def update(self, round: Round) -> None:
+        """A round whose outcome is known: its law, what was drawn from it, the outcome, and the memo."""
+
+
+class Certifying(Player, Protocol):
+    """A player that proves bounds on its own play."""
+
+    def certificates(self) -> dict[str, Floats]:
+        """Name → (runs,) totals of all resolved rounds, of the names that the specification `certifies`."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +69,12 @@ class Forecaster:
 
     #: kinds of context that it cannot play without
     needs: ClassVar[frozenset[str]] = frozenset()
+    #: names of the totals that its player proves of its own play
+    certifies: ClassVar[frozenset[str]] = frozenset()
     #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
     deterministic: ClassVar[bool | None] = None
+    #: raised when its numbers change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with fresh state.
@@ -186,7 +154,7 @@ class _Lifted:
         self.players = players
         self.law = Law(len(players), 1)
 
-    def forecast(self, view: ForecasterView) -> Law:
+    def forecast(self, round: Round) -> Law:
         laws = [_law(run, player.forecast()) for run, player in enumerate(self.players)]
         size = max(1, *map(len, laws))
         if self.law.atoms.shape[1] != size:
@@ -200,8 +168,9 @@ class _Lifted:
                 atoms[run, j], weights[run, j] = value, weight
         return self.law
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        for player, p, y in zip(self.players, forecast.tolist(), outcome.tolist(), strict=True):
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        for player, p, y in zip(self.players, round.forecast.tolist(), round.outcome.tolist(), strict=True):
             player.update(p, y)
 
 
@@ -213,7 +182,7 @@ def _law(run: int, said: Any) -> dict[Any, Any]:
         or not law
         or not all(isinstance(x, Real) for pair in law.items() for x in pair)
     ):
-        raise Unplayable(run, said, "a number in [0, 1], or a dict of them with weights")
+        raise Unplayable(f"stated {brief(said)}", "a number in [0, 1], or a dict of them with weights", run)
     return law
 
 
@@ -229,34 +198,3 @@ def as_forecaster(thing: Any) -> Forecaster:
         f"{thing!r} is not a forecaster; expected a Forecaster, or a class with forecast() and "
         "update(forecast, outcome)"
     )
-
-
-@kernel
-def grid_mean(atoms, weights, grid, out):
-    """Mean of each law on a grid."""
-    runs, size = atoms.shape
-    for r in range(runs):
-        mean = 0.0
-        for j in range(size):
-            mean += weights[r, j] * grid[atoms[r, j]]
-        out[r] = mean
-
-
-@kernel
-def real_mean(atoms, weights, out):
-    """Mean of each law given by values."""
-    runs, size = atoms.shape
-    for r in range(runs):
-        mean = 0.0
-        for j in range(size):
-            mean += weights[r, j] * atoms[r, j]
-        out[r] = mean
-
-
-@kernel
-def grid_values(atoms, grid, out):
-    """Values of the atoms of each law on a grid."""
-    runs, size = atoms.shape
-    for r in range(runs):
-        for j in range(size):
-            out[r, j] = grid[atoms[r, j]]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
 from onlinecal.expressions import grid_steps
-from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
+from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.forecasters.compiled import CompiledForecaster, count_ones, nothing
+from onlinecal.steps import Memory, context, ints, law, law_atoms, law_values, law_weights, learn, shared
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
@@ -46,7 +46,7 @@ class Constant(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player whose law never changes."""
-        return _ConstantPlayer(Law(runs, 1, np.array([float(self.p)])))
+        return CompiledForecaster(_all_points, nothing, Memory(runs), size=1, grid=np.array([float(self.p)]))
 
 
 @dataclass(frozen=True)
@@ -70,20 +70,21 @@ class LastOutcome(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player that remembers nothing yet."""
-        law = Law(runs, 1, np.array([0.0, 0.5, 1.0]))
-        law.atoms.fill(1)
-        return _LastPlayer(law)
+        return CompiledForecaster(
+            _last, _remember, Memory(runs, ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0])
+        )
 
 
-@dataclass
-class _LastPlayer:
-    law: Law
+@law
+def _last(run, number):
+    law_atoms(run)[0], law_weights(run)[0] = ints(run)[0], 1.0
+    return 1
 
-    def forecast(self, view: ForecasterView) -> Law:
-        return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        np.multiply(outcome, 2, out=self.law.atoms[:, 0])
+@learn
+def _remember(run, number, size, drawn, outcome):
+    ints(run)[0] = 2 * outcome
+    return 0
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,15 @@ class UniformRandom(Forecaster):
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player whose law never changes."""
         m = grid_steps("m", self.m, horizon)
-        law = Law(runs, m + 1, grid_of(m))
-        law.atoms[:] = np.arange(m + 1)
-        return _ConstantPlayer(law)
+        return CompiledForecaster(_all_points, nothing, Memory(runs), size=m + 1, grid=grid_of(m))
+
+
+@law
+def _all_points(run, number):
+    atoms, weights = law_atoms(run), law_weights(run)
+    for i in range(len(atoms)):
+        atoms[i], weights[i] = i, 1.0 / len(atoms)
+    return len(atoms)
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,7 @@ class Truthful(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without state."""
-        return _TemperedPlayer(Law(runs, 1), 1.0)
+        return _tempered(runs, 1.0)
 
 
 @dataclass(frozen=True)
@@ -180,46 +187,28 @@ class Tempered(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without state."""
-        return _TemperedPlayer(Law(runs, 1), float(self.beta))
+        return _tempered(runs, float(self.beta))
 
 
-@dataclass
-class _TemperedPlayer:
-    law: Law
-    beta: float
-
-    def forecast(self, view: ForecasterView) -> Law:
-        if self.beta == 1.0:
-            self.law.atoms[:, 0] = view.context["truth"]
-        else:
-            _temper(view.context["truth"], self.beta, self.law.atoms)
-        return self.law
-
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        """Learns nothing."""
+def _tempered(runs: int, beta: float) -> Player:
+    memory = Memory(runs, shared=[beta], context=1)
+    return CompiledForecaster(_temper, nothing, memory, size=1, needs=["truth"])
 
 
-@kernel
-def _temper(q, beta, atoms):
-    for r in range(len(q)):
-        # The smaller of the two over the larger: no overflow, and 0 and 1 stay themselves.
-        if q[r] <= 0.5:
-            odds = (q[r] / (1.0 - q[r])) ** beta
-            atoms[r, 0] = odds / (1.0 + odds)
-        else:
-            odds = ((1.0 - q[r]) / q[r]) ** beta
-            atoms[r, 0] = 1.0 / (1.0 + odds)
-
-
-@dataclass
-class _ConstantPlayer:
-    law: Law
-
-    def forecast(self, view: ForecasterView) -> Law:
-        return self.law
-
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        """Learns nothing."""
+@law
+def _temper(run, number):
+    q, beta = context(run)[0], shared(run)[0]
+    # The smaller of the two over the larger: no overflow, and 0 and 1 stay themselves.
+    if beta == 1.0:
+        p = q
+    elif q <= 0.5:
+        odds = (q / (1.0 - q)) ** beta
+        p = odds / (1.0 + odds)
+    else:
+        odds = ((1.0 - q) / q) ** beta
+        p = 1.0 / (1.0 + odds)
+    law_values(run)[0], law_weights(run)[0] = p, 1.0
+    return 1
 
 
 @dataclass(frozen=True)
@@ -254,26 +243,12 @@ class EmpiricalMean(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with its two counters at the prior."""
-        return _MeanPlayer(runs, float(self.prior))
+        return CompiledForecaster(_mean, count_ones, Memory(runs, ints=2, shared=[float(self.prior)]), size=1)
 
 
-class _MeanPlayer:
-    def __init__(self, runs: int, prior: float) -> None:
-        self.law = Law(runs, 1)
-        self.law.atoms.fill(0.5)
-        self.ones = np.full(runs, prior)
-        self.rounds = 2.0 * prior
-
-    def forecast(self, view: ForecasterView) -> Law:
-        return self.law
-
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        self.rounds += 1.0
-        _mean(self.ones, outcome, self.rounds, self.law.atoms)
-
-
-@kernel
-def _mean(ones, outcome, rounds, atoms):
-    for r in range(len(ones)):
-        ones[r] += outcome[r]
-        atoms[r, 0] = ones[r] / rounds
+@law
+def _mean(run, number):
+    state, prior = ints(run), shared(run)[0]
+    total = state[0] + 2.0 * prior
+    law_values(run)[0], law_weights(run)[0] = (state[1] + prior) / total if total > 0.0 else 0.5, 1.0
+    return 1

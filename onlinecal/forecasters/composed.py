@@ -5,25 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
+from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import evaluate, grid_steps
-from onlinecal.forecasters.base import (
-    Floats,
-    Forecaster,
-    ForecasterView,
-    Ints,
-    Law,
-    Player,
-    grid_of,
-    grid_values,
-)
-from onlinecal.streams import Stream
+from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.law import Floats, Ints, Law
+from onlinecal.protocol import protocol_fault
+from onlinecal.record import Recorder, Round, check_round, not_ours, tell
+from onlinecal.strategy import strategy_name
+from onlinecal.streams import Draws, Stream
 
 
 @dataclass(frozen=True)
@@ -122,9 +117,8 @@ class Rounded(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        return _RoundedPlayer(
-            self.of.start(horizon, runs, stream), runs, grid_steps("m", self.m, horizon), self.how
-        )
+        part = _Part(self.of, self.of.start(horizon, runs, stream), runs)
+        return _RoundedPlayer(part, runs, grid_steps("m", self.m, horizon), self.how)
 
 
 @dataclass(frozen=True)
@@ -155,6 +149,8 @@ class ExpertMixture(Forecaster):
     where that came from it, else one of this player's own.
     """
 
+    version: ClassVar[int] = 2
+
     of: tuple[Forecaster, ...]
     rate: float | str = "T^(-1/2)"
 
@@ -176,7 +172,12 @@ class ExpertMixture(Forecaster):
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with equal weights."""
         rate = evaluate(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
-        return _MixturePlayer([expert.start(horizon, runs, stream) for expert in self.of], runs, rate, stream)
+        # Streams of their own: players read the numbers of theirs by index, from the first on.
+        parts = [
+            _Part(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
+            for k, expert in enumerate(self.of)
+        ]
+        return _MixturePlayer(parts, runs, rate, stream)
 
 
 def _check_forecasters(name: str, values: Sequence[Any]) -> None:
@@ -190,146 +191,154 @@ def _check_forecasters(name: str, values: Sequence[Any]) -> None:
 
 
 class _Part:
-    """A player among or under others, with its law of the round and room for what it is told that was drawn."""
+    """A player among or under others. Its rounds are records like those of the engine, and travel in the memo."""
 
-    def __init__(self, player: Player) -> None:
-        self.player = player
-        self.law = Law(1, 1)  # until it states one
-        self.told = np.empty(0)
+    def __init__(self, forecaster: Forecaster, player: Player, runs: int) -> None:
+        fault = protocol_fault(forecaster, player)
+        if fault:
+            raise InvalidParameter(f"forecaster {strategy_name(forecaster)!r}, part of another: {fault}")
+        self.player, self.recorder = player, Recorder(runs)
 
-    def state(self, view: ForecasterView) -> Law:
-        """Its law of this round."""
-        self.law = self.player.forecast(view)
-        atoms = self.law.atoms
-        if len(self.told) != len(atoms) or self.told.dtype != atoms.dtype:
-            self.told = np.empty(len(atoms), atoms.dtype)
-        return self.law
+    def state(self, whole: Round, number: int | None = None) -> Round:
+        """This round as the part plays it, with its law; it may count rounds by itself."""
+        round = Round(whole.number if number is None else number, whole.time, whole.context)
+        self.recorder.record(round, self.player.forecast(round))
+        return round
 
-    def update(self, outcome: Ints) -> None:
-        """Tells it of the atoms that its law's `drawn` points to."""
-        _look_up(self.law.atoms, self.law.drawn, self.told)
-        self.player.update(self.told, outcome)
+    def update(self, round: Round, drawn: Ints, whole: Round) -> None:
+        """Tells it which atom of its law it is to believe was drawn, and the outcome."""
+        tell(round, drawn, whole.outcome, whole.resolved)
+        self.player.update(round)
+
+
+def _memo(round: Round, law: Law, kind: type) -> Any:
+    """What `forecast` left on a round of these laws."""
+    check_round(round, law)
+    if not isinstance(round.memo, kind):
+        raise not_ours(round)
+    return round.memo
 
 
 class _DoublingPlayer:
     def __init__(self, spec: Doubling, runs: int, stream: Stream) -> None:
         self.spec, self.runs, self.stream = spec, runs, stream
-        self.length, self.left = spec.first, spec.first
-        self.part = _Part(spec.of.start(self.length, runs, stream))
+        self.begin, self.length = 0, spec.first
+        self.part = self._start()
         self.law = Law(runs, 1)
 
-    def forecast(self, view: ForecasterView) -> Law:
-        inner = self.part.state(view)
-        if self.law.atoms.shape != inner.atoms.shape:
-            self.law = Law(*inner.atoms.shape)
-        if inner.grid is None:
-            self.law.atoms[...] = inner.atoms
-        else:
-            grid_values(inner.atoms, inner.grid, self.law.atoms)
-        self.law.weights[...] = inner.weights
+    def _start(self) -> _Part:
+        of = self.spec.of
+        stream = self.stream.child(f"epoch of {self.length}")
+        return _Part(of, of.start(self.length, self.runs, stream), self.runs)
+
+    def forecast(self, round: Round) -> Law:
+        while round.number > self.begin + self.length:
+            self.begin += self.length
+            self.length *= 2
+            self.part = self._start()
+        inner = self.part.state(round, round.number - self.begin)
+        round.memo = _Epoch(self.part, inner)
+        law = inner.law
+        if self.law.atoms.shape != law.weights.shape:
+            self.law = Law(*law.weights.shape)
+        self.law.atoms[...] = law.support
+        self.law.weights[...] = law.weights
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        self.part.law.drawn[...] = self.law.drawn
-        self.part.update(outcome)
-        self.left -= 1
-        if self.left == 0:
-            self.length *= 2
-            self.left = self.length
-            self.part = _Part(self.spec.of.start(self.length, self.runs, self.stream))
+    def update(self, round: Round) -> None:
+        memo = _memo(round, self.law, _Epoch)
+        memo.part.update(memo.round, round.drawn, round)
+
+
+@dataclass(slots=True)
+class _Epoch:
+    """A round of the part that was playing then."""
+
+    part: _Part
+    round: Round
 
 
 class _RoundedPlayer:
-    def __init__(self, player: Player, runs: int, m: int, how: str) -> None:
-        self.part, self.how, self.grid = _Part(player), how, grid_of(m)
+    def __init__(self, part: _Part, runs: int, m: int, how: str) -> None:
+        self.part, self.how, self.grid = part, how, grid_of(m)
         #: atom j of the inner law becomes the atoms from fold·j to fold·j + fold − 1
         self.fold = 2 if how == "random" else 1
         self.law = Law(runs, self.fold, self.grid)
-        self.values = np.empty((runs, 1))
+        self.drawn = np.zeros(runs, np.int64)
 
-    def forecast(self, view: ForecasterView) -> Law:
-        inner = self.part.state(view)
-        runs, size = inner.atoms.shape
-        if self.values.shape[1] != size:
+    def forecast(self, round: Round) -> Law:
+        round.memo = inner = self.part.state(round)
+        values, weights = inner.law.support, inner.law.weights
+        runs, size = weights.shape
+        if self.law.atoms.shape[1] != self.fold * size:
             self.law = Law(runs, self.fold * size, self.grid)
-            self.values = np.empty((runs, size))
-        values = self.values
-        if inner.grid is None:
-            values = inner.atoms
-        else:
-            grid_values(inner.atoms, inner.grid, values)
         if self.how == "random":
-            _split_between(values, inner.weights, self.grid, self.law.atoms, self.law.weights)
+            _split_between(values, weights, self.grid, self.law.atoms, self.law.weights)
         else:
-            self.law.weights[...] = inner.weights
+            self.law.weights[...] = weights
             if self.how == "nearest":
                 _nearest(values, len(self.grid) - 1, self.law.atoms)
             else:
                 _below(values, self.grid, self.law.atoms)
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        np.floor_divide(self.law.drawn, self.fold, out=self.part.law.drawn)
-        self.part.update(outcome)
+    def update(self, round: Round) -> None:
+        inner = _memo(round, self.law, Round)
+        np.floor_divide(round.drawn, self.fold, out=self.drawn)
+        self.part.update(inner, self.drawn, round)
 
 
 class _MixturePlayer:
-    BLOCK = 256
-
-    def __init__(self, players: list[Player], runs: int, rate: float, stream: Stream) -> None:
-        self.parts, self.rate, self.stream = [_Part(player) for player in players], rate, stream
-        self.loss = np.zeros((runs, len(players)))
-        self.shares = np.zeros((runs, len(players)))
+    def __init__(self, parts: list[_Part], runs: int, rate: float, stream: Stream) -> None:
+        self.parts, self.rate = parts, rate
+        #: for what an expert believes was drawn from its law where the forecast was another's
+        self.uniforms = Draws(stream, len(parts), rounds=256)
+        self.kept = Rows((len(parts), runs))
+        self.loss = np.zeros((runs, len(parts)))
+        self.shares = np.zeros((runs, len(parts)))
+        self.drawn = np.zeros(runs, np.int64)
         self.law = Law(runs, 1)
-        self.dice: Floats | None = None
-        self.row = self.BLOCK
 
-    def forecast(self, view: ForecasterView) -> Law:
-        laws = [part.state(view) for part in self.parts]
-        size = sum(law.atoms.shape[1] for law in laws)
+    def forecast(self, round: Round) -> Law:
+        rounds = [part.state(round) for part in self.parts]
+        laws = [inner.law for inner in rounds]
+        round.memo = _Experts(rounds, self.kept.keep(self.uniforms.of(round.number)))
+        size = sum(law.weights.shape[1] for law in laws)
         if self.law.atoms.shape[1] != size:
             self.law = Law(len(self.loss), size)
         _hedge(self.loss, self.rate, self.shares)
         first = 0
         for k, law in enumerate(laws):
-            if law.grid is None:
-                _add_reals(law.atoms, law.weights, self.shares, k, first, self.law.atoms, self.law.weights)
-            else:
-                _add_points(
-                    law.atoms, law.grid, law.weights, self.shares, k, first, self.law.atoms, self.law.weights
-                )
-            first += law.atoms.shape[1]
+            _add_law(law.support, law.weights, self.shares, k, first, self.law.atoms, self.law.weights)
+            first += law.weights.shape[1]
         return self.law
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        if self.row == self.BLOCK:
-            self.dice, self.row = self.stream.block(self.BLOCK * len(self.parts), out=self.dice), 0
+    def update(self, round: Round) -> None:
+        memo = _memo(round, self.law, _Experts)
         first = 0
-        for k, part in enumerate(self.parts):
-            law = part.law
-            row = self.row * len(self.parts) + k
-            _tell(
-                self.law.drawn,
+        for k, (part, inner) in enumerate(zip(self.parts, memo.rounds, strict=True)):
+            law = inner.law
+            _believe(
+                round.drawn,
                 first,
-                self.dice,
-                row,
-                self.law.atoms,
-                law.weights,
-                outcome,
-                self.loss,
+                memo.uniforms,
                 k,
-                law.drawn,
+                law.support,
+                law.weights,
+                round.outcome,
+                self.loss,
+                self.drawn,
             )
-            part.update(outcome)
-            first += law.atoms.shape[1]
-        self.row += 1
+            part.update(inner, self.drawn, round)
+            first += law.weights.shape[1]
 
 
-@kernel
-def _look_up(atoms, drawn, out):
-    """The atoms that were drawn, as the law's own player understands them."""
-    for r in range(len(drawn)):
-        out[r] = atoms[r, drawn[r]]
+@dataclass(slots=True)
+class _Experts:
+    """A round as each of the experts plays it, and uniforms for what they are to believe, (experts, runs)."""
+
+    rounds: list[Round]
+    uniforms: Floats
 
 
 @kernel
@@ -379,7 +388,8 @@ def _hedge(loss, rate, shares):
 
 
 @kernel
-def _add_reals(values, weights, shares, k, first, atoms, mixed):
+def _add_law(values, weights, shares, k, first, atoms, mixed):
+    """Adds the law of expert k, in its share, from place `first` on."""
     runs, size = values.shape
     for r in range(runs):
         for j in range(size):
@@ -388,26 +398,17 @@ def _add_reals(values, weights, shares, k, first, atoms, mixed):
 
 
 @kernel
-def _add_points(points, grid, weights, shares, k, first, atoms, mixed):
-    runs, size = points.shape
-    for r in range(runs):
-        for j in range(size):
-            atoms[r, first + j] = grid[points[r, j]]
-            mixed[r, first + j] = shares[r, k] * weights[r, j]
-
-
-@kernel
-def _tell(drawn, first, dice, row, atoms, weights, outcome, loss, k, own):
+def _believe(drawn, first, uniforms, k, values, weights, outcome, loss, own):
     """Charges expert k its expected squared loss, and says which atom it is to believe was drawn: the engine's where
     that is the expert's, else one by its own law.
     """
     runs, size = weights.shape
     for r in range(runs):
         j = drawn[r] - first
-        pick, total, u = 0, 0.0, dice[row, r]
+        pick, total, u = 0, 0.0, uniforms[k, r]
         for i in range(size):
             w = weights[r, i]
-            loss[r, k] += w * (atoms[r, first + i] - outcome[r]) ** 2
+            loss[r, k] += w * (values[r, i] - outcome[r]) ** 2
             if w > 0.0 and total <= u:
                 pick = i
             total += w

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import grid_steps
-from onlinecal.forecasters._pairwise import PairwisePlayer
-from onlinecal.forecasters._stationary import TINY, Stationary, count_regrets, put_pair, put_stationary
-from onlinecal.forecasters.base import Forecaster, ForecasterView, Ints, Law, Player, grid_of
+from onlinecal.forecasters import _potentials
+from onlinecal.forecasters._pairwise import pairwise_player
+from onlinecal.forecasters._stationary import TINY, count_regrets, state_either, state_stationary, whole
+from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.guarantee import Guarantee, log
 from onlinecal.sight import Sight
+from onlinecal.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch
 from onlinecal.streams import Stream
 
 
@@ -81,7 +83,10 @@ class FosterVohra(Forecaster):
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
         m = grid_steps("m", self.m, horizon)
-        return PairwisePlayer(runs, m) if self.swaps == "all" else _NeighbourPlayer(runs, m)
+        if self.swaps == "all":
+            return pairwise_player(runs, m)
+        memory = Memory(runs, ints=[m // 2] + [0] * (2 * m + 2))
+        return CompiledForecaster(_state_neighbours, _count, memory, size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -102,7 +107,10 @@ class FosterVohra(Forecaster):
 
         source = "after Foster and Vohra 1998; constant in the docstring"
         formula = "T/(2m) + √(2(m + 1)T)"
-        return (Guarantee("ece", formula, bound, "expected", Sight.LAW, source, slack=slack),)
+        potential = _potentials.neighbours(self.m)
+        return (
+            Guarantee("ece", formula, bound, "expected", Sight.LAW, source, slack=slack, potential=potential),
+        )
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,12 @@ class BlumMansour(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        return _BlumMansourPlayer(runs, grid_steps("m", self.m, horizon))
+        m = grid_steps("m", self.m, horizon)
+        points = m + 1
+        memory = Memory(
+            runs, ints=[m // 2] + [-1] * points, floats=3 * points, scratch=points * points + 2 * points
+        )
+        return CompiledForecaster(_state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -163,90 +176,70 @@ class BlumMansour(Forecaster):
         )
 
 
-class _NeighbourPlayer:
-    """Foster–Vohra on neighbours: the matrix is a walk on the line, so a point or a pair is stationary."""
-
-    def __init__(self, runs: int, m: int) -> None:
-        self.law = Law(runs, 2, grid_of(m))
-        self.last = np.full(runs, m // 2, np.int64)
-        self.bias = np.zeros((runs, m + 1), np.int64)
-        self.rounds = np.zeros((runs, m + 1), np.int64)
-
-    def forecast(self, view: ForecasterView) -> Law:
-        _state_neighbours(self.bias, self.rounds, self.last, self.law.atoms, self.law.weights)
-        return self.law
-
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        count_regrets(self.bias, self.rounds, self.last, forecast, outcome)
+# ---------------------------------------------------------------- steps: Foster–Vohra on neighbours
 
 
-class _BlumMansourPlayer(Stationary):
-    """Each point's learner: its weight, its bias times m, and how many steps from its point it wants to be."""
-
-    def __init__(self, runs: int, m: int) -> None:
-        super().__init__(runs, m)
-        self.weight = np.zeros((runs, m + 1))
-        self.bias = np.zeros((runs, m + 1))
-        self.pull = np.zeros((runs, m + 1))
-        #: room for where a point is in the matrix of one run
-        self.place = np.full(m + 1, -1, np.int64)
-
-    def state(self) -> int:
-        """The law of the wishes."""
-        law = self.law
-        return _state_wishes(
-            self.pull, self.last, self.flow, self.members, self.place, self.share, law.atoms, law.weights
-        )
-
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        # Every point that might have been played learns, in proportion to its weight in the law.
-        law = self.law
-        _learn_wishes(self.weight, self.bias, self.pull, self.last, law.atoms, law.weights, forecast, outcome)
-
-
-@kernel
-def _state_neighbours(bias, rounds, last, atoms, weights):
-    m = bias.shape[1] - 1
-    for r in range(len(bias)):
-        i = last[r]
-        low = i - np.int64(bias[r, i] < 0 or i == m)
-        # Regrets of low against high and of high against low, in units of 1/m². While the next point wants to go on in
-        # the same direction, walk: to a point without regret, or to a pair that point at each other.
-        while True:
-            high = low + 1
-            up, down = 2 * bias[r, low] - rounds[r, low], -2 * bias[r, high] - rounds[r, high]
-            if i == low and up > 0 and 2 * bias[r, high] > rounds[r, high]:
-                i = low = high
-            elif i == high and down > 0 and 2 * bias[r, low] + rounds[r, low] < 0:
-                i, low = low, low - 1
-            else:
-                break
-        up, down = max(up, 0), max(down, 0)
-        stay = 1.0 if i == low else 0.0
-        share = down / (up + down) if up + down > 0 else stay
-        put_pair(atoms, weights, r, low, share)
-
-
-@kernel
-def _state_wishes(pull, last, flow, members, place, share, atoms, weights):
-    needed = 2
-    m = pull.shape[1] - 1
-    for r in range(len(pull)):
-        i = last[r]
-        low = i - np.int64(pull[r, i] < 0.0 or i == m)
-        up, down = pull[r, low], -pull[r, low + 1]
-        if 0.0 <= up <= 1.0 and 0.0 <= down <= 1.0:
-            # Mostly the point played last and a neighbour wish no further than each other.
-            stay = 1.0 if i == low else 0.0
-            put_pair(atoms, weights, r, low, down / (up + down) if up + down > 0.0 else stay)
+@law
+def _state_neighbours(run, number):
+    """The point played last, m·E_i and n_i. The matrix is a walk on the line, so a point or a pair is stationary."""
+    state = ints(run)
+    points = len(state) // 2
+    i, bias, rounds = state[0], state[1 : 1 + points], state[1 + points :]
+    low = i - np.int64(bias[i] < 0 or i == points - 1)
+    # Regrets of low against high and of high against low, in units of 1/m². While the next point wants to go on in
+    # the same direction, walk: to a point without regret, or to a pair that point at each other.
+    while True:
+        high = low + 1
+        up, down = 2 * bias[low] - rounds[low], -2 * bias[high] - rounds[high]
+        if i == low and up > 0 and 2 * bias[high] > rounds[high]:
+            i = low = high
+        elif i == high and down > 0 and 2 * bias[low] + rounds[low] < 0:
+            i, low = low, low - 1
         else:
-            count = _wishes_from(pull, r, i, flow, members, place)
-            needed = max(needed, put_stationary(flow, count, members, share, atoms, weights, r))
-    return needed
+            break
+    up, down = max(up, 0), max(down, 0)
+    stay = 1.0 if i == low else 0.0
+    return state_either(run, low, down / (up + down) if up + down > 0 else stay)
+
+
+@learn
+def _count(run, number, size, drawn, outcome):
+    state, i = ints(run), law_atoms(run)[drawn]
+    points = len(state) // 2
+    state[0] = i
+    count_regrets(state[1 : 1 + points], state[1 + points :], i, outcome)
+    return 0
+
+
+# ---------------------------------------------------------------- steps: Blum–Mansour
 
 
 @kernel
-def _wishes_from(pull, r, start, flow, members, place):
+def _wishes(run):
+    """Each point's learner: its weight, its bias times m, and how many steps from its point it wants to be."""
+    state = floats(run)
+    points = len(state) // 3
+    return state[:points], state[points : 2 * points], state[2 * points :]
+
+
+@law
+def _state_wishes(run, number):
+    """The point played last, and room for where a point is in the matrix."""
+    pull, i = _wishes(run)[2], ints(run)[0]
+    low = i - np.int64(pull[i] < 0.0 or i == len(pull) - 1)
+    up, down = pull[low], -pull[low + 1]
+    if 0.0 <= up <= 1.0 and 0.0 <= down <= 1.0:
+        # Mostly the point played last and a neighbour wish no further than each other.
+        stay = 1.0 if i == low else 0.0
+        return state_either(run, low, down / (up + down) if up + down > 0.0 else stay)
+    points, room = len(pull), scratch(run)
+    flow, members = room[: points * points].reshape(points, points), whole(room[points * points : -points])
+    count = _wishes_from(pull, i, flow, members, ints(run)[1:])
+    return state_stationary(run, flow, count, members, room[-points:])
+
+
+@kernel
+def _wishes_from(pull, start, flow, members, place):
     """The matrix on the points that `start` leads to; returns how many there are. `place` is −1 before and after."""
     members[0], place[start] = start, 0
     count, k = 1, 0
@@ -254,8 +247,8 @@ def _wishes_from(pull, r, start, flow, members, place):
         i = members[k]
         for j in range(count):
             flow[k, j] = 0.0
-        steps = math.floor(pull[r, i])
-        part = pull[r, i] - steps
+        steps = math.floor(pull[i])
+        part = pull[i] - steps
         for j, rate in ((i + steps, 1.0 - part), (i + steps + 1, part)):
             if rate > TINY:
                 if place[j] < 0:
@@ -270,15 +263,17 @@ def _wishes_from(pull, r, start, flow, members, place):
     return count
 
 
-@kernel
-def _learn_wishes(weight, bias, pull, last, atoms, weights, forecast, outcome):
-    m = weight.shape[1] - 1
-    for r in range(len(weight)):
-        last[r] = forecast[r]
-        for j in range(atoms.shape[1]):
-            w, i = weights[r, j], atoms[r, j]
-            if w == 0.0:
-                break
-            weight[r, i] += w
-            bias[r, i] += w * (m * outcome[r] - i)
-            pull[r, i] = bias[r, i] / (1.0 + weight[r, i])
+@learn
+def _learn_wishes(run, number, size, drawn, outcome):
+    """Every point that might have been played learns, in proportion to its weight in the law."""
+    weight, bias, pull = _wishes(run)
+    atoms, weights, m = law_atoms(run), law_weights(run), len(weight) - 1
+    ints(run)[0] = atoms[drawn]
+    for j in range(size):
+        w, i = weights[j], atoms[j]
+        if w == 0.0:
+            break
+        weight[i] += w
+        bias[i] += w * (m * outcome - i)
+        pull[i] = bias[i] / (1.0 + weight[i])
+    return 0

@@ -11,7 +11,7 @@ one number (``brier_decomposition``, ``soft_rounding``).
 from typing import Any
 
 from onlinecal.errors import LIST, UnknownName
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures import (
     binned,
     cutoff,
@@ -56,6 +56,7 @@ _FAMILIES = (
 MEASURES: dict[str, Measure] = {measure.name: measure for family in _FAMILIES for measure in family.MEASURES}
 
 
+@of_gamma
 def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     """The value of a measure with the witnesses that prove it.
 

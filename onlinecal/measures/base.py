@@ -10,8 +10,8 @@ from typing import Any
 
 from onlinecal.errors import InvalidParameter, suggestion
 from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import integer
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
+from onlinecal.validation import integer
 
 __all__ = ["Bracket", "Explanation", "Measure", "Witness"]
 
@@ -38,8 +38,8 @@ class Measure:
         In the sense of BGHN23 Table 1: "yes", "no", or the exponents known.
     decisions : str
         What it bounds for a decision maker, in a few words; "" for nothing.
-    largest : float
-        No value is above this.
+    least, largest : float
+        No value is below or above these.
     witness : callable, optional
         `witness(gamma, **options) -> Witness`. None where the definition is a plain sum: nothing is searched for, so
         that there is nothing to prove.
@@ -56,6 +56,8 @@ class Measure:
     modulus : callable, optional
         `modulus(moved, **options) -> float`: by how much at most the value changes when predictions move by
         `moved` on average. None where nothing is proved.
+    version : int
+        Raised when its numbers change: results are kept under it (tests/versions.py).
     """
 
     function: Callable[..., Any]
@@ -68,6 +70,7 @@ class Measure:
     complete: str = ""
     sound: str = ""
     decisions: str = ""
+    least: float = 0.0
     largest: float = 1.0
     witness: Callable[..., Witness] | None = None
     counterpart: Callable[..., Witness] | None = None
@@ -76,6 +79,7 @@ class Measure:
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None
     modulus: Callable[..., float] | None = None
+    version: int = 1
 
     @property
     def name(self) -> str:
@@ -166,7 +170,7 @@ class Measure:
         value = self.function(rounded, **options)
         low, high = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
         wider = self.modulus(moved, **options) + _ROUNDING
-        return Bracket(max(low - wider, 0.0), min(high + wider, self.largest))
+        return Bracket(max(low - wider, self.least), min(high + wider, self.largest))
 
     def _check(self, options: Mapping[str, Any]) -> None:
         known = self.options

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import choice, integer, number
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
+from onlinecal.validation import choice, integer, number
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +22,7 @@ MAX_BINS = 10_000_000
 """More bins than this are refused: a memory guard, far above any use."""
 
 
+@of_gamma
 def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     """Expected calibration error of order p.
 
@@ -68,6 +69,7 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     return largest * float((gamma.mass * (errors / largest) ** order).sum()) ** (1.0 / order)
 
 
+@of_gamma
 def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights:
     """The weights of the levels that attain `ece`: for order 1 the sign of each residual.
 
@@ -117,6 +119,7 @@ def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights
     return ErrorWeights(gamma.predictions, weights, float(order))
 
 
+@of_gamma
 def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Expected calibration error after the predictions are put into bins.
 
@@ -165,6 +168,7 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
     return gap
 
 
+@of_gamma
 def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Binned ECE plus the average width of the bins: a certified upper bound of the distance to calibration.
 
@@ -209,6 +213,7 @@ def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str 
     return gap + width
 
 
+@of_gamma
 def bins_witness(
     gamma: JointDistribution,
     *,

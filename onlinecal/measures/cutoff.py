@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import integer
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
+from onlinecal.validation import as_float, integer, is_number, vector
 
 Floats = NDArray[np.float64]
 Weights = Callable[[Floats], ArrayLike] | ArrayLike | None
 
 
+@of_gamma
 def cutoff_ce(gamma: JointDistribution) -> float:
     """Cutoff calibration error: the largest bias over intervals of predictions.
 
@@ -54,6 +55,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     return high - low
 
 
+@of_gamma
 def worst_interval(gamma: JointDistribution) -> Interval:
     """The interval whose bias is `cutoff_ce`.
 
@@ -75,6 +77,7 @@ def worst_interval(gamma: JointDistribution) -> Interval:
     return _between(gamma, low, high)
 
 
+@of_gamma
 def step_ce(gamma: JointDistribution) -> float:
     """Step (proper) calibration error: the largest bias below a threshold.
 
@@ -107,6 +110,7 @@ def step_ce(gamma: JointDistribution) -> float:
     return max(-low, high)
 
 
+@of_gamma
 def worst_threshold(gamma: JointDistribution) -> Interval:
     """The predictions up to a threshold whose bias is `step_ce`, as an interval from 0.
 
@@ -130,6 +134,7 @@ def worst_threshold(gamma: JointDistribution) -> Interval:
     return Interval(0.0, float(gamma.predictions[end - 1]), sign)
 
 
+@of_gamma
 def prefix_sums_witness(
     gamma: JointDistribution, *, measure: Literal["cutoff_ce", "step_ce"] = "cutoff_ce"
 ) -> PrefixSums:
@@ -159,6 +164,7 @@ def prefix_sums_witness(
     return PrefixSums(low, high, measure)
 
 
+@of_gamma
 def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     """Weighted calibration error: the bias as seen by one given weight function.
 
@@ -202,6 +208,7 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     return abs(float((gamma.residuals * omega).sum()))
 
 
+@of_gamma
 def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
     """Low-degree calibration error: the largest moment of the residual.
 
@@ -240,6 +247,7 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
     return _moments(gamma, degree)[0]
 
 
+@of_gamma
 def largest_moment(gamma: JointDistribution, *, degree: int = 2) -> Moment:
     """The moment of the residual that is `low_degree_ce`.
 
@@ -275,12 +283,9 @@ def _moments(gamma: JointDistribution, degree: Any) -> tuple[float, int]:
 def _weights(weights: Any, gamma: JointDistribution) -> Floats:
     what = "weights(v)" if callable(weights) else "weights"
     values = weights(gamma.predictions) if callable(weights) else weights
-    try:
-        omega = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"weighted_ce: {what} = {values!r}; expected numbers") from None
-    if omega.ndim == 0 and callable(weights):
-        omega = np.full(gamma.levels, float(omega))
+    if callable(weights) and is_number(values):
+        values = np.full(gamma.levels, as_float(values))
+    omega = vector(f"weighted_ce: {what}", values, InvalidParameter)
     if omega.shape != (gamma.levels,):
         raise InvalidParameter(
             f"weighted_ce: {what} has shape {omega.shape}; expected one number per level, ({gamma.levels},)"

@@ -7,13 +7,14 @@ from typing import Any
 
 from onlinecal._compile import kernel
 from onlinecal.errors import LIST, InvalidParameter, UnknownName
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures._kinks import at_half, density, external_density, regret_bound, worst_task
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.tasks import WorstTask
 from onlinecal.tasks import TASKS, Task, v_shaped
 
 
+@of_gamma
 def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     """Calibration fixed decision loss: the swap regret of one decision task.
 
@@ -61,6 +62,7 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     return task.account(gamma).swap
 
 
+@of_gamma
 def cdl(gamma: JointDistribution) -> float:
     """Calibration decision loss: the largest swap regret over all decision tasks with payoffs in [0, 1].
 
@@ -97,6 +99,7 @@ def cdl(gamma: JointDistribution) -> float:
     return _twice(_cdl(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
 
 
+@of_gamma
 def worst_decision_task(gamma: JointDistribution) -> WorstTask:
     """The decision task whose swap regret is `cdl`: two or three actions, with explicit payoffs.
 
@@ -121,6 +124,7 @@ def worst_decision_task(gamma: JointDistribution) -> WorstTask:
     return worst_task(_cdl(gamma.predictions, gamma.counts, gamma.means), "swap")
 
 
+@of_gamma
 def v_cdl(gamma: JointDistribution) -> float:
     """The largest swap regret over decision tasks with a single kink (two actions).
 
@@ -153,6 +157,7 @@ def v_cdl(gamma: JointDistribution) -> float:
     return min(value / gamma.weight, 1.0)
 
 
+@of_gamma
 def worst_kink(gamma: JointDistribution) -> WorstTask:
     """The two-action task whose swap regret is `v_cdl`.
 
@@ -175,6 +180,7 @@ def worst_kink(gamma: JointDistribution) -> WorstTask:
     return WorstTask((t,), v_shaped(t).payoffs, "swap")
 
 
+@of_gamma
 def u_calibration(gamma: JointDistribution) -> float:
     """U-calibration error: the largest external regret over all decision tasks with payoffs in [0, 1].
 
@@ -208,6 +214,7 @@ def u_calibration(gamma: JointDistribution) -> float:
     return _twice(_u_calibration(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
 
 
+@of_gamma
 def worst_external_task(gamma: JointDistribution) -> WorstTask:
     """The decision task whose external regret is `u_calibration`.
 

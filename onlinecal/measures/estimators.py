@@ -12,13 +12,17 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import count
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.kernel import Kernel, check_kernel, kernel_at
+from onlinecal.validation import count
 
 Floats = NDArray[np.float64]
 
+#: draws that are made at once, and kept
+MOST = 10_000_000
 
+
+@of_gamma
 def kernel_ce_squared_pairs(
     gamma: JointDistribution,
     *,
@@ -37,7 +41,7 @@ def kernel_ce_squared_pairs(
         Γ with k levels.
     seed : int, ≥ 0
         Of the generator; the same seed gives the same estimate.
-    pairs : int, optional, ≥ 1
+    pairs : int, optional, from 1 to 10^7
         Number of pairs M. Default: 10 k.
     kernel, scale
         As in `kernel_ce`.
@@ -50,7 +54,7 @@ def kernel_ce_squared_pairs(
     Raises
     ------
     InvalidParameter
-        As `kernel_ce`; also on pairs < 1 or a seed that is not an integer ≥ 0.
+        As `kernel_ce`; also on pairs out of range or a seed that is not an integer ≥ 0.
 
     Source
     ------
@@ -67,8 +71,8 @@ def kernel_ce_squared_pairs(
     >>> round(kernel_ce_squared_pairs(gamma, seed=1), 12)
     0.01
     """
-    check_kernel(kernel, scale)
-    m = count("pairs", 10 * gamma.levels if pairs is None else pairs)
+    scale = check_kernel(kernel, scale)
+    m = 10 * gamma.levels if pairs is None else count("pairs", pairs, most=MOST)
     ends = np.cumsum(gamma.mass)
     # Rounding may leave the last end below a draw, or a draw at an end of an empty step.
     draws = np.searchsorted(ends, _generator(seed).random((2, m)) * ends[-1], side="right")
@@ -78,6 +82,7 @@ def kernel_ce_squared_pairs(
     return float(np.mean(gap[i] * gap[j] * kernel_at(apart, kernel)))
 
 
+@of_gamma
 def kernel_ce_squared_fourier(
     gamma: JointDistribution, *, seed: int, draws: int = 100, scale: float = 1.0
 ) -> float:
@@ -91,7 +96,7 @@ def kernel_ce_squared_fourier(
         Γ with k levels.
     seed : int, ≥ 0
         Of the generator.
-    draws : int, default 100, ≥ 1
+    draws : int, default 100, from 1 to 10^7
         Number of frequencies averaged; O(k) each.
     scale : float, default 1.0, > 0
         Of the Laplace kernel.
@@ -121,13 +126,14 @@ def kernel_ce_squared_fourier(
     >>> round(kernel_ce_squared_fourier(gamma, seed=1), 12)
     0.01
     """
-    check_kernel("laplace", scale)
-    frequencies = _generator(seed).standard_cauchy(count("draws", draws)) / scale
+    scale = check_kernel("laplace", scale)
+    frequencies = _generator(seed).standard_cauchy(count("draws", draws, most=MOST)) / scale
     v, r = gamma.predictions, gamma.residuals
     angles = (frequency * v for frequency in frequencies.tolist())
     return _mean(float(r @ np.cos(angle)) ** 2 + float(r @ np.sin(angle)) ** 2 for angle in angles)
 
 
+@of_gamma
 def kernel_ce_squared_binning(
     gamma: JointDistribution, *, seed: int, draws: int = 100, scale: float = 1.0
 ) -> float:
@@ -141,7 +147,7 @@ def kernel_ce_squared_binning(
         Γ with k levels.
     seed : int, ≥ 0
         Of the generator.
-    draws : int, default 100, ≥ 1
+    draws : int, default 100, from 1 to 10^7
         Number of binnings averaged; O(k) each.
     scale : float, default 1.0, > 0
         Of the Laplace kernel.
@@ -171,15 +177,16 @@ def kernel_ce_squared_binning(
     >>> round(kernel_ce_squared_binning(gamma, seed=1), 12)
     0.01
     """
-    check_kernel("laplace", scale)
+    scale = check_kernel("laplace", scale)
     generator = _generator(seed)
-    widths = generator.gamma(2.0, scale, count("draws", draws))
+    widths = generator.gamma(2.0, scale, count("draws", draws, most=MOST))
     shifts = generator.random(len(widths)) * widths
     v, r = gamma.predictions, gamma.residuals
     binnings = zip(shifts.tolist(), widths.tolist(), strict=True)
     return _mean(float(np.square(_bin_residuals(v, r, shift, width)).sum()) for shift, width in binnings)
 
 
+@of_gamma
 def surrogate_interval_ce_sampled(
     gamma: JointDistribution, *, seed: int, shifts: int = 100, finest: int = 10
 ) -> float:
@@ -194,9 +201,9 @@ def surrogate_interval_ce_sampled(
         Γ with k levels.
     seed : int, ≥ 0
         Of the generator.
-    shifts : int, default 100, ≥ 1
+    shifts : int, default 100, from 1 to 200,000
         Shifts drawn for each width.
-    finest : int, default 10, ≥ 1
+    finest : int, default 10, from 1 to 50
         Last j.
 
     Returns
@@ -224,7 +231,9 @@ def surrogate_interval_ce_sampled(
     >>> round(surrogate_interval_ce_sampled(gamma, seed=1), 12)
     0.5509765625
     """
-    draws = _generator(seed).random((count("finest", finest) + 1, count("shifts", shifts)))
+    draws = _generator(seed).random(
+        (count("finest", finest, most=50) + 1, count("shifts", shifts, most=MOST // 50))
+    )
     v, r = gamma.predictions, gamma.residuals
     best = math.inf
     for j, row in enumerate(draws):

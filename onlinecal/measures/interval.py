@@ -7,21 +7,23 @@ from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import count
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.interval_max import least_max_width
 from onlinecal.measures.smooth import smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.partitions import IntervalPartition, LeastCosts, Width
 from onlinecal.measures.witnesses.weights import LipschitzWeights
+from onlinecal.validation import count
 
 Floats = NDArray[np.float64]
 
-# The search over the maximum width drops what cannot win by more than this.
-_TOLERANCE = 1e-10
 # Exact up to here unless the caller says otherwise: some seconds.
-MOST = {"mean": 200_000, "max": 10_000}
+MOST = {"mean": 200_000, "max": 50_000}
+# Widths tried where the search over the greatest width is to give a bracket only.
+_TRIED = 32
 
 
+@of_gamma
 def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None) -> float:
     """Interval calibration error intCE(Γ): binned error plus bin width, at the best partition.
 
@@ -29,8 +31,8 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     with width="max" the second sum is the largest width. An interval need be no wider than the levels in it.
     Mean width: a dynamic program over end points. Going left from b, no group wider than a…b can win once
     F(a) + mass·width − |residual| of a…b, or |r_1 + … + r_b| + mass·width, reaches the best so far.
-    Maximum width: H(W) = least binned error with widths ≤ W falls with W, so H(W_2) + W_1 bounds all of
-    (W_1, W_2]; halving stops where no part can win by more than 1e-10.
+    Maximum width: H(W) = least binned error with widths ≤ W takes O(k log k). It falls with W, so H(W_2) + W_1
+    bounds all of (W_1, W_2]; halving stops where no part can win (`interval_max` has both with their proofs).
 
     Parameters
     ----------
@@ -39,13 +41,13 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     width : {"mean", "max"}, default "mean"
         Which width is added.
     max_levels : int, optional, ≥ 1
-        Refuse larger k. Default: 200 000 for "mean", 10 000 for "max": some seconds.
+        Refuse larger k. Default: 200 000 for "mean", 50 000 for "max": some seconds.
 
     Returns
     -------
     float
-        In [0, 1]. "mean": exact up to rounding; O(k²) at worst, O(k^(5/3)) as a rule.
-        "max": exact within 1e-10.
+        In [0, 1]; exact up to rounding. "mean": O(k²) at worst, O(k^(5/3)) as a rule. "max": O(k log k) for each
+        width tried: a few hundred as a rule, O(k) where nearly all widths are equally good.
 
     Raises
     ------
@@ -71,6 +73,7 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     return best_partition(gamma, width, max_levels)[0]
 
 
+@of_gamma
 def interval_ce_witness(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> IntervalPartition:
@@ -109,6 +112,7 @@ def interval_ce_witness(
     return _intervals(gamma, best_partition(gamma, width, max_levels)[1], width)
 
 
+@of_gamma
 def least_costs(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> LeastCosts:
@@ -150,12 +154,15 @@ def least_costs(
     return LeastCosts(_costs(before, prefix, mass, v)[1:])
 
 
+@of_gamma
 def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000) -> Bracket:
     """A certified bracket of `interval_ce` for any number of levels.
 
-    Above: the best partition whose intervals end between blocks of equally many levels.
+    Mean width. Above: the best partition whose intervals end between blocks of equally many levels, or the ECE.
     Below: smCE(Γ) ≤ intCE(Γ), since a 1-Lipschitz weight gains at most |Σ_{i ∈ I} r_i| + mass(I) width(I) / 2
-    on an interval I. Close where the error is a bias, wide where it is noise.
+    on an interval I. The ends meet where all residuals have one sign: both are the bias |Σ r_i|. Otherwise smCE may
+    be as small as intCE²/32.
+    Maximum width: the search of `interval_ce` on all levels, stopped after 32 widths; some percent apart as a rule.
 
     Parameters
     ----------
@@ -164,12 +171,12 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     width : {"mean", "max"}, default "mean"
         As in `interval_ce`.
     blocks : int, default 2000, ≥ 1
-        Number of blocks m; with m ≥ k the bracket closes.
+        Number of blocks m; with m ≥ k the bracket closes. For "max" nothing else depends on it.
 
     Returns
     -------
     Bracket
-        O(k log k + m²).
+        O(k log k + m²); "max": O(k log k).
 
     Raises
     ------
@@ -194,10 +201,8 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     >>> round(bracket.lower, 12), round(bracket.upper, 12)
     (0.06, 0.2)
     """
-    upper, _ = _in_blocks(gamma, width, blocks)
-    if blocks >= gamma.levels:
-        return Bracket(upper, upper)
-    return Bracket(min(smooth_ce(gamma), upper), upper)
+    lower, upper, _ = _in_blocks(gamma, width, blocks)
+    return Bracket(min(smooth_ce(gamma), upper) if lower is None else lower, upper)
 
 
 # ---------------------------------------------------------------- inside
@@ -215,26 +220,35 @@ def _intervals(gamma: JointDistribution, starts: NDArray[np.int64], width: Width
     return IntervalPartition(tuple(zip(v[starts].tolist(), v[ends].tolist(), strict=True)), width)
 
 
-def _in_blocks(gamma: JointDistribution, width: Width, blocks: int) -> tuple[float, NDArray[np.int64]]:
-    """The best partition with ends between `blocks` blocks of levels: value and first levels of the groups."""
+def _in_blocks(
+    gamma: JointDistribution, width: Width, blocks: int
+) -> tuple[float | None, float, NDArray[np.int64]]:
+    """A lower bound if the search gives one, the cost of a partition, and the first levels of its groups."""
     _check_width(width)
     m = count("blocks", blocks)
     if m >= gamma.levels:
-        return best_partition(gamma, width, gamma.levels)
+        value, starts = best_partition(gamma, width, gamma.levels)
+        return value, value, starts
+    if width == "max":
+        v = gamma.predictions
+        lower, upper, groups = least_max_width(prefix_sums(gamma.residuals), v, v, _TRIED)
+        return lower, upper, group_starts(groups)
     cuts = np.linspace(0, gamma.levels, m + 1).astype(np.int64)
     upper, starts = _program(gamma, width, cuts)
     # Every level an interval of its own is a partition too, of width 0: its cost is the ECE.
     alone = float(np.abs(gamma.residuals).sum())
-    return (alone, np.arange(gamma.levels)) if alone < upper else (upper, cuts[starts])
+    return (None, alone, np.arange(gamma.levels)) if alone < upper else (None, upper, cuts[starts])
 
 
+@of_gamma
 def _bracket_witness(
     gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000
 ) -> IntervalPartition:
     """The partition behind the upper end of `interval_ce_bracket`."""
-    return _intervals(gamma, _in_blocks(gamma, width, blocks)[1], width)
+    return _intervals(gamma, _in_blocks(gamma, width, blocks)[2], width)
 
 
+@of_gamma
 def _bracket_counterpart(
     gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000
 ) -> LeastCosts | LipschitzWeights:
@@ -270,7 +284,8 @@ def _program(
     prefix = prefix_sums(gamma.residuals)[cuts]
     low, high = gamma.predictions[cuts[:-1]], gamma.predictions[cuts[1:] - 1]
     if width == "max":
-        return _search_max_width(prefix, low, high)
+        _, value, before = least_max_width(prefix, low, high)
+        return value, group_starts(before)
     value, before = _mean_program(prefix, prefix_sums(gamma.mass)[cuts], low, high)
     return float(value), group_starts(before)
 
@@ -321,50 +336,6 @@ def _costs(before, prefix, mass, v):
         a = before[b]
         cost[b] = cost[a] + abs(prefix[b] - prefix[a]) + (mass[b] - mass[a]) * (v[b - 1] - v[a])
     return cost
-
-
-@kernel
-def _narrow_program(prefix, low, high, widest):
-    """Least binned error with no group wider than `widest`; also its widest group and the groups."""
-    k = len(low)
-    cost = np.zeros(k + 1)
-    before = np.zeros(k + 1, np.int64)
-    used = np.zeros(k + 1)
-    for b in range(1, k + 1):
-        best = np.inf
-        for a in range(b - 1, -1, -1):
-            wide = high[b - 1] - low[a]
-            if wide > widest:
-                break
-            here = cost[a] + abs(prefix[b] - prefix[a])
-            if here < best or (here == best and max(wide, used[a]) < used[b]):
-                best = here
-                before[b] = a
-                used[b] = max(wide, used[a])
-        cost[b] = best
-    return cost[k], used[k], before
-
-
-def _search_max_width(prefix: Floats, low: Floats, high: Floats) -> tuple[float, NDArray[np.int64]]:
-    """min over W of H(W) + W by halving; parts that cannot win by more than the tolerance are dropped."""
-    least = float((high - low).max())
-    error, used, groups = _narrow_program(prefix, low, high, least)
-    best = error + used
-    parts = [(least, float(high[-1] - low[0]))]
-    while parts:
-        left, right = parts.pop()  # look for widths in (left, right]
-        error, used, before = _narrow_program(prefix, low, high, right)
-        if error + used < best:
-            best, groups = error + used, before
-        # Widths in [used, right] have the same error, so only (left, used) remains; it errs no less.
-        right = float(np.nextafter(used, 0.0))
-        if error + left >= best - _TOLERANCE or right <= left:
-            continue
-        middle = 0.5 * (left + right)
-        parts.append((middle, right))
-        if left < middle:
-            parts.append((left, middle))
-    return float(best), group_starts(groups)
 
 
 def _limit(*, width: Width = "mean") -> int:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from onlinecal._compile import kernel as compiled
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.kernels import Kernel, KernelWeights
+from onlinecal.validation import positive
 
 Floats = NDArray[np.float64]
 
@@ -21,6 +22,7 @@ _WIDEST_SERIES = 1000.0
 _REACH = 6.3
 
 
+@of_gamma
 def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0) -> float:
     """Kernel calibration error kCE^K(Γ): the RKHS norm of the residual's mean embedding.
 
@@ -68,7 +70,7 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
     >>> round(kernel_ce(gamma), 12)
     0.1
     """
-    check_kernel(kernel, scale)
+    scale = check_kernel(kernel, scale)
     if kernel == "laplace":
         with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
             fall = np.expm1(-np.diff(gamma.predictions) / scale)
@@ -80,6 +82,7 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
     return float(np.linalg.norm(_gaussian_moments(gamma, scale, _terms(widest))))
 
 
+@of_gamma
 def kernel_ce_witness(
     gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0
 ) -> KernelWeights:
@@ -119,18 +122,17 @@ def kernel_ce_witness(
     """
     error = kernel_ce(gamma, kernel=kernel, scale=scale)
     coefficients = gamma.residuals / error if error > 0.0 else np.zeros(gamma.levels)
-    return KernelWeights(gamma.predictions, coefficients, kernel, scale)
+    return KernelWeights(gamma.predictions, coefficients, kernel, float(scale))
 
 
 # ---------------------------------------------------------------- inside
 
 
-def check_kernel(kernel: str, scale: float) -> None:
-    """Refuse what is not a kernel of this file with a length scale."""
+def check_kernel(kernel: str, scale: float) -> float:
+    """Refuse what is not a kernel of this file with a length scale; the scale as a float."""
     if kernel not in ("laplace", "gaussian"):
         raise InvalidParameter(f"kernel = {kernel!r}; expected 'laplace' or 'gaussian'")
-    if not (isinstance(scale, (int, float, np.number)) and 0.0 < scale < math.inf):
-        raise InvalidParameter(f"scale = {scale!r}; expected a positive finite length")
+    return positive("scale", scale, "a positive finite length")
 
 
 def kernel_at(apart: Floats, kernel: Kernel) -> Floats:

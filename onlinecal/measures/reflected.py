@@ -11,9 +11,10 @@ from scipy.fft import dct, next_fast_len
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.smoothing import SmoothedSigns
+from onlinecal.validation import number
 
 Floats = NDArray[np.float64]
 Transform = Literal["identity", "logit"]
@@ -32,6 +33,7 @@ _FIXED = {"identity": 1e-6, "logit": 1e-5}
 _REACH = 9.0
 
 
+@of_gamma
 def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transform = "identity") -> float:
     """Smoothed calibration error at scale σ: ∫ |residual smoothed by a Gaussian of width σ|.
 
@@ -77,11 +79,13 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
     >>> round(smooth_ece_at(gamma, sigma=0.05), 5)
     0.5727
     """
-    _check_sigma(sigma)
-    line = _Line(gamma, transform, float(sigma))
-    return line.error(float(sigma), line.mesh(float(sigma), _AT))
+    width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
+    line = _Line(gamma, transform, width)
+    # The mesh may err beyond what holds at every scale.
+    return min(max(line.error(width, line.mesh(width, _AT)), line.least), line.most)
 
 
+@of_gamma
 def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -> float:
     """SmoothECE: the one σ* at which the error smoothed at scale σ* equals σ*.
 
@@ -142,6 +146,7 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
     return min(max(sigma, low), high)
 
 
+@of_gamma
 def smoothed_signs_at(
     gamma: JointDistribution, *, sigma: float, transform: Transform = "identity"
 ) -> SmoothedSigns:
@@ -176,10 +181,11 @@ def smoothed_signs_at(
     >>> print(smoothed_signs_at(gamma, sigma=0.05))
     the residual, smoothed in the prediction by σ = 0.05, is positive at first; changes of sign: 1
     """
-    _check_sigma(sigma)
-    return _signs(gamma, float(sigma), transform, "smooth_ece_at")
+    width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
+    return _signs(gamma, width, transform, "smooth_ece_at")
 
 
+@of_gamma
 def smoothed_signs(gamma: JointDistribution, *, transform: Transform = "identity") -> SmoothedSigns:
     """The signs of the residual smoothed at the scale that is `smooth_ece`: they prove that it is a fixed point.
 
@@ -214,11 +220,6 @@ def smoothed_signs(gamma: JointDistribution, *, transform: Transform = "identity
     0.55
     """
     return _signs(gamma, smooth_ece(gamma, transform=transform), transform, "smooth_ece")
-
-
-def _check_sigma(sigma: float) -> None:
-    if not (isinstance(sigma, (int, float, np.number)) and 1e-4 <= sigma <= 10.0):
-        raise InvalidParameter(f"sigma = {sigma!r}; expected a width from 1e-4 to 10")
 
 
 def _signs(

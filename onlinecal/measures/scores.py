@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 
 
@@ -30,6 +28,7 @@ class BrierDecomposition(NamedTuple):
     uncertainty: float
 
 
+@of_gamma
 def brier(gamma: JointDistribution) -> float:
     """Brier score, the mean squared error of the forecast.
 
@@ -61,6 +60,7 @@ def brier(gamma: JointDistribution) -> float:
     return float((gamma.mass * ((q - gamma.predictions) ** 2 + q * (1.0 - q))).sum())
 
 
+@of_gamma
 def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     """Murphy's decomposition of the Brier score over the level sets: it is exact, nothing is binned.
 
@@ -94,6 +94,7 @@ def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     )
 
 
+@of_gamma
 def log_loss(gamma: JointDistribution) -> float:
     """Logarithmic loss (cross-entropy, negative log-likelihood) in nats.
 
@@ -127,6 +128,7 @@ def log_loss(gamma: JointDistribution) -> float:
     return _log_loss(gamma.predictions, gamma.mass, gamma.means)
 
 
+@of_gamma
 def nce(gamma: JointDistribution) -> float:
     """Normalised cross-entropy: log loss over that of always predicting the base rate.
 
@@ -156,8 +158,10 @@ def nce(gamma: JointDistribution) -> float:
     >>> nce(JointDistribution.from_samples([0.5, 0.5], [0, 1]))
     1.0
     """
-    b = gamma.base_rate
-    base = _log_loss(np.array([b]), np.ones(1), np.array([b]))
+    # Where nearly all outcomes are equal, the rest is not to be the difference of two rounded numbers.
+    ones, zeros = gamma.base_rate, float((gamma.counts - gamma.positives).sum() / gamma.weight)
+    rare, often = min(ones, zeros), max(ones, zeros)
+    base = -rare * math.log(rare) - often * math.log1p(-rare) if rare > 0.0 else 0.0
     loss = log_loss(gamma)
     if base > 0.0:
         return loss / base

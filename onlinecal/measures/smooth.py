@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 from onlinecal.measures.smooth_dual import chain_dual, dual_path, isotonic_dual, lipschitz_weights
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
@@ -14,6 +14,7 @@ from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWe
 Floats = NDArray[np.float64]
 
 
+@of_gamma
 def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float:
     """Smooth calibration error smCE(Γ): the largest correlation of the residual with a Lipschitz weight.
 
@@ -61,6 +62,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     return float(chain_dual(_distances(gamma, metric), gamma.residuals)[0])
 
 
+@of_gamma
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
     """The Lipschitz weights that attain `smooth_ce`, found by walking back through the dual.
 
@@ -106,6 +108,7 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
     return LipschitzWeights(gamma.predictions, weights, metric)
 
 
+@of_gamma
 def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
     """The residuals that are left when others have been carried to where they cancel: the optimal g of the dual.
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import FINEST, JointDistribution, of_gamma
 from onlinecal.measures._kinks import falling, rising
-from onlinecal.measures._options import integer
 from onlinecal.measures.base import Measure
 from onlinecal.measures.decision import cdl
 from onlinecal.measures.witnesses.base import Witness, whole
-from onlinecal.measures.witnesses.grids import FINEST, GridThreshold, grid_bounds, threshold_losses
+from onlinecal.measures.witnesses.grids import GridThreshold, grid_bounds, threshold_losses
 from onlinecal.measures.witnesses.sums import times
+from onlinecal.validation import integer, probability
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,10 @@ class SoftRounding(Witness):
 
     def law(self, v: float) -> tuple[tuple[float, float], ...]:
         """The rounded predictions and their probabilities, given v."""
-        if not 0.0 <= v <= 1.0:
-            raise InvalidParameter(f"v = {v!r}; expected a probability in [0, 1]")
+        v = probability("v", v)
         if self.bins is None:
-            return ((float(v), 1.0),)
-        j, up = _place(float(v), self.bins)
+            return ((v, 1.0),)
+        j, up = _place(v, self.bins)
         both = ((j / self.bins, 1.0 - up), ((j + 1) / self.bins, up))
         return tuple((x, p) for x, p in both if p > 0.0)
 
@@ -92,6 +91,7 @@ class SoftRounding(Witness):
         )
 
 
+@of_gamma
 def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> float:
     """Soft-binned decision loss on the grid of multiples of 1/m.
 
@@ -133,13 +133,14 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     0.2485
     """
     m = integer("scdl_binned", "m", m, 1, FINEST)
-    if not isinstance(soft, bool):
+    if not isinstance(soft, bool | np.bool_):
         raise InvalidParameter(f"scdl_binned: soft = {soft!r}; expected True or False")
     if (gamma.means == gamma.predictions).all():
         return 0.0
-    return _scdl_m(gamma.predictions, gamma.counts, gamma.positives, m, soft) / gamma.weight
+    return _scdl_m(gamma.predictions, gamma.counts, gamma.positives, m, bool(soft)) / gamma.weight
 
 
+@of_gamma
 def worst_grid_threshold(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> GridThreshold:
     """The threshold of the grid at which `scdl_binned` is attained.
 
@@ -172,6 +173,7 @@ def worst_grid_threshold(gamma: JointDistribution, *, m: int = 16, soft: bool = 
     return GridThreshold(int(at[int(np.argmax(losses))]), int(m), soft)
 
 
+@of_gamma
 def scdl(gamma: JointDistribution) -> float:
     """Soft-binned calibration decision loss.
 
@@ -205,6 +207,7 @@ def scdl(gamma: JointDistribution) -> float:
     return value
 
 
+@of_gamma
 def soft_rounding(gamma: JointDistribution) -> SoftRounding:
     """The response that `scdl` vouches for: rounding to the grid that attains its minimum.
 

@@ -7,13 +7,14 @@ import math
 import numpy as np
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 from onlinecal.measures.interval import prefix_sums
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
+from onlinecal.validation import positive
 
 
+@of_gamma
 def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     """Binned error with bins of width ε, averaged over their shift.
 
@@ -52,7 +53,7 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     >>> round(random_interval_ce(gamma, epsilon=0.5), 12)
     0.24
     """
-    _check_epsilon(epsilon)
+    epsilon = positive("epsilon", epsilon, "a positive finite width")
     v = gamma.predictions
     if gamma.levels == 1 or epsilon <= float(np.diff(v).min()):
         return float(np.abs(gamma.residuals).sum())  # no two levels ever share a bin
@@ -61,9 +62,10 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     phase = np.fmod(v, epsilon)
     number = np.rint((v - phase) / epsilon)
     order = np.argsort(phase, kind="stable")
-    return float(_average_over_shifts(prefix_sums(gamma.residuals), number, phase, order, float(epsilon)))
+    return float(_average_over_shifts(prefix_sums(gamma.residuals), number, phase, order, epsilon))
 
 
+@of_gamma
 def surrogate_interval_ce(gamma: JointDistribution) -> float:
     """Surrogate interval calibration error SintCE(Γ): random bins, at the best width 2^−j.
 
@@ -98,6 +100,7 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
     return _best_width(gamma)[0]
 
 
+@of_gamma
 def shifted_bins(gamma: JointDistribution, *, epsilon: float) -> ShiftedBins:
     """The bins of `random_interval_ce`, whose average error their witness finds as an integral.
 
@@ -116,10 +119,11 @@ def shifted_bins(gamma: JointDistribution, *, epsilon: float) -> ShiftedBins:
     >>> round(shifted_bins(gamma, epsilon=0.5).value(gamma), 12)
     0.24
     """
-    _check_epsilon(epsilon)
+    epsilon = positive("epsilon", epsilon, "a positive finite width")
     return ShiftedBins(float(epsilon))
 
 
+@of_gamma
 def best_width(gamma: JointDistribution) -> BestWidth:
     """The width of bins at which `surrogate_interval_ce` is attained.
 
@@ -141,11 +145,6 @@ def best_width(gamma: JointDistribution) -> BestWidth:
 
 
 # ---------------------------------------------------------------- inside
-
-
-def _check_epsilon(epsilon: float) -> None:
-    if not (isinstance(epsilon, (int, float, np.number)) and 0.0 < epsilon < math.inf):
-        raise InvalidParameter(f"epsilon = {epsilon!r}; expected a positive finite width")
 
 
 def _best_width(gamma: JointDistribution) -> tuple[float, int | None]:

@@ -7,17 +7,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
-from onlinecal.measures._options import count
+from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
 from onlinecal.measures.lower_distance import distance_lower, distance_lower_witness
 from onlinecal.measures.witnesses.distances import LevelGroups, Potentials
+from onlinecal.validation import count
 
 # Blocks of the contiguous grouping where every end would be too many.
 _BLOCKS = 1000
 
 
+@of_gamma
 def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket:
     """Upper distance from calibration: the cheapest way to move whole levels so that all are calibrated.
 
@@ -67,6 +68,7 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
     return Bracket(min(distance_lower(gamma).lower, upper), upper)
 
 
+@of_gamma
 def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) -> LevelGroups:
     """The groups of levels behind the upper end of `distance_upper`.
 
@@ -103,6 +105,7 @@ def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) ->
     return LevelGroups(_grouping(gamma, max_levels)[0])
 
 
+@of_gamma
 def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12) -> Potentials:
     """Potentials that bound `distance_lower` below, and with it `distance_upper`.
 

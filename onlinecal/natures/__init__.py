@@ -1,9 +1,10 @@
 """The natures. To add one: write its specification in a file of its family, and list it here."""
 
 from onlinecal.natures.adversarial import Contrarian, Greedy
-from onlinecal.natures.base import Nature, NatureView, Sight, as_nature
+from onlinecal.natures.base import Nature, NatureRound, Sight, as_nature
 from onlinecal.natures.composed import Mixture, Switch
-from onlinecal.natures.patient import EarlyStopping, Sidestepping
+from onlinecal.natures.kinks import KinkApproach, SparseBias
+from onlinecal.natures.patient import EarlyStopping, HalfCrossing, Sidestepping
 from onlinecal.natures.recorded import Replay
 from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
 from onlinecal.natures.wandering import Markov, Piecewise, RandomWalk
@@ -23,8 +24,11 @@ NATURES = registry(
         Replay,
         Contrarian,
         Greedy,
+        KinkApproach,
+        SparseBias,
         EarlyStopping,
         Sidestepping,
+        HalfCrossing,
         Mixture,
         Switch,
     )
@@ -37,11 +41,13 @@ __all__ = [
     "Drift",
     "EarlyStopping",
     "Greedy",
+    "HalfCrossing",
+    "KinkApproach",
     "LogisticFeatures",
     "Markov",
     "Mixture",
     "Nature",
-    "NatureView",
+    "NatureRound",
     "Piecewise",
     "RandomWalk",
     "Replay",
@@ -49,6 +55,7 @@ __all__ = [
     "Sidestepping",
     "Sight",
     "Sinusoid",
+    "SparseBias",
     "Switch",
     "UniformTruth",
     "as_nature",

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
-import numpy as np
-
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
-from onlinecal.forecasters.base import Ints
 from onlinecal.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.natures._levels import enter, find, make_room, table
+from onlinecal.natures.base import Nature, NaturePlayer, Sight
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
 from onlinecal.strategy import check_probability
 from onlinecal.streams import Stream
 
@@ -56,7 +56,8 @@ class Contrarian(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player without state."""
-        return _ContrarianPlayer(runs, self.sees == "draw")
+        move = _contradict_draw if self.sees == "draw" else _contradict_mean
+        return CompiledNature(move, Memory(runs), sight=self.sight)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -86,14 +87,17 @@ def _share(share: int, horizon: float) -> float:
     return horizon / share
 
 
-class _ContrarianPlayer:
-    def __init__(self, runs: int, draw: bool) -> None:
-        self.draw = draw
-        self.q = np.empty(runs)
+@move
+def _contradict_mean(run, number, size, forecast):
+    values, weights, mean = law_values(run), law_weights(run), 0.0
+    for j in range(size):
+        mean += weights[j] * values[j]
+    return 1.0 if mean < 0.5 else 0.0
 
-    def probability(self, view: NatureView) -> Floats:
-        _contradict(view.forecast if self.draw else view.law.mean, self.q)
-        return self.q
+
+@move
+def _contradict_draw(run, number, size, forecast):
+    return 1.0 if forecast < 0.5 else 0.0
 
 
 Target = Literal["ece", "square", "kink"]
@@ -156,7 +160,13 @@ class Greedy(Nature):
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that has seen no level yet."""
         target = get_args(Target).index(self.target)
-        return _GreedyPlayer(runs, target, float(self.kink), self.cells)
+        if self.cells is not None:
+            memory = Memory(
+                runs, floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
+            )
+            return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
+        memory = table(runs, shared_ints=[target], shared=[float(self.kink)])
+        return CompiledNature(_greed, memory, sight=self.sight, hear=_note, reserve=make_room)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -166,47 +176,8 @@ class Greedy(Nature):
         return always_wrong(DETERMINISTIC_FORECASTERS, "the docstring of Greedy")
 
 
-class _GreedyPlayer:
-    #: entries of a fresh table; a power of two
-    FIRST = 64
-
-    def __init__(self, runs: int, target: int, kink: float, cells: int | None) -> None:
-        self.target, self.kink, self.cells = target, kink, cells or 0
-        self.keys = np.full((runs, self.FIRST), EMPTY, np.int64)
-        self.sums = np.zeros((runs, self.FIRST if cells is None else cells + 1))
-        self.used = np.zeros(runs, np.int64)
-        self.q = np.empty(runs)
-
-    def probability(self, view: NatureView) -> Floats:
-        law = view.law
-        _greed(law.support, law.weights, self.keys, self.sums, self.cells, self.target, self.kink, self.q)
-        return self.q
-
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        most = _note(forecast, outcome, self.keys, self.sums, self.used, self.cells, self.target, self.kink)
-        if self.cells == 0 and 2 * most >= self.keys.shape[1]:
-            runs, places = self.keys.shape
-            keys, sums = np.full((runs, 2 * places), EMPTY, np.int64), np.zeros((runs, 2 * places))
-            _rehash(self.keys, self.sums, keys, sums)
-            self.keys, self.sums = keys, sums
-
-
-#: no level: the bits of a forecast are never negative
-EMPTY = -1
 #: the targets, as kernels know them
 ECE, SQUARE, KINK = 0, 1, 2
-
-
-@kernel
-def _place(keys, r, bits):
-    """Where a level is in the table of run r, or where it would go; there is always a free place."""
-    mask = keys.shape[1] - 1
-    # Folded to 31 bits, so that the product fits in 63; its upper bits depend on all those below, in which grid
-    # values differ.
-    at = (((bits ^ (bits >> 31)) & 0x7FFFFFFF) * 0x9E3779B1 >> 24) & mask
-    while keys[r, at] != bits and keys[r, at] != EMPTY:
-        at = (at + 1) & mask
-    return at
 
 
 @kernel
@@ -220,51 +191,45 @@ def _value(sum_, v, target, kink):
 
 
 @kernel
-def _greed(support, weights, keys, sums, cells, target, kink, q):
-    bits = support.view(np.int64)
-    for r in range(support.shape[0]):
-        lead = 0.0
-        for j in range(support.shape[1]):
-            w, v = weights[r, j], support[r, j]
-            if w > 0.0:
-                # The level of −0 is that of 0, as in the forecasts that are drawn.
-                at = int(v * cells) if cells > 0 else _place(keys, r, bits[r, j] if v > 0.0 else 0)
-                s = sums[r, at]
-                c = kink if target == KINK else v
-                lead += w * (_value(s + 1.0 - c, v, target, kink) - _value(s - c, v, target, kink))
-        q[r] = 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
+def _lead(s, v, w, target, kink):
+    """By how much more, weighed, the target rises with y = 1 than with y = 0 if v is drawn."""
+    c = kink if target == KINK else v
+    return w * (_value(s + 1.0 - c, v, target, kink) - _value(s - c, v, target, kink))
 
 
-@kernel
-def _note(forecast, outcome, keys, sums, used, cells, target, kink):
-    """Adds the last round to the sums; the number of levels in the fullest table."""
-    bits = forecast.view(np.int64)
-    most = 0
-    for r in range(forecast.shape[0]):
-        v = forecast[r]
-        if cells > 0:
-            at = int(v * cells)
-        else:
-            at = _place(keys, r, bits[r])
-            if keys[r, at] == EMPTY:
-                keys[r, at] = bits[r]
-                used[r] += 1
-        sums[r, at] += outcome[r] - (kink if target == KINK else v)
-        most = max(most, used[r])
-    return most
+@move
+def _greed(run, number, size, forecast):
+    """The state is a table of levels with their sums."""
+    sums, target, kink = floats(run), shared_ints(run)[0], shared(run)[0]
+    values, weights, lead = law_values(run), law_weights(run), 0.0
+    for j in range(size):
+        if weights[j] > 0.0:
+            lead += _lead(sums[find(run, j)], values[j], weights[j], target, kink)
+    return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
 
 
-@kernel
-def _rehash(keys, sums, new_keys, new_sums):
-    for r in range(keys.shape[0]):
-        for i in range(keys.shape[1]):
-            if keys[r, i] != EMPTY:
-                at = _place(new_keys, r, keys[r, i])
-                new_keys[r, at] = keys[r, i]
-                new_sums[r, at] = sums[r, i]
+@hear
+def _note(run, number, size, forecast, outcome):
+    at = enter(run, size, forecast)
+    if at < 0:
+        return -1
+    floats(run)[at] += outcome - (shared(run)[0] if shared_ints(run)[0] == KINK else forecast)
+    return 0
 
 
-@kernel
-def _contradict(forecast, q):
-    for r in range(len(q)):
-        q[r] = 1.0 if forecast[r] < 0.5 else 0.0
+@move
+def _greed_cells(run, number, size, forecast):
+    """The state is a sum a cell."""
+    sums, target, cells, kink = floats(run), shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
+    values, weights, lead = law_values(run), law_weights(run), 0.0
+    for j in range(size):
+        if weights[j] > 0.0:
+            lead += _lead(sums[int(values[j] * cells)], values[j], weights[j], target, kink)
+    return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
+
+
+@hear
+def _note_cells(run, number, size, forecast, outcome):
+    target, cells, kink = shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
+    floats(run)[int(forecast * cells)] += outcome - (kink if target == KINK else forecast)
+    return 0

@@ -2,120 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter, SightError
-from onlinecal.forecasters.base import Floats, Ints, Law, grid_mean, grid_values, real_mean
 from onlinecal.guarantee import Guarantee
+from onlinecal.law import Floats, Ints, StatedLaw
+from onlinecal.record import Round, Stage
 from onlinecal.sight import Sight
 from onlinecal.strategy import make
 from onlinecal.streams import Stream
 
 
-class LawView:
-    """This round's laws as a nature sees them: read-only."""
+class NatureRound:
+    """A round as a nature sees it. Asking for more than its `Sight`, or for what is not known yet, raises `SightError`.
 
-    def __init__(self, law: Law) -> None:
-        self._law = law
-        self._atoms, self._weights = locked(law.atoms), locked(law.weights)
-        self._mean = np.empty(len(law.atoms))
-        self._mean_view = locked(self._mean)
-        self._values = np.empty(law.atoms.shape)
-        self._values_view = locked(self._values)
-
-    @property
-    def support(self) -> Floats:
-        """The values that may be drawn, (runs, size); valid until the next round."""
-        grid = self._law.grid
-        if grid is None:
-            return self._atoms
-        grid_values(self._law.atoms, grid, self._values)
-        return self._values_view
-
-    @property
-    def weights(self) -> Floats:
-        """Their probabilities, (runs, size)."""
-        return self._weights
-
-    @property
-    def mean(self) -> Floats:
-        """Mean forecast of each run, (runs,); valid until the next round."""
-        law = self._law
-        if law.grid is None:
-            real_mean(law.atoms, law.weights, self._mean)
-        else:
-            grid_mean(law.atoms, law.weights, law.grid, self._mean)
-        return self._mean_view
-
-
-class NatureView:
-    """What a nature sees in a round. Asking for more than its `Sight` raises `SightError`.
-
-    The past comes through the player's own `update`, which the engine calls for natures that see the history.
+    All arrays can only be read, and stay as they are when the game goes on.
 
     Attributes
     ----------
-    round : int
-        1, 2, …
+    memo : object
+        Nature's own: what it computes when it is asked and needs when it is told the outcome.
     """
 
-    def __init__(self, name: str, sight: Sight) -> None:
-        self.round = 0
-        self._name = name
-        self._sight = sight
-        self._law: LawView | None = None
-        self._forecast: Floats | None = None
+    __slots__ = ("_name", "_number", "_round", "_sight", "memo")
+
+    def __init__(self, round: Round, name: str, sight: Sight, number: int | None = None) -> None:
+        self._round, self._name, self._sight = round, name, sight
+        self._number = round.number if number is None else number
+        self.memo: Any = None
 
     @property
-    def law(self) -> LawView:
-        """The laws of this round's forecast."""
-        if self._law is None:
+    def number(self) -> int:
+        """1, 2, …"""
+        return self._number
+
+    @property
+    def time(self) -> float:
+        """When the question is asked, on the game's clock."""
+        return self._round.time
+
+    @property
+    def law(self) -> StatedLaw:
+        """The laws of the forecast; for sight LAW."""
+        if self._sight < Sight.LAW:
             raise self._refuse("the law", Sight.LAW)
-        return self._law
+        return self._round.law
 
     @property
     def forecast(self) -> Floats:
-        """The forecasts drawn in this round, (runs,)."""
-        if self._forecast is None:
-            raise self._refuse("the drawn forecast", Sight.DRAW)
-        return self._forecast
+        """The forecasts that were drawn, (runs,): before nature moves for sight DRAW, in past rounds for HISTORY."""
+        if self._sight < Sight.DRAW and (self._sight < Sight.HISTORY or self._round.stage < Stage.RESOLVED):
+            past = self._round.stage is Stage.RESOLVED
+            raise self._refuse("the drawn forecast", Sight.HISTORY if past else Sight.DRAW)
+        return self._round.forecast
 
-    def show(self, law: Law, forecast: Floats) -> None:
-        """For the engine: what this round's law and draw are, as far as they may be seen."""
-        if self._sight >= Sight.LAW:
-            self._law = LawView(law)
-        if self._sight >= Sight.DRAW:
-            self._forecast = locked(forecast)
+    @property
+    def outcome(self) -> Ints:
+        """How the events turned out, (runs,), 0 or 1; in past rounds, for sight HISTORY."""
+        if self._sight < Sight.HISTORY:
+            raise self._refuse("the outcome", Sight.HISTORY)
+        return self._round.outcome
 
-    def follow(self, whole: NatureView) -> None:
-        """For natures made of others: this round as `whole` shows it, as far as this view's own sight goes."""
-        self.round = whole.round
-        if self._sight >= Sight.LAW:
-            self._law = whole.law
-        if self._sight >= Sight.DRAW:
-            self._forecast = whole.forecast
+    def part(self, name: str, sight: Sight, number: int | None = None) -> NatureRound:
+        """The round as a part of this nature sees it, which may see less, and may count rounds by itself."""
+        return NatureRound(
+            self._round, name, min(sight, self._sight), self._number if number is None else number
+        )
 
     def _refuse(self, what: str, needed: Sight) -> SightError:
         return SightError(
-            f"nature {self._name!r} asked for {what} in round {self.round} but declares sight {self._sight.name}; "
+            f"nature {self._name!r} asked for {what} in round {self._number} but declares sight {self._sight.name}; "
             f"expected sight {needed.name}"
         )
 
 
 class NaturePlayer(Protocol):
-    """A nature in a game: R runs in lockstep."""
+    """A nature in a game: R runs in lockstep.
 
-    def probability(self, view: NatureView) -> Floats | float:
+    Besides `probability` a player has exactly the methods that its specification declares: `update` where its `sight`
+    is HISTORY or more, `context` where it `reveals` something. The engine refuses others when a game begins.
+    """
+
+    def probability(self, round: NatureRound) -> Floats | float:
         """q_t = P(y_t = 1) for each run, (runs,) or one number for all."""
 
-    # A nature that sees the history also has
-    #     update(forecast: (runs,) floats, outcome: (runs,) ints)
-    # and one that reveals context before the forecast
-    #     context(round) -> dict of (runs,) floats.
+
+class Hearing(NaturePlayer, Protocol):
+    """A player that sees the history."""
+
+    def update(self, round: NatureRound) -> None:
+        """A round whose outcome is known, with the memo that `probability` left on it."""
+
+
+class Revealing(NaturePlayer, Protocol):
+    """A player that reveals context."""
+
+    def context(self, round: NatureRound) -> Mapping[str, NDArray[Any]]:
+        """What is revealed before the forecast: kind → (runs, …) array, of all the kinds that are declared."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +116,8 @@ class Nature:
     #: whether its outcomes are recorded: games of several horizons then meet the same ones again, the shorter those of
     #: the longer's beginning, and are not independent
     recorded: ClassVar[Any] = False
+    #: raised when its numbers change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player with fresh state.
@@ -164,31 +153,19 @@ def as_nature(thing: Any) -> Nature:
     raise InvalidParameter(f"{thing!r} is not a nature; expected a Nature, or its class")
 
 
-class Oblivious:
-    """A nature player whose q_t is the same in all runs and needs no state: q_t = rule(t)."""
+def heard(round: NatureRound, runs: int) -> tuple[Floats, Ints]:
+    """Forecasts and outcomes of a past round, (runs,) each.
 
-    def __init__(self, rule: Any) -> None:
-        self.rule = rule
-
-    def probability(self, view: NatureView) -> float:
-        return self.rule(view.round)
-
-
-def locked(array: NDArray[Any]) -> Any:
-    """A read-only view."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    Raises
+    ------
+    InvalidParameter
+        It is a round of another number of runs.
+    """
+    return seen(round.forecast, runs), round.outcome
 
 
-__all__ = [
-    "Floats",
-    "Ints",
-    "LawView",
-    "Nature",
-    "NaturePlayer",
-    "NatureView",
-    "Oblivious",
-    "Sight",
-    "locked",
-]
+def seen(values: Floats, runs: int) -> Floats:
+    """Values of a round with a row for each run; `InvalidParameter` where there are more or fewer."""
+    if len(values) != runs:
+        raise InvalidParameter(f"a round has {len(values)} runs; expected the {runs} of this player's game")
+    return values

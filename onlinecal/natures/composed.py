@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidForecast, InvalidParameter
+from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import check_expression
-from onlinecal.forecasters.base import Ints
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.law import Floats, Unplayable, brief
+from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
+from onlinecal.protocol import protocol_fault
 from onlinecal.strategy import check_number, strategy_name
 from onlinecal.streams import Stream
 
@@ -159,80 +160,88 @@ class Switch(Nature):
                     f"{part.length}; expected at most that"
                 )
             parts.append(_Part(part, part.start(max(rounds, 1), runs, stream.child(name))))
-        return _SwitchPlayer(parts[0], parts[1], at)
+        return _SwitchPlayer(parts[0], parts[1], at, bool(self.reveals))
 
 
 class _Part:
-    """A player among others, with a view of its own that shows no more than its own sight."""
+    """A player among others, which sees of a round no more than its own sight allows."""
 
     def __init__(self, nature: Nature, player: NaturePlayer) -> None:
+        fault = protocol_fault(nature, player)
+        if fault:
+            raise InvalidParameter(f"nature {strategy_name(nature)!r}, part of another: {fault}")
         self.player: Any = player
-        self.name = strategy_name(nature)
-        self.view = NatureView(self.name, nature.sight)
-        self.hears = nature.sight >= Sight.HISTORY and hasattr(player, "update")
+        self.name, self.sight = strategy_name(nature), nature.sight
 
-    def probability(self, whole: NatureView, t: int) -> Floats | float:
-        self.view.follow(whole)
-        self.view.round = t
-        return self.player.probability(self.view)
+    def of(self, whole: NatureRound, number: int | None = None) -> NatureRound:
+        """The round as this part sees it."""
+        return whole.part(self.name, self.sight, number)
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        if self.hears:
-            self.player.update(forecast, outcome)
+    def update(self, round: NatureRound) -> None:
+        if self.sight >= Sight.HISTORY:
+            self.player.update(round)
 
 
 class _MixturePlayer:
     def __init__(self, runs: int, parts: list[_Part], weights: list[float]) -> None:
         self.parts, self.weights = parts, weights
         self.q, self.own = np.empty(runs), np.empty(runs)
+        if any(part.sight >= Sight.HISTORY for part in parts):
+            self.update = self._update  # who declares no such sight must not have the method
 
-    def probability(self, view: NatureView) -> Floats:
+    def probability(self, round: NatureRound) -> Floats:
         self.q.fill(0.0)
-        for part, weight in zip(self.parts, self.weights, strict=True):
-            stated = part.probability(view, view.round)
+        round.memo = [part.of(round) for part in self.parts]
+        for part, weight, own in zip(self.parts, self.weights, round.memo, strict=True):
+            stated = part.player.probability(own)
             try:
                 self.own[...] = stated
             except (TypeError, ValueError):
-                raise self._refuse(part, view, stated) from None
+                raise self._refuse(part, stated) from None
             bad = _add(self.own, weight, self.q)
             if bad >= 0:
-                raise self._refuse(part, view, self.own[bad])
+                raise self._refuse(part, self.own[bad], bad)
         return self.q
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        for part in self.parts:
-            part.update(forecast, outcome)
+    def _update(self, round: NatureRound) -> None:
+        for part, own in zip(self.parts, round.memo, strict=True):
+            part.update(own)
 
-    def _refuse(self, part: _Part, view: NatureView, stated: Any) -> InvalidForecast:
+    def _refuse(self, part: _Part, stated: Any, run: int | None = None) -> Unplayable:
         # Weighed, a number outside [0, 1] could hide among the others.
-        return InvalidForecast(
-            f"nature {part.name!r}, part of a mixture, stated q = {stated!r} in round {view.round}; expected a "
-            f"probability in [0, 1], or one for each of the {len(self.q)} runs"
-        )
+        expected = f"a probability in [0, 1], or one for each of the {len(self.q)} runs"
+        return Unplayable(f"has a part {part.name!r} that stated q = {brief(stated)}", expected, run)
 
 
 class _SwitchPlayer:
-    def __init__(self, first: _Part, then: _Part, at: int) -> None:
+    def __init__(self, first: _Part, then: _Part, at: int, reveals: bool) -> None:
         self.first, self.then, self.at = first, then, at
-        self.playing = first if at > 0 else then
+        # Who declares no such sight or context must not have the method.
+        if max(first.sight, then.sight) >= Sight.HISTORY:
+            self.update = self._update
+        if reveals:
+            self.context = self._context
 
-    def _now(self, t: int) -> int:
-        """Makes the one whose round it is play; its own number of the round."""
-        if t <= self.at:
-            return t
-        self.playing = self.then
-        return t - self.at
+    def _now(self, whole: NatureRound) -> tuple[_Part, NatureRound]:
+        """Whose round it is, and the round as that part sees it, with its own number and memo."""
+        if whole.memo is None:
+            part, number = self.first, whole.number
+            if number > self.at:
+                part, number = self.then, number - self.at
+            whole.memo = part, part.of(whole, number)
+        return whole.memo
 
-    def context(self, t: int) -> dict[str, Floats]:
-        t = self._now(t)
-        return self.playing.player.context(t)
+    def _context(self, round: NatureRound) -> dict[str, Floats]:
+        part, own = self._now(round)
+        return part.player.context(own)
 
-    def probability(self, view: NatureView) -> Floats | float:
-        t = self._now(view.round)
-        return self.playing.probability(view, t)
+    def probability(self, round: NatureRound) -> Floats | float:
+        part, own = self._now(round)
+        return part.player.probability(own)
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        self.playing.update(forecast, outcome)
+    def _update(self, round: NatureRound) -> None:
+        part, own = self._now(round)
+        part.update(own)
 
 
 def _check_nature(name: str, value: Any) -> None:

@@ -1,15 +1,15 @@
-"""Natures that see the past but not this round's forecast: they wait for a bias, and then make it stay."""
+"""Natures that see the past but not this round's forecast: they wait for what they can use, and then keep it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.expressions import check_expression, grid_steps
-from onlinecal.forecasters.base import Ints
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
+from onlinecal.natures.base import Nature, NaturePlayer, Sight
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.steps import Memory, floats, hear, ints, memo, move, shared, shared_ints
 from onlinecal.streams import Stream
 
 
@@ -51,20 +51,28 @@ class EarlyStopping(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player whose coins are fair."""
-        return _StoppingPlayer(runs, check_expression("bias", self.bias, 1e-9, 1e9, horizon))
+        bias = check_expression("bias", self.bias, 1e-9, 1e9, horizon)
+        memory = Memory(runs, floats=[0.5, 0.0], shared=[bias])
+        return CompiledNature(_stay, memory, sight=self.sight, hear=_stop)
 
 
-class _StoppingPlayer:
-    def __init__(self, runs: int, bias: float) -> None:
-        self.bias = bias
-        self.total = np.zeros(runs)
-        self.q = np.full(runs, 0.5)
+@move
+def _stay(run, number, size, forecast):
+    """q is the first number of the state."""
+    return floats(run)[0]
 
-    def probability(self, view: NatureView) -> Floats:
-        return self.q
 
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        _stop(forecast, outcome, self.total, self.bias, self.q)
+@hear
+def _stop(run, number, size, forecast, outcome):
+    """The second is the total bias."""
+    state, bias = floats(run), shared(run)[0]
+    if state[0] == 0.5:
+        state[1] += outcome - forecast
+        if state[1] >= bias:
+            state[0] = 1.0
+        elif state[1] <= -bias:
+            state[0] = 0.0
+    return 0
 
 
 @dataclass(frozen=True)
@@ -110,53 +118,46 @@ class Sidestepping(Nature):
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player in the middle cell."""
         cells = grid_steps("cells", self.cells, horizon)
-        return _SidesteppingPlayer(runs, cells, -(-horizon // cells))
+        middle = (cells - 1) // 2
+        memory = Memory(
+            runs,
+            ints=[middle, 0, 0] + [0] * cells,
+            floats=[0.25 + 0.5 * (middle + 0.5) / cells, 0.0],
+            shared_ints=[-(-horizon // cells)],
+            memo=1,
+        )
+        return CompiledNature(_ask, memory, sight=self.sight, hear=_sidestep)
 
 
-class _SidesteppingPlayer:
-    def __init__(self, runs: int, cells: int, longest: int) -> None:
-        self.longest = longest
-        self.signs = np.zeros((runs, cells), np.int8)
-        self.cell = np.full(runs, (cells - 1) // 2)
-        self.rounds = np.zeros(runs, np.int64)
-        self.bias = np.zeros(runs)
-        self.q = np.full(runs, 0.25 + 0.5 * ((cells - 1) // 2 + 0.5) / cells)
-
-    def probability(self, view: NatureView) -> Floats:
-        return self.q
-
-    def update(self, forecast: Floats, outcome: Ints) -> None:
-        _sidestep(forecast, outcome, self.signs, self.cell, self.rounds, self.bias, self.longest, self.q)
+@move
+def _ask(run, number, size, forecast):
+    """The state: θ and the bias near it; the cell, its rounds, the number of the epoch, and the signs of the cells."""
+    # A round that is resolved after its epoch tells nothing of the next one.
+    memo(run)[0] = ints(run)[2]
+    return floats(run)[0]
 
 
-@kernel
-def _stop(forecast, outcome, total, bias, q):
-    for r in range(len(q)):
-        if q[r] == 0.5:
-            total[r] += outcome[r] - forecast[r]
-            if total[r] >= bias:
-                q[r] = 1.0
-            elif total[r] <= -bias:
-                q[r] = 0.0
-
-
-@kernel
-def _sidestep(forecast, outcome, signs, cell, rounds, bias, longest, q):
-    width = 0.5 / signs.shape[1]
-    enough = longest**0.5
-    for r in range(len(q)):
-        rounds[r] += 1
-        if abs(forecast[r] - q[r]) <= width:
-            bias[r] += outcome[r] - forecast[r]
-        if rounds[r] >= longest or abs(bias[r]) >= enough:
-            if bias[r] >= enough:
-                signs[r, cell[r]] = 1
-            elif bias[r] <= -enough:
-                signs[r, cell[r]] = -1
-            cell[r] = _step_aside(signs[r], cell[r])
-            q[r] = 0.25 + width * (cell[r] + 0.5)
-            rounds[r] = 0
-            bias[r] = 0.0
+@hear
+def _sidestep(run, number, size, forecast, outcome):
+    state, numbers, longest = ints(run), floats(run), shared_ints(run)[0]
+    if memo(run)[0] != state[2]:
+        return 0
+    signs = state[3:]
+    width, enough = 0.5 / len(signs), longest**0.5
+    state[1] += 1
+    if abs(forecast - numbers[0]) <= width:
+        numbers[1] += outcome - forecast
+    bias = numbers[1]
+    if state[1] >= longest or abs(bias) >= enough:
+        if bias >= enough:
+            signs[state[0]] = 1
+        elif bias <= -enough:
+            signs[state[0]] = -1
+        state[0] = _step_aside(signs, state[0])
+        numbers[0], numbers[1] = 0.25 + width * (state[0] + 0.5), 0.0
+        state[1] = 0
+        state[2] += 1
+    return 0
 
 
 @kernel
@@ -191,3 +192,65 @@ def _step_aside(signs, here):
         if (i > here and signs[i] == 1) or (i < here and signs[i] == -1) or i == here:
             signs[i] = 0
     return here
+
+
+@dataclass(frozen=True)
+class HalfCrossing(Nature):
+    """Keeps the number of ones where the next outcome carries a forecast across one half, and then alternates.
+
+    A forecast that follows the mean of the outcomes moves by about 1/t with each. So after t rounds a forecast p would
+    be 1/2 if the ones were fewer by (p − 1/2)t: this number of ones, less t/2, is the target that p gives. It
+    takes the target of the forecast nearest to 1/2 that it has seen, where every round that has passed since makes
+    a forecast 2 % farther, and says 1 below the target and 0 from it on.
+
+    Guarantee
+    ---------
+    None proved. A forecaster that follows the mean of the outcomes is soon on the wrong side of 1/2 in every round: the
+    empirical mean's T·U-calibration is T/2. Fresh noise of order √T in the number of ones is what makes such a
+    forecaster safe: the perturbed leader's stays near √T (measured, 16 runs, 625 to 40,000 rounds: 0.9 to 1.2 times
+    √T), and with the same noise in every round it grows like T (1.3, 1.9, 3.0 and 6.6 times √T at 625, 2500, 10,000
+    and 40,000 rounds).
+
+    Information
+    -----------
+    Sees HISTORY; three numbers of state. Deterministic.
+
+    Source
+    ------
+    This package. Deviations: none.
+    """
+
+    sight = Sight.HISTORY
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player whose first outcome is 1."""
+        return CompiledNature(
+            _keep_crossing,
+            Memory(runs, ints=1, floats=[1.0, 0.0, 0.5, math.inf]),
+            sight=self.sight,
+            hear=_cross,
+        )
+
+
+#: how fast a forecast that was seen goes out of date
+FADE = 1.02
+
+
+@move
+def _keep_crossing(run, number, size, forecast):
+    """The state: q; ones − rounds/2, where this should be, how many outcomes away from 1/2 the forecast was; rounds."""
+    return floats(run)[0]
+
+
+@hear
+def _cross(run, number, size, forecast, outcome):
+    numbers, rounds = floats(run), ints(run)
+    away = (forecast - 0.5) * rounds[0]
+    numbers[3] *= FADE
+    if abs(away) <= numbers[3]:
+        numbers[2] = numbers[1] - away
+        numbers[3] = max(abs(away), 0.5)
+    numbers[1] += outcome - 0.5
+    numbers[0] = 1.0 if numbers[1] < numbers[2] else 0.0
+    rounds[0] += 1
+    return 0

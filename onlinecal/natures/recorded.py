@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onlinecal.errors import InvalidData, InvalidParameter, suggestion
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, Oblivious
+from onlinecal.law import Floats
+from onlinecal.natures.base import Nature, NaturePlayer
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.steps import Memory, context, move, reveal, shared, shared_ints
 from onlinecal.strategy import check_number
 from onlinecal.streams import Stream
 
@@ -105,23 +107,21 @@ class Replay(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that reads the rows in order."""
-        rule = partial(_row, self.outcomes)
-        return Oblivious(rule) if self.forecasts is None else _BasePlayer(rule, self.forecasts, runs)
+        rows = [column for column in (self.outcomes, self.forecasts) if column is not None]
+        memory = Memory(runs, shared_ints=[self.length], shared=np.concatenate(rows), context=len(rows) - 1)
+        return CompiledNature(_row, memory, reveal=_show_base if self.reveals else None, reveals=self.reveals)
 
 
-class _BasePlayer(Oblivious):
-    def __init__(self, rule: Any, forecasts: Floats, runs: int) -> None:
-        super().__init__(rule)
-        self.forecasts = forecasts
-        self.base = np.empty(runs)
-
-    def context(self, t: int) -> dict[str, Floats]:
-        self.base.fill(self.forecasts[t - 1])
-        return {"base": self.base}
+@move
+def _row(run, number, size, forecast):
+    """The outcomes, and behind them the base forecasts if there are any."""
+    return shared(run)[number - 1]
 
 
-def _row(outcomes: Floats, t: int) -> float:
-    return float(outcomes[t - 1])
+@reveal
+def _show_base(run, number):
+    context(run)[0] = shared(run)[shared_ints(run)[0] + number - 1]
+    return 0
 
 
 def _locate(file: str) -> Path:

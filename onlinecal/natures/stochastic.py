@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
-
-import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.expressions import check_expression, evaluate
 from onlinecal.guarantee import EVERY_FORECASTER, Guarantee
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Oblivious, locked
+from onlinecal.natures.base import Nature, NaturePlayer
+from onlinecal.natures.compiled import CompiledNature
 from onlinecal.relations import through
+from onlinecal.steps import Memory, context, move, own_uniform, reveal, shared
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
@@ -49,7 +48,7 @@ class Bernoulli(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that answers q."""
-        return Oblivious(partial(_line, float(self.q), 0.0))
+        return CompiledNature(_line, Memory(runs, shared=[float(self.q), 0.0]))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -96,7 +95,7 @@ class Drift(Nature):
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that moves along the line."""
         slope = (self.last - self.first) / horizon
-        return Oblivious(partial(_line, self.first - 0.5 * slope, slope))
+        return CompiledNature(_line, Memory(runs, shared=[self.first - 0.5 * slope, slope]))
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class Sawtooth(Nature):
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that climbs as often as the horizon asks for."""
         cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
-        return Oblivious(partial(_saw, cycles / horizon))
+        return CompiledNature(_saw, Memory(runs, shared=[cycles / horizon]))
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,8 @@ class Sinusoid(Nature):
         """A player that swings with the period of this horizon."""
         # Below ten rounds T/10 is no period; one round is the shortest there is.
         period = max(1.0, evaluate(self.period, horizon))
-        return Oblivious(partial(_swing, 2.0 * math.pi / period, float(self.amplitude)))
+        memory = Memory(runs, shared=[2.0 * math.pi / period, float(self.amplitude)])
+        return CompiledNature(_swing, memory)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,8 @@ class UniformTruth(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its truths from `stream`."""
-        return _UniformPlayer(stream)
+        memory = Memory(runs, stream=stream, context=1)
+        return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
 
 
 @dataclass(frozen=True)
@@ -237,83 +238,54 @@ class LogisticFeatures(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its features from `stream`."""
-        return _FeaturePlayer(stream, float(self.slope), float(self.bend))
+        memory = Memory(runs, shared=[float(self.slope), float(self.bend)], stream=stream, context=1)
+        return CompiledNature(_logistic, memory, reveal=_show_feature, reveals=self.reveals)
 
 
-class Blocks:
-    """A nature player whose truths are its own random numbers, made of uniforms in blocks, in place.
-
-    Which block a round falls into does not change its truth: `turn` carries on where the last block ended.
-    """
-
-    SIZE = 1024
-
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-        self.first = 1 - self.SIZE
-        self.truths: Floats | None = None
-        self.shown: Floats = np.empty((0, 0))
-
-    def turn(self, uniforms: Floats) -> None:
-        """Turns the (rounds, runs) uniforms of the next rounds into truths; as they are if not overridden."""
-
-    def truth(self, t: int) -> Floats:
-        """q_t of each run; rounds are asked for in order, each any number of times. Valid until the next round."""
-        while t >= self.first + self.SIZE:
-            self.truths = self.stream.block(self.SIZE, out=self.truths)
-            self.first += self.SIZE
-            self.turn(self.truths)
-            # Forecasters get rows of it; what they do to them must not change the truth. The lock is on a view, since a
-            # read-only array may come back from a pickle as one that can never be written again.
-            self.shown = locked(self.truths)
-        return self.shown[t - self.first]
-
-    def probability(self, view: NatureView) -> Floats:
-        return self.truth(view.round)
-
-
-class _UniformPlayer(Blocks):
-    def context(self, t: int) -> dict[str, Floats]:
-        return {"truth": self.truth(t)}
-
-
-class _FeaturePlayer(Blocks):
-    def __init__(self, stream: Stream, slope: float, bend: float) -> None:
-        super().__init__(stream)
-        self.slope, self.bend = slope, bend
-        self.features: Floats | None = None
-
-    def turn(self, uniforms: Floats) -> None:
-        if self.features is None:
-            self.features = np.empty_like(uniforms)
-        _logistic(uniforms, self.slope, self.bend, self.features)
-
-    def context(self, t: int) -> dict[str, Floats]:
-        self.truth(t)
-        assert self.features is not None
-        return {"features": self.features[t - self.first]}
-
-
-def _line(at_zero: float, slope: float, t: int) -> float:
+@move
+def _line(run, number, size, forecast):
+    """q_0 and the slope."""
     # The end points are in [0, 1], so only rounding could leave it.
-    return min(1.0, max(0.0, at_zero + slope * t))
+    return min(1.0, max(0.0, shared(run)[0] + shared(run)[1] * number))
 
 
-def _saw(slope: float, t: int) -> float:
-    climbed = slope * (t - 0.5)
+@move
+def _saw(run, number, size, forecast):
+    """How much it climbs a round."""
+    climbed = shared(run)[0] * (number - 0.5)
     return climbed - math.floor(climbed)
 
 
-def _swing(speed: float, amplitude: float, t: int) -> float:
-    return min(1.0, max(0.0, 0.5 + amplitude * math.sin(speed * t)))
+@move
+def _swing(run, number, size, forecast):
+    """Radians a round, and the amplitude."""
+    return min(1.0, max(0.0, 0.5 + shared(run)[1] * math.sin(shared(run)[0] * number)))
+
+
+@move
+def _any(run, number, size, forecast):
+    return own_uniform(run, number - 1)
+
+
+@reveal
+def _show_any(run, number):
+    context(run)[0] = own_uniform(run, number - 1)
+    return 0
 
 
 @kernel
-def _logistic(uniforms, slope, bend, features):
-    """Features from uniforms, which their truths then replace."""
-    for i in range(uniforms.shape[0]):
-        for r in range(uniforms.shape[1]):
-            x = 2.0 * uniforms[i, r] - 1.0
-            features[i, r] = x
-            # (1 + e^−z)^−bend; a slope of 100 is far from overflow.
-            uniforms[i, r] = (1.0 + math.exp(-slope * x)) ** -bend
+def _feature(run, number):
+    return 2.0 * own_uniform(run, number - 1) - 1.0
+
+
+@move
+def _logistic(run, number, size, forecast):
+    """The slope and the bend."""
+    # (1 + e^−z)^−bend; a slope of 100 is far from overflow.
+    return (1.0 + math.exp(-shared(run)[0] * _feature(run, number))) ** -shared(run)[1]
+
+
+@reveal
+def _show_feature(run, number):
+    context(run)[0] = _feature(run, number)
+    return 0

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import check_expression, grid_steps
-from onlinecal.forecasters.base import Ints
-from onlinecal.natures.base import Floats, Nature, NaturePlayer, NatureView, Sight
-from onlinecal.natures.stochastic import Blocks
+from onlinecal.natures.base import Nature, NaturePlayer, Sight
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.steps import Memory, cached_uniform, floats, hear, move, shared, shared_ints
 from onlinecal.strategy import check_number, check_probability
 from onlinecal.streams import Stream
 
@@ -60,17 +55,26 @@ class RandomWalk(Nature):
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its steps from `stream`."""
         step = check_expression("step", self.step, 1e-12, 4.0, horizon)
-        return _WalkPlayer(runs, stream, step, _logit(self.first), -_logit(self.edge))
+        memory = Memory(
+            runs,
+            floats=[_logit(self.first), -1.0, 0.0, 0.0, 0.0, 0.0],
+            shared=[step, -_logit(self.edge)],
+            stream=stream,
+        )
+        return CompiledNature(_walk, memory)
 
 
-class _WalkPlayer(Blocks):
-    def __init__(self, runs: int, stream: Stream, step: float, first: float, end: float) -> None:
-        super().__init__(stream)
-        self.step, self.end = step, end
-        self.logit = np.full(runs, first)
-
-    def turn(self, uniforms: Floats) -> None:
-        _walk(uniforms, self.logit, self.step, self.end)
+@move
+def _walk(run, number, size, forecast):
+    """The logit is the first number of the state."""
+    state, step, end = floats(run), shared(run)[0], shared(run)[1]
+    here = state[0] + (step if cached_uniform(run, number - 1, state[1:]) < 0.5 else -step)
+    if here > end:
+        here = 2.0 * end - here
+    elif here < -end:
+        here = -2.0 * end - here
+    state[0] = here
+    return 1.0 / (1.0 + math.exp(-here))
 
 
 @dataclass(frozen=True)
@@ -120,18 +124,29 @@ class Piecewise(Nature):
         """A player that draws its biases, and the changes if they are random, from `stream`."""
         if self.change_rate is not None:
             rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
-            return _PiecePlayer(runs, stream, 0, horizon, rate)
-        return _PiecePlayer(runs, stream, grid_steps("segments", self._pieces, horizon), horizon, 0.0)
+            pieces = 0
+        else:
+            pieces, rate = grid_steps("segments", self._pieces, horizon), 0.0
+        memory = Memory(
+            runs,
+            floats=[0.0, -1.0, 0.0, 0.0, 0.0, 0.0],
+            shared_ints=[pieces, horizon],
+            shared=[rate],
+            stream=stream,
+        )
+        return CompiledNature(_piece, memory)
 
 
-class _PiecePlayer(Blocks):
-    def __init__(self, runs: int, stream: Stream, pieces: int, horizon: int, rate: float) -> None:
-        super().__init__(stream)
-        self.pieces, self.horizon, self.rate = pieces, horizon, rate
-        self.level = np.zeros(runs)
-
-    def turn(self, uniforms: Floats) -> None:
-        _pieces(uniforms, self.level, self.first - 1, self.pieces, self.horizon, self.rate)
+@move
+def _piece(run, number, size, forecast):
+    """The bias of the piece is the first number of the state."""
+    state, pieces, horizon, rate = floats(run), shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
+    t, u = number - 1, cached_uniform(run, number - 1, state[1:])
+    if t == 0 or t * pieces // horizon != (t - 1) * pieces // horizon:
+        state[0] = u
+    elif u < rate:
+        state[0] = u / rate  # given the change, again uniform on [0, 1)
+    return state[0]
 
 
 @dataclass(frozen=True)
@@ -168,51 +183,23 @@ class Markov(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player whose first coin is stationary."""
-        return _MarkovPlayer(runs, float(self.p01), float(self.p10))
+        total = self.p01 + self.p10
+        first = self.p01 / total if total > 0.0 else 0.5
+        memory = Memory(runs, floats=[first], shared=[float(self.p01), 1.0 - self.p10])
+        return CompiledNature(_stay, memory, sight=self.sight, hear=_follow)
 
 
-class _MarkovPlayer:
-    def __init__(self, runs: int, p01: float, p10: float) -> None:
-        total = p01 + p10
-        self.q = np.full(runs, p01 / total if total > 0.0 else 0.5)
-        self.after = np.array([p01, 1.0 - p10])
+@move
+def _stay(run, number, size, forecast):
+    """q is the state."""
+    return floats(run)[0]
 
-    def probability(self, view: NatureView) -> Floats:
-        return self.q
 
-    def update(self, forecast: NDArray[Any], outcome: Ints) -> None:
-        # With another mode than "raise" NumPy writes into `out` itself, not into a copy first.
-        np.take(self.after, outcome, out=self.q, mode="clip")
+@hear
+def _follow(run, number, size, forecast, outcome):
+    floats(run)[0] = shared(run)[outcome]
+    return 0
 
 
 def _logit(p: float) -> float:
     return math.log(p) - math.log1p(-p)
-
-
-@kernel
-def _walk(uniforms, logit, step, end):
-    """Replaces uniforms by the truths of walks that go on from `logit`."""
-    for i in range(uniforms.shape[0]):
-        for r in range(uniforms.shape[1]):
-            here = logit[r] + (step if uniforms[i, r] < 0.5 else -step)
-            if here > end:
-                here = 2.0 * end - here
-            elif here < -end:
-                here = -2.0 * end - here
-            logit[r] = here
-            uniforms[i, r] = 1.0 / (1.0 + math.exp(-here))
-
-
-@kernel
-def _pieces(uniforms, level, played, pieces, horizon, rate):
-    """Replaces uniforms by the biases of the pieces that rounds fall into; `played` rounds have been before."""
-    for i in range(uniforms.shape[0]):
-        t = played + i
-        begins = t == 0 or t * pieces // horizon != (t - 1) * pieces // horizon
-        for r in range(uniforms.shape[1]):
-            u = uniforms[i, r]
-            if begins:
-                level[r] = u
-            elif u < rate:
-                level[r] = u / rate  # given the change, again uniform on [0, 1)
-            uniforms[i, r] = level[r]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter, UnknownName
-from onlinecal.rates import Exponent, best_known, fit_exponent
+from onlinecal.growth import Growth, fit_growth, trend
+from onlinecal.measures import MEASURES
+from onlinecal.panel import ACCOUNT
+from onlinecal.rates import best_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,14 +98,43 @@ class Curve:
         """Mean over runs at each T."""
         return self.totals.mean(axis=1)
 
-    def exponent(self) -> Exponent | None:
-        """The fitted growth exponent.
+    def exponent(self, level: float = 0.95) -> Growth | None:
+        """How the total grows over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
 
-        Over all horizons of fresh games; over the last two decades of the prefixes of one game, since its early
-        rounds say nothing of its growth.
+        The games on a recorded stream share their outcomes: they are taken for prefixes of one game, and their mean
+        over runs for its single run.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Of the interval; `growth.simultaneous` gives that for many curves at once.
         """
-        keep = slice(None) if self.fresh else self.rounds >= self.rounds[-1] / 100
-        return fit_exponent(self.rounds[keep], self.totals[keep])
+        rounds, totals = self.tail.rounds, self.tail.totals
+        if self.recorded:
+            totals = totals.mean(axis=1, keepdims=True)
+        return fit_growth(rounds, totals, fresh=self.independent, ceiling=self.ceiling, level=level)
+
+    @property
+    def tail(self) -> Curve:
+        """What is fitted: the last two decades of the prefixes of one game, whose early rounds say nothing of its
+        growth; all of fresh games.
+        """
+        keep = self.rounds >= (0 if self.fresh else self.rounds[-1] / 100)
+        return replace(self, rounds=self.rounds[keep], totals=self.totals[keep])
+
+    @property
+    def independent(self) -> bool:
+        """Whether the totals at different T come from games that share no randomness."""
+        return self.fresh and not self.recorded
+
+    @property
+    def ceiling(self) -> float:
+        """No value of the measure is above this; infinite where that is not known."""
+        name, bracket, _ = self.measure.partition("[")
+        if bracket and name in ACCOUNT:
+            return 1.0
+        name = name.partition("(")[0]
+        return MEASURES[name].largest if name in MEASURES else np.inf
 
     def proven(self) -> float | None:
         """The exponent with which the lowest proven bound grows over these T, logarithms included; None without one."""
@@ -120,28 +152,38 @@ class Curve:
         growth = [float(np.log(p.bound / starts[p.formula]) / np.log(last / first)) for p in ends]
         return min(zip(growth, ends, strict=True), key=lambda pair: pair[0], default=None)
 
-    def verdict(self) -> str:
-        """Where the whole interval of the exponent lies outside of what is proved and known.
+    def verdict(self, level: float = 0.95) -> str:
+        """Whether the total grows out of what is proved and known, beyond doubt of the level; see `growth.trend`.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            As for `exponent`.
 
         Returns
         -------
         str
-            ``"above proven"``: above the exponent of the bound proved for this forecaster. Else ``"above O"`` or
-            ``"below Ω"``: above that of the best known upper rate of the measure, or below that of the lower one. Each
-            is the exponent over these T, logarithms included. Empty otherwise, and for the prefixes of one game, since
-            rates are about games tuned to T.
+            ``"above proven"``: it grows faster over these T than the bound proved for this forecaster, and no form that
+            fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
+            ``"below Ω"``: slower than the lower one. Logarithms are part of the rates. Empty otherwise, and for games
+            that are not fresh and independent, since rates are about games tuned to T.
         """
-        exponent, proven = self.exponent(), self.proven()
-        if exponent is None or not self.fresh:
+        if not self.independent:
             return ""
-        if proven is not None and exponent.above(proven):
-            return "above proven"
-        for rate in best_known(self.measure):
-            known = rate.growth(float(self.rounds[0]), float(self.rounds[-1]))
-            if rate.upper and exponent.above(known):
-                return "above O"
-            if not rate.upper and exponent.below(known):
-                return "below Ω"
+        asked = {
+            "above O" if rate.upper else "below Ω": rate.at(self.rounds) for rate in best_known(self.measure)
+        }
+        slowest = self.slowest_bound()
+        if slowest is not None:
+            values = {t: p.bound for t, p in self.promises if p.upper and p.formula == slowest[1].formula}
+            if len(values) == len(self.rounds):
+                asked = {"above proven": np.array([values[t] for t in self.rounds.tolist()])} | asked
+        # Each of three questions may be answered wrongly on one side only.
+        strict = 1.0 - (1.0 - level) * 2 / 3
+        for said, bound in asked.items():
+            grown = trend(self.rounds, self.totals, bound, level=strict)
+            if grown is not None and (grown.stays_below(0.0) if "below" in said else grown.stays_above(0.0)):
+                return said
         return ""
 
     def plot(self) -> Figure:
@@ -241,10 +283,15 @@ class Study:
         ]
 
     def exponent(
-        self, measure: str, forecaster: str | None = None, nature: str | None = None
-    ) -> Exponent | None:
-        """The growth exponent of a curve, or None where it has none (see `rates.fit_exponent`)."""
-        return self.curve(measure, forecaster, nature).exponent()
+        self,
+        measure: str,
+        forecaster: str | None = None,
+        nature: str | None = None,
+        *,
+        level: float = 0.95,
+    ) -> Growth | None:
+        """How the total of a curve grows, or None where it has no exponent (see `Curve.exponent`)."""
+        return self.curve(measure, forecaster, nature).exponent(level)
 
     def table(self) -> pd.DataFrame:
         """Every number: columns forecaster, nature, horizon, measure, round, run, total."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from onlinecal.content import content, digest
 from onlinecal.errors import InvalidParameter
-from onlinecal.game import check_horizon, check_pair, checkpoints, start
+from onlinecal.game import VERSION, check_horizon, check_pair, checkpoints
 from onlinecal.panel import Panel
-from onlinecal.strategy import strategy_key, strategy_label
+from onlinecal.protocol import start
+from onlinecal.strategy import strategy_label
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,11 @@ class Entry:
         """With its own name where no label is given."""
         return cls(strategy, label or strategy_label(strategy), longest)
 
+    @cached_property
+    def content(self) -> Any:
+        """The content of the strategy, as it was when first asked for: its source may be edited during a game."""
+        return content(self.strategy)
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -38,6 +45,8 @@ class Cell:
     times : tuple of int
         Checkpoints, ascending; the last is the horizon.
     panel : Panel
+    first : int
+        The first run to play; those before are there already.
     """
 
     forecaster: Entry
@@ -47,24 +56,33 @@ class Cell:
     seed: int
     times: tuple[int, ...]
     panel: Panel
+    first: int = 0
 
-    @property
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """All that the numbers of one run depend on, for people to read (see `onlinecal.content`).
+
+        Labels and the order of cells, of columns and of runs are not among it.
+        """
+        return {
+            "engine": VERSION,
+            "forecaster": self.forecaster.content,
+            "nature": self.nature.content,
+            "horizon": int(self.horizon),
+            "times": [int(t) for t in self.times],
+            "seed": int(self.seed),
+            **self.panel.content,
+        }
+
+    @cached_property
     def key(self) -> str:
-        """A digest of all that the numbers depend on; labels and the order of cells are not among it."""
-        text = "\x1f".join(
-            (
-                strategy_key(self.forecaster.strategy),
-                strategy_key(self.nature.strategy),
-                *map(str, (self.horizon, self.runs, self.seed, *self.times)),
-                *self.panel.columns,
-            )
-        )
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        """The digest of `content`: cells of one key have the same numbers, run by run."""
+        return digest(self.content)
 
     @property
     def work(self) -> int:
         """Run-rounds: what progress is measured in."""
-        return self.horizon * self.runs
+        return self.horizon * (self.runs - self.first)
 
 
 def plan(
@@ -86,8 +104,8 @@ def plan(
     Raises
     ------
     InvalidParameter
-        A horizon, number of runs, or pair of players that cannot be played, also where that shows only when a player
-        is started at the horizon; two strategies of one label.
+        A horizon, number of runs or of checkpoints, or pair of players that cannot be played, also where that shows
+        only when a player is started at the horizon; two strategies of one label.
     """
     who, whom = list(forecasters), list(natures)
     if not who or not whom:
@@ -100,6 +118,8 @@ def plan(
             raise InvalidParameter(f"horizon {horizon} is given twice; expected each once")
     if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= 100_000:
         raise InvalidParameter(f"runs = {runs!r}; expected an integer from 1 to 100000")
+    if not isinstance(per_decade, int) or isinstance(per_decade, bool) or not 1 <= per_decade <= 100:
+        raise InvalidParameter(f"per_decade = {per_decade!r}; expected an integer from 1 to 100")
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise InvalidParameter(f"seed = {seed!r}; expected an integer")
     for kind, entries in (("forecasters", who), ("natures", whom)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.decisions import DecisionTask, QuadraticTask
-from onlinecal.errors import InvalidData, OnlinecalError
+from onlinecal.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.game import Game
 from onlinecal.natures.base import as_nature
@@ -29,13 +30,14 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
     Parameters
     ----------
     cell : Cell
+        Its runs from `cell.first` on are played.
     progress : callable, optional
         Told the run-rounds played since it was last told.
     """
     began = time.perf_counter()
     batches = [
         _play_batch(cell, range(first, min(first + BATCH, cell.runs)), progress)
-        for first in range(0, cell.runs, BATCH)
+        for first in range(cell.first, cell.runs, BATCH)
     ]
     names = batches[0].keys()
     return Played(
@@ -45,7 +47,7 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         rounds=np.array(cell.times),
         totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
         promises=tuple(p for p in promises(cell) if p.measure in names),
-        recorded=cell.nature.strategy.recorded,
+        recorded=bool(cell.nature.strategy.recorded),
         seconds=time.perf_counter() - began,
     )
 
@@ -71,13 +73,44 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         for name, values in game.certificates().items():
             certified.setdefault(name, []).append(values)
     read = {name: totals[:, :, j] for j, name in enumerate(columns)}
-    return read | {name: np.array(values) for name, values in certified.items()}
+    return read | {name: _certificate(cell, runs, name, values) for name, values in certified.items()}
+
+
+def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
+    """What a player certifies of itself, which may be anybody's code, as totals of its own column."""
+    try:
+        totals = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        totals = np.empty(0)
+    shape = (len(cell.times), len(runs))
+    if totals.shape != shape or np.isnan(totals).any():
+        raise InvalidForecast(
+            f"forecaster {cell.forecaster.label!r} certifies {name} = {values[-1]!r} at T = {cell.horizon}; expected "
+            f"{len(runs)} numbers, one for each run, at each of {len(cell.times)} checkpoints"
+        )
+    if name in cell.panel.columns:
+        raise InvalidForecast(
+            f"forecaster {cell.forecaster.label!r} certifies {name!r}, which is what the measure is called; expected "
+            "another name"
+        )
+    return totals
 
 
 def promises(cell: Cell) -> tuple[Promise, ...]:
-    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure."""
+    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure.
+
+    Raises
+    ------
+    InvalidParameter
+        A bound that is not a number.
+    """
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
     stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+    for guarantee in stated:
+        if math.isnan(guarantee.bound(cell.horizon)):
+            raise InvalidParameter(
+                f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
+            )
     plain = [task.name for task in cell.panel.tasks if isinstance(task, DecisionTask | QuadraticTask)]
     # Certificates are no columns of the panel; their bounds are stated.
     columns = dict.fromkeys([*cell.panel.columns, *(g.measure for g in stated)])
@@ -124,7 +157,7 @@ def play(
     measures, tasks : iterable
         Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
     per_decade : int, default 8
-        Checkpoints for each factor of ten, with one horizon.
+        Checkpoints for each factor of ten, with one horizon; from 1 to 100.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
 

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
 import onlinecal
+from onlinecal.content import differences
 from onlinecal.errors import StoreError
 from onlinecal.progress import Progress
 from onlinecal.study.curves import Study
+from onlinecal.study.database import FORMAT, format_of
+from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell
-from onlinecal.study.run import play_cells
-from onlinecal.study.store import Store
+from onlinecal.study.run import play_cells, promises
+from onlinecal.study.store import Planned, Store
+
+_WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
 
 
 class Session:
-    """A plan with its results file open; a context manager."""
+    """A plan with its results file open, which nobody else writes meanwhile; a context manager.
+
+    Attributes
+    ----------
+    remarks : list of str
+        What was found in the file that no longer fits the plan, and what becomes of it; a line each.
+    """
 
     def __init__(self, cells: Sequence[Cell], store: Store) -> None:
         self._cells = cells
         self._store = store
+        self._stack = ExitStack()
+        self.remarks: list[str] = []
 
     @classmethod
     def open(
@@ -35,55 +51,92 @@ class Session:
     ) -> Session:
         """A new file, or an existing one if `resume` or `overwrite` says what to do with it.
 
+        With `resume`, cells that are in the file with the very content of the plan's (`Cell.key`) are kept, whatever
+        their labels and order. The others are played, those of which some runs are there in the further runs only.
+        What the file holds beyond the plan is not shown any more and goes when everything has been played; until then
+        the plan of before finds it again.
+
         Parameters
         ----------
         cells : sequence of Cell
         meta : mapping
             What the file says of itself: name, title, scenario.
         path : Path
+            An empty file is as good as none.
 
         Raises
         ------
         StoreError
-            The file exists and neither was said, or both were; it is locked, or not one of ours; or `resume` would
-            mix results of another scenario or version into it.
+            The file exists and neither was said, or both were; another process writes it; it cannot be written, is not
+            one of ours, or damaged; or none of what `resume` finds in it fits the plan.
         """
         if resume and overwrite:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
             )
-        meta = {**meta, "version": onlinecal.__version__, "cells": str(len(cells))}
-        if not path.exists():
-            return cls(cells, Store.create(path, meta))
-        # Opening it comes first: a file that is not ours is neither continued nor replaced.
-        with contextlib.ExitStack() as stack:
-            store = stack.enter_context(Store.open(path, write=True))
-            if overwrite:
-                stack.close()
-                path.unlink()
-                return cls(cells, Store.create(path, meta))
-            if not resume:
-                raise StoreError(
-                    f"{path} exists; --resume goes on with it, --overwrite starts anew, --output FILE leaves it"
-                )
-            cls._check_same(cells, store)
-            store.adopt(meta, {c.key: (i, c.forecaster.label, c.nature.label) for i, c in enumerate(cells)})
-            stack.pop_all()
-        return cls(cells, store)
+        columns = json.dumps(cells[0].panel.columns)
+        meta = {**meta, "version": onlinecal.__version__, "columns": columns}
+        plan = [
+            Planned(
+                c.key,
+                c.forecaster.label,
+                c.nature.label,
+                int(c.horizon),
+                int(c.runs),
+                bool(c.nature.strategy.recorded),
+                promises(c),
+            )
+            for c in cells
+        ]
+        if os.path.isdir(path):
+            raise StoreError(f"{path}: not a file")
+        with ExitStack() as stack:
+            stack.enter_context(writing(path))
+            there = path.exists() and (path.stat().st_size > 0 or not path.is_file())
+            if there and not overwrite:
+                session = cls(cells, stack.enter_context(Store.open(path, write=True)))
+                if not resume:
+                    raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
+                session._adopt(meta, plan)
+            else:
+                if there:
+                    _check_replaceable(path)
+                session = cls(cells, stack.enter_context(Store.create(path, meta, plan)))
+            session._stack = stack.pop_all()
+        return session
 
-    @staticmethod
-    def _check_same(cells: Sequence[Cell], store: Store) -> None:
-        version = store.meta.get("version")
-        way_out = "--overwrite starts anew, --output FILE leaves it"
-        if version != onlinecal.__version__:
+    def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
+        """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
+        store, wanted = self._store, {cell.key for cell in plan}
+        damaged = store.damaged()
+        good = store.runs().keys() - damaged
+        try:
+            before = [cell for cell in store.finished() if cell.key in good - wanted]
+        except StoreError as error:
+            before = []
+            self.remarks.append(str(error))
+        new = {cell[1:4]: cell.key for cell in plan}
+        contents = store.contents({cell.key for cell in before})
+        reasons: dict[str, None] = {}
+        for cell in before:
+            if cell[1:4] in new:
+                now = next(c.content for c in self._cells if c.key == new[cell[1:4]])
+                reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents[cell.key], now))
+        why = _some(list(reasons))
+        if good and not good & wanted:
             raise StoreError(
-                f"{store.path} was made by onlinecal {version} and this is {onlinecal.__version__}; {way_out}"
+                f"{store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )
-        foreign = store.keys() - {cell.key for cell in cells}
-        if foreign:
-            raise StoreError(
-                f"{store.path} holds {len(foreign)} cells that the scenario no longer has; {way_out}"
-            )
+        changed = sum(cell[1:4] in new for cell in before)
+        for count, what in (
+            (changed, f"played anew, as the scenario or what it names has changed ({why})"),
+            (len(before) - changed, "not shown any more, as the scenario has them no longer"),
+            (len(damaged), "played anew, as something else has changed their numbers"),
+        ):
+            if count:
+                self.remarks.append(f"{what}: {count} finished cell{'s' * (count > 1)}")
+        store.forget(damaged)
+        store.put_plan(meta, plan)
 
     def __enter__(self) -> Session:
         return self
@@ -91,22 +144,55 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._store.__exit__(kind, error, trace)
+        self._stack.__exit__(kind, error, trace)
 
     @property
     def finished(self) -> int:
-        """How many cells are in the file."""
-        return len(self._store.keys())
+        """How many cells of the plan are in the file."""
+        return len(self._store.finished())
 
     def play(self) -> None:
         """Plays what is missing; each cell is in the file before the next begins."""
-        there = self._store.keys()
-        places = {cell.key: i for i, cell in enumerate(self._cells)}
-        missing = [cell for cell in self._cells if cell.key not in there]
-        with Progress(sum(cell.work for cell in missing)) as progress:
-            for cell, played in play_cells(missing, progress):
-                self._store.add(cell.key, places[cell.key], played)
+        there = self._store.runs()
+        cells = {cell.key: cell for cell in self._cells}
+        missing = [cell for key, cell in cells.items() if there.get(key, 0) < cell.runs]
+        todo = [replace(cell, first=there.get(cell.key, 0)) for cell in missing]
+        with Progress(sum(cell.work for cell in todo)) as progress:
+            # The key is that of before the game, whatever becomes of a plug-in's source meanwhile.
+            for cell, (rest, played) in zip(missing, play_cells(todo, progress), strict=True):
+                self._store.add(cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first)
+        self._store.forget(there.keys() - cells.keys())
 
     def study(self) -> Study:
         """All that is finished."""
         return self._store.study()
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuses to replace what is not ours, what a later version has made, and what is protected."""
+    if not path.is_file():
+        raise StoreError(f"{path}: not a file")
+    found = format_of(path)
+    if found is None:
+        raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
+    if found > FORMAT:
+        with Store.open(path):  # says so
+            pass
+    if not os.access(path, os.W_OK):
+        raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
+
+
+def _reason(cell: Planned, path: tuple[str, ...]) -> str:
+    """What differs, in words: ``forecaster 'mine': source of own``."""
+    part, *rest = path
+    name = {"forecaster": repr(cell.forecaster), "nature": repr(cell.nature)}.get(part)
+    if name is None and part in ("measures", "tasks"):
+        part, name = part.removesuffix("s"), repr(rest.pop(0))
+    if "source" in rest:
+        rest = [f"source of {rest[-1]}"]
+    inner = " ".join(key for key in rest if key not in ("parameters", "options", "what", "state", "make"))
+    return " ".join(filter(None, (part, name))) + (f": {inner}" if inner else "")
+
+
+def _some(reasons: Sequence[str]) -> str:
+    return ", ".join(reasons[:3]) + (f", and {len(reasons) - 3} more" if len(reasons) > 3 else "")

@@ -1,52 +1,106 @@
-"""The results file: one SQLite database a study, written by one process, a cell a transaction.
+"""What is in a results file: the plan, and what was played, each in tables that other tools can read.
 
-Tables for people with other tools::
+What was played is kept under what it depends on. The plan says which of it is shown, under which labels and in which
+order: forecasters that are the same share their numbers, and numbers that no longer fit are not shown.
 
-    meta(key, value)        name, title, scenario (the file's text), version, cells (how many are planned)
-    cells(id, key, place, forecaster, nature, horizon, runs, recorded, seconds)
-    measures(id, name)
-    totals(cell, measure, round, run, total)            T·μ
-    promises(cell, measure, text, formula, kind, against, upper, bound)
     curves                  a view with names: forecaster, nature, horizon, measure, round, run, total
+    meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
+    plan(place, key, forecaster, nature, horizon, runs, recorded)     what is to be shown; key: of what was played
+    played(id, key, content, horizon, runs, seconds, seal)            content: all that the numbers depend on, as JSON
+    measures(id, name)
+    totals(played, measure, round, run, total)                        T·μ
+    promises(place, measure, text, formula, kind, against, upper, bound)
+
+Seals are digests of the plan and of each cell's numbers: what something else has changed or deleted is not shown.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.errors import StoreError
-from onlinecal.study.curves import Played, Promise, Study
+from onlinecal.study.curves import Floats, Played, Promise, Study
+from onlinecal.study.database import Database
 
-#: "ocal": tells our files from other databases
-APPLICATION = 0x6F63616C
-#: of the schema; a change of the tables raises it
-FORMAT = 2
-
-_SCHEMA = f"""
-PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {FORMAT};
+_SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE cells (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, place INTEGER NOT NULL, forecaster TEXT NOT NULL,
-    nature TEXT NOT NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL, seconds
-    REAL NOT NULL);
+CREATE TABLE plan (
+    place INTEGER PRIMARY KEY, key TEXT NOT NULL, forecaster TEXT NOT NULL, nature TEXT NOT NULL,
+    horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL);
+CREATE TABLE played (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, horizon INTEGER NOT NULL,
+    runs INTEGER NOT NULL, seconds REAL NOT NULL, seal TEXT NOT NULL);
 CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE totals (
-    cell INTEGER NOT NULL REFERENCES cells, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT
-    NULL, run INTEGER NOT NULL, total REAL NOT NULL, PRIMARY KEY (cell, measure, round, run)) WITHOUT ROWID;
+    played INTEGER NOT NULL REFERENCES played, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT
+    NULL, run INTEGER NOT NULL, total REAL NOT NULL, PRIMARY KEY (played, measure, round, run)) WITHOUT ROWID;
 CREATE TABLE promises (
-    cell INTEGER NOT NULL REFERENCES cells, measure TEXT NOT NULL, text TEXT NOT NULL, formula TEXT NOT NULL,
+    place INTEGER NOT NULL REFERENCES plan, measure TEXT NOT NULL, text TEXT NOT NULL, formula TEXT NOT NULL,
     kind TEXT NOT NULL, against TEXT NOT NULL, upper INTEGER NOT NULL, bound REAL NOT NULL);
 CREATE VIEW curves AS
-    SELECT c.forecaster, c.nature, c.horizon, m.name AS measure, t.round, t.run, t.total
-    FROM totals t JOIN cells c ON c.id = t.cell JOIN measures m ON m.id = t.measure;
+    SELECT p.forecaster, p.nature, p.horizon, m.name AS measure, t.round, t.run, t.total
+    FROM plan p JOIN played d ON d.key = p.key AND d.runs >= p.runs
+        JOIN totals t ON t.played = d.id AND t.run < p.runs JOIN measures m ON m.id = t.measure;
 """
+
+
+class Planned(NamedTuple):
+    """A cell that is to be shown.
+
+    Attributes
+    ----------
+    key : str
+        `Cell.key`, under which its numbers are kept.
+    forecaster, nature : str
+        Labels.
+    horizon, runs : int
+    recorded : bool
+        As in `Played`.
+    promises : tuple of Promise
+        The guarantees that apply to it.
+    """
+
+    key: str
+    forecaster: str
+    nature: str
+    horizon: int
+    runs: int
+    recorded: bool
+    promises: tuple[Promise, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.forecaster!r} against {self.nature!r} at T = {self.horizon}"
+
+
+class Numbers(NamedTuple):
+    """What was played of a cell: its checkpoints, and the totals of each column, (n, runs)."""
+
+    content: str
+    rounds: NDArray[np.int64]
+    totals: dict[str, Floats]
+    seconds: float
+
+    @property
+    def runs(self) -> int:
+        """How many."""
+        return next(iter(self.totals.values())).shape[1]
+
+    def seal(self, key: str) -> str:
+        """The digest of all of it."""
+        state = hashlib.sha256(repr((key, self.content, self.seconds)).encode())
+        for name, totals in sorted(self.totals.items()):
+            state.update(repr((name, totals.shape)).encode())
+            state.update(self.rounds.astype("<i8").tobytes())
+            state.update((totals + 0.0).astype("<f8").tobytes())  # SQLite does not know -0.0
+        return state.hexdigest()
 
 
 class Store:
@@ -55,61 +109,30 @@ class Store:
     Raises
     ------
     StoreError
-        From every method, where the file is locked, full, damaged or not one of ours. A transaction that fails
-        leaves the file as it was.
+        From every method, where the file is held by another program, full, read-only, damaged or not one of ours. A
+        transaction that fails leaves the file as it was.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path = path
-        self._db = connection
+    def __init__(self, database: Database) -> None:
+        self.path = database.path
+        self._db = database
 
     @classmethod
-    def create(cls, path: Path, meta: Mapping[str, str]) -> Store:
-        """A new, empty file; its folder is made. The path must be free."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(exist_ok=False)
-        except OSError as error:
-            raise StoreError(f"{path} cannot be made: {error.strerror or error}") from None
-        try:
-            with _explained(path):
-                db = sqlite3.connect(path, timeout=5.0)
-                try:
-                    db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
-                    with db:
-                        db.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-                except BaseException:
-                    db.close()
-                    raise
-        except StoreError:
-            path.unlink(missing_ok=True)
-            raise
-        return cls(path, db)
+    def create(cls, path: Path, meta: Mapping[str, str], plan: Sequence[Planned]) -> Store:
+        """A new file of which nothing has been played; see `Database.create`."""
+        return cls(Database.create(path, _SCHEMA, lambda database: cls(database).put_plan(meta, plan)))
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Store:
-        """An existing file of ours."""
-        if not path.is_file():
-            hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
-            raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
-        with _explained(path):
-            mode = "rw" if write else "ro"
-            db = sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=5.0)
+        """An existing file; see `Database.open`."""
+        store = cls(Database.open(path, write=write))
+        if write:
             try:
-                application = db.execute("PRAGMA application_id").fetchone()[0]
-                version = db.execute("PRAGMA user_version").fetchone()[0]
-                if application != APPLICATION:
-                    raise StoreError(f"{path} is a database, but not a results file of onlinecal")
-                if version != FORMAT:
-                    raise StoreError(f"{path} has format {version}; this onlinecal reads format {FORMAT}")
-                if write:
-                    # Find out now, not after the first cell, whether somebody else is writing.
-                    db.execute("BEGIN IMMEDIATE")
-                    db.rollback()
+                store._check_tables()
             except BaseException:
-                db.close()
+                store._db.close()
                 raise
-        return cls(path, db)
+        return store
 
     def __enter__(self) -> Store:
         return self
@@ -119,147 +142,239 @@ class Store:
     ) -> None:
         self._db.close()
 
+    # ---------------------------------------------------------------- the plan
+
     @property
     def meta(self) -> dict[str, str]:
-        """Name, title, text of the scenario, version."""
-        with _explained(self.path):
-            return dict(self._db.execute("SELECT key, value FROM meta"))
+        """Name, title, text of the scenario, version, and the order of the columns."""
+        with self._db.reading():
+            return self._meta()
 
-    @property
-    def planned(self) -> int | None:
-        """How many cells there are to be; None in a file that does not say."""
-        cells = self.meta.get("cells", "")
-        return int(cells) if cells.isdecimal() else None
-
-    def adopt(self, meta: Mapping[str, str], places: Mapping[str, tuple[int, str, str]]) -> None:
-        """Takes over the text, labels and order of an edited scenario for the cells that it still has.
+    def put_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
+        """Puts a plan in place of the one before; what was played stays.
 
         Parameters
         ----------
         meta : mapping
-            As for `create`.
-        places : mapping
-            Key of a cell → its place in the plan, forecaster label, nature label.
+            What the file says of itself: name, title, scenario, version, and the columns as a JSON list.
+        plan : sequence of Planned
         """
-        with _explained(self.path), self._db:
-            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
-            self._db.executemany(
-                "UPDATE cells SET place = ?, forecaster = ?, nature = ? WHERE key = ?",
-                ((*place, key) for key, place in places.items()),
-            )
+        cells = [(place, *cell[:-2], int(cell.recorded)) for place, cell in enumerate(plan)]
+        promises = [
+            (place, p.measure, p.text, p.formula, p.kind, p.against, int(p.upper), p.bound)
+            for place, cell in enumerate(plan)
+            for p in cell.promises
+        ]
+        with self._db.transaction():
+            for table in ("meta", "promises", "plan"):
+                self._db.run(f"DELETE FROM {table}")
+            self._db.run_many("INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)", cells)
+            self._db.run_many("INSERT INTO promises VALUES (?, ?, ?, ?, ?, ?, ?, ?)", promises)
+            seal = {"seal": _seal(meta, cells, promises)}
+            self._db.run_many("INSERT INTO meta VALUES (?, ?)", (dict(meta) | seal).items())
 
-    def keys(self) -> set[str]:
-        """Keys of the cells that are finished."""
-        with _explained(self.path):
-            return {key for (key,) in self._db.execute("SELECT key FROM cells")}
+    def plan(self) -> list[Planned]:
+        """The cells that are to be shown, in their order."""
+        with self._db.reading():
+            return self._plan()
 
-    def add(self, key: str, place: int, played: Played) -> None:
-        """Puts a finished cell away, whole or not at all.
+    # ---------------------------------------------------------------- what was played
+
+    def finished(self) -> list[Planned]:
+        """The cells of the plan that have been played in all their runs."""
+        with self._db.reading():
+            return self._finished()
+
+    def runs(self) -> dict[str, int]:
+        """Of everything that was played, planned or not: key → how many runs."""
+        with self._db.reading():
+            return self._runs()
+
+    def contents(self, keys: Collection[str]) -> dict[str, Any]:
+        """What the numbers under these keys depend on."""
+        with self._db.reading():
+            rows = self._db.run("SELECT key, content FROM played").fetchall()
+        return {key: json.loads(text) for key, text in rows if key in keys}
+
+    def damaged(self) -> set[str]:
+        """Keys of what was changed or deleted by something else."""
+        with self._db.reading():
+            keys = [key for (key,) in self._db.run("SELECT key FROM played")]
+            names = self._names()
+            return {key for key in keys if self._numbers(key, names) is None}
+
+    def add(self, key: str, content: str, played: Played, first: int = 0) -> None:
+        """Puts played runs away, whole or not at all.
 
         Parameters
         ----------
-        key : str
-            `Cell.key`.
-        place : int
-            Its number in the plan: results do not depend on the order in which cells were finished.
+        key, content : str
+            Of the cell; the content as JSON.
         played : Played
+        first : int, default 0
+            The number of the first of its runs; those before are there.
         """
-        runs = next(iter(played.totals.values())).shape[1]
-        cell = (
-            key,
-            place,
-            played.forecaster,
-            played.nature,
-            played.horizon,
-            runs,
-            played.recorded,
-            played.seconds,
-        )
-        with _explained(self.path), self._db:
-            number = self._db.execute(
-                "INSERT INTO cells (key, place, forecaster, nature, horizon, runs, recorded, seconds) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                cell,
-            ).lastrowid
-            self._db.executemany(
-                "INSERT OR IGNORE INTO measures (name) VALUES (?)", [(name,) for name in played.totals]
+        new = Numbers(content, played.rounds, played.totals, played.seconds)
+        with self._db.transaction():
+            old = self._numbers(key, self._names())
+            if first != (0 if old is None else old.runs):
+                raise StoreError(
+                    f"{self.path}: another process has played the same cells meanwhile; go on with --resume"
+                )
+            all_of_it = new
+            if old is not None:
+                if old.totals.keys() != new.totals.keys():
+                    raise StoreError(
+                        f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the columns "
+                        f"{', '.join(old.totals)} before, now {', '.join(new.totals)}; --overwrite starts anew"
+                    )
+                both = {
+                    name: np.concatenate([old.totals[name], new.totals[name]], axis=1) for name in new.totals
+                }
+                all_of_it = Numbers(content, new.rounds, both, old.seconds + new.seconds)
+            row = (content, played.horizon, all_of_it.runs, all_of_it.seconds, all_of_it.seal(key))
+            self._db.run(
+                "INSERT INTO played (key, content, horizon, runs, seconds, seal) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT "
+                "(key) DO UPDATE SET runs = excluded.runs, seconds = excluded.seconds, seal = excluded.seal",
+                (key, *row),
             )
-            measures = dict(self._db.execute("SELECT name, id FROM measures"))
-            self._db.executemany(
+            number = self._db.run("SELECT id FROM played WHERE key = ?", (key,)).fetchone()[0]
+            self._db.run_many(
+                "INSERT OR IGNORE INTO measures (name) VALUES (?)", [(name,) for name in new.totals]
+            )
+            ids = {name: i for i, name in self._names().items()}
+            self._db.run_many(
                 "INSERT INTO totals VALUES (?, ?, ?, ?, ?)",
                 (
-                    (number, measures[measure], t, run, total)
-                    for measure, totals in played.totals.items()
-                    for t, row in zip(played.rounds.tolist(), totals.tolist(), strict=True)
+                    (number, ids[name], t, first + run, total)
+                    for name, totals in new.totals.items()
+                    for t, row in zip(new.rounds.tolist(), totals.tolist(), strict=True)
                     for run, total in enumerate(row)
                 ),
             )
-            self._db.executemany(
-                "INSERT INTO promises VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (number, p.measure, p.text, p.formula, p.kind, p.against, p.upper, p.bound)
-                    for p in played.promises
-                ),
-            )
+
+    def forget(self, keys: Collection[str]) -> None:
+        """Deletes what was played under these keys."""
+        with self._db.transaction():
+            for key in keys:
+                self._db.run(
+                    "DELETE FROM totals WHERE played IN (SELECT id FROM played WHERE key = ?)", (key,)
+                )
+                self._db.run("DELETE FROM played WHERE key = ?", (key,))
 
     def study(self) -> Study:
         """All finished cells, in the order of the plan."""
-        with _explained(self.path):
-            cells = self._db.execute(
-                "SELECT id, forecaster, nature, horizon, runs, recorded, seconds FROM cells ORDER BY place, id"
-            ).fetchall()
-            meta = self.meta
-            played = tuple(self._played(*cell) for cell in cells)
-            return Study(played, meta.get("name", self.path.stem), meta.get("title", ""))
+        with self._db.reading():
+            finished, meta, names = self._finished(), self._meta(), self._names()
+            order = json.loads(meta["columns"])
+            cells = tuple(self._cell(planned, order, names) for planned in finished)
+            return Study(cells, meta["name"], meta["title"])
 
-    def _played(
-        self,
-        cell: int,
-        forecaster: str,
-        nature: str,
-        horizon: int,
-        runs: int,
-        recorded: int,
-        seconds: float,
-    ) -> Played:
-        values = self._db.execute(
-            "SELECT m.name, t.round, t.total FROM totals t JOIN measures m ON m.id = t.measure WHERE t.cell = ? "
-            "ORDER BY t.measure, t.round, t.run",
-            (cell,),
+    def _check_tables(self) -> None:
+        """Refuses to write into tables that something else has made or changed: others hold what they are to hold."""
+        with self._db.reading():
+            there = dict(self._db.run("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
+        for statement in _SCHEMA.split(";\n"):
+            if statement.strip().startswith("CREATE TABLE"):
+                name = statement.split()[2]
+                if name not in there or there[name] != statement.strip():
+                    said = "changed" if name in there else "deleted"
+                    raise StoreError(
+                        f"{self.path}: something else has {said} its table {name}; --overwrite starts anew"
+                    )
+
+    # ---------------------------------------------------------------- within a transaction
+
+    def _meta(self) -> dict[str, str]:
+        return dict(self._db.run("SELECT key, value FROM meta"))
+
+    def _plan(self) -> list[Planned]:
+        cells = self._db.run(
+            "SELECT place, key, forecaster, nature, horizon, runs, recorded FROM plan ORDER BY place"
         ).fetchall()
-        totals: dict[str, list[float]] = {}
-        rounds: dict[int, None] = {}
-        for measure, t, total in values:
-            totals.setdefault(measure, []).append(total)
-            rounds[t] = None
-        promises = self._db.execute(
-            "SELECT measure, text, formula, kind, against, upper, bound FROM promises WHERE cell = ?", (cell,)
+        promises = self._db.run(
+            "SELECT place, measure, text, formula, kind, against, upper, bound FROM promises ORDER BY place, rowid"
         ).fetchall()
+        meta = self._meta()
+        if _seal(meta, cells, promises) != meta.get("seal"):
+            raise StoreError(
+                f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` writes it anew"
+            )
+        found: dict[int, list[Promise]] = {}
+        for place, measure, text, formula, kind, against, upper, bound in promises:
+            promise = Promise(measure, text, formula, kind, against, bool(upper), bound)
+            found.setdefault(place, []).append(promise)
+        return [
+            Planned(key, forecaster, nature, horizon, runs, bool(recorded), tuple(found.get(place, ())))
+            for place, key, forecaster, nature, horizon, runs, recorded in cells
+        ]
+
+    def _finished(self) -> list[Planned]:
+        runs = self._runs()
+        return [cell for cell in self._plan() if runs.get(cell.key, 0) >= cell.runs]
+
+    def _runs(self) -> dict[str, int]:
+        rows = self._db.run("SELECT key, runs FROM played")
+        return {key: runs for key, runs in rows if isinstance(runs, int)}
+
+    def _names(self) -> dict[int, str]:
+        rows = self._db.run("SELECT id, name FROM measures")
+        return {number: name for number, name in rows if isinstance(name, str)}
+
+    def _numbers(self, key: str, names: Mapping[int, str]) -> Numbers | None:
+        """What was played under a key; None for nothing, or what is not as it was put there."""
+        row = self._db.run(
+            "SELECT id, content, runs, seconds, seal FROM played WHERE key = ?", (key,)
+        ).fetchone()
+        if row is None:
+            return None
+        number, content, runs, seconds, seal = row
+        groups = self._db.run(
+            "SELECT measure, round, count(*), count(DISTINCT run), min(run), max(run) FROM totals WHERE played = ? "
+            "GROUP BY measure, round ORDER BY measure, round",
+            (number,),
+        ).fetchall()
+        measures, rounds = (list(dict.fromkeys(group[i] for group in groups)) for i in (0, 1))
+        whole = (
+            [(m, t, runs, runs, 0, runs - 1) for m in measures for t in rounds]
+            if isinstance(runs, int)
+            else None
+        )
+        if not groups or groups != whole or not names.keys() >= set(measures):
+            return None
+        rows = self._db.run(
+            "SELECT total FROM totals WHERE played = ? ORDER BY measure, round, run", (number,)
+        )
+        try:
+            table = np.array(rows.fetchall(), dtype=np.float64).reshape(len(measures), len(rounds), runs)
+            columns = {names[m]: totals for m, totals in zip(measures, table, strict=True)}
+            numbers = Numbers(content, np.array(rounds, dtype=np.int64), columns, seconds)
+        except (TypeError, ValueError, OverflowError):
+            return None  # text, or nothing
+        return numbers if numbers.seal(key) == seal else None
+
+    def _cell(self, planned: Planned, order: Sequence[str], names: Mapping[int, str]) -> Played:
+        numbers = self._numbers(planned.key, names)
+        if numbers is None:
+            raise StoreError(
+                f"{self.path}: something else has changed or deleted numbers of {planned}; "
+                "`onlinecal run SCENARIO --resume` plays them anew"
+            )
+        # In the order in which they were asked for, and after them what players certify.
+        shown = [name for name in dict.fromkeys((*order, *numbers.totals)) if name in numbers.totals]
+        totals = {name: numbers.totals[name][:, : planned.runs] for name in shown}
         return Played(
-            forecaster,
-            nature,
-            horizon,
-            np.array(sorted(rounds)),
-            {name: np.array(row).reshape(len(rounds), runs) for name, row in totals.items()},
-            tuple(Promise(m, t, f, k, a, bool(u), b) for m, t, f, k, a, u, b in promises),
-            bool(recorded),
-            seconds,
+            planned.forecaster,
+            planned.nature,
+            planned.horizon,
+            numbers.rounds,
+            totals,
+            tuple(p for p in planned.promises if p.measure in totals),
+            planned.recorded,
+            numbers.seconds,
         )
 
 
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        text = str(error)
-        if "locked" in text:
-            reason = "it is locked by another process; wait for that to finish, or choose another file with --output"
-        elif "full" in text or "disk I/O" in text:
-            reason = "the disk is full; free some space and go on with --resume (finished cells are kept)"
-        elif "not a database" in text or "malformed" in text:
-            reason = "it is not a results file of onlinecal, or damaged"
-        else:
-            reason = text
-        raise StoreError(f"{path}: {reason}") from None
+def _seal(meta: Mapping[str, str], *rows: Sequence[tuple[Any, ...]]) -> str:
+    said = sorted((key, value) for key, value in meta.items() if key != "seal")
+    return hashlib.sha256(repr((said, *rows)).encode()).hexdigest()

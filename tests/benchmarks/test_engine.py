@@ -1,12 +1,15 @@
 """How fast games are played. Never asserted; `pytest tests/benchmarks/test_engine.py` prints the table.
 
-`extra_info` holds run-rounds per second; the plain Python loop stands beside it in the same run for the ratio.
+`extra_info` holds run-rounds per second; a plain Python loop and a compiled loop written for one game alone stand
+beside the others in the same run, for the ratios.
 """
 
 import random
 import subprocess
 import sys
 
+import numba
+import numpy as np
 import pytest
 
 from onlinecal import forecasters as f
@@ -43,28 +46,50 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: " vs ".join(map(strategy_name, pair)))
-def test_play(benchmark, pair):
-    """Playing alone: laws, draws, outcomes, ledger."""
-    horizon = HORIZON // 10 if isinstance(pair[0], f.DefensiveForecasting) else HORIZON
+#: the pairs for which the number of runs is varied
+MAIN = [
+    (forecaster, nature)
+    for forecaster in (f.ForecastHedging(), f.CDLMinimiser(), f.AlmostOneStepAhead())
+    for nature in (n.Contrarian(), n.Drift(), n.Bernoulli(), n.Greedy())
+]
+
+
+def named(pair):
+    return " vs ".join(map(strategy_name, pair))
+
+
+def measure(benchmark, pair, runs, horizon, loop="auto"):
+    """Playing alone: laws, draws, outcomes, history."""
 
     def play():
-        Game(*pair, horizon=horizon, runs=range(RUNS)).advance(horizon)
+        Game(*pair, horizon=horizon, runs=range(runs), loop=loop).advance(horizon)
 
-    Game(*pair, horizon=10, runs=range(RUNS)).advance(10)  # compiles
+    Game(*pair, horizon=1000, runs=range(runs), loop=loop).advance(10)  # compiles
     benchmark.pedantic(play, rounds=3)
-    benchmark.extra_info["million run-rounds/s"] = horizon * RUNS / benchmark.stats.stats.median / 1e6
+    benchmark.extra_info["million run-rounds/s"] = horizon * runs / benchmark.stats.stats.median / 1e6
 
 
-def test_defensive_at_the_full_horizon(benchmark):
-    """K29* at T = 10⁵: the rate, and with the test above the growth of the cost."""
-    benchmark.pedantic(
-        lambda: Game(f.DefensiveForecasting(), n.Bernoulli(), horizon=HORIZON, runs=range(16)).advance(
-            HORIZON
-        ),
-        rounds=1,
-    )
-    benchmark.extra_info["million run-rounds/s"] = HORIZON * 16 / benchmark.stats.stats.median / 1e6
+@pytest.mark.parametrize("pair", PAIRS, ids=named)
+def test_play(benchmark, pair):
+    measure(benchmark, pair, RUNS, HORIZON)
+
+
+@pytest.mark.parametrize("runs", [1, 64, 256])
+@pytest.mark.parametrize("pair", MAIN, ids=named)
+def test_runs(benchmark, pair, runs):
+    measure(benchmark, pair, runs, 2 * 10**6 if runs == 1 else HORIZON)
+
+
+@pytest.mark.parametrize("pair", MAIN[:1], ids=named)
+def test_event_loop(benchmark, pair):
+    """The loop that plays everything, where the compiled one could."""
+    measure(benchmark, pair, RUNS, HORIZON // 10, loop="event")
+
+
+@pytest.mark.parametrize("horizon", [10**5, 10**6])
+def test_defensive(benchmark, horizon):
+    """K29*: with two horizons, the growth of the cost."""
+    measure(benchmark, (f.DefensiveForecasting(), n.Bernoulli()), 16, horizon)
 
 
 def test_play_with_checkpoints(benchmark):
@@ -106,6 +131,42 @@ def test_plain_python(benchmark):
             counts[i] += 1
             ones[i] += y
 
+    benchmark.pedantic(play, rounds=3)
+    benchmark.extra_info["million run-rounds/s"] = horizon / benchmark.stats.stats.median / 1e6
+
+
+@numba.njit
+def fused(uniforms, m, counts, ones):
+    """Forecast hedging against the contrarian, everything in one function."""
+    bias = np.zeros(m + 1, np.int64)
+    for u in uniforms:
+        low, high = 0, m
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if bias[middle] >= 0:
+                low = middle
+            else:
+                high = middle
+        a, b = bias[low], -bias[low + 1]
+        share = b / (a + b) if a + b else 0.5
+        mean = (low + 1 - share) / m
+        i = low if u < share else low + 1
+        y = 1 if mean < 0.5 else 0
+        bias[i] += m * y - i
+        counts[i] += 1
+        ones[i] += y
+
+
+def test_fused(benchmark):
+    """The same by a compiled loop that can play nothing else; the uniforms come from NumPy and are counted."""
+    horizon, m = 2 * 10**6, 126
+
+    def play():
+        counts, ones = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64)
+        for seed in range(4):
+            fused(np.random.default_rng(seed).random(horizon // 4), m, counts, ones)
+
+    play()
     benchmark.pedantic(play, rounds=3)
     benchmark.extra_info["million run-rounds/s"] = horizon / benchmark.stats.stats.median / 1e6
 

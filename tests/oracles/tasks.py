@@ -2,20 +2,61 @@
 
 from __future__ import annotations
 
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, product
 
 from onlinecal.joint import JointDistribution
-from onlinecal.tasks import DecisionTask
+from onlinecal.tasks import TIE, DecisionTask
 
 
-def responses(gamma: JointDistribution, task: DecisionTask, tie: float = 1e-12) -> list[int]:
-    """The action at each level, ties against the forecaster."""
+def tied(v: float, task: DecisionTask) -> list[int]:
+    """The actions whose expected payoff at v is within `TIE` of the best, in exact arithmetic."""
+    p = Fraction(v)
+    expected = [(1 - p) * Fraction(u0) + p * Fraction(u1) for u0, u1 in task.payoffs]
+    return [a for a, e in enumerate(expected) if e >= max(expected) - Fraction(TIE)]
+
+
+def crowded(gamma: JointDistribution, task: DecisionTask) -> bool:
+    """Whether two levels are both tied between the same two actions, so that only one of them is on the kink."""
+    sets = [set(tied(v, task)) for v in gamma.predictions.tolist()]
+    return any(len(a & b) > 1 for a, b in pairwise(sets))
+
+
+def responses(gamma: JointDistribution, task: DecisionTask) -> list[int]:
+    """The action at each level, ties against the forecaster; where no two levels are `crowded` on a kink."""
     chosen = []
     for v, q in zip(gamma.predictions.tolist(), gamma.means.tolist(), strict=True):
-        expected = [(1 - v) * u0 + v * u1 for u0, u1 in task.payoffs]
-        tied = [a for a, e in enumerate(expected) if e >= max(expected) - tie]
-        chosen.append(min(tied, key=lambda a: (1 - q) * task.payoffs[a][0] + q * task.payoffs[a][1]))
+        earns = [(1 - q) * u0 + q * u1 for u0, u1 in task.payoffs]
+        chosen.append(min(tied(v, task), key=lambda a: earns[a]))
     return chosen
+
+
+def swap_regret_of_two_actions(gamma: JointDistribution, task: DecisionTask) -> float:
+    """The largest over which of the tied levels is the one on the kink, each choice in exact arithmetic."""
+    (a0, a1), (b0, b1) = (tuple(map(Fraction, row)) for row in task.payoffs)
+    if b1 - b0 < a1 - a0:  # b is the action for high v
+        a0, a1, b0, b1 = b0, b1, a0, a1
+    rows = [
+        tuple(map(Fraction, row))
+        for row in zip(gamma.predictions.tolist(), gamma.mass.tolist(), gamma.means.tolist(), strict=True)
+    ]
+
+    def gain(p: Fraction) -> Fraction:
+        return (1 - p) * (b0 - a0) + p * (b1 - a1)
+
+    at_kink = [i for i, (v, _, _) in enumerate(rows) if abs(gain(v)) <= Fraction(TIE)]
+    worst = Fraction(0)
+    for on in at_kink or [None]:
+        total = Fraction(0)
+        for i, (v, w, q) in enumerate(rows):
+            if on is None or i == on:
+                low, high = (gain(v) <= 0, gain(v) >= 0) if on is None else (True, True)
+            else:
+                low, high = i < on, i > on
+            regrets = [max(gain(q), 0)] * low + [max(-gain(q), 0)] * high
+            total += w * max(regrets) if q != v else 0
+        worst = max(worst, total)
+    return float(worst)
 
 
 def earned(gamma: JointDistribution, task: DecisionTask, actions: list[int]) -> float:

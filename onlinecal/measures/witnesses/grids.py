@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidData
-from onlinecal.joint import JointDistribution
+from onlinecal.joint import FINEST, JointDistribution
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.sums import SLACK, grouped, lines, masses, times
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-FINEST = 2**50
-"""The finest grid looked at: beyond it a value of `scdl` is below 1e-15."""
 
 
 @dataclass(frozen=True)

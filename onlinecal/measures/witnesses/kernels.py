@@ -68,7 +68,10 @@ class KernelWeights(Witness):
         scale = number("scale", self.scale, 5e-324)
         r = residuals(gamma)
         narrow = word("kernel", self.kernel, ("laplace", "gaussian")) == "gaussian" and scale < _NARROW
-        return (_by_pairs if narrow else self._by_coordinates)(gamma.predictions, r, c, scale)
+        # By a power of two, which loses nothing, so that squares of tiny residuals are not lost.
+        size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
+        lower, upper = (_by_pairs if narrow else self._by_coordinates)(gamma.predictions, size * r, c, scale)
+        return lower / size, upper / size
 
     def _by_coordinates(self, v: Floats, r: Floats, c: Floats, scale: float) -> tuple[float, float]:
         place = _along if self.kernel == "laplace" else _series

@@ -1,0 +1,76 @@
+"""Arrays that are written once and then only read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+#: bytes of arrays that are allocated together: few allocations, and still in the processor's cache
+BYTES = 2**18
+
+
+class _Window:
+    """What numpy needs to read an array, without leave to write."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        interface = dict(self._array.__array_interface__)
+        interface["data"] = (interface["data"][0], True)
+        return interface
+
+
+def locked(array: NDArray[Any]) -> Any:
+    """A view of the array that can only be read; setting ``flags.writeable`` is refused, for it and for its `base`.
+
+    A read-only view that numpy makes by itself can be unlocked as long as the array behind it is writable.
+    """
+    return np.asarray(_Window(array))
+
+
+def rows_for(size: int) -> int:
+    """How many rows of `size` bytes are allocated together."""
+    return min(1024, max(16, BYTES // max(size, 1)))
+
+
+class Rows:
+    """Arrays of one shape, a fresh one whenever it is asked for; they are allocated in blocks.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : numpy dtype, default float64
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self._length = rows_for(int(np.prod(shape)) * self.dtype.itemsize)
+        self._at = self._length - 1
+
+    def fresh(self) -> NDArray[Any]:
+        """An array that nobody else has; its owner fills it."""
+        self._turn()
+        return self._written[self._at]
+
+    def keep(self, values: Any) -> NDArray[Any]:
+        """A locked copy of the values."""
+        self._turn()
+        self._written[self._at] = values
+        return self._shown[self._at]
+
+    def _turn(self) -> None:
+        self._at += 1
+        if self._at == self._length:
+            self._written: NDArray[Any] = np.empty((self._length, *self.shape), self.dtype)
+            self._shown = locked(self._written)
+            self._at = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was handed out belongs to others; the next array begins a new block.
+        return {"shape": self.shape, "dtype": self.dtype, "_length": self._length, "_at": self._length - 1}

@@ -1,0 +1,91 @@
+"""The potentials by which bounds of grid forecasters are proved, as functions of Γ: see `guarantee.Potential`.
+
+A grid forecaster's biases E_i = Σ (y − i/m) and counts n_i are all in Γ. The proofs are in the docstrings of the
+strategies; `onlinecal check` and the tests hold every round that they look at against them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.expressions import grid_steps
+from onlinecal.guarantee import Potential
+
+Floats = NDArray[np.float64]
+#: largest exponent of `normal_hedge`; its exponential is a finite number
+CAP = 500.0
+
+
+def hedging(steps: int | str) -> Potential:
+    """Σ_e √(Φ_e + c²) over the edges e = (i, i+1), with Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)² and c² = T/(2m)."""
+
+    def of(gamma: Any, horizon: int) -> float:
+        m = grid_steps("m", steps, horizon)
+        bias, _ = _biases(gamma, m)
+        energy = np.maximum(bias[:-1], 0.0) ** 2 + np.maximum(-bias[1:], 0.0) ** 2
+        return float(np.sqrt(energy + horizon / (2.0 * m)).sum())
+
+    def growth(gamma: Any, v: float, horizon: int) -> float:
+        m = grid_steps("m", steps, horizon)
+        return math.sqrt(2.0) / (4.0 * m) + 0.5 / math.sqrt(horizon / (2.0 * m))
+
+    return Potential(of, growth)
+
+
+def neighbours(steps: int | str) -> Potential:
+    """Σ max(R_ij, 0)² over the regrets against the two neighbours, R_ij = (±2E_i − n_i/m)/m."""
+
+    def of(gamma: Any, horizon: int) -> float:
+        m = grid_steps("m", steps, horizon)
+        bias, rounds = _biases(gamma, m)
+        up, down = (2.0 * bias - rounds / m) / m, (-2.0 * bias - rounds / m) / m
+        return float((np.maximum(up[:-1], 0.0) ** 2).sum() + (np.maximum(down[1:], 0.0) ** 2).sum())
+
+    def growth(gamma: Any, v: float, horizon: int) -> float:
+        return 8.0 / grid_steps("m", steps, horizon) ** 2
+
+    return Potential(of, growth)
+
+
+def normal_hedge(steps: int | str) -> Potential:
+    """Σ_i Ψ_i with Ψ_i = exp(E_i²/(3n_i)), the potential of AdaNormalHedge; 1 for a point without rounds."""
+
+    def of(gamma: Any, horizon: int) -> float:
+        bias, rounds = _biases(gamma, grid_steps("m", steps, horizon))
+        # Points without rounds have no bias. Beyond the cap, which no player that keeps to the rule comes near, all
+        # potentials are alike.
+        return float(np.exp(np.minimum(bias**2 / (3.0 * np.maximum(rounds, 1.0)), CAP)).sum())
+
+    def growth(gamma: Any, v: float, horizon: int) -> float:
+        m = grid_steps("m", steps, horizon)
+        return normal_hedge_growth(int(_biases(gamma, m)[1][round(v * m)]), m)
+
+    return Potential(of, growth)
+
+
+def normal_hedge_growth(n: int, m: int) -> float:
+    """δ_n: what a play of a point that has had n rounds may add to Σ Ψ_i, apart from what the law makes vanish.
+
+    (1/(3n)) max_L e^L (1 − L + ρ√L) with ρ = √(3n)/m, and e^{1/3} − 1 for n = 0. The maximum is at the positive root
+    x = √L of x³ − ρx² − ρ/2. Proved for ρ² ≤ 8; a grid so coarse that n is larger has no bound.
+    """
+    if n == 0:
+        return math.exp(1.0 / 3.0) - 1.0
+    rho = math.sqrt(3.0 * n) / m
+    if rho * rho > 8.0:
+        return math.inf
+    x = float(np.roots([1.0, -rho, 0.0, -0.5 * rho]).real.max())
+    return math.exp(x * x) * (1.0 - x * x + rho * x) / (3.0 * n)
+
+
+def _biases(gamma: Any, m: int) -> tuple[Floats, Floats]:
+    """E_i and n_i of all grid points."""
+    bias, rounds = np.zeros(m + 1), np.zeros(m + 1)
+    at = np.rint(gamma.predictions * m).astype(np.int64)
+    bias[at] = gamma.positives - gamma.counts * gamma.predictions
+    rounds[at] = gamma.counts
+    return bias, rounds

@@ -1,0 +1,260 @@
+"""Forecasters whose rule is written as steps: their player in the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onlinecal._compile import kernel
+from onlinecal.forecasters.base import context
+from onlinecal.law import Floats, Law, Unplayable
+from onlinecal.record import Round, check_round, not_ours
+from onlinecal.steps import (
+    CONTEXT,
+    MEMO,
+    Memory,
+    Step,
+    call_law,
+    call_learn,
+    give,
+    give_row,
+    ints,
+    law_atoms,
+    law_weights,
+    learn,
+    run_of,
+)
+
+#: rounds that a law must have been twice too wide before a narrower one takes its place
+PATIENCE = 256
+
+
+class CompiledForecaster:
+    """Plays a rule that is written as steps (`onlinecal.steps`), in all runs.
+
+    Parameters
+    ----------
+    law, learn : Step
+    memory : Memory
+    size : int
+        The most atoms that a law has.
+    grid : (points,) floats, optional
+        The values that the atoms are indices of. Default: laws are given by values.
+    needs : iterable of str
+        The kinds of context that it needs; in a run's context they stand in the order of their names.
+    certificates : callable, optional
+        Memory ↦ what the player proves of its own play.
+    reserve : callable, optional
+        (Memory, rounds) ↦ None: makes room for so many more rounds, where the state grows.
+    """
+
+    def __init__(
+        self,
+        law: Step,
+        learn: Step,
+        memory: Memory,
+        *,
+        size: int,
+        grid: Floats | None = None,
+        needs: Any = (),
+        certificates: Callable[[Memory], dict[str, Floats]] | None = None,
+        reserve: Callable[[Memory, int], None] | None = None,
+    ) -> None:
+        self.steps, self.memory, self.size, self.needs = (law, learn), memory, size, tuple(sorted(needs))
+        self.law = Law(memory.runs, min(size, 2), grid)
+        #: one run's law, of full size: atoms, values, weights
+        self.buffers = np.zeros(size, np.int64), np.zeros(size), np.zeros(size)
+        self._context = np.zeros((memory.runs, memory.context))
+        self._reserve, self._left, self._idle = reserve, 0, 0
+        if certificates is not None:
+            # Only then, since a player has no method that its specification does not declare.
+            self._certify = certificates
+            self.certificates = self._certificates
+
+    @property
+    def plain(self) -> bool:
+        """Whether its steps are all there is to it: nobody has put another method in the place of one of its own."""
+        return type(self) is CompiledForecaster and not {"forecast", "update"} & vars(self).keys()
+
+    @property
+    def grid(self) -> Floats | None:
+        """The values that atoms are indices of; None where laws are given by values."""
+        return self.law.grid
+
+    def forecast(self, round: Round) -> Law:
+        """The laws of this round, in an object that grows and shrinks with the need."""
+        memory = self.memory
+        round.memo = memory.fresh_memo() if memory.memo else None
+        self._take_context(round)
+        needed = self._state(round)
+        width = self.law.weights.shape[1]
+        self._idle = self._idle + 1 if 2 * needed <= width > 2 else 0
+        if needed > width or self._idle > PATIENCE:
+            self.law = Law(memory.runs, max(2, needed), self.law.grid)
+            self._idle = 0
+            self._state(round)
+        return self.law
+
+    def update(self, round: Round) -> None:
+        """A round whose outcome is known."""
+        check_round(round, self.law)
+        self._take_context(round)
+        if self._reserve is not None:
+            if self._left == 0:
+                self._left = 1024
+                self._reserve(self.memory, self._left)
+            self._left -= 1
+        memory, law = self.memory, round.law
+        learn = _learn_real if law.grid is None else _learn_grid
+        bad = learn(
+            self.steps[1].address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
+            self._memo(round), self._values_of_grid(), law.atoms, law.weights, round.drawn, round.outcome,
+        )  # fmt: skip
+        if bad >= 0:
+            raise not_ours(round)
+
+    @property
+    def grows(self) -> bool:
+        """Whether its state takes more room the longer it plays."""
+        return self._reserve is not None
+
+    def reserve(self, rounds: int) -> None:
+        """Makes room for so many more rounds."""
+        if self._reserve is not None:
+            self._reserve(self.memory, rounds)
+            self._left = 0
+
+    def _state(self, round: Round) -> int:
+        memory, law = self.memory, self.law
+        state = _state_real if law.grid is None else _state_grid
+        needed = state(
+            self.steps[0].address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
+            self._memo(round), law.atoms, law.weights,
+        )  # fmt: skip
+        if needed < 0:
+            raise Unplayable(
+                "stated a law without atoms or with too many", f"1 to {self.size} atoms", -1 - needed
+            )
+        return needed
+
+    def _take_context(self, round: Round) -> None:
+        """The context that it needs, kind after kind."""
+        at = 0
+        for kind in self.needs:
+            values = context(round, kind, self.memory.runs).reshape(self.memory.runs, -1)
+            self._context[:, at : at + values.shape[1]] = values
+            at += values.shape[1]
+
+    def _memo(self, round: Round) -> Floats:
+        return self.memory.check_memo(round.memo) if self.memory.memo else self._context
+
+    def _values_of_grid(self) -> Floats:
+        return self._context[0] if self.law.grid is None else self.law.grid
+
+    def _certificates(self) -> dict[str, Floats]:
+        return self._certify(self.memory)
+
+
+@kernel
+def state_pair(run, low, share):
+    """The law of weight `share` on the grid point `low` and the rest on the next; as a step's result."""
+    atoms, weights = law_atoms(run), law_weights(run)
+    atoms[0], atoms[1] = low, low + 1
+    weights[0], weights[1] = share, 1.0 - share
+    return 2
+
+
+@learn
+def count_ones(run, number, size, drawn, outcome):
+    """Counts the round, and the outcome if it is 1: the first two whole numbers of the state."""
+    state = ints(run)
+    state[0] += 1
+    state[1] += outcome
+    return 0
+
+
+@learn
+def nothing(run, number, size, drawn, outcome):
+    """Learns nothing."""
+    return 0
+
+
+@kernel
+def _run(fields, r, arrays, room, buffers, context, memo):
+    """Run r, as steps take it."""
+    atoms, values, weights = buffers
+    give(fields, r, arrays, room, atoms, values, weights)
+    give_row(fields, CONTEXT, context, r)
+    give_row(fields, MEMO, memo, r)
+    return run_of(fields)
+
+
+@kernel
+def _put(size, r, source, weights, to_atoms, to_weights):
+    """Copies a law of so many atoms to row r; the places that are left repeat the first atom with no weight."""
+    for j in range(to_atoms.shape[1]):
+        used = j < size
+        to_atoms[r, j] = source[j] if used else source[0]
+        to_weights[r, j] = weights[j] if used else 0.0
+
+
+@kernel
+def _state_grid(law, number, fields, arrays, room, buffers, context, memo, to_atoms, to_weights):
+    """The laws of all runs; how many atoms the largest has, or −1 − r if that of run r cannot be."""
+    needed = 0
+    for r in range(len(to_atoms)):
+        size = call_law(law, (_run(fields, r, arrays, room, buffers, context, memo), number))
+        if not 1 <= size <= len(buffers[2]):
+            return -1 - r
+        needed = max(needed, size)
+        if needed <= to_atoms.shape[1]:
+            _put(size, r, buffers[0], buffers[2], to_atoms, to_weights)
+    return needed
+
+
+@kernel
+def _state_real(law, number, fields, arrays, room, buffers, context, memo, to_atoms, to_weights):
+    """The same for laws given by values."""
+    needed = 0
+    for r in range(len(to_atoms)):
+        size = call_law(law, (_run(fields, r, arrays, room, buffers, context, memo), number))
+        if not 1 <= size <= len(buffers[2]):
+            return -1 - r
+        needed = max(needed, size)
+        if needed <= to_atoms.shape[1]:
+            _put(size, r, buffers[1], buffers[2], to_atoms, to_weights)
+    return needed
+
+
+@kernel
+def _learn_grid(
+    learn, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, drawn, outcome
+):
+    """Tells all runs a round; −1, or a run that refused it."""
+    a, v, w = buffers
+    size = min(atoms.shape[1], len(w))
+    for r in range(len(atoms)):
+        run = _run(fields, r, arrays, room, buffers, context, memo)
+        for j in range(size):
+            a[j], v[j], w[j] = atoms[r, j], grid[atoms[r, j]], weights[r, j]
+        if drawn[r] >= size or call_learn(learn, (run, number, size, drawn[r], outcome[r])) < 0:
+            return r
+    return -1
+
+
+@kernel
+def _learn_real(
+    learn, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, drawn, outcome
+):
+    """The same for laws given by values."""
+    _, v, w = buffers
+    size = min(atoms.shape[1], len(w))
+    for r in range(len(atoms)):
+        run = _run(fields, r, arrays, room, buffers, context, memo)
+        for j in range(size):
+            v[j], w[j] = atoms[r, j], weights[r, j]
+        if drawn[r] >= size or call_learn(learn, (run, number, size, drawn[r], outcome[r])) < 0:
+            return r
+    return -1

@@ -1,0 +1,395 @@
+"""How fast totals grow: exponents with intervals, a test of straightness, and what fits where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal.errors import InvalidParameter
+from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal
+from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, with_constant, with_logarithm
+
+__all__ = ["CONSTANT", "LOGARITHM", "POWER", "Growth", "fit_growth", "simultaneous", "trend"]
+
+Floats = NDArray[np.float64]
+
+#: an interval that is wider says nothing of use
+WIDE = 1.0
+#: less scatter, relative to the totals, is not worth a word; an interval holds it all the same
+SMOOTH = 0.01
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a total grows over some T, from `fit_growth`.
+
+    Attributes
+    ----------
+    value : float
+        The mean growth exponent over these T: the slope of the least-squares line through log(expected total) against
+        log T. Of a power law c·T^α it is α. Of any other curve it is what it says, and not the exponent of its limit.
+    low, high : float
+        An interval for `value` at the `level`.
+    level : float
+        0.95, or more where a table makes many statements (`simultaneous`).
+    local : tuple of float
+        Slopes between neighbouring T.
+    early, late : float
+        Slopes over the first and the last half of these T.
+    onward : tuple of two floats
+        An interval for `late`.
+    bend : float
+        p-value of the test that the quadratic term in log T is 0.
+    rough : float
+        p-value of the test that the scatter around the line is what differs between runs (of a single run: rounding).
+        1 for the prefixes of one game, where correlated noise looks like it.
+    scatter : float
+        Root of the mean squared distance from the line, in logarithms: 0.01 is 1 % of the totals.
+    points, runs : int
+    fresh : bool
+    ceiling : float
+        The total at T is at most ceiling·T.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    local: tuple[float, ...]
+    early: float
+    late: float
+    onward: tuple[float, float]
+    bend: float
+    rough: float
+    scatter: float
+    points: int
+    runs: int
+    fresh: bool
+    ceiling: float
+    _data: tuple[Floats, Contrasts] = field(repr=False, compare=False)
+
+    @property
+    def straightness(self) -> float:
+        """p-value of the test that the expected totals follow c·T^α.
+
+        That of `bend`; of several runs of fresh games, Bonferroni's of `bend` and `rough`.
+        """
+        return self.bend if self.runs == 1 or not self.fresh else min(1.0, 2.0 * min(self.bend, self.rough))
+
+    @cached_property
+    def shape(self) -> str:
+        """``"straight"``, ``"jagged"`` or ``"curved"``.
+
+        Straight unless the test of that fails at 1 − level. Curved: the totals bend, or one of `fits` explains why it
+        fails; no power law over these T. Jagged: neither, they scatter around the line by more than their runs do,
+        and by more than 1 %; less counts as straight.
+        """
+        rate = 1.0 - self.level
+        alone = self.runs == 1 or not self.fresh
+        # A single run that follows another form to the last digits, as it does no line.
+        other = self.runs == 1 and self.rough < rate and bool(self.fits)
+        if self.straightness >= rate and not other:
+            return "straight"
+        if alone or 2.0 * self.bend < rate or self.fits:
+            return "curved"
+        return "jagged" if self.scatter > SMOOTH else "straight"
+
+    @cached_property
+    def fits(self) -> dict[str, tuple[float, float]]:
+        """The forms that fit within what differs between runs, each with an interval for its *asymptotic* exponent.
+
+        ``T^α log^β T`` with |β| ≤ 2, and ``a + b T^α``; power laws belong to both. An interval covers the exponent
+        at the `level` if the expected totals are of its form. Where they scatter around a line by more than the runs
+        do, a form must leave so much less that this is no chance (F, 1 and n − 3 degrees of freedom), since some curve
+        is near to a few jagged totals. No end is above 1 where the total has a ceiling.
+
+        Empty where neither form fits, for the prefixes of one game, and for a single run, whose noise is unknown,
+        unless it fits to the last digits.
+        """
+        from scipy.special import fdtrc
+
+        logarithms, data = self._data
+        left = self.points - 3
+        if not isinstance(data, Fresh) or (self.runs == 1 and left == 0):
+            return {}
+        rate = 1.0 - self.level
+        found = {
+            LOGARITHM: with_logarithm(logarithms, data, rate),
+            CONSTANT: with_constant(logarithms, data, rate),
+        }
+        good = {form: fit for form, fit in found.items() if fit is not None}
+        if (self.rough if self.runs == 1 else 2.0 * self.rough) < rate:
+            line = orthonormal(np.ones_like(logarithms), logarithms)
+            squares = float((beside(data.logs, line) ** 2).sum())
+            floor = left * ROUNDING**2
+            good = {
+                form: fit
+                for form, fit in good.items()
+                if left and fdtrc(1, left, (squares - fit.squares) / (fit.squares + floor) * left) < rate
+            }
+        top = np.inf if np.isinf(self.ceiling) else 1.0
+        return {form: (min(fit.low, top), min(fit.high, top)) for form, fit in good.items()}
+
+    @property
+    def limit(self) -> tuple[float, float] | None:
+        """An interval for the asymptotic exponent: all that belong to a form that fits; None where none does.
+
+        It covers the exponent at the `level` if the expected totals are of either form. It is wide where they are
+        noisy: nothing can tell √T log T from T^0.6 then.
+        """
+        if not self.fits:
+            return None
+        return min(ends[0] for ends in self.fits.values()), max(ends[1] for ends in self.fits.values())
+
+    @property
+    def form(self) -> str:
+        """What the expected totals follow over these T: ``T^α``, or the `fits` of a curve; empty if it has none."""
+        return " or ".join(self.fits) if self.shape == "curved" else POWER
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval is narrow enough to be of use."""
+        return self.high - self.low <= WIDE
+
+    @property
+    def hasty(self) -> bool:
+        """Whether it grows faster than T, which a total with a ceiling cannot do for ever."""
+        return self.above(1.0) and bool(np.isfinite(self.ceiling))
+
+    def above(self, exponent: float) -> bool:
+        """Whether the whole interval lies above another exponent: the totals grow faster over these T."""
+        return self.low > exponent + ROUNDING
+
+    def below(self, exponent: float) -> bool:
+        """Whether the whole interval lies below another exponent: the totals grow slower over these T."""
+        return self.high < exponent - ROUNDING
+
+    def stays_above(self, exponent: float) -> bool:
+        """Whether it is `above`, and nothing says that this ends.
+
+        The asymptotic exponents of all forms that fit lie above, too, and so does the slope over the last half of these
+        T unless the curve is straight.
+        """
+        return self.above(exponent) and all(low > exponent + ROUNDING for low, _ in self._ahead)
+
+    def stays_below(self, exponent: float) -> bool:
+        """Whether it is `below`, and nothing says that this ends; as `stays_above`."""
+        return self.below(exponent) and all(high < exponent - ROUNDING for _, high in self._ahead)
+
+    @property
+    def _ahead(self) -> list[tuple[float, float]]:
+        """Intervals for what the slope comes to."""
+        limit = self.limit
+        return ([] if self.shape == "straight" else [self.onward]) + ([] if limit is None else [limit])
+
+    @property
+    def remark(self) -> str:
+        """What is to be known beside the interval, in words; empty for a straight line with a narrow interval."""
+        parts = []
+        if self.shape == "curved":
+            parts.append(f"no power law over these T: slopes {self.bow} over their first and last half")
+            parts += [
+                f"if {form}, the asymptotic exponent is in {_ends(*ends)}" for form, ends in self.fits.items()
+            ]
+        if self.shape == "jagged":
+            parts.append("jagged: the totals scatter around the line by more than their runs do")
+        if not self.clear:
+            parts.append("too few or too noisy totals to tell an exponent")
+        if self.hasty:
+            parts.append(f"faster than T, which cannot last: a total is at most {self.ceiling:g}·T")
+        return "; ".join(parts)
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers under their names."""
+        names = ("value", "low", "high", "level", "straightness", "scatter", "shape", "early", "late", "form")
+        limit = None if self.limit is None else list(self.limit)
+        return {name: getattr(self, name) for name in names} | {"limit": limit, "remark": self.remark}
+
+    def __str__(self) -> str:
+        if self.shape == "curved":
+            found = "".join(f"; if {form}, α in {_ends(*ends)}" for form, ends in self.fits.items())
+            return f"no power law: {self.bow}{found}"
+        value = f"{self.value:.2f}" if self.clear else "?"
+        return f"{value} {self.interval}" + (", jagged" if self.shape == "jagged" else "")
+
+    @property
+    def interval(self) -> str:
+        """``[0.48, 0.52]``."""
+        return _ends(self.low, self.high)
+
+    @property
+    def bow(self) -> str:
+        """`early` and `late` with as many digits as tell them apart: ``0.65…0.57``."""
+        pairs = [(f"{self.early:.{digits}f}", f"{self.late:.{digits}f}") for digits in (2, 3, 4)]
+        return "…".join(next((pair for pair in pairs if pair[0] != pair[1]), pairs[0]))
+
+
+def fit_growth(
+    times: ArrayLike, totals: ArrayLike, *, fresh: bool, ceiling: float = np.inf, level: float = 0.95
+) -> Growth | None:
+    """Measures how totals grow with T.
+
+    The mean growth exponent is the slope of the least-squares line through log(mean total over runs) against log T.
+    How far it may be off is told by what differs between the runs and by the scatter around the line, put together
+    as one random-effects model (`contrasts.Fresh`) or, along one game, with correlated errors (`contrasts.Path`);
+    the interval is Student's. One run is enough: then the scatter alone speaks.
+
+    Parameters
+    ----------
+    times : (n,) array_like
+        T, positive, ascending.
+    totals : (n, runs) array_like
+        T·μ at each time for each run.
+    fresh : bool
+        True: each T is a game of its own, with randomness of its own. False: the totals of one game, or on one
+        recorded stream, at several T; a column is a run. Where all runs share a stream, give their mean as the only
+        column.
+    ceiling : float, optional
+        No total is above ceiling·T, so that no asymptotic exponent is above 1. Default: none.
+    level : float, default 0.95
+        Of each interval and test; see `simultaneous` for many at once.
+
+    Returns
+    -------
+    Growth or None
+        None where there is no exponent: fewer than 3 times, or a mean total that is 0, negative or infinite.
+
+    Raises
+    ------
+    InvalidParameter
+        Arrays that do not fit together, times that are not positive and ascending, or a level outside of (0, 1).
+
+    Examples
+    --------
+    >>> t = np.array([1e3, 1e4, 1e5, 1e6])
+    >>> print(fit_growth(t, [[31.6, 31.8], [100.2, 99.8], [316.4, 316.2], [999.0, 1001.5]], fresh=True))
+    0.50 [0.50, 0.50]
+    >>> print(fit_growth(t, np.sqrt(t)[:, None] + 30, fresh=True))
+    no power law: 0.37…0.45; if a + b T^α, α in [0.50, 0.50]
+    """
+    from scipy.special import stdtr, stdtrit
+
+    t, y = np.asarray(times, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    if t.ndim != 1 or y.ndim != 2 or len(t) != len(y) or y.shape[1] == 0:
+        raise InvalidParameter(
+            f"times of shape {t.shape} and totals of shape {y.shape}; expected (n,) and (n, runs)"
+        )
+    if not ((t > 0.0).all() and (np.diff(t) > 0.0).all()):
+        raise InvalidParameter("times are not positive and ascending; expected rounds ≥ 1, each once")
+    if not 0.0 < level < 1.0:
+        raise InvalidParameter(f"level = {level!r}; expected a number between 0 and 1")
+    n, runs = y.shape
+    mean = y.mean(axis=1)
+    if n < 3 or not (np.isfinite(mean) & (mean > 0.0)).all():
+        return None
+    logarithms = np.log(t)
+    data: Contrasts = Fresh(y) if fresh else Path(logarithms, y)
+    x = logarithms - logarithms.mean()
+    one = np.ones(n)
+    line, arc = orthonormal(one, x), orthonormal(one, x, x**2)
+
+    def interval(weights: Floats, basis: Floats) -> tuple[float, float, float]:
+        value = float(weights @ data.logs)
+        variance, freedom = data.spread(weights, basis)
+        half = float(stdtrit(freedom, (1.0 + level) / 2) * np.sqrt(variance))
+        return value, value - half, value + half
+
+    quadratic = beside(x**2, line)
+    variance, freedom = data.spread(quadratic, arc)
+    bend = float(2.0 * stdtr(freedom, -abs(quadratic @ data.logs) / np.sqrt(variance)))
+    # A bend that is seen is no scatter: the mean exponent of a curve is known as well as that of a line.
+    value, low, high = interval(x / (x @ x), arc if n > 4 and 2.0 * bend < 1.0 - level else line)
+    half, left = n // 2 + 1, beside(data.logs, line)
+    late, *onward = interval(_slope(x, slice(n - half, n)), arc if n > 4 else line)
+    return Growth(
+        value,
+        low,
+        high,
+        level,
+        local=tuple(map(float, np.diff(data.logs) / np.diff(x))),
+        early=float(_slope(x, slice(half)) @ data.logs),
+        late=late,
+        onward=(onward[0], onward[1]),
+        bend=bend,
+        rough=float(data.misfit(line, left)) if isinstance(data, Fresh) else 1.0,
+        scatter=float(np.sqrt((left**2).mean())),
+        points=n,
+        runs=runs,
+        fresh=fresh,
+        ceiling=ceiling,
+        _data=(logarithms, data),
+    )
+
+
+def trend(
+    times: ArrayLike,
+    totals: ArrayLike,
+    bound: Callable[[float], float] | ArrayLike,
+    *,
+    fresh: bool = True,
+    level: float = 0.95,
+) -> Growth | None:
+    """Whether measured/bound grows with T: the growth of that ratio, for verdicts on rates, which have no constant.
+
+    Of the result, `above(0)` says that the ratio has grown over these T, `stays_above(0)` that moreover no form that
+    fits levels off, so that the total breaks a rate O(bound) as far as can be seen; `below(0)` and `stays_below(0)` the
+    same of a rate Ω(bound). If none of them is true, nothing is known against the rate. That a rate is kept for ever
+    cannot be measured.
+
+    Parameters
+    ----------
+    times, totals, fresh, level
+        As for `fit_growth`.
+    bound : callable or (n,) array_like
+        T ↦ the bound, up to a constant, or its values at the times; positive.
+
+    Returns
+    -------
+    Growth or None
+
+    Raises
+    ------
+    InvalidParameter
+        As `fit_growth`; also of a bound that is not positive and finite.
+
+    Examples
+    --------
+    >>> t = np.array([1e3, 1e4, 1e5, 1e6])
+    >>> ratio = trend(t, np.sqrt(t)[:, None] * [3.0, 3.1], np.sqrt)
+    >>> ratio.above(0), round(ratio.value, 6) + 0.0
+    (False, 0.0)
+    >>> trend(t, t[:, None] * [3.0, 3.1], np.sqrt).stays_above(0)
+    True
+    """
+    t = np.asarray(times, dtype=np.float64)
+    values = np.array([bound(float(x)) for x in t]) if callable(bound) else np.asarray(bound, np.float64)
+    if values.shape != t.shape or not (np.isfinite(values) & (values > 0.0)).all():
+        raise InvalidParameter(f"the bound is {values} at the times; expected a positive number at each")
+    y = np.asarray(totals, dtype=np.float64)
+    return fit_growth(t, y / values[:, None] if y.shape[:1] == t.shape else y, fresh=fresh, level=level)
+
+
+def simultaneous(statements: int, level: float = 0.95) -> float:
+    """The level of each of several intervals with which all of them hold together, however they depend (Bonferroni).
+
+    >>> round(simultaneous(10), 6)
+    0.995
+    """
+    return 1.0 - (1.0 - level) / max(statements, 1)
+
+
+def _slope(x: Floats, part: slice) -> Floats:
+    """Weights of the least-squares slope over a part of the times."""
+    weights = np.zeros_like(x)
+    centred = x[part] - x[part].mean()
+    weights[part] = centred / (centred @ centred)
+    return weights
+
+
+def _ends(low: float, high: float) -> str:
+    return f"[{low:.2f}, {high:.2f}]".replace("-0.00", "0.00")

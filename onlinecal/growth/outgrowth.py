@@ -1,0 +1,57 @@
+"""Whether measured totals outgrow a rate: the exponent with which their ratio grows, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def outgrowth(
+    times: Sequence[int], totals: Sequence[ArrayLike], bound: Callable[[float], float], rate: float
+) -> tuple[float, float, float]:
+    """The exponent with which the ratio of mean total to rate grows from the first to the last of several fresh games.
+
+    It is the least-squares slope of log(mean total / rate) against log T. Its standard error is what the differences
+    between runs make of it; the degrees of freedom are those of Welch and Satterthwaite, so the numbers of runs may
+    differ.
+
+    Parameters
+    ----------
+    times : sequence of int
+        Horizons, at least two, distinct.
+    totals : sequence of (runs,) array_like
+        T·μ of each run, at each horizon from games of its own.
+    bound : callable
+        T ↦ the rate, up to a constant.
+    rate : float
+        The chance that the exponent is below the interval, and that it is above: by Student's t, as if the means over
+        runs had a normal distribution.
+
+    Returns
+    -------
+    estimate, low, high : float
+        NaN, −inf and inf where there is no exponent: a mean that is 0, negative or infinite, or a single run.
+
+    Examples
+    --------
+    >>> [round(x, 9) for x in outgrowth([100, 1000], [[20.0, 20.0], [200.0, 200.0]], lambda t: t**0.5, 1e-6)]
+    [0.5, 0.5, 0.5]
+    """
+    from scipy.special import stdtrit
+
+    x = np.log(np.asarray(times, dtype=np.float64))
+    weights = (x - x.mean()) / ((x - x.mean()) @ (x - x.mean()))
+    runs = [np.asarray(y, dtype=np.float64) for y in totals]
+    means = np.array([y.mean() for y in runs])
+    if not (np.isfinite(means) & (means > 0.0)).all() or min(len(y) for y in runs) < 2:
+        return np.nan, -np.inf, np.inf
+    rates = np.array([bound(float(t)) for t in times])
+    estimate = float(weights @ np.log(means / rates))
+    spread = np.array([y.var(ddof=1) / len(y) for y in runs]) * (weights / means) ** 2
+    if not spread.any():
+        return estimate, estimate, estimate
+    freedom = spread.sum() ** 2 / (spread**2 / np.array([len(y) - 1 for y in runs])).sum()
+    half = float(-stdtrit(freedom, rate) * np.sqrt(spread.sum()))
+    return estimate, estimate - half, estimate + half

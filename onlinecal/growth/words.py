@@ -1,0 +1,72 @@
+"""A measured growth in the cells of tables and pictures, and the legend that says what it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onlinecal.growth import WIDE, Growth
+
+
+def lines(growth: Growth) -> list[str]:
+    """For a narrow cell: the exponent, its interval, and what there is to be said of it; see `legend`.
+
+    >>> import numpy as np
+    >>> from onlinecal.growth import fit_growth
+    >>> t = np.array([1e3, 1e4, 1e5, 1e6])
+    >>> lines(fit_growth(t, np.sqrt(t)[:, None], fresh=True))
+    ['T^0.50', '[0.50, 0.50]']
+    >>> lines(fit_growth(t, np.sqrt(t)[:, None] + 30, fresh=True))
+    ['T^0.37…0.45']
+    """
+    if growth.shape == "curved":
+        return [f"T^{raised(growth)}"]
+    found = [f"T^{raised(growth)}", growth.interval] if growth.clear else ["T^?"]
+    if growth.shape == "jagged":
+        found.append("jagged")
+    if growth.hasty:
+        found.append("> T")
+    return found
+
+
+def line(growth: Growth) -> str:
+    """The same in one line, without T.
+
+    >>> import numpy as np
+    >>> from onlinecal.growth import fit_growth
+    >>> t = np.array([1e3, 1e4, 1e5, 1e6])
+    >>> line(fit_growth(t, np.sqrt(t)[:, None], fresh=True))
+    '0.50 [0.50, 0.50]'
+    """
+    return " ".join(lines(growth)).removeprefix("T^")
+
+
+def raised(growth: Growth) -> str:
+    """What stands above a T: ``0.50``, or ``0.65…0.57`` where there is no power law."""
+    return growth.bow if growth.shape == "curved" else f"{growth.value:.2f}"
+
+
+def legend(growths: Sequence[Growth], each: str = "") -> list[str]:
+    """What stands under such cells: what an interval covers, and the signs that occur.
+
+    Parameters
+    ----------
+    growths : sequence of Growth
+        All of them, with intervals that are `growth.simultaneous` for those of a table.
+    each : str, optional
+        What has simultaneous intervals, where these are in several; default: they have all together.
+    """
+    together = f"the intervals of each {each}" if each else f"the {len(growths)} intervals"
+    covers = f"{together} hold all together with 95 %" if len(growths) > 1 else "with its 95 % interval"
+    parts = [
+        f"T^α: mean growth exponent over these T, the slope of the least-squares line in logarithms; {covers}"
+    ]
+    plain = [g for g in growths if g.shape != "curved"]
+    if not all(g.clear for g in plain):
+        parts.append(f"T^?: the interval is wider than {WIDE:g}, so that it tells little")
+    if any(g.shape == "jagged" for g in plain):
+        parts.append("jagged: the totals scatter around the line by more than their runs do")
+    if any(g.hasty for g in plain):
+        parts.append("> T: faster than T, which cannot last")
+    if len(plain) < len(growths):
+        parts.append("T^a…b: no power law over these T; the slopes over their first and last half")
+    return parts

@@ -1,0 +1,196 @@
+"""Natures whose rule is written as steps: their player in the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from onlinecal._compile import kernel
+from onlinecal.errors import InvalidParameter
+from onlinecal.law import Floats, Unplayable
+from onlinecal.natures.base import NatureRound, heard, seen
+from onlinecal.sight import Sight
+from onlinecal.steps import (
+    CONTEXT,
+    MEMO,
+    Memory,
+    Step,
+    call_hear,
+    call_move,
+    call_reveal,
+    give,
+    give_row,
+    run_of,
+)
+
+
+class CompiledNature:
+    """Plays a rule that is written as steps (`onlinecal.steps`), in all runs.
+
+    Parameters
+    ----------
+    move : Step
+    memory : Memory
+    sight : Sight
+    hear : Step, optional
+        For natures that see the history and remember something of it.
+    reveal : Step, optional
+    reveals : iterable of str
+        The kinds of context, one number each, in the order of their names.
+    reserve : callable, optional
+        (Memory, rounds) ↦ None: makes room for so many more rounds, where the state grows.
+    """
+
+    def __init__(
+        self,
+        move: Step,
+        memory: Memory,
+        *,
+        sight: Sight = Sight.NOTHING,
+        hear: Step | None = None,
+        reveal: Step | None = None,
+        reveals: Any = (),
+        reserve: Callable[[Memory, int], None] | None = None,
+    ) -> None:
+        self.steps, self.memory, self.sight, self.reveals = (
+            (move, hear, reveal),
+            memory,
+            sight,
+            tuple(sorted(reveals)),
+        )
+        self.q = np.empty(memory.runs)
+        #: one run's law as far as it may be seen: no atoms, values, weights
+        self.buffers = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
+        self._context = np.zeros((memory.runs, memory.context))
+        self._nothing = np.zeros((memory.runs, 0)), np.full(memory.runs, np.nan)
+        self._reserve, self._left = reserve, 0
+        # Only where they are declared, since others are never called.
+        if sight >= Sight.HISTORY:
+            self.update = self._update
+        if self.reveals:
+            self.context = self._reveal
+
+    @property
+    def plain(self) -> bool:
+        """Whether its steps are all there is to it: nobody has put another method in the place of one of its own."""
+        own = {"update": CompiledNature._update, "context": CompiledNature._reveal}
+        there = {name: getattr(vars(self)[name], "__func__", None) for name in own if name in vars(self)}
+        return (
+            type(self) is CompiledNature
+            and "probability" not in vars(self)
+            and all(own[name] is method for name, method in there.items())
+        )
+
+    def probability(self, round: NatureRound) -> Floats:
+        """q of each run."""
+        memory = self.memory
+        round.memo = memory.fresh_memo() if memory.memo else None
+        values, weights = self._law(round)
+        forecast = round.forecast if self.sight >= Sight.DRAW else self._nothing[1]
+        _move(
+            self.steps[0].address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
+            self._memo(round), values, weights, forecast, self.q,
+        )  # fmt: skip
+        return self.q
+
+    def _update(self, round: NatureRound) -> None:
+        hear, memory = self.steps[1], self.memory
+        if hear is None:
+            return
+        if self._reserve is not None:
+            if self._left == 0:
+                self._left = 1024
+                self._reserve(memory, self._left)
+            self._left -= 1
+        forecast, outcome = heard(round, memory.runs)
+        values, weights = self._law(round)
+        bad = _hear(
+            hear.address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
+            self._memo(round), values, weights, forecast, outcome,
+        )  # fmt: skip
+        if bad >= 0:
+            raise InvalidParameter(f"round {round.number} is none that this nature was asked")
+
+    def _reveal(self, round: NatureRound) -> Mapping[str, Floats]:
+        memory, reveal = self.memory, self.steps[2]
+        assert reveal is not None
+        bad = _tell_context(
+            reveal.address,
+            round.number,
+            memory.fields,
+            memory.arrays,
+            memory.room,
+            self.buffers,
+            self._context,
+        )
+        if bad >= 0:
+            raise Unplayable("revealed nothing", "its context", bad)
+        return {kind: self._context[:, i] for i, kind in enumerate(self.reveals)}
+
+    @property
+    def grows(self) -> bool:
+        """Whether its state takes more room the longer it plays."""
+        return self._reserve is not None
+
+    def reserve(self, rounds: int) -> None:
+        """Makes room for so many more rounds."""
+        if self._reserve is not None:
+            self._reserve(self.memory, rounds)
+            self._left = 0
+
+    def _law(self, round: NatureRound) -> tuple[Floats, Floats]:
+        """Values and weights of the law, as far as they may be seen."""
+        if self.sight < Sight.LAW:
+            return self._nothing[0], self._nothing[0]
+        law = round.law
+        values, weights = seen(law.support, self.memory.runs), law.weights
+        if len(self.buffers[1]) != values.shape[1]:
+            self.buffers = self.buffers[0], np.zeros(values.shape[1]), np.zeros(values.shape[1])
+        return values, weights
+
+    def _memo(self, round: NatureRound) -> Floats:
+        return self.memory.check_memo(round.memo) if self.memory.memo else self._context
+
+
+@kernel
+def _run(fields, r, arrays, room, buffers, context, memo, values, weights):
+    """Run r, as steps take it, with a copy of the law."""
+    a, v, w = buffers
+    give(fields, r, arrays, room, a, v, w)
+    give_row(fields, CONTEXT, context, r)
+    give_row(fields, MEMO, memo, r)
+    for j in range(len(v)):
+        v[j], w[j] = values[r, j], weights[r, j]
+    return run_of(fields)
+
+
+@kernel
+def _move(move, number, fields, arrays, room, buffers, context, memo, values, weights, forecast, q):
+    size = values.shape[1]
+    for r in range(len(q)):
+        run = _run(fields, r, arrays, room, buffers, context, memo, values, weights)
+        q[r] = call_move(move, (run, number, size, forecast[r]))
+
+
+@kernel
+def _hear(hear, number, fields, arrays, room, buffers, context, memo, values, weights, forecast, outcome):
+    """Tells all runs a round; −1, or a run that refused it."""
+    size = values.shape[1]
+    for r in range(len(forecast)):
+        run = _run(fields, r, arrays, room, buffers, context, memo, values, weights)
+        if call_hear(hear, (run, number, size, forecast[r], outcome[r])) < 0:
+            return r
+    return -1
+
+
+@kernel
+def _tell_context(reveal, number, fields, arrays, room, buffers, context):
+    a, v, w = buffers
+    for r in range(len(context)):
+        give(fields, r, arrays, room, a, v, w)
+        give_row(fields, CONTEXT, context, r)
+        if call_reveal(reveal, (run_of(fields), number)) < 0:
+            return r
+    return -1

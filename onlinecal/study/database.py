@@ -1,0 +1,222 @@
+"""SQLite as results are kept in it: files replaced whole, transactions that wait, errors that say what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from onlinecal.errors import StoreError
+
+#: "ocal": tells our files from other databases
+APPLICATION = 0x6F63616C
+#: of the schema; a change of the tables raises it
+FORMAT = 3
+#: seconds to wait for another program that holds the file before a cell that has been played is given up
+PATIENCE = 300.0
+
+
+class Database:
+    """A results file as a database. Nothing is written but in a `transaction`, nothing read but in one or in `reading`.
+
+    Raises
+    ------
+    StoreError
+        From every method, where the file is held by another program, full, read-only, damaged or not one of ours.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.run = connection.execute
+        self.run_many = connection.executemany
+        self._connection = connection
+
+    @classmethod
+    def create(cls, path: Path, schema: str, fill: Callable[[Database], None]) -> Database:
+        """A new file with these tables and what `fill` puts into them.
+
+        What lies at `path` is replaced when the new file is whole, and not before. Only for who holds the lock
+        (`study.lock.writing`).
+        """
+        path = path.resolve()
+        new = path.with_name(f".{path.name}.new")
+        try:
+            _remove(new)
+            with _explained(path), closing(_connect(new, create=True)) as connection:
+                connection.executescript(
+                    f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; BEGIN; {schema} COMMIT;"
+                )
+                fill(cls(path, connection))
+            if path.exists():
+                with _explained(path):
+                    _settle(path)
+            # A journal that a killed process left behind would be taken for one of the new file, and spoil it.
+            _remove(*(path.with_name(path.name + end) for end in ("-journal", "-wal", "-shm")))
+            new.replace(path)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be made: {error.strerror or error}") from None
+        finally:
+            with suppress(OSError):
+                _remove(new, new.with_name(new.name + "-journal"))
+        return cls.open(path, write=True)
+
+    @classmethod
+    def open(cls, path: Path, *, write: bool = False) -> Database:
+        """An existing file of ours; to `write` in it, only for who holds the lock."""
+        if not path.is_file():
+            hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
+            raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
+        if (size := path.stat().st_size) < 512:  # the least that a database has; SQLite would make one of it
+            raise StoreError(
+                f"{path} is {'cut short' if size else 'empty'}, and not a results file of onlinecal"
+            )
+        with _explained(path):
+            connection = _connect(path.resolve())
+            try:
+                application, version = (
+                    connection.execute(f"PRAGMA {name}").fetchone()[0]
+                    for name in ("application_id", "user_version")
+                )
+                if application != APPLICATION:
+                    raise StoreError(f"{path} is a database, but not a results file of onlinecal")
+                if version != FORMAT:
+                    raise StoreError(f"{path} {_other_format(version)}")
+                database = cls(path, connection)
+                if write:
+                    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+                    if found != "ok":
+                        raise StoreError(f"{path}: {_DAMAGED.format(error=found.splitlines()[-1])}")
+                    # Readers shall be kept out while a cell is committed, not while it is written.
+                    connection.execute("PRAGMA cache_spill = OFF")
+                    # Whether it can be written is to be known now, not after the first cell.
+                    with database.transaction(patience=5.0):
+                        pass
+                else:
+                    connection.execute("PRAGMA query_only = ON")
+            except BaseException:
+                connection.close()
+                raise
+        return database
+
+    def close(self) -> None:
+        """What is not committed is gone."""
+        self._connection.close()
+
+    @contextmanager
+    def transaction(self, patience: float | None = None) -> Iterator[None]:
+        """What is written within is in the file at the end, whole or not at all."""
+        with _explained(self.path):
+            self._insist("BEGIN IMMEDIATE", patience)
+            try:
+                yield
+                self._insist("COMMIT", patience)
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.rollback()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is read within belongs together, whatever is written meanwhile."""
+        with _explained(self.path):
+            self.run("BEGIN")
+            try:
+                self._insist("SELECT 1 FROM sqlite_master", 30.0)  # while a writer commits, nobody reads
+                yield
+            finally:
+                self._connection.rollback()
+
+    def _insist(self, statement: str, patience: float | None) -> None:
+        """Waits for a reader, or a person with a database browser; in small steps, so that an interrupt is heard."""
+        until = time.monotonic() + (PATIENCE if patience is None else patience)
+        while True:
+            try:
+                self.run(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+
+
+def format_of(path: Path) -> int | None:
+    """The format of a results file of ours, be it damaged or cut short; None for any other file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}") from None
+    if len(head) < 72 or not head.startswith(b"SQLite format 3\0"):
+        return None
+    version, application = struct.unpack(">60xI4xI", head)
+    return version if application == APPLICATION else None
+
+
+def _other_format(version: int) -> str:
+    if version > FORMAT:
+        return f"has format {version}, of a later onlinecal; this one reads format {FORMAT}"
+    return (
+        f"has format {version}, of an earlier onlinecal; this one reads format {FORMAT}: play the scenario again, with "
+        "--overwrite or into another file with --output"
+    )
+
+
+def _connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
+    # Not "ro", even to read: where a process was killed in the middle of a transaction, that is first taken back.
+    mode = "rwc" if create else "rw"
+    connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=5.0, isolation_level=None)
+    # Text that is none any more shall come, and be seen by the seals to have been changed.
+    connection.text_factory = lambda text: text.decode(errors="replace")
+    return connection
+
+
+def _settle(path: Path) -> None:
+    """Takes back what a killed process has left half done, so that the file is whole; a damaged one is left as it is.
+
+    Refuses a file that another program writes.
+    """
+    try:
+        with closing(_connect(path)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+    except UnicodeDecodeError:
+        pass  # damaged, and SQLite's message with it
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise
+
+
+def _remove(*files: Path) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours."""
+    try:
+        yield
+    except UnicodeDecodeError:  # SQLite's message, which quotes what is not text any more
+        raise StoreError(f"{path}: {_DAMAGED.format(error='it holds bytes in place of text')}") from None
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        if code == sqlite3.SQLITE_READONLY_DBMOVED:
+            reason = "it was moved or deleted while it was being written"
+        else:
+            reason = _REASONS.get(code & 0xFF, _DAMAGED).format(error=error)
+        raise StoreError(f"{path}: {reason}") from None
+
+
+_DAMAGED = "it is damaged ({error}); --overwrite starts anew"
+#: what SQLite's primary codes mean for a user
+_REASONS = {
+    sqlite3.SQLITE_BUSY: "another program holds it, perhaps a database browser; close it there and go on with --resume",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space and go on with --resume (finished cells are kept)",
+    sqlite3.SQLITE_IOERR: "it cannot be read or written ({error}), perhaps for a full disk or a drive that is gone; "
+    "mend that and go on with --resume (finished cells are kept)",
+    sqlite3.SQLITE_READONLY: "it is read-only, or its folder is; make them writable, or choose another --output",
+    sqlite3.SQLITE_CANTOPEN: "it, or a file beside it, cannot be opened; see who may read and write in its folder",
+    sqlite3.SQLITE_PERM: "it may not be opened; see who may read and write it",
+    sqlite3.SQLITE_NOTADB: "it is not a results file of onlinecal, or damaged",
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+}

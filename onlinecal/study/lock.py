@@ -1,0 +1,71 @@
+"""Who writes a results file: one process at a time, and a killed one leaves no lock behind.
+
+The lock is SQLite's own, on a small database beside the results, ``.NAME.lock``: it works wherever results can be kept,
+and the operating system takes it from a process that ends, in whatever way. Readers of the results never meet it. The
+file stays: were it removed, whoever has just opened it would lock a file that is not there any more.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from onlinecal.errors import StoreError
+
+#: seconds after which whoever holds the lock is taken to keep it
+PATIENCE = 1.0
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Nobody else writes these results meanwhile; their folder is made.
+
+    Raises
+    ------
+    StoreError
+        Another process writes them: the message says which, on which machine, and since when. Or the folder cannot be
+        written.
+    """
+    try:
+        path = path.resolve()
+        file = path.with_name(f".{path.name}.lock")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file.open("ab").close()
+    except (OSError, RuntimeError) as error:  # a RuntimeError is a link that leads to itself
+        raise StoreError(f"{path.parent} cannot be written: {getattr(error, 'strerror', error)}") from None
+    with closing(sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)) as db:
+        try:
+            _take(db)
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a damaged file is quoted
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                raise StoreError(f"{path} cannot be written: its lock, {file.name}, says: {error}") from None
+            raise StoreError(
+                f"{path} is being written by {_writer(db)}; wait for it to finish, or choose another file with --output"
+            ) from None
+        yield
+
+
+def _take(db: sqlite3.Connection) -> None:
+    """Takes the lock, and puts our name on it for those who come later."""
+    name = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("CREATE TABLE IF NOT EXISTS writer (name TEXT)")
+    db.execute("DELETE FROM writer")
+    db.execute("INSERT INTO writer VALUES (?)", (name,))
+    # Others read only what is committed. Whoever comes between this line and the next has the lock, and not we.
+    db.execute("COMMIT")
+    db.execute("BEGIN IMMEDIATE")
+
+
+def _writer(db: sqlite3.Connection) -> str:
+    if db.in_transaction:
+        db.rollback()
+    try:
+        return str(db.execute("SELECT name FROM writer").fetchone()[0])
+    except (sqlite3.Error, TypeError, UnicodeDecodeError):
+        return "another process, which has only begun"

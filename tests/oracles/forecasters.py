@@ -1,0 +1,340 @@
+"""The rules of the forecasters, one run, as one would write them down: no kernels, no shared state, no memory of an
+open round but in what `forecast` returns beside the law.
+
+Each is a class with `forecast(number, context) -> (law, memo)`, a law being a dict value → weight, and
+`update(law, memo, value, outcome, context)`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def steps(m, horizon):
+    """Grid steps of an expression T^(1/a), or a number."""
+    return m if isinstance(m, int) else max(1, math.ceil(horizon ** (1 / m[1]) - 1e-9))
+
+
+class Constant:
+    def __init__(self, p):
+        self.p = p
+
+    def forecast(self, number, context):
+        return {self.p: 1.0}, None
+
+    def update(self, law, memo, value, outcome, context): ...
+
+
+class EmpiricalMean:
+    def __init__(self, prior=1.0):
+        self.ones, self.rounds = prior, 2 * prior
+
+    def forecast(self, number, context):
+        return {self.ones / self.rounds if self.rounds else 0.5: 1.0}, None
+
+    def update(self, law, memo, value, outcome, context):
+        self.ones, self.rounds = self.ones + outcome, self.rounds + 1
+
+
+class LastOutcome:
+    last = 0.5
+
+    def forecast(self, number, context):
+        return {self.last: 1.0}, None
+
+    def update(self, law, memo, value, outcome, context):
+        self.last = float(outcome)
+
+
+class UniformRandom(Constant):
+    def forecast(self, number, context):
+        return {i / self.p: 1 / (self.p + 1) for i in range(self.p + 1)}, None
+
+
+class Tempered(Constant):
+    def forecast(self, number, context):
+        q, beta = context["truth"], self.p
+        return {q**beta / (q**beta + (1 - q) ** beta) if beta != 1 else q: 1.0}, None
+
+
+class Pairs:
+    """Forecast hedging and the CDL minimiser: `weight` makes one of the other."""
+
+    def __init__(self, m, weight):
+        self.m, self.weight = m, weight
+        self.bias, self.rounds = [0] * (m + 1), [0] * (m + 1)  # m·E_i, n_i
+
+    def pair(self):
+        low, high = 0, self.m
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.bias[middle] > 0:
+                low = middle
+            elif self.bias[middle] < 0:
+                high = middle
+            elif self.bias[middle + 1] <= 0:
+                return middle
+            else:
+                low = middle + 1
+        return low
+
+    def forecast(self, number, context):
+        i = self.pair()
+        a, b = (abs(self.weight(self.bias[j] / self.m, self.rounds[j])) for j in (i, i + 1))
+        share = 0.5 if a + b == 0 else b / (a + b)
+        return {i / self.m: share, (i + 1) / self.m: 1 - share}, None
+
+    def update(self, law, memo, value, outcome, context):
+        i = round(value * self.m)
+        self.bias[i] += self.m * outcome - i
+        self.rounds[i] += 1
+
+
+def bias_itself(bias, rounds):
+    return bias
+
+
+def ada_normal_hedge(bias, rounds):
+    def w(r):
+        c = 3 * (rounds + 1)
+        return 0.5 * (math.exp(max(r + 1, 0) ** 2 / c) - math.exp(max(r - 1, 0) ** 2 / c))
+
+    return w(bias) - w(-bias)
+
+
+class Ahead(Pairs):
+    def __init__(self, m):
+        super().__init__(m, None)
+
+    def forecast(self, number, context):
+        return {self.pair() / self.m: 1.0}, None
+
+    def update(self, law, memo, value, outcome, context):
+        i = round(value * self.m) + outcome
+        self.bias[i] += self.m * outcome - i
+
+
+class Stationary:
+    """Laws that a matrix leaves as it is, on a closed set to which the point played last leads.
+
+    Where there are several such sets any will do, so `agrees` tells whether a law is one, instead of `forecast`.
+    """
+
+    def __init__(self, m):
+        self.m, self.last = m, m // 2
+
+    def flow(self):
+        raise NotImplementedError
+
+    def agrees(self, law):
+        flow, points = self.flow(), [round(v * self.m) for v, w in law.items() if w > 0]
+        q = np.array([w for w in law.values() if w > 0])
+        np.fill_diagonal(flow, 0.0)
+        reached = np.arange(self.m + 1) == self.last
+        for _ in range(self.m):
+            reached |= (flow[reached] > 0).any(axis=0)
+        inner = flow[np.ix_(points, points)]
+        # A wish that is a point up to rounding flows to its neighbour, or does not.
+        closed = (np.delete(flow[points], points, axis=1) <= 1e-12).all()
+        stationary = np.abs(q @ inner - q * inner.sum(axis=1)).max() <= 1e-9 * max(1.0, inner.max())
+        return closed and stationary and reached[points].all() and abs(q.sum() - 1) < 1e-9
+
+
+class FosterVohra(Stationary):
+    def __init__(self, m, swaps):
+        super().__init__(m)
+        self.swaps, self.counts, self.ones = swaps, np.zeros(m + 1), np.zeros(m + 1)
+
+    def flow(self):
+        grid = np.arange(self.m + 1)
+        loss = np.outer(self.ones, (grid - self.m) ** 2) + np.outer(self.counts - self.ones, grid**2)
+        flow = np.maximum(np.diag(loss)[:, None] - loss, 0)
+        return flow * (np.abs(np.subtract.outer(grid, grid)) <= 1) if self.swaps == "next" else flow
+
+    def update(self, law, memo, value, outcome, context):
+        self.last = round(value * self.m)
+        self.counts[self.last] += 1
+        self.ones[self.last] += outcome
+
+
+class BlumMansour(Stationary):
+    def __init__(self, m):
+        super().__init__(m)
+        self.weight, self.ones = np.zeros(m + 1), np.zeros(m + 1)
+
+    def flow(self):
+        own = np.arange(self.m + 1) / self.m
+        wish = (own + self.ones) / (1 + self.weight) * self.m
+        apart = np.abs(np.subtract.outer(wish, np.arange(self.m + 1)))
+        return np.where(apart < 1 + 1e-12, np.maximum(1e-15, 1 - apart), 0.0)
+
+    def update(self, law, memo, value, outcome, context):
+        self.last = round(value * self.m)
+        for v, w in law.items():
+            self.weight[round(v * self.m)] += w
+            self.ones[round(v * self.m)] += w * outcome
+
+
+class Defensive:
+    def __init__(self, kernel, scale):
+        self.kernel, self.scale, self.past = kernel, scale, []
+
+    def sum(self, p):
+        d = np.array([s for s, _ in self.past]) - p
+        k = np.exp(-np.abs(d) / self.scale) if self.kernel == "laplace" else np.exp(-((d / self.scale) ** 2))
+        return float(k @ np.array([y - s for s, y in self.past])) + 0.5 - p if self.past else 0.5 - p
+
+    def agrees(self, law):
+        (p,) = law
+        s = self.sum(p)
+        if self.sum(0.0) <= -1e-9 or self.sum(1.0) >= 1e-9:
+            return p == (0.0 if self.sum(0.0) <= 0 else 1.0)
+        return abs(s) <= 1e-12 * (len(self.past) + 1) / self.scale + 1e-12 or p in (0.0, 1.0)
+
+    def update(self, law, memo, value, outcome, context):
+        self.past.append((value, outcome))
+
+
+class PerturbedLeader:
+    def __init__(self, uniforms, atoms, mean):
+        self.uniforms, self.atoms, self.mean, self.ones, self.rounds = uniforms, atoms, mean, 0, 0
+
+    def forecast(self, number, context):
+        u = self.uniforms[(number - 1) * 2 * self.atoms : number * 2 * self.atoms]
+        z = np.floor(np.log1p(-u) / math.log(self.mean / (1 + self.mean)))
+        law = []
+        for z0, z1 in z.reshape(self.atoms, 2):
+            total = self.rounds + z0 + z1
+            law.append((self.ones + z1) / total if total else 0.5)
+        return summed((v, 1 / self.atoms) for v in law), None
+
+    def update(self, law, memo, value, outcome, context):
+        self.ones, self.rounds = self.ones + outcome, self.rounds + 1
+
+
+class Calibeating:
+    def __init__(self, bins, inner=None):
+        self.bins, self.inner, self.seen = bins, inner, {}
+
+    def bin(self, b):
+        return sum(b >= j / self.bins for j in range(1, self.bins))
+
+    def forecast(self, number, context):
+        memo = None
+        base = context["base"]
+        if self.inner is not None:
+            law, memo = self.inner.forecast(number, context)
+            (base,) = law
+        n, s = self.seen.get(self.bin(base), (0, 0))
+        return {s / n if n else base: 1.0}, (base, memo)
+
+    def update(self, law, memo, value, outcome, context):
+        base, inner = memo
+        n, s = self.seen.get(self.bin(base), (0, 0))
+        self.seen[self.bin(base)] = n + 1, s + outcome
+        if self.inner is not None:
+            self.inner.update({base: 1.0}, inner, base, outcome, context)
+
+
+class OnlinePlatt:
+    def __init__(self, rate, ridge, radius):
+        self.theta, self.a = np.array([1.0, 0.0]), ridge * np.eye(2)
+        self.rate, self.radius = rate, radius
+
+    def forecast(self, number, context):
+        b = min(max(context["base"], 1e-6), 1 - 1e-6)
+        x = np.array([math.log(b / (1 - b)), 1.0])
+        p = 1 / (1 + math.exp(-float(self.theta @ x))) if self.theta @ x > -700 else 0.0
+        return {p: 1.0}, (x, p)
+
+    def update(self, law, memo, value, outcome, context):
+        x, p = memo
+        g = (p - outcome) * x
+        self.a = self.a + np.outer(g, g)
+        self.theta = self.theta - np.linalg.solve(self.a, g) / self.rate
+        assert self.theta @ self.theta <= self.radius**2, "the oracle does not project"
+
+
+class Rounded:
+    """`place` is that of the drawn atom in the law as the player states it: `fold` atoms for each inner one."""
+
+    def __init__(self, inner, m, how):
+        self.inner, self.m, self.how, self.fold = inner, m, how, 2 if how == "random" else 1
+
+    def onto(self, v):
+        """Grid points with their shares."""
+        low = max(i for i in range(self.m + 1) if i / self.m <= v)
+        if self.how == "nearest":
+            return [(float(np.rint(v * self.m)) / self.m, 1.0)]
+        if self.how == "down":
+            return [(low / self.m, 1.0)]
+        low = min(low, self.m - 1)
+        up = (v - low / self.m) * self.m
+        return [(low / self.m, 1 - up), ((low + 1) / self.m, up)]
+
+    def forecast(self, number, context):
+        law, memo = self.inner.forecast(number, context)
+        return summed((p, w * share) for v, w in law.items() for p, share in self.onto(v)), (law, memo)
+
+    def update(self, law, memo, value, outcome, context, place):
+        law, memo = memo
+        self.inner.update(law, memo, list(law)[place // self.fold], outcome, context)
+
+
+class Mixture:
+    """Hedged over experts; who was not drawn believes in a draw of its own, with uniforms of the mixture's."""
+
+    def __init__(self, experts, rate, uniforms):
+        self.experts, self.rate, self.uniforms, self.loss = experts, rate, uniforms, np.zeros(len(experts))
+
+    def forecast(self, number, context):
+        said = [expert.forecast(number, context) for expert in self.experts]
+        shares = np.exp(-self.rate * (self.loss - self.loss.min()))
+        shares /= shares.sum()
+        law = summed(
+            (v, w * share) for (own, _), share in zip(said, shares, strict=True) for v, w in own.items()
+        )
+        k = len(self.experts)
+        return law, (said, self.uniforms[(number - 1) * k : number * k])
+
+    def update(self, law, memo, value, outcome, context, place):
+        said, uniforms = memo
+        for k, (expert, (own, memo_)) in enumerate(zip(self.experts, said, strict=True)):
+            self.loss[k] += sum(w * (v - outcome) ** 2 for v, w in own.items())
+            values = list(own)
+            if 0 <= place < len(values):
+                believed = values[place]
+            else:
+                below = np.cumsum([0.0, *own.values()])[:-1]
+                believed = [v for v, b in zip(values, below, strict=True) if own[v] > 0 and b <= uniforms[k]][
+                    -1
+                ]
+            place -= len(values)
+            expert.update(own, memo_, believed, outcome, context)
+
+
+class Doubling:
+    def __init__(self, make, first):
+        self.make, self.first = make, first
+        self.begin, self.length, self.inner = 0, first, make(first)
+
+    def forecast(self, number, context):
+        while number > self.begin + self.length:
+            self.begin, self.length = self.begin + self.length, 2 * self.length
+            self.inner = self.make(self.length)
+        law, memo = self.inner.forecast(number - self.begin, context)
+        return law, (self.inner, memo)
+
+    def update(self, law, memo, value, outcome, context):
+        inner, memo = memo
+        inner.update(law, memo, value, outcome, context)
+
+
+def summed(pairs):
+    """A law of values that may repeat."""
+    law = {}
+    for value, weight in pairs:
+        law[value] = law.get(value, 0.0) + weight
+    return law

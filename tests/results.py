@@ -1,0 +1,80 @@
+"""A small study, its results file, and ways to look at both."""
+
+import sqlite3
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.errors import StoreError
+from onlinecal.panel import Panel
+from onlinecal.study import Entry, plan, play_cell
+from onlinecal.study.session import Session
+from onlinecal.study.store import Store
+
+F, N = oc.forecasters, oc.natures
+PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
+
+
+def cells(
+    horizons=(50, 100), runs=3, seed=1, panel=PANEL, forecasters=None, natures=(N.Drift(), N.Contrarian())
+):
+    """Forecasters may be pairs with a label."""
+    whom = (F.ForecastHedging(), F.AlmostOneStepAhead()) if forecasters is None else forecasters
+    return plan(
+        [Entry.of(*f) if isinstance(f, tuple) else Entry.of(f) for f in whom],
+        [Entry.of(n) for n in natures],
+        horizons=horizons,
+        runs=runs,
+        seed=seed,
+        panel=panel,
+    )
+
+
+def study(planned):
+    return oc.Study(tuple(play_cell(cell) for cell in planned))
+
+
+def equal(first, second):
+    return len(first.cells) == len(second.cells) and all(
+        (a.forecaster, a.nature, a.horizon, a.recorded, a.promises)
+        == (b.forecaster, b.nature, b.horizon, b.recorded, b.promises)
+        and (a.rounds == b.rounds).all()
+        and list(a.totals) == list(b.totals)
+        and all((a.totals[m] == b.totals[m]).all() for m in a.totals)
+        for a, b in zip(first.cells, second.cells, strict=True)
+    )
+
+
+def session(path, planned, **options):
+    return Session.open(planned, {"name": "test", "title": "A test"}, path, **options)
+
+
+def played(path, planned, **options):
+    """Plays to the end: the study, the remarks, and which cells were played for it."""
+    with session(path, planned, **options) as opened:
+        before = opened._store.runs()
+        opened.play()
+        new = {key: runs - before.get(key, 0) for key, runs in opened._store.runs().items()}
+        return opened.study(), opened.remarks, {key for key, runs in new.items() if runs > 0}
+
+
+def read(path):
+    with Store.open(path) as store:
+        return store.study()
+
+
+def change(path, *statements):
+    with sqlite3.connect(path) as db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+
+
+def refused(path, said, **options):
+    """One clear line, and the file as it was."""
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=said) as raised:
+        session(path, cells(), **options)
+    assert "\n" not in str(raised.value)
+    assert path.read_bytes() == before
+    assert not path.with_name(f".{path.name}.new").exists()

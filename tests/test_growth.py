@@ -1,0 +1,357 @@
+"""Growth exponents: found where they are known, with intervals that cover what they say, taken back where they must."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import onlinecal as oc
+from onlinecal.errors import InvalidParameter
+from onlinecal.growth import CONSTANT, LOGARITHM, POWER, fit_growth, simultaneous, trend
+from onlinecal.growth.contrasts import Fresh, Path, beside, orthonormal
+from onlinecal.growth.words import legend, line, lines
+from tests.coverage import GAMES, LAWS, NOISES, RUNS, Tally, mean_exponent, prefixes, random_walks, simulate
+
+T = np.array([1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000], dtype=float)
+#: of false failures, for each count of covering intervals
+RATE = 1e-9
+
+
+def exact(total, runs=2, times=T, **options):
+    """The growth of totals without noise."""
+    return fit_growth(times, np.repeat(total(times)[:, None], runs, axis=1), fresh=True, **options)
+
+
+def enough(fits, coverage):
+    """So many cover but with probability RATE, if each does so with at least this probability."""
+    return binom.ppf(RATE, fits, coverage)
+
+
+# ---------------------------------------------------------------- without noise
+
+
+@pytest.mark.parametrize("runs", [1, 2, 16])
+@pytest.mark.parametrize("alpha", [-0.3, 0.0, 1 / 3, 0.5, 2 / 3, 1.0])
+def test_a_power_law_is_found(alpha, runs):
+    growth = exact(lambda t: 3.0 * t**alpha, runs)
+    assert growth.value == pytest.approx(alpha, abs=1e-12)
+    assert growth.low - 1e-12 <= alpha <= growth.high + 1e-12
+    assert growth.high - growth.low < 1e-6
+    assert (growth.shape, growth.form, growth.remark) == ("straight", POWER, "")
+    assert growth.local == pytest.approx([alpha] * 6, abs=1e-12)
+    assert (growth.early, growth.late) == pytest.approx((alpha, alpha), abs=1e-12)
+    assert (growth.points, growth.runs) == (7, runs)
+    # With α < 0 a constant that is left over cannot be told from none, however little it is.
+    assert growth.limit[0] == pytest.approx(alpha, abs=1e-6)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 16])
+@pytest.mark.parametrize("points", [5, 7, 15])
+@pytest.mark.parametrize("law", [law for law in LAWS if law.kind == "form"], ids=lambda law: law.name)
+def test_a_curve_is_named_and_its_asymptotic_exponent_found(law, points, runs):
+    times = np.round(np.geomspace(1e3, 1e6, points))
+    growth = exact(lambda t: law.total(t, None), runs, times)
+    assert growth.shape == "curved"
+    assert growth.form == (LOGARITHM if "log" in law.name else CONSTANT)
+    assert growth.limit == pytest.approx((law.exponent, law.exponent), abs=1e-6)
+    assert growth.value == pytest.approx(mean_exponent(times, law.total(times, None)), abs=1e-9)
+    assert growth.remark.startswith("no power law over these T: slopes ")
+    assert f"if {growth.form}, the asymptotic exponent is in [{law.exponent:.2f}, " in growth.remark
+    assert str(growth).startswith("no power law: ")
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if law.kind == "other"], ids=lambda law: law.name)
+def test_what_no_form_follows_has_no_asymptotic_exponent(law):
+    growth = exact(lambda t: law.total(t, None))
+    assert growth.shape != "straight"
+    assert growth.limit is None
+    assert "if " not in growth.remark
+
+
+def test_jaggedness_is_told_from_a_bend():
+    """Two levels, as of a grid that has the point 1/2 or has it not: the scatter makes the interval."""
+    levels = np.array([1.0, 1.3, 1.3, 1.0, 1.0, 1.3, 1.0])
+    growth = exact(lambda t: t**0.5 * levels)
+    assert growth.shape == "jagged"
+    assert "jagged: the totals scatter" in growth.remark
+    assert growth.low < 0.5 < growth.high
+    assert 0.05 < growth.high - growth.low < 0.3
+    assert growth.limit is None
+    assert str(growth).endswith("], jagged")
+    # Scatter of less than 1 % is in the interval, and no word is lost on it.
+    little = exact(lambda t: t**0.5 * levels**0.05)
+    assert 0.005 < little.scatter < 0.01
+    assert little.straightness < 1e-9
+    assert (little.shape, little.remark) == ("straight", "")
+    assert little.high - little.low > 0.004
+
+
+@pytest.mark.parametrize(
+    "totals",
+    [np.zeros((7, 2)), np.full((7, 2), np.inf), -np.ones((7, 2)), np.vstack([np.ones((6, 1)), [[0.0]]])],
+)
+@pytest.mark.parametrize("fresh", [True, False])
+def test_no_exponent_where_there_is_none(totals, fresh):
+    assert fit_growth(T, totals, fresh=fresh) is None
+    assert fit_growth(T[:2], np.ones((2, 3)), fresh=fresh) is None
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_one_run_carrying_the_mean_gives_no_certainty(fresh):
+    totals = np.zeros((7, 3))
+    totals[:, 0] = T
+    growth = fit_growth(T, totals, fresh=fresh)
+    assert growth.high == float("inf")
+    assert not growth.clear
+
+
+def test_an_exponent_that_cannot_last_is_said():
+    growth = exact(lambda t: t**1.2, ceiling=1.0)
+    assert growth.hasty
+    assert growth.limit == (1.0, 1.0)
+    assert "faster than T, which cannot last: a total is at most 1·T" in growth.remark
+    assert not exact(lambda t: t**1.2).hasty  # without a ceiling it may be so
+    assert not exact(lambda t: t, ceiling=1.0).hasty
+
+
+def test_a_few_noisy_totals_have_no_exponent_to_be_read():
+    growth = fit_growth([10, 32, 100, 316], [[0.14], [0.87], [4.3], [3.1]], fresh=False, ceiling=1.0)
+    assert not growth.clear
+    assert str(growth).startswith("? [")
+    assert lines(growth)[0] == "T^?"
+    assert "too few or too noisy" in growth.remark
+
+
+def test_bad_input():
+    with pytest.raises(InvalidParameter, match=r"expected \(n,\) and \(n, runs\)"):
+        fit_growth(T, T, fresh=True)
+    for times in ([0, 1, 2], [1, 2, 2], [3, 2, 1]):
+        with pytest.raises(InvalidParameter, match="not positive and ascending"):
+            fit_growth(times, np.ones((3, 1)), fresh=True)
+    with pytest.raises(InvalidParameter, match=r"level = 95; expected a number between 0 and 1"):
+        fit_growth(T, np.ones((7, 1)), fresh=True, level=95)
+    for bound in (lambda t: -t, T[:3]):
+        with pytest.raises(InvalidParameter, match="expected a positive number at each"):
+            trend(T, np.ones((7, 1)), bound)
+
+
+# ---------------------------------------------------------------- coverage
+
+
+def test_intervals_cover_and_narrow_ones_do_not(seed):
+    """√T with 50 % noise, 400 fits of each number of runs. A third as wide they would cover 77 % or less."""
+    rng = np.random.default_rng(seed)
+    for runs in RUNS:
+        fits = [fit_growth(T, NOISES["50 %"](rng, T**0.5, runs), fresh=True) for _ in range(400)]
+        covered = sum(g.low <= 0.5 <= g.high for g in fits)
+        narrow = sum(abs(g.value - 0.5) <= (g.high - g.low) / 6 for g in fits)
+        assert covered >= enough(400, 0.93)
+        assert narrow < enough(400, 0.93)
+
+
+def test_a_second_run_does_not_widen_the_interval(seed):
+    """Medians of 300 intervals: 0.48 … 0.54, 0.38 … 0.42 and 0.22 … 0.24 over seeds 0–5."""
+    rng = np.random.default_rng(seed)
+    widths = []
+    for runs in (1, 2, 4):
+        fits = [fit_growth(T, NOISES["50 %"](rng, T**0.5, runs), fresh=True) for _ in range(300)]
+        widths.append(np.median([g.high - g.low for g in fits]))
+    assert widths[1] < 1.25 * widths[0]
+    assert widths[2] < widths[1]
+
+
+def test_random_walks_are_covered_and_not_if_taken_for_fresh_games(seed):
+    """The total of a constant forecaster against a fair coin, one run read on the way."""
+    rng = np.random.default_rng(seed)
+    times, totals = random_walks(rng, 600)
+    found = [
+        (fit_growth(times, path[:, None], fresh=fresh), fresh) for path in totals.T for fresh in (False, True)
+    ]
+    for fresh in (False, True):
+        mine = [g for g, kind in found if kind == fresh and g is not None]
+        covered = sum(g.low <= 0.5 <= g.high for g in mine)
+        assert (covered >= enough(len(mine), 0.93)) is not fresh
+
+
+def test_runs_with_an_exponent_each_are_covered(seed):
+    """Along one game every run is straight: no residual tells how much they differ, but they do themselves.
+
+    Their expectation is T^{1/2} e^{s² log² T / 2}, so that the mean exponent is a little larger.
+    """
+    rng = np.random.default_rng(seed)
+    times = np.round(np.geomspace(100, 10_000, 17))
+    aim = mean_exponent(times, times**0.5 * np.exp(0.05**2 * np.log(times) ** 2 / 2))
+    covered = 0
+    for _ in range(300):
+        growth = fit_growth(times, times[:, None] ** rng.normal(0.5, 0.05, 16), fresh=False)
+        covered += growth.low <= aim <= growth.high
+    assert covered >= enough(300, 0.9)
+
+
+def test_the_variance_along_a_game_is_right_for_the_correlation_it_is_made_for(seed):
+    """Of Gaussian errors with the correlation (s/t)^{1/3} the residuals tell the variance of the slope without bias;
+    with a shorter memory it is found too large. Means of 4000, whose errors are below 3 %: 15 % are five of them.
+    """
+    rng = np.random.default_rng(seed)
+    logarithms = np.log(np.round(np.geomspace(100, 10_000, 17)))
+    x = logarithms - logarithms.mean()
+    slope, line_ = x / (x @ x), orthonormal(np.ones_like(x), x)
+    for memory, low, high in ((1 / 3, 0.85, 1.15), (1.0, 1.15, np.inf)):
+        correlation = np.exp(-memory * np.abs(logarithms[:, None] - logarithms))
+        errors = np.linalg.cholesky(correlation) @ rng.standard_normal((len(x), 4000))
+        found = [Path(logarithms, np.exp(0.01 * e)[:, None]).spread(slope, line_)[0] for e in errors.T]
+        ratio = np.mean(found) / (1e-4 * slope @ correlation @ slope)
+        assert low < ratio < high
+
+
+def test_degrees_of_freedom_do_not_jump(seed):
+    """Of residuals n − 2; with many runs those of the runs, Welch's; between them, where both speak."""
+    rng = np.random.default_rng(seed)
+    x = np.log(T) - np.log(T).mean()
+    slope, line_ = x / (x @ x), orthonormal(np.ones_like(x), x)
+    means = []
+    for runs in RUNS:
+        freedoms = [Fresh(NOISES["5 %"](rng, T, runs)).spread(slope, line_)[1] for _ in range(200)]
+        means.append(float(np.mean(freedoms)))
+    assert means[0] == pytest.approx(5.0)
+    assert all(mean > 3.0 for mean in means)  # where Student's t is 3.2 at most, not 12.7
+    assert means[-1] > 30.0
+
+
+def test_the_levels_of_a_table_hold_together(seed):
+    """20 tables of 50 power laws: each is covered as a whole with 95 %, so 12 or fewer with probability below 1e-9."""
+    rng = np.random.default_rng(seed)
+    level = simultaneous(50)
+    assert level == pytest.approx(0.999)
+    whole = 0
+    for _ in range(20):
+        fits = (fit_growth(T, NOISES["50 %"](rng, T**0.5, 8), fresh=True, level=level) for _ in range(50))
+        whole += all(g.low <= 0.5 <= g.high for g in fits)
+    assert whole > 11
+    assert simultaneous(0) == simultaneous(1) == 0.95
+
+
+def total(tallies):
+    """The sum of counts."""
+    names = ("fits", "covered", "curved", "limits", "limits_covered")
+    return Tally(**{name: sum(getattr(tally, name) for tally in tallies) for name in names})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_coverage_of_every_law(law, seed, full):
+    """Of each number of runs, and of all, 93 % are covered, of the asymptotic exponents 90 %, and 7 % of power laws or
+    fewer are refused, but with probability RATE for each count.
+
+    The asymptotic exponent is asked for where the law is of a form that is fitted; where it is none, being refused
+    is no fault either.
+    """
+    found = simulate(
+        law, np.random.default_rng(seed), 20 if full else 3, limits=law.kind in ("power", "form")
+    )
+    for tally in [*found.values(), total(found.values())]:
+        if law.kind != "jagged":
+            assert tally.covered >= enough(tally.fits, 0.93)
+        else:  # two levels are far from normal, and few horizons see but one of them
+            assert tally.covered >= enough(tally.fits, 0.9)
+        assert tally.limits_covered >= enough(tally.limits, 0.9)
+        if law.kind == "power":
+            assert tally.curved <= binom.isf(RATE, tally.fits, 0.07)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: f"{game[0]}, {game[3]}")
+def test_coverage_of_games_read_on_the_way(game, seed, full):
+    """The aim is the mean of all runs, whose error is a quarter of that of 16: it costs them little."""
+    _, forecaster, nature, measure = game
+    study = oc.play(
+        forecaster,
+        nature,
+        horizon=10_000 if full else 2000,
+        runs=256,
+        seed=seed,
+        measures=[measure],
+        progress=False,
+    )
+    curve = study.curve(measure).tail
+    found = prefixes(curve.rounds, curve.totals, (1, 2, 4, 16), 128, np.random.default_rng(seed))
+    for runs, tally in found.items():
+        assert tally.covered >= enough(tally.fits, 0.9 if runs == 16 else 0.93)
+
+
+# ---------------------------------------------------------------- ratios to bounds
+
+
+def test_a_ratio_that_grows_levels_off_or_falls():
+    def against(total, bound=np.sqrt):
+        return trend(T, np.repeat(total(T)[:, None], 2, axis=1), bound)
+
+    grows = against(lambda t: t**0.6)
+    assert grows.value == pytest.approx(0.1)
+    assert (grows.above(0), grows.stays_above(0), grows.below(0)) == (True, True, False)
+    # It nears its constant from below: the slope is positive over all these T and comes to 0.
+    settles = against(lambda t: t**0.5 * (2 - 5 / t**0.2))
+    assert settles.above(0)
+    assert not settles.stays_above(0)
+    assert settles.limit == pytest.approx((0.0, 0.0), abs=1e-6)
+    falls = against(lambda t: t**0.4)
+    assert (falls.below(0), falls.above(0)) == (True, False)
+    logarithm = against(lambda t: t**0.5 * np.log(t), lambda t: np.sqrt(t) * np.log(t))
+    assert logarithm.value == pytest.approx(0.0, abs=1e-12)
+    assert not logarithm.above(0)
+    assert not logarithm.below(0)
+    assert against(lambda t: t**0.6, T**0.5).value == grows.value  # values of the bound will do
+
+
+def test_trends_are_told_from_noise(seed):
+    """√T against its own rate is said to grow, or to fall, in one of forty cases each; T^{0.9} always.
+
+    More than 30 of 200 with probability below 1e-15 at the nominal rate of 2.5 %.
+    """
+    rng = np.random.default_rng(seed)
+    ups = downs = found = 0
+    for _ in range(200):
+        ratio = trend(T, NOISES["50 %"](rng, T**0.5, 16), np.sqrt)
+        ups, downs = ups + ratio.above(0), downs + ratio.below(0)
+        found += trend(T, NOISES["50 %"](rng, T**0.9, 16), np.sqrt).above(0)
+    assert ups <= 30
+    assert downs <= 30
+    assert found == 200
+
+
+# ---------------------------------------------------------------- in words
+
+
+def test_cells_and_their_legend():
+    straight, curved = exact(np.sqrt), exact(lambda t: np.sqrt(t) + 30)
+    jagged = exact(lambda t: t**0.5 * [1.0, 1.3, 1.3, 1.0, 1.0, 1.3, 1.0])
+    hasty = exact(lambda t: t**1.1, ceiling=1.0)
+    wide = fit_growth([10, 32, 100, 316], [[0.14], [0.87], [4.3], [3.1]], fresh=False)
+    assert lines(straight) == ["T^0.50", "[0.50, 0.50]"]
+    assert lines(hasty) == ["T^1.10", "[1.10, 1.10]", "> T"]
+    assert lines(jagged)[2] == "jagged"
+    assert lines(curved) == [f"T^{curved.early:.2f}…{curved.late:.2f}"]
+    assert line(straight) == "0.50 [0.50, 0.50]"
+    signs = {"T^?": wide, "jagged": jagged, "> T": hasty, "T^a…b": curved}
+    for sign, growth in signs.items():
+        said = "; ".join(legend([straight, growth]))
+        assert "the 2 intervals hold all together with 95 %" in said
+        assert [s for s in signs if f"{s}: " in said] == [sign]
+    assert "with its 95 % interval" in legend([straight])[0]
+    assert "the intervals of each table hold" in legend([straight, curved], each="table")[0]
+    # A bend that two digits do not show is shown by more.
+    assert exact(lambda t: t**0.5 * (1 + 0.01 * (t / 1000) ** -0.5)).bow == "0.498…0.500"
+
+
+def test_json_holds_what_the_words_say():
+    found = exact(lambda t: np.sqrt(t) + 30).as_json()
+    assert found["shape"] == "curved"
+    assert found["form"] == CONSTANT
+    assert found["limit"] == pytest.approx([0.5, 0.5], abs=1e-6)
+    assert found["level"] == 0.95
+    assert found["straightness"] < 1e-6
+    assert found["remark"].startswith("no power law")
+
+
+def test_the_tangent_of_a_basis_is_left_out():
+    basis = orthonormal(np.ones(7), T)
+    assert basis.T @ beside(np.sqrt(T), basis) == pytest.approx([0.0, 0.0], abs=1e-9)

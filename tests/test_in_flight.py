@@ -1,0 +1,166 @@
+"""Rounds that are open while others are asked: each forecaster plays as its rule, fed late, says.
+
+The rules are written down once more in tests/oracles/forecasters.py, one run at a time and without kernels. They are
+fed what the engine drew, in the order in which rounds are resolved; each law must be theirs.
+"""
+
+import math
+from collections import deque
+
+import numpy as np
+import pytest
+
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.forecasters import FORECASTERS
+from onlinecal.game import Game
+from onlinecal.strategy import strategy_key
+from onlinecal.streams import Stream
+from tests.examples import recording
+from tests.oracles import forecasters as rule
+
+RUNS = 2
+
+
+def uniforms(forecaster, horizon, seed, run, count):
+    """The forecaster's own stream of one run."""
+    stream = Stream(seed, ("forecaster", strategy_key(forecaster), f"T={horizon}"), range(run, run + 1))
+    return stream.block(count)[:, 0]
+
+
+def root(horizon, a):
+    return max(1, math.ceil(horizon ** (1 / a) - 1e-9))
+
+
+def perturbed(spec, horizon, seed, run):
+    return rule.PerturbedLeader(uniforms(spec, horizon, seed, run, horizon * 32), 16, horizon**0.5)
+
+
+def mixture(spec, horizon, seed, run):
+    own = uniforms(spec, horizon, seed, run, 2 * horizon)
+    experts = [rule.Pairs(root(horizon, 3), rule.bias_itself), rule.OnlinePlatt(0.1, 1.0, 100.0)]
+    return rule.Mixture(experts, math.sqrt(8 * math.log(2) / horizon), own)
+
+
+#: specification → its rule for one run of a game of T rounds
+RULES = [
+    (f.Constant(0.3), lambda s, T, *_: rule.Constant(0.3)),
+    (f.EmpiricalMean(), lambda s, T, *_: rule.EmpiricalMean()),
+    (f.EmpiricalMean(0), lambda s, T, *_: rule.EmpiricalMean(0)),
+    (f.LastOutcome(), lambda s, T, *_: rule.LastOutcome()),
+    (f.UniformRandom(7), lambda s, T, *_: rule.UniformRandom(7)),
+    (f.Truthful(), lambda s, T, *_: rule.Tempered(1)),
+    (f.Tempered(2.5), lambda s, T, *_: rule.Tempered(2.5)),
+    (f.ForecastHedging(), lambda s, T, *_: rule.Pairs(root(T, 3), rule.bias_itself)),
+    (f.CDLMinimiser(), lambda s, T, *_: rule.Pairs(root(T, 2), rule.ada_normal_hedge)),
+    (f.AlmostOneStepAhead(), lambda s, T, *_: rule.Ahead(root(T, 2))),
+    (f.FosterVohra(), lambda s, T, *_: rule.FosterVohra(root(T, 3), "next")),
+    (f.FosterVohra(swaps="all"), lambda s, T, *_: rule.FosterVohra(root(T, 3), "all")),
+    (f.FosterVohra(25, "all"), lambda s, T, *_: rule.FosterVohra(25, "all")),
+    (f.BlumMansour(), lambda s, T, *_: rule.BlumMansour(root(T, 3))),
+    (f.DefensiveForecasting(), lambda s, T, *_: rule.Defensive("laplace", 1.0)),
+    (f.DefensiveForecasting("gaussian", 0.5), lambda s, T, *_: rule.Defensive("gaussian", 0.5)),
+    (f.PerturbedLeader(), perturbed),
+    (f.Calibeating(6), lambda s, T, *_: rule.Calibeating(6)),
+    (f.OnlinePlatt(), lambda s, T, *_: rule.OnlinePlatt(0.1, 1.0, 100.0)),
+    (f.TrackingPlatt(bins=6), lambda s, T, *_: rule.Calibeating(6, rule.OnlinePlatt(0.1, 1.0, 100.0))),
+    (f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt())), mixture),
+    (f.Doubling(f.ForecastHedging()), lambda s, T, *_: rule.Doubling(
+        lambda length: rule.Pairs(root(length, 3), rule.bias_itself), 16)),
+    (f.Rounded(f.ForecastHedging(), 4, "random"), lambda s, T, *_: rule.Rounded(
+        rule.Pairs(root(T, 3), rule.bias_itself), 4, "random")),
+    (f.Rounded(f.OnlinePlatt(), 5), lambda s, T, *_: rule.Rounded(rule.OnlinePlatt(0.1, 1.0, 100.0), 5, "nearest")),
+]  # fmt: skip
+
+
+def test_every_forecaster_has_a_rule():
+    assert {type(spec) for spec, _ in RULES} == set(FORECASTERS.values())
+
+
+def law_of(round, run):
+    return rule.summed(zip(round.law.support[run].tolist(), round.law.weights[run].tolist(), strict=True))
+
+
+def same(said, expected):
+    """Whether two laws are equal up to rounding; values may differ by it, too."""
+    said, expected = (sorted((v, w) for v, w in law.items() if w > 1e-12) for law in (said, expected))
+    return len(said) == len(expected) and all(
+        abs(v - x) <= 1e-9 and abs(w - z) <= 1e-9 for (v, w), (x, z) in zip(said, expected, strict=True)
+    )
+
+
+def nature_for(forecaster, folder):
+    if "base" in forecaster.needs:
+        return n.Replay(str(recording(folder)), base="base")
+    return n.UniformTruth() if forecaster.needs else n.Drift()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("examples")
+
+
+@pytest.mark.parametrize("order", ["first in, first out", "any"])
+@pytest.mark.parametrize("flying", [1, 7, 100])
+@pytest.mark.parametrize(("spec", "make"), RULES, ids=[strategy_key(spec) for spec, _ in RULES])
+def test_rounds_in_flight(spec, make, flying, order, seed, folder):
+    horizon = 260
+    game = Game(spec, nature_for(spec, folder), horizon=horizon, runs=range(RUNS), seed=seed)
+    rules = [make(spec, horizon, seed, run) for run in range(RUNS)]
+    rng, waiting = np.random.default_rng([seed, flying]), deque()
+
+    def tell(open, memos):
+        game.resolve(open)
+        round = open.round
+        for run, (own, memo, context) in enumerate(memos):
+            extra = [int(round.drawn[run])] if isinstance(rules[run], rule.Rounded | rule.Mixture) else []
+            own = own if own is not None else law_of(round, run)
+            rules[run].update(own, memo, float(round.forecast[run]), int(round.outcome[run]), context, *extra)
+
+    for number in range(1, horizon + 1):
+        open = game.ask()
+        memos = []
+        for run in range(RUNS):
+            said = law_of(open.round, run)
+            context = {kind: float(values[run]) for kind, values in open.round.context.items()}
+            if hasattr(rules[run], "agrees"):
+                assert rules[run].agrees(said), (number, run)
+                memos.append((None, None, context))
+            else:
+                law, memo = rules[run].forecast(number, context)
+                assert same(said, law), (number, run, said, law)
+                memos.append((law, memo, context))
+        waiting.append((open, memos))
+        if len(waiting) > flying:
+            if order == "any":
+                waiting.rotate(int(rng.integers(len(waiting))))
+            tell(*waiting.popleft())
+    while waiting:
+        tell(*waiting.popleft())
+    assert game.resolved == horizon
+
+
+def test_a_forecaster_that_remembers_an_open_round_elsewhere_is_found(seed, folder):
+    """The control: Platt scaling that keeps its last forecast on itself, not on the round."""
+
+    class Forgetful(f.OnlinePlatt):
+        def start(self, horizon, runs, stream):
+            player = super().start(horizon, runs, stream)
+            forecast, update = player.forecast, player.update
+
+            def states(round):
+                law = forecast(round)
+                player.memo = round.memo
+                return law
+
+            def learns(round):
+                round.memo = player.memo
+                update(round)
+
+            player.forecast, player.update = states, learns
+            return player
+
+    make = {type(spec): make for spec, make in RULES}[f.OnlinePlatt]
+    test_rounds_in_flight(Forgetful(), make, 0, "any", seed, folder)
+    with pytest.raises(AssertionError):
+        test_rounds_in_flight(Forgetful(), make, 7, "any", seed, folder)

@@ -1,0 +1,308 @@
+"""Bad input: what is no vector of numbers, no Γ, no option; and NumPy's numbers, which are as good as Python's."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import onlinecal as oc
+from onlinecal import measures, tasks
+from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.measures import (
+    MEASURES,
+    estimators,
+)
+from onlinecal.validation import vector
+
+GAMMA = JointDistribution.from_levels([0.2, 0.5, 0.8], [1, 1, 2], [0.4, 0.1, 0.6])
+
+
+class Raises:
+    """As a tensor that takes part in a gradient."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.\nUse tensor.detach().")
+
+
+class Converts:
+    """As a tensor that does not."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([0.25, 0.5])
+
+
+# -------------------------------------------------------------------- vectors
+
+
+BAD = {
+    "masked": (np.ma.array([0.2, 0.5], mask=[False, True]), r"p\[1\] is masked, that is a missing value"),
+    "text": (["0.2", "0.5"], r"p\[0\] = '0.2' is not a number"),
+    "text among numbers": ([0.2, "0.5"], r"p\[1\] = '0.5' is not a number"),
+    "an array of text": (np.array(["0.2", "0.5"]), r"p\[0\] = '0.2' is not a number"),
+    "bytes": ([b"1", b"0"], r"p\[0\] = b'1' is not a number"),
+    "a series of text": (pd.Series(["0.2", "0.5"]), r"p\[0\] = '0.2' is not a number"),
+    "objects": (np.array([0.2, "0.5"], object), r"p\[1\] = '0.5' is not a number"),
+    "timedeltas": (np.array([0, 1], "m8[s]"), r"p holds dates or times \(timedelta64\[s\]\)"),
+    "datetimes": (np.array([0, 1], "M8[D]"), r"p holds dates or times \(datetime64\[D\]\)"),
+    "a series of times": (pd.to_datetime(pd.Series([0, 1])), "p holds dates or times"),
+    "Python's times": (
+        [datetime.timedelta(0), datetime.timedelta(1)],
+        r"p\[0\] = datetime.timedelta\(0\) is not",
+    ),
+    "ragged": ([[0.2], [0.2, 0.5]], r"p is not an array of numbers \(ValueError: setting an array element"),
+    "a gradient": (
+        Raises(),
+        r"p is not an array of numbers \(RuntimeError: Can't call numpy\(\) on Tensor that ",
+    ),
+    "records": (np.zeros(2, [("a", float)]), r"p\[0\] = \(0.0,\) is not a number"),
+    "complex": ([0.2, 0.5j], "p holds complex numbers"),
+    "complex objects": ([0.2, None, 0.5j], r"p\[2\] = 0.5j is not a number"),
+    "a generator": ((x for x in [0.2, 0.5]), r"p has shape \(\), of type generator"),
+    "a dictionary": ({0: 0.2, 1: 0.5}, r"p has shape \(\), of type dict"),
+    "nothing": (None, r"p has shape \(\)"),
+    "missing": ([0.2, None], r"p\[1\] = nan is a missing value"),
+    "missing in pandas": (pd.Series([0.2, pd.NA]), r"p\[1\] = nan is a missing value"),
+    "missing in an extension": (pd.Series([0, None], dtype="Int64"), r"p\[1\] = nan is a missing value"),
+    "huge": ([0.2, 10**400], r"p\[1\] = inf is outside"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_no_vector_of_probabilities_is_refused(case):
+    p, says = BAD[case]
+    with pytest.raises(InvalidData, match=says):
+        oc.evaluate(p, [0, 1])
+    with pytest.raises(InvalidData, match=says.replace("p", "predictions", 1)):
+        JointDistribution.from_counts(p, [1, 1], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["p", "y", "weights"])
+def test_each_argument_is_named(name):
+    arguments = {"p": [0.2, 0.5], "y": [0, 1], "weights": [1, 1], name: ["1", "0"]}
+    with pytest.raises(InvalidData, match=rf"{name}\[0\] = '1' is not a number"):
+        JointDistribution.from_samples(arguments["p"], arguments["y"], weights=arguments["weights"])
+
+
+@pytest.mark.parametrize(
+    "p",
+    [
+        np.ma.array([0.25, 0.5], mask=False),
+        np.ma.array([0.25, 0.5]),
+        [Fraction(1, 4), Decimal("0.5")],
+        [np.float32(0.25), np.float16(0.5)],
+        np.array([0.25, 0.5], np.longdouble),
+        np.array([0.25, 0.5], object),
+        pd.Series([0.25, 0.5], dtype="Float64"),
+        pd.Series([0.25, 0.5], dtype="category"),
+        memoryview(np.array([0.25, 0.5])),
+        Converts(),
+    ],
+    ids=lambda p: type(p).__name__,
+)
+def test_other_vectors_of_numbers_are_good(p):
+    gamma = JointDistribution.from_samples(p, [True, np.int8(0)])
+    assert gamma.predictions.tolist() == [0.25, 0.5]
+    assert gamma.positives.tolist() == [1.0, 0.0]
+
+
+def test_a_float64_vector_is_not_copied():
+    p = np.array([0.25, 0.5])
+    assert vector("p", p) is p
+
+
+def test_rows_of_pandas_must_be_the_same():
+    p = pd.Series([0.2, 0.8], index=[7, 8])
+    with pytest.raises(InvalidData, match="p and y are pandas objects with different indices"):
+        JointDistribution.from_samples(p, pd.Series([0, 1]))
+    with pytest.raises(InvalidData, match="p and weights are pandas objects with different indices"):
+        oc.evaluate(p, [0, 1], weights=pd.Series([1, 1], index=[8, 7]))
+    with pytest.raises(InvalidData, match="predictions and positives are pandas objects"):
+        JointDistribution.from_counts(p, [1, 1], pd.Series([0, 1]))
+    with pytest.raises(InvalidData, match="mass and means are pandas objects"):
+        JointDistribution.from_levels([0.2, 0.8], p, pd.Series([0.2, 0.8]))
+    same = JointDistribution.from_samples(p, pd.Series([0, 1], index=[7, 8]), weights=np.ones(2))
+    assert same.means.tolist() == [0.0, 1.0]
+    assert JointDistribution.from_samples(p, [0, 1]).means.tolist() == [0.0, 1.0]
+
+
+# -------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-201, 1e201, 1e307])
+def test_weights_with_which_sums_would_lose_digits_are_refused(size):
+    with pytest.raises(InvalidData, match=r"weights sum to .* expected a total from 1e-200 to 1e\+200"):
+        JointDistribution.from_samples([0.2, 0.8], [0, 1], weights=[size, size])
+    with pytest.raises(InvalidData, match="counts sum to"):
+        JointDistribution.from_counts([0.2, 0.8], [size, size], [0, 0])
+    with pytest.raises(InvalidData, match="mass sum to"):
+        JointDistribution.from_levels([0.2, 0.8], [size, size], [0, 0])
+
+
+def test_the_total_weight_is_checked_where_it_grows():
+    half = JointDistribution.from_counts([0.2], [0.75e200], [0.0])
+    with pytest.raises(InvalidData, match="merge: weights sum to"):
+        half.merge(half)
+
+
+@pytest.mark.parametrize("record", MEASURES.values(), ids=lambda record: record.name)
+@pytest.mark.parametrize("exponent", [-660, -40, 40, 660])
+def test_a_power_of_two_in_the_weights_changes_no_digit(record, exponent):
+    """Also near the ends of what is allowed; the brackets of linear programs and the widths of quantile bins too."""
+    counts, positives = np.array([3.0, 1.0, 4.0]), np.array([1.0, 0.0, 3.0])
+    values = [
+        record.function(
+            JointDistribution.from_counts([0.2, 0.5, 0.8], counts * s, positives * s), **record.example
+        )
+        for s in (1.0, 2.0**exponent)
+    ]
+    assert values[0] == values[1]
+
+
+def test_levels_of_hardly_any_weight_are_good():
+    """A softmax gives such weights; beside a level of weight 1 they are nothing, and nothing is lost."""
+    alone = JointDistribution.from_levels([0.3], [1.0], [0.5])
+    beside = JointDistribution.from_levels([0.3, 0.7], [1.0, 1e-310], [0.5, 0.0])
+    for record in MEASURES.values():
+        a, b = (record.function(gamma, **record.example) for gamma in (alone, beside))
+        ends = [(x.lower, x.upper) if isinstance(x, measures.Bracket) else (x, x) for x in (a, b)]
+        assert ends[0] == pytest.approx(ends[1], abs=2e-9), record.name
+
+
+# -------------------------------------------------------------------- Γ
+
+
+def called(function):
+    """Its name, also where its options are set."""
+    return getattr(function, "func", function).__name__
+
+
+FUNCTIONS = [
+    *(record.function for record in MEASURES.values()),
+    *(record.witness for record in MEASURES.values() if record.witness is not None),
+    measures.brier_decomposition,
+    *(getattr(estimators, name) for name in dir(estimators) if name.startswith(("kernel_ce_", "surrogate_"))),
+]
+
+
+@pytest.mark.parametrize(
+    "given", [np.array([0.2, 0.5]), [0.2], None, 3], ids=lambda given: type(given).__name__
+)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=called)
+def test_a_measure_of_something_else_than_gamma_says_so(function, given):
+    says = f"{called(function)}: {type(given).__name__} given; expected a JointDistribution"
+    with pytest.raises(InvalidData, match=says):
+        function(given)
+
+
+def test_a_task_of_something_else_than_gamma_says_so():
+    for function in (tasks.payoff, tasks.swap_regret, tasks.action_swap_regret, tasks.external_regret):
+        with pytest.raises(InvalidData, match=f"{function.__name__}: ndarray given"):
+            function(np.array([0.2]), tasks.umbrella())
+    for task in (tasks.umbrella(), tasks.quadratic()):
+        with pytest.raises(InvalidData, match=f"{task.name}: list given"):
+            task.account([0.2])
+    with pytest.raises(InvalidData, match="merge: list given"):
+        GAMMA.merge([0.2])
+
+
+def test_a_checked_function_is_still_itself():
+    assert measures.ece.__name__ == "ece"
+    assert "Foster & Vohra" in measures.ece.__doc__
+    assert list(MEASURES["ece"].options) == ["order"]
+    assert measures.smooth_ce.__wrapped__(GAMMA) == measures.smooth_ce(GAMMA)
+
+
+# -------------------------------------------------------------------- options
+
+
+NUMBERS = [
+    (lambda x: measures.ece(GAMMA, order=x), 2.5),
+    (lambda x: measures.kernel_ce(GAMMA, scale=x), 0.25),
+    (lambda x: measures.kernel_ce(GAMMA, kernel="gaussian", scale=x), 0.25),
+    (lambda x: measures.random_interval_ce(GAMMA, epsilon=x), 0.25),
+    (lambda x: measures.smooth_ece_at(GAMMA, sigma=x), 0.25),
+    (lambda x: measures.distance_lower(GAMMA, tolerance=x), 0.25),
+    (lambda x: measures.distance_lower(GAMMA, time_limit=x), 2.5),
+    (lambda x: tasks.umbrella(cost=x).payoffs, 0.25),
+    (lambda x: tasks.v_shaped(x).payoffs, 0.25),
+    (lambda x: tasks.umbrella().respond(x), 0.25),
+    (lambda x: tasks.quadratic().respond(x), 0.25),
+    (lambda x: tasks.DecisionTask("x", [[x, 0], [0, 1]]).payoffs, 0.25),
+    (lambda x: measures.soft_binned.SoftRounding(4).law(x), 0.25),
+    (lambda x: measures.weighted_ce(GAMMA, weights=lambda v: x), 0.25),
+    (lambda x: estimators.kernel_ce_squared_fourier(GAMMA, seed=1, scale=x), 0.25),
+]
+NO_NUMBERS = ["0.25", None, True, 0.25j, np.complex64(0.25), [0.25], math.nan, np.float32("nan"), -(10**400)]
+INTEGERS = [
+    lambda n: GAMMA.round(n)[0].predictions.tolist(),
+    lambda n: measures.binned_ece(GAMMA, bins=n),
+    lambda n: measures.low_degree_ce(GAMMA, degree=n),
+    lambda n: measures.scdl_binned(GAMMA, m=n),
+    lambda n: measures.interval_ce(GAMMA, max_levels=n),
+    lambda n: measures.interval_ce_bracket(GAMMA, blocks=n),
+    lambda n: measures.distance_upper(GAMMA, max_levels=n),
+    lambda n: measures.true_distance([0.2, 0.5], [0, 1], max_rounds=n),
+    lambda n: tasks.random_task(n, n).payoffs,
+    lambda n: estimators.kernel_ce_squared_pairs(GAMMA, seed=n, pairs=n),
+    lambda n: MEASURES["smooth_ce"].bind(max_levels=n)(GAMMA),
+    lambda n: oc.evaluate([0.2, 0.5], [0, 1], measures=["ece"], bootstrap=n, seed=n).rows[0].interval,
+]
+
+
+@pytest.mark.parametrize("call", range(len(NUMBERS)))
+def test_numbers_of_numpy_are_numbers(call):
+    function, x = NUMBERS[call]
+    expected = function(x)
+    for kind in (np.float32, np.float16, np.float64, np.longdouble, Fraction):
+        assert function(kind(x)) == expected
+    for bad in NO_NUMBERS:
+        if bad is None and call == 5:
+            continue  # the default
+        with pytest.raises((InvalidParameter, InvalidData)):
+            function(bad)
+
+
+@pytest.mark.parametrize("call", range(len(INTEGERS)))
+def test_integers_of_numpy_are_integers(call):
+    function = INTEGERS[call]
+    expected = function(4)
+    for kind in (np.int8, np.int64, np.uint8):
+        assert function(kind(4)) == expected
+    for bad in (4.0, np.float64(4.0), 1.5, "4", None if call not in (4, 9, 10) else "", True, np.True_, -1):
+        with pytest.raises(InvalidParameter):
+            function(bad)
+
+
+def test_a_truth_value_of_numpy_is_one():
+    assert measures.scdl_binned(GAMMA, soft=np.False_) == measures.scdl_binned(GAMMA, soft=False)
+
+
+def test_rounding_to_a_grid_that_is_none_is_refused():
+    for m in (1.5, 0, -1, "4", 2**50 + 1, math.inf):
+        with pytest.raises(InvalidParameter, match="round: m = "):
+            GAMMA.round(m)
+
+
+def test_too_many_samples_to_draw_again():
+    many = JointDistribution.from_counts([0.2, 0.5], [2.0**62, 4.0], [2.0**61, 2.0])
+    assert oc.evaluate(many, measures=["ece"])["ece"] == measures.ece(many)
+    with pytest.raises(InvalidParameter, match="more than can be drawn again sample by sample"):
+        oc.evaluate(many, measures=["ece"], bootstrap=2)
+    with pytest.raises(InvalidParameter, match="more than can be drawn again sample by sample"):
+        oc.evaluate(many, measures=["ece"], reference=2)
+
+
+def test_functions_of_weights_are_checked():
+    with pytest.raises(InvalidParameter, match=r"weighted_ce: weights\[0\] = 'a' is not a number"):
+        measures.weighted_ce(GAMMA, weights=["a", 1, 2])
+    with pytest.raises(InvalidParameter, match="weighted_ce: weights is not an array"):
+        measures.weighted_ce(GAMMA, weights=Raises())
+    with pytest.raises(InvalidParameter, match=r"weighted_ce: weights\(v\)\[0\] is masked"):
+        measures.weighted_ce(GAMMA, weights=lambda v: np.ma.array(v, mask=True))

@@ -1,0 +1,121 @@
+"""Who changes numbers raises the version under which results are kept."""
+
+import copy
+import json
+
+import pytest
+
+from onlinecal import game
+from onlinecal.forecasters import FORECASTERS, Constant
+from onlinecal.measures import MEASURES
+from onlinecal.natures import NATURES
+from onlinecal.responses import RESPONSES
+from tests import versions
+from tests.versions import complaint, entry, recorded, renewed, same
+
+
+@pytest.fixture(scope="module")
+def now():
+    return dict(versions.entries())
+
+
+def test_numbers_are_those_on_record_or_the_version_was_raised(now):
+    old = recorded()
+    complaints = [said for name, new in now.items() if (said := complaint(name, old.get(name), new))]
+    complaints += [
+        f"{name} is on record only: run `python -m tests.versions`" for name in old.keys() - now.keys()
+    ]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_everything_that_results_are_kept_under_has_a_version_on_record(now):
+    for kind, known in (
+        ("forecaster", FORECASTERS),
+        ("nature", NATURES),
+        ("measure", MEASURES),
+        ("response", RESPONSES),
+    ):
+        for name, thing in known.items():
+            assert f"{kind} {name}" in now
+            assert type(thing.version) is int
+    assert {name for name in now if name.startswith("task ")} == {
+        "task DecisionTask",
+        "task QuadraticTask",
+        "task DecisionMaker",
+    }
+
+
+def test_a_change_is_seen_and_the_message_says_what_to_do(now, monkeypatch):
+    """The control: another engine, player, measure or account must be complained of, by name."""
+    monkeypatch.setattr(Constant, "start", lambda self, *a: versions.Waver().start(*a))
+    monkeypatch.setitem(MEASURES, "brier", MEASURES["log_loss"])
+    before = game.Stream.block_from
+
+    def block(self, first, rounds, out=None):
+        numbers = before(self, first, rounds, out)
+        numbers *= 1.0 - 1e-3
+        return numbers
+
+    monkeypatch.setattr(game.Stream, "block_from", block)
+    changed = dict(versions.entries())
+    said = {name: complaint(name, now[name], new) for name, new in changed.items()}
+    assert said["forecaster constant"].startswith(
+        "the numbers of forecaster constant have changed under version 1."
+    )
+    for text in ("raise `version` of forecaster constant to 2", "run `python -m tests.versions`", "undo it"):
+        assert text in said["forecaster constant"]
+    assert "raise VERSION in onlinecal/game.py to 2" in said["engine"]
+    assert said["measure brier"]
+    assert not said["measure ece"]
+    assert not said["task DecisionTask"]
+
+
+def test_the_record_is_renewed_only_for_what_was_raised():
+    old = {"engine": entry(1, [1.0]), "forecaster a": entry(1, [2.0, 0.0]), "measure m": entry(3, [0.25])}
+
+    def changed(name, version, numbers):
+        new = copy.deepcopy(old)
+        new[name] = entry(version, numbers)
+        return renewed(old, new)
+
+    assert renewed(old, old) == (old, [])
+    record, refused = changed("forecaster a", 1, [2.1, 0.0])
+    assert record == old
+    assert "raise `version` of forecaster a to 2" in refused[0]
+    assert changed("forecaster a", 2, [2.1, 0.0])[1] == []
+    assert changed("forecaster a", 2, [2.0, 0.0])[0]["forecaster a"]["version"] == 2
+    assert "never lowered" in changed("measure m", 2, [0.25])[1][0]
+    # The last digit is no change, and what is on record stays as it is.
+    assert changed("forecaster a", 1, [2.0 + 4e-15, -3e-17]) == (old, [])
+    # What the engine changes for all players is said once; a measure is not the engine's.
+    new = {"engine": entry(2, [1.5]), "forecaster a": entry(1, [2.5, 0.0]), "measure m": entry(3, [0.5])}
+    record, refused = renewed(old, new)
+    assert record["forecaster a"] == new["forecaster a"]
+    assert len(refused) == 1
+    assert "measure m" in refused[0]
+    # Added and removed.
+    new = {"engine": entry(1, [1.0]), "measure n": entry(1, [0.5])}
+    assert renewed(old, new) == (new, [])
+
+
+def test_the_command_writes_nothing_that_it_refuses(tmp_path, monkeypatch, capsys, now):
+    monkeypatch.setattr(versions, "RECORD", tmp_path / "versions.json")
+    monkeypatch.setattr(versions, "entries", lambda: now.items())
+    assert versions.main() == 0
+    text = versions.RECORD.read_text()
+    assert json.loads(text, parse_constant=pytest.fail) == now
+    assert versions.main() == 0
+    assert versions.RECORD.read_text() == text
+    other = dict(now) | {"measure ece": entry(1, [0.5])}
+    monkeypatch.setattr(versions, "entries", lambda: other.items())
+    assert versions.main() == 1
+    assert versions.RECORD.read_text() == text
+    assert "raise `version` of measure ece to 2" in capsys.readouterr().err
+
+
+def test_numbers_of_what_is_certain_to_less_may_differ_more():
+    assert same("measure smooth_ece", [0.25], [0.25 + 1e-6])
+    assert not same("measure smooth_ece", [0.25], [0.25 + 1e-5])
+    assert not same("measure ece", [0.25], [0.25 + 1e-8])
+    assert not same("measure ece", [0.25], [0.25, 0.25])
+    assert same("measure log_loss", ["inf"], ["inf"])
