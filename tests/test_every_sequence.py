@@ -12,7 +12,7 @@ import pytest
 
 from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting, Law
 from onlinecal.game import Game, checkpoints
-from onlinecal.measures import kernel_ce, smooth_ce
+from onlinecal.measures import kernel_ce, smooth_ce, true_distance
 from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
 from onlinecal.strategy import strategy_key
 from tests import examples
@@ -67,6 +67,25 @@ def playable(nature, horizon):
 @pytest.mark.parametrize("nature", [Bernoulli(), Drift(), Contrarian(), Contrarian("draw")], ids=strategy_key)
 def test_almost_one_step_ahead_keeps_its_word_in_short_games(nature, horizon, seed):
     assert ahead_ratio(AlmostOneStepAhead(), nature, horizon, seed) <= 1.0
+
+
+@pytest.mark.parametrize("horizon", [1, 4, 8])
+def test_the_certificate_is_above_the_true_distance_of_every_sequence(horizon):
+    """All 2^T sequences of outcomes, and the distance over all partitions of their rounds."""
+    runs = 2**horizon
+    outcomes = np.arange(runs)[:, None] >> np.arange(horizon) & 1
+    player = AlmostOneStepAhead().start(horizon, runs, None)
+    forecasts = np.empty((runs, horizon))
+    m = player.bias.shape[1] - 1
+    for t in range(horizon):
+        index = player.forecast(None).atoms[:, 0].copy()
+        player.update(index, outcomes[:, t])
+        forecasts[:, t] = index / m
+    far = np.array([horizon * true_distance(p, y).upper for p, y in zip(forecasts, outcomes, strict=True)])
+    assert (far <= player.certificates()["distance_certificate"] + ROUNDING).all()
+    # Controls: neither of its two parts is enough. One step ahead alone, or its biases alone, prove less than is so.
+    assert horizon == 1 or (far > player.apart / m + ROUNDING).any()
+    assert (far > np.abs(player.bias).sum(axis=1) / m + ROUNDING).any()
 
 
 @pytest.mark.parametrize("horizon", [50, 400, 5000])

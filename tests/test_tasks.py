@@ -167,7 +167,9 @@ def test_v_shaped_uses_the_whole_range(t):
 
 
 def test_a_random_task_of_more_actions_than_there_is_memory_for_is_refused():
-    with pytest.raises(InvalidParameter, match=r"actions = 1000000000000; expected at most 10\^6"):
+    with pytest.raises(
+        InvalidParameter, match=r"actions = 1000000000000; expected an integer ≥ 1 and ≤ 1000000"
+    ):
         tasks.random_task(10**12)
 
 

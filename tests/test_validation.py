@@ -178,6 +178,11 @@ def test_levels_of_hardly_any_weight_are_good():
 # -------------------------------------------------------------------- Γ
 
 
+def called(function):
+    """Its name, also where its options are set."""
+    return getattr(function, "func", function).__name__
+
+
 FUNCTIONS = [
     *(record.function for record in MEASURES.values()),
     *(record.witness for record in MEASURES.values() if record.witness is not None),
@@ -189,9 +194,9 @@ FUNCTIONS = [
 @pytest.mark.parametrize(
     "given", [np.array([0.2, 0.5]), [0.2], None, 3], ids=lambda given: type(given).__name__
 )
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=called)
 def test_a_measure_of_something_else_than_gamma_says_so(function, given):
-    says = f"{function.__name__}: {type(given).__name__} given; expected a JointDistribution"
+    says = f"{called(function)}: {type(given).__name__} given; expected a JointDistribution"
     with pytest.raises(InvalidData, match=says):
         function(given)
 

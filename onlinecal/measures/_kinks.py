@@ -7,67 +7,13 @@ worst regret is twice the upper concave envelope of R at t = 1/2, and at most tw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from onlinecal._compile import kernel
 from onlinecal.joint import JointDistribution
-from onlinecal.tasks import DecisionTask
-
-
-@dataclass(frozen=True)
-class WorstTask:
-    """A decision task that attains the value of a measure.
-
-    Attributes
-    ----------
-    kinks : tuple of float
-        Predictions t_1 ≤ … at which the best response moves from one action to the next; none if there is
-        nothing to regret.
-    payoffs : tuple of pairs
-        For each action, from the lowest predictions up, the payoffs for y = 0 and y = 1.
-    regret : {"swap", "external"}
-        The regret that attains the value.
-    """
-
-    kinks: tuple[float, ...]
-    payoffs: tuple[tuple[float, float], ...]
-    regret: Literal["swap", "external"]
-
-    @property
-    def task(self) -> DecisionTask:
-        """Its swap regret by `onlinecal.tasks` is the value."""
-        names = {1: ("any",), 2: ("low", "high"), 3: ("low", "middle", "high")}[len(self.payoffs)]
-        return DecisionTask(f"worst task ({self.regret} regret)", self.payoffs, names)
-
-    def value(self, gamma: JointDistribution) -> float:
-        """The regret of this task on Γ from its definition; predictions are compared to kinks exactly."""
-        v, w, q = gamma.predictions, gamma.mass, gamma.means
-        table = np.array(self.payoffs)
-        earned = np.outer(1.0 - q, table[:, 0]) + np.outer(q, table[:, 1])
-        action = np.arange(len(table))
-        least = np.searchsorted(self.kinks, v, side="left")[:, None]
-        most = np.searchsorted(self.kinks, v, side="right")[:, None]
-        # On a kink both neighbours are best responses; the decision maker has the worse one.
-        got = np.where((least <= action) & (action <= most), earned, np.inf).min(axis=1)
-        if self.regret == "swap":
-            return float((w * np.where(q == v, 0.0, earned.max(axis=1) - got)).sum())
-        return float((w[:, None] * (earned - got[:, None])).sum(axis=0).max())
-
-    def __str__(self) -> str:
-        if not self.kinks:
-            return "no task regrets anything: a single action, payoff 1 if y = 0 and 0 if y = 1"
-        task = self.task
-        moves = " and ".join(
-            f"to {name!r} at v = {t:.6g}" for name, t in zip(task.actions[1:], self.kinks, strict=True)
-        )
-        pays = "; ".join(
-            f"{name!r} pays {u0:.6g} if y = 0, {u1:.6g} if y = 1"
-            for name, (u0, u1) in zip(task.actions, self.payoffs, strict=True)
-        )
-        return f"task of {len(task.actions)} actions by {self.regret} regret: from 'low' {moves}; {pays}"
+from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask, kink_regrets
 
 
 def worst_task(
@@ -87,6 +33,62 @@ def worst_task(
     elif t1 == 0.0 and r1 <= 0.0:
         kinks, payoffs = kinks[1:], payoffs[1:]
     return WorstTask(tuple(kinks), tuple(payoffs), regret)
+
+
+def regret_bound(
+    gamma: JointDistribution, *, measure: Literal["cdl", "v_cdl", "u_calibration"] = "cdl"
+) -> RegretBound:
+    """The lowest curve above the regret of every kink: no task regrets more than it allows.
+
+    For `cdl` and `u_calibration` it is the line of the concave envelope at t = 1/2, for `v_cdl` a multiple of
+    max(t, 1 − t).
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    measure : {"cdl", "v_cdl", "u_calibration"}, default "cdl"
+        Which of the three is bounded above.
+
+    Source
+    ------
+    The dual of the worst measure of kinks (above).
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
+    >>> print(regret_bound(gamma, measure="v_cdl"))
+    no kink t regrets more than 0.125 max(t, 1 − t)
+    >>> round(regret_bound(gamma).value(gamma), 12)
+    0.2
+    """
+    t, regret, _ = kink_regrets(gamma, measure)
+    if measure == "v_cdl":
+        return RegretBound(float((regret / np.maximum(t, 1.0 - t)).max()) / 2.0, 0.0, measure)
+    slope = float(_slope_at_half(t, regret))
+    return RegretBound(float((regret - slope * (t - 0.5)).max()), slope, measure)
+
+
+@kernel
+def _slope_at_half(t, y):
+    """Slope of the upper concave envelope of the points just above 1/2, or below it where 1/2 is a corner."""
+    hull = np.empty(t.shape[0], np.int64)
+    top = -1
+    for i in range(t.shape[0]):
+        while top > 0:
+            a, b = hull[top - 1], hull[top]
+            if (y[b] - y[a]) * (t[i] - t[a]) > (y[i] - y[a]) * (t[b] - t[a]):
+                break
+            top -= 1
+        top += 1
+        hull[top] = i
+    b = 1
+    while t[hull[b]] < 0.5:
+        b += 1
+    return (y[hull[b]] - y[hull[b - 1]]) / (t[hull[b]] - t[hull[b - 1]])
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What every measure is made of: its record in the catalogue, the bracket, and the witness that proves a value."""
+"""What every measure is made of: its record in the catalogue, and what that can do with any Γ."""
 
 from __future__ import annotations
 
@@ -6,46 +6,17 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from onlinecal.errors import InvalidParameter, suggestion
 from onlinecal.joint import JointDistribution
+from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
 from onlinecal.validation import integer
+
+__all__ = ["Bracket", "Explanation", "Measure", "Witness"]
 
 # Rounding errors of a value, far more than there are, in brackets made from two of them.
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Bracket:
-    """A certified interval that holds the value of a measure where the exact value is out of reach.
-
-    Attributes
-    ----------
-    lower, upper : float
-        lower ≤ measure ≤ upper.
-    """
-
-    lower: float
-    upper: float
-
-    @property
-    def width(self) -> float:
-        """upper − lower: the error that remains."""
-        return self.upper - self.lower
-
-    def __contains__(self, value: float) -> bool:
-        return self.lower <= value <= self.upper
-
-
-class Witness(Protocol):
-    """An object from which the value of a measure can be recomputed without the algorithm that found it."""
-
-    def value(self, gamma: JointDistribution) -> float:
-        """The value that this witness attains on Γ, from the definition."""
-
-    def __str__(self) -> str:
-        """The witness in words."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +41,12 @@ class Measure:
     least, largest : float
         No value is below or above these.
     witness : callable, optional
-        `witness(gamma, **options) -> Witness`.
+        `witness(gamma, **options) -> Witness`. None where the definition is a plain sum: nothing is searched for, so
+        that there is nothing to prove.
+    counterpart : callable, optional
+        The same for the other bound, where `witness` proves one only.
+    within : callable, optional
+        `within(gamma, **options) -> float`: the largest error of a number that is not exact up to rounding.
     example : mapping
         Options to show it with where it has some that must be given.
     limit : callable, optional
@@ -97,6 +73,8 @@ class Measure:
     least: float = 0.0
     largest: float = 1.0
     witness: Callable[..., Witness] | None = None
+    counterpart: Callable[..., Witness] | None = None
+    within: Callable[..., float] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None
@@ -165,11 +143,18 @@ class Measure:
         return levels is None or levels > most
 
     def explain(self, gamma: JointDistribution, **options: Any) -> Explanation:
-        """The value with its witness; see `onlinecal.measures.explain`."""
+        """The value with its witnesses; see `onlinecal.measures.explain`."""
         if self.witness is None:
-            raise InvalidParameter(f"measure {self.name!r} has no witness")
+            raise InvalidParameter(
+                f"measure {self.name!r} has no witness: plain sums over the levels need none"
+            )
         self._check(options)
-        return Explanation(self.name, self.function(gamma, **options), self.witness(gamma, **options), gamma)
+        value = self.function(gamma, **options)
+        witnesses = tuple(
+            find(gamma, **options) for find in (self.witness, self.counterpart) if find is not None
+        )
+        within = self.within(gamma, **options) if self.within is not None else 0.0
+        return Explanation(self.name, value, gamma, witnesses, {**self.options, **options}, within)
 
     def _limited(self, most: int | None, options: Mapping[str, Any], gamma: JointDistribution) -> Any:
         if most is None:
@@ -195,33 +180,3 @@ class Measure:
         for key, default in known.items():
             if default is inspect.Parameter.empty and key not in options:
                 raise InvalidParameter(f"measure {self.name!r} needs the option {key!r}")
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A value and what proves it.
-
-    Attributes
-    ----------
-    name : str
-    value : float or Bracket
-    witness : Witness
-        Its text says it in words.
-    gamma : JointDistribution
-    """
-
-    name: str
-    value: Any
-    witness: Witness
-    gamma: JointDistribution
-
-    def verify(self) -> float:
-        """The value recomputed from the witness alone (for a bracket, the end that the witness attains)."""
-        return self.witness.value(self.gamma)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name} = {self.value:.6g}: {self.witness}"
-            if isinstance(self.value, float)
-            else (f"{self.name} in [{self.value.lower:.6g}, {self.value.upper:.6g}]: {self.witness}")
-        )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from onlinecal._compile import kernel
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
+from onlinecal.measures.witnesses.bins import Bins
+from onlinecal.measures.witnesses.weights import ErrorWeights
 from onlinecal.validation import choice, integer, number
 
 Floats = NDArray[np.float64]
@@ -64,6 +67,56 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
         return largest
     # Scaled by the largest error: a high power of a small one would vanish.
     return largest * float((gamma.mass * (errors / largest) ** order).sum()) ** (1.0 / order)
+
+
+@of_gamma
+def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights:
+    """The weights of the levels that attain `ece`: for order 1 the sign of each residual.
+
+    For order p they are sign(q − v) |q − v|^{p − 1}, divided by their dual norm; for p = ∞ all weight is at one
+    level of the largest error.
+
+    Parameters
+    ----------
+    gamma, order
+        As in `ece`.
+
+    Returns
+    -------
+    ErrorWeights
+
+    Raises
+    ------
+    InvalidParameter
+        As `ece`.
+
+    Source
+    ------
+    Hölder's inequality; Gopalan & Hu 2025, Lemma 2.2, for order 1.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.0, 1.0])
+    >>> print(ece_witness(gamma))
+    outcomes exceed predictions at 1 levels, fall short of them at 1
+    >>> round(ece_witness(gamma).value(gamma), 12)
+    0.4
+    """
+    value = ece(gamma, order=order)
+    errors = gamma.means - gamma.predictions
+    if order == 1.0 or value == 0.0:
+        weights = np.sign(errors)
+    elif order == math.inf:
+        i = int(np.argmax(np.abs(errors)))
+        weights = np.zeros(gamma.levels)
+        weights[i] = math.copysign(1.0 / float(gamma.mass[i]), errors[i])
+    else:
+        weights = np.sign(errors) * (np.abs(errors) / value) ** (order - 1.0)
+    return ErrorWeights(gamma.predictions, weights, float(order))
 
 
 @of_gamma
@@ -160,6 +213,61 @@ def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str 
     return gap + width
 
 
+@of_gamma
+def bins_witness(
+    gamma: JointDistribution,
+    *,
+    bins: int = 10,
+    strategy: Literal["width", "quantile"] = "width",
+    measure: Literal["binned_ece", "binned_ece_width"] = "binned_ece",
+) -> Bins:
+    """Which levels lie in which bin of `binned_ece`.
+
+    Parameters
+    ----------
+    gamma, bins, strategy
+        As in `binned_ece`.
+    measure : {"binned_ece", "binned_ece_width"}, default "binned_ece"
+        For which of the two it is.
+
+    Returns
+    -------
+    Bins
+
+    Raises
+    ------
+    InvalidParameter
+        As `binned_ece`.
+
+    Source
+    ------
+    Naeini, Cooper & Hauskrecht 2015.
+
+    Deviations
+    ----------
+    As `binned_ece`.
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_samples([0.499, 0.501], [0, 1])
+    >>> print(bins_witness(gamma, bins=2))
+    2 bins of equal width, 2 of which hold levels, and the residual in each of them
+    """
+    m = integer(measure, "bins", bins, 1, MAX_BINS)
+    if choice(measure, "strategy", strategy, ("width", "quantile")) == "width":
+        place, edge = gamma.predictions, lambda j: j / m
+        number = np.minimum((place * m).astype(np.int64), m - 1)
+    else:
+        n = gamma.counts
+        place, edge = (2.0 * np.cumsum(np.append(0.0, n[:-1])) + n) * m, lambda j: 2.0 * j * gamma.weight
+        number = np.minimum((place / (2.0 * gamma.weight)).astype(np.int64), m - 1)
+    # A product or quotient may be off by one: the edges decide.
+    number -= place < edge(number)
+    number += (number < m - 1) & (place >= edge(number + 1))
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    return Bins(number[starts], starts, m, strategy, measure)
+
+
 def _in_bins(measure: str, gamma: JointDistribution, bins: Any, strategy: Any) -> tuple[float, float]:
     """Binned ECE and average width."""
     m = integer(measure, "bins", bins, 1, MAX_BINS)
@@ -228,6 +336,7 @@ MEASURES = (
         symbol="ECE_p",
         source="FV98; BGHN23 §4.3",
         complexity="O(k)",
+        witness=ece_witness,
         continuous="no",
         complete="yes",
         sound="yes",
@@ -240,6 +349,7 @@ MEASURES = (
         symbol="binnedECE",
         source="NCH15; BGHN23 §2.3",
         complexity="O(k)",
+        witness=bins_witness,
         continuous="no",
         complete="yes",
         sound="no",
@@ -250,6 +360,7 @@ MEASURES = (
         symbol="binnedECE + width",
         source="BGHN23 eq. (5)",
         complexity="O(k)",
+        witness=partial(bins_witness, measure="binned_ece_width"),
         continuous="no",
         complete="no",
         sound="yes",

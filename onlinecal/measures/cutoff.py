@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,42 +14,11 @@ from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
+from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
 from onlinecal.validation import as_float, integer, is_number, vector
 
 Floats = NDArray[np.float64]
 Weights = Callable[[Floats], ArrayLike] | ArrayLike | None
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An interval of predictions, and the sign of the outcomes' excess over the predictions in it.
-
-    Attributes
-    ----------
-    low, high : float
-        Both ends belong to it. low > high is the empty interval.
-    sign : {1, -1}
-        1 where outcomes exceed predictions.
-    """
-
-    low: float
-    high: float
-    sign: int
-
-    def value(self, gamma: JointDistribution) -> float:
-        """sign × E[(y − v) 1(low ≤ v ≤ high)]."""
-        v = gamma.predictions
-        inside = (v >= self.low) & (v <= self.high)
-        return float(self.sign * gamma.residuals[inside].sum()) + 0.0
-
-    def __str__(self) -> str:
-        if self.low > self.high:
-            return "the empty interval: no interval of predictions is biased"
-        word = "exceed" if self.sign > 0 else "fall short of"
-        return f"outcomes {word} predictions on [{self.low:.6g}, {self.high:.6g}]"
-
-
-EMPTY = Interval(1.0, 0.0, 1)
 
 
 @of_gamma
@@ -166,6 +135,36 @@ def worst_threshold(gamma: JointDistribution) -> Interval:
 
 
 @of_gamma
+def prefix_sums_witness(
+    gamma: JointDistribution, *, measure: Literal["cutoff_ce", "step_ce"] = "cutoff_ce"
+) -> PrefixSums:
+    """Between what all sums of residuals up to a threshold lie: no interval, no threshold has a larger bias.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    measure : {"cutoff_ce", "step_ce"}, default "cutoff_ce"
+        Which of the two is bounded above.
+
+    Source
+    ------
+    Arrieta-Ibarra et al. 2022.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.2, 0.4, 0.6], [0.25, 0.25, 0.5], [0.4, 0.4, 0.4])
+    >>> round(prefix_sums_witness(gamma).value(gamma), 12)
+    0.1
+    """
+    low, _, high, _ = _extremes(gamma.residuals)
+    return PrefixSums(low, high, measure)
+
+
+@of_gamma
 def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     """Weighted calibration error: the bias as seen by one given weight function.
 
@@ -245,13 +244,40 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
     >>> low_degree_ce(gamma, degree=0), low_degree_ce(gamma, degree=1)
     (0.0, 0.0625)
     """
+    return _moments(gamma, degree)[0]
+
+
+@of_gamma
+def largest_moment(gamma: JointDistribution, *, degree: int = 2) -> Moment:
+    """The moment of the residual that is `low_degree_ce`.
+
+    Source
+    ------
+    Gopalan, Kim, Singhal & Zhao 2022.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> print(largest_moment(JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5])))
+    the moment of order 1 of the residual, E[(y − v) v^1]
+    """
+    return Moment(_moments(gamma, degree)[1], int(degree))
+
+
+def _moments(gamma: JointDistribution, degree: Any) -> tuple[float, int]:
+    """The largest |moment|, and its order."""
     d = integer("low_degree_ce", "degree", degree, 0, 1000)
     terms = gamma.residuals
-    best = abs(float(terms.sum()))
-    for _ in range(d):
+    best, order = abs(float(terms.sum())), 0
+    for j in range(1, d + 1):
         terms = terms * gamma.predictions
-        best = max(best, abs(float(terms.sum())))
-    return best
+        moment = abs(float(terms.sum()))
+        if moment > best:
+            best, order = moment, j
+    return best, order
 
 
 def _weights(weights: Any, gamma: JointDistribution) -> Floats:
@@ -311,6 +337,7 @@ MEASURES = (
         # swap that takes an action that is never best is below a mean of such ones.)
         decisions="regret of every task against monotone swaps ≤ 2 cutCE",
         witness=worst_interval,
+        counterpart=prefix_sums_witness,
     ),
     Measure(
         function=step_ce,
@@ -323,6 +350,7 @@ MEASURES = (
         # cutCE ≤ 2 stepCE.
         decisions="regret of every task against monotone swaps ≤ 4 stepCE",
         witness=worst_threshold,
+        counterpart=partial(prefix_sums_witness, measure="step_ce"),
     ),
     Measure(
         function=weighted_ce,
@@ -340,6 +368,7 @@ MEASURES = (
         symbol="CE_d",
         source="GKSZ22",
         complexity="O(k d)",
+        witness=largest_moment,
         continuous="yes",
         complete="yes",
         sound="no",

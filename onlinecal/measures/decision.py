@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from onlinecal._compile import kernel
 from onlinecal.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.joint import JointDistribution, of_gamma
-from onlinecal.measures._kinks import WorstTask, at_half, density, external_density, worst_task
+from onlinecal.measures._kinks import at_half, density, external_density, regret_bound, worst_task
 from onlinecal.measures.base import Measure
+from onlinecal.measures.witnesses.tasks import WorstTask
 from onlinecal.tasks import TASKS, Task, v_shaped
 
 
@@ -294,6 +296,7 @@ MEASURES = (
         # GH25 Theorem 4.10: kinks of a task weigh 2 at most, and R(t) ≤ V-CDL.
         decisions="swap regret of every two-action task; of every task ≤ 2 V-CDL",
         witness=worst_kink,
+        counterpart=partial(regret_bound, measure="v_cdl"),
     ),
     Measure(
         function=cdl,
@@ -305,6 +308,7 @@ MEASURES = (
         sound="yes",
         decisions="swap regret of every task",
         witness=worst_decision_task,
+        counterpart=partial(regret_bound, measure="cdl"),
     ),
     Measure(
         function=u_calibration,
@@ -316,5 +320,6 @@ MEASURES = (
         sound="no",
         decisions="external regret of every task",
         witness=worst_external_task,
+        counterpart=partial(regret_bound, measure="u_calibration"),
     ),
 )

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.interval_max import least_max_width
-from onlinecal.measures.smooth import smooth_ce
+from onlinecal.measures.smooth import smooth_ce, smooth_ce_witness
+from onlinecal.measures.witnesses.partitions import IntervalPartition, LeastCosts, Width
+from onlinecal.measures.witnesses.weights import LipschitzWeights
 from onlinecal.validation import count
 
 Floats = NDArray[np.float64]
-Width = Literal["mean", "max"]
 
 # Exact up to here unless the caller says otherwise: some seconds.
 MOST = {"mean": 200_000, "max": 50_000}
@@ -75,50 +73,6 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     return best_partition(gamma, width, max_levels)[0]
 
 
-@dataclass(frozen=True)
-class IntervalPartition:
-    """The intervals that attain an interval calibration error; between them lies no level.
-
-    Attributes
-    ----------
-    intervals : tuple of (float, float)
-        Closed intervals [low, high], ascending; each ends at levels.
-    width : {"mean", "max"}
-        Which width is added.
-    """
-
-    intervals: tuple[tuple[float, float], ...]
-    width: Width = "mean"
-
-    def value(self, gamma: JointDistribution) -> float:
-        """Binned error plus width of this partition on Γ.
-
-        Raises
-        ------
-        InvalidData
-            If the intervals are not disjoint and ascending, or a level lies in none.
-        """
-        ends = np.array(self.intervals).reshape(-1)
-        if not ((np.diff(ends)[::2] >= 0.0).all() and (np.diff(ends)[1::2] > 0.0).all()):
-            raise InvalidData("the intervals overlap or are out of order; expected an ascending partition")
-        low, high = ends[::2], ends[1::2]
-        index = np.searchsorted(low, gamma.predictions, side="right") - 1
-        outside = (index < 0) | (gamma.predictions > high[index])
-        if outside.any():
-            v = float(gamma.predictions[int(np.argmax(outside))])
-            raise InvalidData(f"level {v!r} lies in none of the intervals; expected a partition")
-        residual = np.bincount(index, weights=gamma.residuals, minlength=len(low))
-        mass = np.bincount(index, weights=gamma.mass, minlength=len(low))
-        added = mass @ (high - low) if self.width == "mean" else (high - low).max()
-        return float(np.abs(residual).sum() + added)
-
-    def __str__(self) -> str:
-        widest = max(b - a for a, b in self.intervals)
-        shown = ", ".join(f"[{a:.4g}, {b:.4g}]" for a, b in self.intervals[:4])
-        more = ", …" if len(self.intervals) > 4 else ""
-        return f"{len(self.intervals)} intervals ({shown}{more}), the widest {widest:.4g}"
-
-
 @of_gamma
 def interval_ce_witness(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
@@ -155,10 +109,49 @@ def interval_ce_witness(
     >>> print(interval_ce_witness(gamma))
     1 intervals ([0.4, 0.6]), the widest 0.2
     """
-    starts = best_partition(gamma, width, max_levels)[1]
-    v = gamma.predictions
-    ends = np.append(starts[1:], gamma.levels) - 1
-    return IntervalPartition(tuple(zip(v[starts].tolist(), v[ends].tolist(), strict=True)), width)
+    return _intervals(gamma, best_partition(gamma, width, max_levels)[1], width)
+
+
+@of_gamma
+def least_costs(
+    gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
+) -> LeastCosts:
+    """The least cost of the levels up to each, by mean width: no partition costs less, by either width.
+
+    Parameters
+    ----------
+    gamma, width, max_levels
+        As in `interval_ce`; the costs do not depend on the width.
+
+    Returns
+    -------
+    LeastCosts
+        Its `value(gamma)` is `interval_ce` with width="mean", up to rounding.
+
+    Raises
+    ------
+    InvalidParameter
+        As `interval_ce`.
+
+    Source
+    ------
+    The dynamic program of `interval_ce`.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> round(least_costs(gamma).value(gamma), 12)
+    0.2
+    """
+    _check_levels(gamma, width, max_levels)
+    v, prefix, mass = gamma.predictions, prefix_sums(gamma.residuals), prefix_sums(gamma.mass)
+    before = _mean_program(prefix, mass, v, v)[1]
+    return LeastCosts(_costs(before, prefix, mass, v)[1:])
 
 
 @of_gamma
@@ -208,19 +201,8 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     >>> round(bracket.lower, 12), round(bracket.upper, 12)
     (0.06, 0.2)
     """
-    _check_width(width)
-    m = count("blocks", blocks)
-    if m >= gamma.levels:
-        value = best_partition(gamma, width, gamma.levels)[0]
-        return Bracket(value, value)
-    if width == "max":
-        v = gamma.predictions
-        lower, upper, _ = least_max_width(prefix_sums(gamma.residuals), v, v, _TRIED)
-        return Bracket(lower, upper)
-    upper = _program(gamma, width, np.linspace(0, gamma.levels, m + 1).astype(np.int64))[0]
-    # Every level an interval of its own is a partition too, of width 0: its cost is the ECE.
-    upper = min(upper, float(np.abs(gamma.residuals).sum()))
-    return Bracket(min(smooth_ce(gamma), upper), upper)
+    lower, upper, _ = _in_blocks(gamma, width, blocks)
+    return Bracket(min(smooth_ce(gamma), upper) if lower is None else lower, upper)
 
 
 # ---------------------------------------------------------------- inside
@@ -231,10 +213,61 @@ def _check_width(width: str) -> None:
         raise InvalidParameter(f"width = {width!r}; expected 'mean' or 'max'")
 
 
+def _intervals(gamma: JointDistribution, starts: NDArray[np.int64], width: Width) -> IntervalPartition:
+    """The intervals of groups that start at these levels."""
+    v = gamma.predictions
+    ends = np.append(starts[1:], gamma.levels) - 1
+    return IntervalPartition(tuple(zip(v[starts].tolist(), v[ends].tolist(), strict=True)), width)
+
+
+def _in_blocks(
+    gamma: JointDistribution, width: Width, blocks: int
+) -> tuple[float | None, float, NDArray[np.int64]]:
+    """A lower bound if the search gives one, the cost of a partition, and the first levels of its groups."""
+    _check_width(width)
+    m = count("blocks", blocks)
+    if m >= gamma.levels:
+        value, starts = best_partition(gamma, width, gamma.levels)
+        return value, value, starts
+    if width == "max":
+        v = gamma.predictions
+        lower, upper, groups = least_max_width(prefix_sums(gamma.residuals), v, v, _TRIED)
+        return lower, upper, group_starts(groups)
+    cuts = np.linspace(0, gamma.levels, m + 1).astype(np.int64)
+    upper, starts = _program(gamma, width, cuts)
+    # Every level an interval of its own is a partition too, of width 0: its cost is the ECE.
+    alone = float(np.abs(gamma.residuals).sum())
+    return (None, alone, np.arange(gamma.levels)) if alone < upper else (None, upper, cuts[starts])
+
+
+@of_gamma
+def _bracket_witness(
+    gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000
+) -> IntervalPartition:
+    """The partition behind the upper end of `interval_ce_bracket`."""
+    return _intervals(gamma, _in_blocks(gamma, width, blocks)[2], width)
+
+
+@of_gamma
+def _bracket_counterpart(
+    gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000
+) -> LeastCosts | LipschitzWeights:
+    """What proves its lower end: Lipschitz weights, or least costs where every level is a block."""
+    _check_width(width)
+    if count("blocks", blocks) >= gamma.levels:
+        return least_costs(gamma, width=width, max_levels=gamma.levels)
+    return smooth_ce_witness(gamma)
+
+
 def best_partition(
     gamma: JointDistribution, width: str, max_levels: int | None
 ) -> tuple[float, NDArray[np.int64]]:
     """Value and first levels of the groups."""
+    _check_levels(gamma, width, max_levels)
+    return _program(gamma, width, np.arange(gamma.levels + 1))
+
+
+def _check_levels(gamma: JointDistribution, width: str, max_levels: int | None) -> None:
     _check_width(width)
     most = count("max_levels", MOST[width] if max_levels is None else max_levels)
     if gamma.levels > most:
@@ -242,7 +275,6 @@ def best_partition(
             f"Γ has {gamma.levels} levels, more than max_levels = {most}: the exact value takes long; "
             "expected fewer, a larger max_levels, or interval_ce_bracket"
         )
-    return _program(gamma, width, np.arange(gamma.levels + 1))
 
 
 def _program(
@@ -296,6 +328,16 @@ def _mean_program(prefix, mass, low, high):
     return cost[k], before
 
 
+@kernel
+def _costs(before, prefix, mass, v):
+    """Cost of the partition of the levels before each end, from where its last group starts."""
+    cost = np.zeros(len(before))
+    for b in range(1, len(before)):
+        a = before[b]
+        cost[b] = cost[a] + abs(prefix[b] - prefix[a]) + (mass[b] - mass[a]) * (v[b - 1] - v[a])
+    return cost
+
+
 def _limit(*, width: Width = "mean") -> int:
     _check_width(width)
     return MOST[width]
@@ -316,6 +358,7 @@ MEASURES = (
         sound="yes (s = 1)",
         decisions="",
         witness=interval_ce_witness,
+        counterpart=least_costs,
         limit=_limit,
         fallback=_above,
     ),
@@ -324,6 +367,8 @@ MEASURES = (
         symbol="intCE",
         source="BGHN23 Def. 6.1",
         complexity="O(k log k + blocks²)",
+        witness=_bracket_witness,
+        counterpart=_bracket_counterpart,
         bracket=True,
         continuous="no",
         complete="yes (c = 1/2)",

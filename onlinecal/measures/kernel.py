@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal._compile import kernel as compiled
-from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
+from onlinecal.measures.witnesses.kernels import Kernel, KernelWeights
 from onlinecal.validation import positive
 
 Floats = NDArray[np.float64]
-Kernel = Literal["laplace", "gaussian"]
 
 # exp(−1000/2) is still a normal double; a narrower Gaussian goes through the sum over pairs.
 _WIDEST_SERIES = 1000.0
@@ -82,55 +80,6 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
     if widest > _WIDEST_SERIES:
         return math.sqrt(max(_gaussian_square(gamma.predictions, gamma.residuals, scale), 0.0))
     return float(np.linalg.norm(_gaussian_moments(gamma, scale, _terms(widest))))
-
-
-@dataclass(frozen=True, eq=False)
-class KernelWeights:
-    """The weight function w = Σ_j c_j K(v_j, ·) of RKHS norm 1 that attains a kernel calibration error.
-
-    Attributes
-    ----------
-    predictions, coefficients : (k,) floats
-        v_j and c_j.
-    kernel : {"laplace", "gaussian"}
-    scale : float
-    """
-
-    predictions: Floats
-    coefficients: Floats
-    kernel: Kernel
-    scale: float
-
-    def weights(self, v: Floats) -> Floats:
-        """w(v) for each of the n values v, in O(k n)."""
-        out = np.empty(len(v))
-        for start in range(0, len(v), 256):
-            part = slice(start, start + 256)
-            apart = np.abs(v[part, None] - self.predictions) / self.scale
-            out[part] = kernel_at(apart, self.kernel) @ self.coefficients
-        return out
-
-    def value(self, gamma: JointDistribution) -> float:
-        """Σ r_i w(v_i), after checking that the norm of w is at most 1 (up to 1e-7); O(k²) by plain sums.
-
-        Raises
-        ------
-        InvalidData
-            If the norm is above 1.
-        """
-        square = float(self.coefficients @ self.weights(self.predictions))
-        if not square <= 1.0 + 1e-7:
-            raise InvalidData(f"the weight function has squared norm {square!r}; expected at most 1")
-        return float(gamma.residuals @ self.weights(gamma.predictions))
-
-    def __str__(self) -> str:
-        w = self.weights(self.predictions)
-        low, high = int(np.argmin(w)), int(np.argmax(w))
-        return (
-            f"a weight function of norm 1 for the {self.kernel} kernel of scale {self.scale:g}, from "
-            f"{w[low]:+.4g} at v = {self.predictions[low]:.4g} to {w[high]:+.4g} "
-            f"at v = {self.predictions[high]:.4g}"
-        )
 
 
 @of_gamma

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.errors import InvalidData
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Bracket, Measure
-from onlinecal.measures.lower_distance_bounds import at_home, dual_value, moving_cost
+from onlinecal.measures.lower_distance_bounds import at_home
 from onlinecal.measures.lower_distance_program import bracketed
+from onlinecal.measures.witnesses.distances import CalibratedCoupling
 from onlinecal.validation import positive
 
 Floats = NDArray[np.float64]
@@ -46,14 +44,13 @@ def distance_lower(
     Returns
     -------
     Bracket
-        Both ends certified: above by a coupling, below by a dual function (`distance_lower_witness` shows
-        both). No wider than the tolerance, save where 30 refinements, 10 000 nodes or the time do not reach it, or
-        the solver's answer is not good enough: of Γ whose levels are 1e-17 to 1e-6 apart about one in 2000, the
-        widest seen 3e-8. Never wider than from smCE/2 to the lesser of ECE and, for k ≤ 200 000, intCE, which are
-        found without a program. Levels closer than 1/20 of the tolerance share a node. Up to 500 nodes, all levels
-        are nodes from the start; beyond, nodes are even at first, and the program sees each level split linearly
-        onto its two neighbours. Some 20 ms at k = 60, 0.2 s at most k
-        by default.
+        What `distance_lower_witness` proves: above by a coupling, below by a dual function. No wider than the
+        tolerance, save where 30 refinements, 10 000 nodes or the time do not reach it, or the solver's answer is not
+        good enough: of Γ whose levels are 1e-17 to 1e-6 apart about one in 2000, the widest seen 3e-8. Never wider than
+        from smCE/2 to the lesser of ECE and, for k ≤ 200 000, intCE, which are found without a program. Levels closer
+        than 1/20 of the tolerance share a node. Up to 500 nodes, all levels are nodes from the start; beyond, nodes are
+        even at first, and the program sees each level split linearly onto its two neighbours. Some 20 ms at k = 60,
+        0.2 s at most k by default.
 
     Raises
     ------
@@ -79,60 +76,8 @@ def distance_lower(
     (0.1, True)
     """
     plan = distance_lower_witness(gamma, tolerance=tolerance, time_limit=time_limit)
-    return plan.bracket(gamma)
-
-
-@dataclass(frozen=True, eq=False)
-class CalibratedCoupling:
-    """A calibrated distribution near Γ, and dual potentials that prove that none is much nearer.
-
-    Attributes
-    ----------
-    nodes : (m,) floats
-        Values u from 0 to 1.
-    arriving : (m,) floats
-        Mass t(u) ≥ 0; a share u of it has y = 1, so that it is perfectly calibrated.
-    ones, zeros : (m,) floats
-        Potentials a(u), b(u) of y = 1 and y = 0, 1-Lipschitz.
-    """
-
-    nodes: Floats
-    arriving: Floats
-    ones: Floats
-    zeros: Floats
-
-    def value(self, gamma: JointDistribution) -> float:
-        """E|u − v| of the best coupling of Γ with `arriving`: an upper bound, attained within the bracket.
-
-        Raises
-        ------
-        InvalidData
-            If `arriving` is negative somewhere, or does not have Γ's total mass and base rate (up to 1e-12).
-        """
-        if not (self.arriving >= 0.0).all():
-            raise InvalidData("a mass that arrives is negative; expected a distribution")
-        for what, have, want in (
-            ("mass", float(self.arriving.sum()), 1.0),
-            ("mean outcome", float(self.arriving @ self.nodes), float(gamma.mass @ gamma.means)),
-        ):
-            if not abs(have - want) <= 1e-12:
-                raise InvalidData(f"what arrives has {what} {have!r}; expected {want!r}")
-        return moving_cost(gamma, self.nodes, self.arriving)
-
-    def lower(self, gamma: JointDistribution) -> float:
-        """The dual bound, after making the potentials feasible; from the potentials alone."""
-        return dual_value(gamma, self.nodes, self.ones, self.zeros)[0]
-
-    def bracket(self, gamma: JointDistribution) -> Bracket:
-        """[lower(gamma), value(gamma)]."""
-        upper = self.value(gamma)
-        return Bracket(min(self.lower(gamma), upper), upper)
-
-    def __str__(self) -> str:
-        used = self.nodes[self.arriving > 1e-12]
-        shown = ", ".join(f"{u:.4g}" for u in used[:6])
-        more = ", …" if len(used) > 6 else ""
-        return f"all forecasts moved to {len(used)} calibrated values ({shown}{more})"
+    # Rounding has its place in a proof; but a Γ that is calibrated to the last digit is its own calibrated neighbour.
+    return plan.bracket(gamma) if gamma.residuals.any() else Bracket(0.0, 0.0)
 
 
 @of_gamma
@@ -149,7 +94,7 @@ def distance_lower_witness(
     Returns
     -------
     CalibratedCoupling
-        Its `value(gamma)` is the upper end of the bracket, its `lower(gamma)` the lower end.
+        Its `bracket(gamma)` is that of `distance_lower`.
 
     Raises
     ------
@@ -169,7 +114,7 @@ def distance_lower_witness(
     >>> from onlinecal.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> print(distance_lower_witness(gamma))
-    all forecasts moved to 1 calibrated values (0.5)
+    all forecasts moved to 1 calibrated values (0.5), and potentials which none undercuts
     """
     wanted = 1e-9 if gamma.levels <= _CLOSED else 1e-3
     width = positive("tolerance", wanted if tolerance is None else tolerance, "a positive width")

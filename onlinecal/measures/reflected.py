@@ -13,6 +13,7 @@ from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
+from onlinecal.measures.witnesses.smoothing import SmoothedSigns
 from onlinecal.validation import number
 
 Floats = NDArray[np.float64]
@@ -145,19 +146,133 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
     return min(max(sigma, low), high)
 
 
+@of_gamma
+def smoothed_signs_at(
+    gamma: JointDistribution, *, sigma: float, transform: Transform = "identity"
+) -> SmoothedSigns:
+    """Where the residual smoothed at scale σ changes sign: what proves `smooth_ece_at`.
+
+    Parameters
+    ----------
+    gamma, sigma, transform
+        As in `smooth_ece_at`.
+
+    Returns
+    -------
+    SmoothedSigns
+
+    Raises
+    ------
+    InvalidParameter
+        As `smooth_ece_at`.
+
+    Source
+    ------
+    Błasiok, Nakkiran (2024), §3.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> print(smoothed_signs_at(gamma, sigma=0.05))
+    the residual, smoothed in the prediction by σ = 0.05, is positive at first; changes of sign: 1
+    """
+    width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
+    return _signs(gamma, width, transform, "smooth_ece_at")
+
+
+@of_gamma
+def smoothed_signs(gamma: JointDistribution, *, transform: Transform = "identity") -> SmoothedSigns:
+    """The signs of the residual smoothed at the scale that is `smooth_ece`: they prove that it is a fixed point.
+
+    Parameters
+    ----------
+    gamma, transform
+        As in `smooth_ece`.
+
+    Returns
+    -------
+    SmoothedSigns
+        Where the scale is below what the finest mesh resolves, with a larger one, whose bounds are wider.
+
+    Raises
+    ------
+    InvalidParameter
+        As `smooth_ece`.
+
+    Source
+    ------
+    Błasiok, Nakkiran (2024), Definition 3.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.45], [1])
+    >>> round(smoothed_signs(gamma).value(gamma), 9)
+    0.55
+    """
+    return _signs(gamma, smooth_ece(gamma, transform=transform), transform, "smooth_ece")
+
+
+def _signs(
+    gamma: JointDistribution,
+    sigma: float,
+    transform: Transform,
+    measure: Literal["smooth_ece_at", "smooth_ece"],
+) -> SmoothedSigns:
+    """The signs on a mesh, each change where the line between two points crosses 0."""
+    line = _Line(gamma, transform, max(sigma, 1e-4))
+    if measure == "smooth_ece" and sigma > 0.0:
+        sigma = max(sigma, _STEPS * line.length / _FINEST)
+    if len(line.residuals) == 0 or sigma == 0.0:
+        return SmoothedSigns(sigma, np.zeros(0), 1, transform, measure)
+    mesh = line.mesh(sigma, 1e-6)
+    curve = line.curve(sigma, mesh)
+    # What is nothing but rounding has no sign of its own.
+    seen = np.flatnonzero(np.abs(curve) > 1e-12 * np.abs(curve).max())
+    if len(seen) == 0:
+        return SmoothedSigns(sigma, np.zeros(0), 1, transform, measure)
+    turns = np.flatnonzero(np.diff(np.sign(curve[seen])))
+    left, right = seen[turns], seen[turns + 1]
+    share = curve[left] / (curve[left] - curve[right])
+    places = (left + share * (right - left)) / mesh
+    changes = places if transform == "identity" else line.origin(places)
+    return SmoothedSigns(sigma, changes, int(np.sign(curve[seen[0]])), transform, measure)
+
+
+def _at_error(gamma: JointDistribution, *, sigma: float, transform: Transform = "identity") -> float:
+    """The error that `smooth_ece_at` states."""
+    line = _Line(gamma, transform, sigma)
+    return line.bound(sigma, line.mesh(sigma, _AT))
+
+
+def _fixed_error(gamma: JointDistribution, *, transform: Transform = "identity") -> float:
+    """The error that `smooth_ece` states, or what the finest mesh resolves of long log odds."""
+    return max(1e-4, _STEPS * _Line(gamma, transform, 1e-4).length / _FINEST)
+
+
 class _Line:
     """The residuals on a line of length L, cut to where anything is."""
 
     def __init__(self, gamma: JointDistribution, transform: str, sigma: float) -> None:
         r, v = gamma.residuals, gamma.predictions
         self.fixed = 0.0
+        self.coordinate = v
         if transform == "identity":
             self.length, self.place = 1.0, v
         elif transform == "logit":
             inner = (v > 0.0) & (v < 1.0)
             self.fixed = float(np.abs(r[~inner]).sum())
             v, r = v[inner], r[inner]
-            odds = np.log(v) - np.log1p(-v)
+            self.coordinate = odds = np.log(v) - np.log1p(-v)
             # Gaussians further apart than 2 · 9 σ do not meet: wider gaps need no mesh. The ends fade out
             # likewise.
             margin = _REACH * sigma
@@ -184,10 +299,21 @@ class _Line:
         """The error of `error` at σ on this mesh."""
         return _MESH * self.moving * (self.length / (mesh * sigma)) ** 2
 
+    def origin(self, place: Floats) -> Floats:
+        """The predictions, or log odds, at places of the line from 0 to 1: as far from the nearest level as there."""
+        right = np.minimum(np.searchsorted(self.place, place), len(self.place) - 1)
+        left = np.maximum(right - 1, 0)
+        near = np.where(place - self.place[left] < self.place[right] - place, left, right)
+        return np.asarray(self.coordinate[near] + (place - self.place[near]) * self.length)
+
     def error(self, sigma: float, mesh: int) -> float:
         """smECE_σ on this mesh."""
         if len(self.residuals) == 0:
             return self.fixed
+        return self.fixed + float(_absolute_integral(self.curve(sigma, mesh))) / mesh
+
+    def curve(self, sigma: float, mesh: int) -> Floats:
+        """The smoothed residual at the points of this mesh."""
         if mesh not in self._cosines:
             self._cosines = {mesh: dct(_spread(self.place, self.residuals, mesh), type=1)}
         cosines = self._cosines[mesh]
@@ -195,7 +321,7 @@ class _Line:
         terms = min(mesh + 1, math.ceil(_REACH / narrow) + 1)
         damped = np.zeros(mesh + 1)
         damped[:terms] = cosines[:terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
-        return self.fixed + float(_absolute_integral(dct(damped, type=1))) / mesh
+        return np.asarray(dct(damped, type=1))
 
 
 def _root(
@@ -266,6 +392,8 @@ MEASURES = (
         symbol="smECE",
         source="BN24 Def. 3",
         complexity="O(k + N log N), N ≈ 350/smECE",
+        witness=smoothed_signs,
+        within=_fixed_error,
         accuracy="within 1.1e-6 (below 5e-4: 1e-4)",
         continuous="yes",
         complete="yes (c = 1/2)",
@@ -277,6 +405,8 @@ MEASURES = (
         symbol="smECE_σ",
         source="BN24 Def. 3",
         complexity="O(k + N log N), N ≈ 1600/σ",
+        witness=smoothed_signs_at,
+        within=_at_error,
         accuracy="within 1e-7 (σ < 5e-4: 2.3e-5)",
         continuous="yes",
         complete="yes",

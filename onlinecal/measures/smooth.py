@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
-from onlinecal.measures.smooth_dual import chain_dual, isotonic_dual, lipschitz_weights
+from onlinecal.measures.smooth_dual import chain_dual, dual_path, isotonic_dual, lipschitz_weights
+from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
 Floats = NDArray[np.float64]
-Metric = Literal["identity", "logit"]
-
-# Weights stay in [−1, 1], so levels that are 2 or more apart do not constrain each other.
-_FAR = 2.0
 
 
 @of_gamma
@@ -68,55 +62,6 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     return float(chain_dual(_distances(gamma, metric), gamma.residuals)[0])
 
 
-@dataclass(frozen=True, eq=False)
-class LipschitzWeights:
-    """Weights ω_i that attain a smooth calibration error.
-
-    Attributes
-    ----------
-    predictions, weights : (k,) floats
-        v_i and ω_i.
-    metric : {"identity", "logit"}
-        The metric in which ω is 1-Lipschitz.
-    """
-
-    predictions: Floats
-    weights: Floats
-    metric: Metric = "identity"
-
-    def value(self, gamma: JointDistribution) -> float:
-        """Σ r_i ω_i, after checking |ω_i| ≤ 1 and |ω_{i+1} − ω_i| ≤ d(v_i, v_{i+1}) (up to 1e-12).
-
-        Raises
-        ------
-        InvalidData
-            If Γ has other levels, or the weights break a constraint.
-        """
-        if not np.array_equal(self.predictions, gamma.predictions):
-            raise InvalidData(
-                f"expected the levels of {gamma!r}; the weights have {len(self.predictions)} others"
-            )
-        largest = float(np.abs(self.weights).max())
-        if not largest <= 1.0 + 1e-12:
-            raise InvalidData(f"the largest |weight| is {largest!r}; expected at most 1")
-        excess = np.abs(np.diff(self.weights)) - _distances(gamma, self.metric)
-        if len(excess) and not excess.max() <= 1e-12:
-            i = int(np.argmax(excess))
-            raise InvalidData(
-                f"weights[{i}] and weights[{i + 1}] differ by {float(excess[i])!r} more than v does;"
-                " expected 1-Lipschitz weights"
-            )
-        return float(self.weights @ gamma.residuals)
-
-    def __str__(self) -> str:
-        low, high = int(np.argmin(self.weights)), int(np.argmax(self.weights))
-        return (
-            f"weights on {len(self.weights)} levels, 1-Lipschitz in the {self.metric} metric, from "
-            f"{self.weights[low]:+.4g} at v = {self.predictions[low]:.4g} to {self.weights[high]:+.4g} "
-            f"at v = {self.predictions[high]:.4g}"
-        )
-
-
 @of_gamma
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
     """The Lipschitz weights that attain `smooth_ce`, found by walking back through the dual.
@@ -163,17 +108,49 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
     return LipschitzWeights(gamma.predictions, weights, metric)
 
 
+@of_gamma
+def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
+    """The residuals that are left when others have been carried to where they cancel: the optimal g of the dual.
+
+    Parameters
+    ----------
+    gamma, metric
+        As in `smooth_ce`.
+
+    Returns
+    -------
+    CancelledResiduals
+        Its `value(gamma)` is the smooth calibration error; O(k log k).
+
+    Raises
+    ------
+    InvalidParameter
+        On another metric.
+
+    Source
+    ------
+    The dual in `smooth_ce`.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> round(smooth_ce_dual(gamma).value(gamma), 12)
+    0.06
+    """
+    _, low, high = chain_dual(_distances(gamma, metric), gamma.residuals)
+    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric)
+
+
 def _distances(gamma: JointDistribution, metric: str) -> Floats:
     """d(v_i, v_{i+1}); infinite ones are cut to 2, which leaves the weights as free."""
-    v = gamma.predictions
-    if metric == "identity":
-        return np.diff(v)
-    if metric != "logit":
+    if metric not in ("identity", "logit"):
         raise InvalidParameter(f"metric = {metric!r}; expected 'identity' or 'logit'")
-    # log1p of (odds ratio − 1) keeps digits that logit v_{i+1} − logit v_i cancels between neighbours.
-    # A level below 1e-300 may overflow the quotient: then the distance is far above 2 all the same.
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.minimum(np.log1p(np.diff(v) / (v[:-1] * (1.0 - v[1:]))), _FAR)
+    return distances(gamma, metric)
 
 
 def _modulus(moved: float, *, metric: Metric = "identity") -> float:
@@ -202,6 +179,7 @@ MEASURES = (
         # slopes down to −1 has half of one, and the bound doubles.
         decisions="gain in squared loss from v + δ(v), δ 1-Lipschitz, ≤ 2 smCE",
         witness=smooth_ce_witness,
+        counterpart=smooth_ce_dual,
         modulus=_modulus,
     ),
 )

@@ -187,6 +187,20 @@ def _take(heap, at, mass, size, amount, sign):
 
 
 @kernel
+def dual_path(r, low, high):
+    """The dual's g_1, …, g_k on the way back from g_k = P_k."""
+    k = len(r)
+    p = 0.0
+    for i in range(k):
+        p += r[i]
+    g = np.empty(k)
+    g[k - 1] = p
+    for i in range(k - 2, -1, -1):
+        g[i] = min(max(g[i + 1], low[i]), high[i])
+    return g
+
+
+@kernel
 def lipschitz_weights(distances, r, low, high):
     """The weights that complementary slackness leaves: forward the reachable intervals, back a choice."""
     k = len(r)
@@ -195,10 +209,7 @@ def lipschitz_weights(distances, r, low, high):
     for i in range(k):
         p += r[i]
         prefix[i] = p
-    g = np.empty(k)
-    g[k - 1] = p
-    for i in range(k - 2, -1, -1):
-        g[i] = min(max(g[i + 1], low[i]), high[i])
+    g = dual_path(r, low, high)
     least = np.empty(k)
     most = np.empty(k)
     a, b = -1.0, 1.0

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
+from onlinecal.errors import InvalidData, InvalidParameter
 from onlinecal.joint import FINEST, JointDistribution, of_gamma
 from onlinecal.measures._kinks import falling, rising
 from onlinecal.measures.base import Measure
 from onlinecal.measures.decision import cdl
+from onlinecal.measures.witnesses.base import Witness, whole
+from onlinecal.measures.witnesses.grids import GridThreshold, grid_bounds, threshold_losses
+from onlinecal.measures.witnesses.sums import times
 from onlinecal.validation import integer, probability
 
 
 @dataclass(frozen=True)
-class SoftRounding:
+class SoftRounding(Witness):
     """Round the prediction at random to a neighbouring multiple of 1/m, keeping the mean; then best-respond.
 
     With the m at which `scdl` attains its minimum, the swap regret of this response is at most 4 SCDL, for
-    every task with payoffs in [0, 1]; for every m it is at most 2 (SCDL_m + 1/m).
+    every task with payoffs in [0, 1]; for every m it is at most 2 (SCDL_m + 1/m). As a witness of `scdl`, m must be a
+    power of two: max(SCDL_m, 1/m) is an upper bound, and SCDL_m and SCDL_2m, 1/m and 2/m give a lower one.
 
     Attributes
     ----------
@@ -41,7 +47,13 @@ class SoftRounding:
     ((0.25, 0.5), (0.5, 0.5))
     """
 
+    side = "both"
+
     bins: int | None
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"scdl": {}}
 
     def __post_init__(self) -> None:
         if self.bins is not None:
@@ -63,19 +75,13 @@ class SoftRounding:
         index, n, s = _points(gamma.predictions, gamma.counts, gamma.positives, self.bins, True)
         return JointDistribution.from_counts(index / self.bins, n, np.minimum(s, n))
 
-    def value(self, gamma: JointDistribution) -> float:
-        """max(SCDL_m, 1/m) from the formula, every i in turn; 0 for a calibrated Γ left as it is."""
-        if self.bins is None:
-            return 0.0 if bool((gamma.means == gamma.predictions).all()) else 1.0
-        m = self.bins
-        index, n, s = _points(gamma.predictions, gamma.counts, gamma.positives, m, True)
-        worst = 0.0
-        for i in np.unique(np.concatenate([index, index + 1])):
-            if 1 <= i <= m:
-                below = np.maximum(s - n * (i / m), 0.0)[index < i].sum()
-                above = np.maximum(n * ((i - 1) / m) - s, 0.0)[index >= i].sum()
-                worst = max(worst, float(below + above) / gamma.weight)
-        return max(worst, 1.0 / m)
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        calibrated = bool((gamma.means == gamma.predictions).all())
+        if self.bins is None and not calibrated:
+            raise InvalidData(f"{gamma!r} is not calibrated; expected a grid to round to")
+        if calibrated:
+            return 0.0, 0.0
+        return grid_bounds(gamma, whole("bins", self.bins, 1, FINEST))
 
     def __str__(self) -> str:
         if self.bins is None:
@@ -132,6 +138,39 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     if (gamma.means == gamma.predictions).all():
         return 0.0
     return _scdl_m(gamma.predictions, gamma.counts, gamma.positives, m, bool(soft)) / gamma.weight
+
+
+@of_gamma
+def worst_grid_threshold(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> GridThreshold:
+    """The threshold of the grid at which `scdl_binned` is attained.
+
+    Parameters
+    ----------
+    gamma, m, soft
+        As in `scdl_binned`.
+
+    Raises
+    ------
+    InvalidParameter
+        As `scdl_binned`.
+
+    Source
+    ------
+    Bairaktari, Hu, Nguyen & Ullman 2026, Definition 1.1.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> print(worst_grid_threshold(JointDistribution.from_samples([0.25, 0.75], [1, 0]), m=4))
+    predictions rounded at random to a neighbouring multiple of 1/4; who acts one way up to 0.25 and another from 0.5 on
+    loses most
+    """
+    scdl_binned(gamma, m=m, soft=soft)  # checks the options
+    at, losses = threshold_losses(gamma, m, soft)
+    return GridThreshold(int(at[int(np.argmax(losses))]), int(m), soft)
 
 
 @of_gamma
@@ -224,14 +263,29 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
 
 @kernel
 def _place(v, m):
-    """j with j/m ≤ v < (j+1)/m (v = 1: j = m), and the weight that goes up to j + 1."""
+    """j with j ≤ v m < j + 1 of the exact product (v = 1: j = m), and the weight that goes up to j + 1, v m − j.
+
+    A float v that is the quotient j/m, rounded, is that point of the grid.
+    """
+    product, lost = times(v, float(m))
+    nearest = round(product)
+    if nearest / m == v:
+        return int(nearest), 0.0
+    j = int(product)
+    if j > 0 and (product - j) + lost < 0.0:  # the product was rounded up to a grid point
+        j -= 1
+    return j, min(max((product - j) + lost, 0.0), 1.0)
+
+
+@kernel
+def _bin(v, m):
+    """The number j of the hard bin [j/m, (j+1)/m) of v (v = 1: j = m), with edges as rounded to floats."""
     j = min(int(v * m), m)
-    # The product may round across a grid point; the quotients, rounded once, decide.
     while j < m and v >= (j + 1) / m:
         j += 1
     while v < j / m:
         j -= 1
-    return j, min(max((v - j / m) * m, 0.0), 1.0)
+    return j
 
 
 @kernel
@@ -243,9 +297,10 @@ def _points(v, n, s, m, soft):
     ones = np.empty(size)
     used = 0
     for i in range(v.shape[0]):
-        j, up = _place(v[i], m)
-        if not soft:
-            up = 0.0
+        if soft:
+            j, up = _place(v[i], m)
+        else:
+            j, up = _bin(v[i], m), 0.0
         # Levels ascend, so a point is at most one behind the last.
         if used > 1 and index[used - 2] == j:
             low = used - 2
@@ -325,6 +380,7 @@ MEASURES = (
         symbol="SCDL_m",
         source="BHNU26 Def. 1.1",
         complexity="O(k + p log p), p ≤ min(2k, m + 1)",
+        witness=worst_grid_threshold,
         continuous="yes",
         complete="yes",
         sound="no",

@@ -10,6 +10,7 @@ from onlinecal._compile import kernel
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 from onlinecal.measures.interval import prefix_sums
+from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 from onlinecal.validation import positive
 
 
@@ -96,20 +97,70 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
     >>> round(surrogate_interval_ce(gamma), 12)
     0.6
     """
-    error = float(np.abs(gamma.residuals).sum())
-    best = error
+    return _best_width(gamma)[0]
+
+
+@of_gamma
+def shifted_bins(gamma: JointDistribution, *, epsilon: float) -> ShiftedBins:
+    """The bins of `random_interval_ce`, whose average error their witness finds as an integral.
+
+    Source
+    ------
+    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> round(shifted_bins(gamma, epsilon=0.5).value(gamma), 12)
+    0.24
+    """
+    epsilon = positive("epsilon", epsilon, "a positive finite width")
+    return ShiftedBins(float(epsilon))
+
+
+@of_gamma
+def best_width(gamma: JointDistribution) -> BestWidth:
+    """The width of bins at which `surrogate_interval_ce` is attained.
+
+    Source
+    ------
+    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.joint import JointDistribution
+    >>> print(best_width(JointDistribution.from_samples([0.4, 0.6], [1, 0])))
+    bins so fine that each holds one level
+    """
+    return BestWidth(_best_width(gamma)[1])
+
+
+# ---------------------------------------------------------------- inside
+
+
+def _best_width(gamma: JointDistribution) -> tuple[float, int | None]:
+    """The value, and the exponent of its width; None is the limit of ever finer bins."""
+    best, exponent = float(np.abs(gamma.residuals).sum()), None
     gap = float(np.diff(gamma.predictions).min()) if gamma.levels > 1 else 1.0
-    epsilon = 1.0
+    epsilon, j = 1.0, 0
     while epsilon > gap:
         binned = random_interval_ce(gamma, epsilon=epsilon)
         if binned >= best:
             break
-        best = min(best, binned + epsilon)
+        if binned + epsilon < best:
+            best, exponent = binned + epsilon, j
         epsilon /= 2.0
-    return best
-
-
-# ---------------------------------------------------------------- inside
+        j += 1
+    return best, exponent
 
 
 @kernel
@@ -179,6 +230,7 @@ MEASURES = (
         symbol="RintCE_ε",
         source="BGHN23 Def. 6.5",
         complexity="O(k log k)",
+        witness=shifted_bins,
         continuous="yes",
         complete="yes",
         sound="no, for one ε",
@@ -191,6 +243,7 @@ MEASURES = (
         symbol="SintCE",
         source="BGHN23 Def. 6.10",
         complexity="O(k log k) a width",
+        witness=best_width,
         continuous="1/2-Hölder",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",

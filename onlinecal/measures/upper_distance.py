@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal._compile import kernel
-from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.errors import InvalidParameter
 from onlinecal.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
-from onlinecal.measures.lower_distance import distance_lower
+from onlinecal.measures.lower_distance import distance_lower, distance_lower_witness
+from onlinecal.measures.witnesses.distances import LevelGroups, Potentials
 from onlinecal.validation import count
 
 # Blocks of the contiguous grouping where every end would be too many.
@@ -63,46 +62,10 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
     0.1
     """
     labels, exact = _grouping(gamma, max_levels)
-    upper = LevelGroups(labels).value(gamma)
+    upper = _cost(gamma, labels)
     if exact:
         return Bracket(upper, upper)
     return Bracket(min(distance_lower(gamma).lower, upper), upper)
-
-
-@dataclass(frozen=True, eq=False)
-class LevelGroups:
-    """A partition of the levels; each group is forecast by its mean outcome instead.
-
-    Attributes
-    ----------
-    labels : (k,) ints
-        The group of each level.
-    """
-
-    labels: NDArray[np.int64]
-
-    def value(self, gamma: JointDistribution) -> float:
-        """Σ w_i |v_i − mean outcome of i's group|.
-
-        Raises
-        ------
-        InvalidData
-            If Γ has another number of levels.
-        """
-        if len(self.labels) != gamma.levels:
-            raise InvalidData(
-                f"groups of {len(self.labels)} levels for Γ with {gamma.levels}; expected as many"
-            )
-        mass = np.bincount(self.labels, weights=gamma.mass)
-        ones = np.bincount(self.labels, weights=gamma.mass * gamma.means)
-        # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
-        alone = np.bincount(self.labels)[self.labels] == 1
-        means = np.where(alone, gamma.means, ones[self.labels] / mass[self.labels])
-        return float(gamma.mass @ np.abs(gamma.predictions - means))
-
-    def __str__(self) -> str:
-        groups = len(np.unique(self.labels))
-        return f"{len(self.labels)} levels in {groups} groups, each moved to its mean outcome"
 
 
 @of_gamma
@@ -117,7 +80,7 @@ def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) ->
     Returns
     -------
     LevelGroups
-        Its `value(gamma)` is the upper end of the bracket.
+        Its `value(gamma)` is the upper end of the bracket, up to rounding.
 
     Raises
     ------
@@ -140,6 +103,41 @@ def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) ->
     2 levels in 1 groups, each moved to its mean outcome
     """
     return LevelGroups(_grouping(gamma, max_levels)[0])
+
+
+@of_gamma
+def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12) -> Potentials:
+    """Potentials that bound `distance_lower` below, and with it `distance_upper`.
+
+    Nothing is known that proves more in less time than the enumeration itself, which `max_levels` limits.
+
+    Parameters
+    ----------
+    gamma, max_levels
+        As in `distance_upper`.
+
+    Raises
+    ------
+    InvalidParameter
+        As `distance_upper`.
+
+    Source
+    ------
+    Błasiok, Gopalan, Hu, Nakkiran (2023), Theorem 5.5 and linear program (12).
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> round(distance_upper_counterpart(gamma).value(gamma), 8)
+    0.1
+    """
+    _enumerable("max_levels", max_levels)
+    return distance_lower_witness(gamma).potentials
 
 
 def true_distance(p: ArrayLike, y: ArrayLike, *, max_rounds: int = 12) -> Bracket:
@@ -221,7 +219,17 @@ def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int
     found = [np.arange(k), _labels(k, cuts[group_starts(before)])]
     if _BLOCKS < k <= MOST["mean"]:
         found.append(_labels(k, best_partition(gamma, "mean", None)[1]))
-    return min(found, key=lambda labels: LevelGroups(labels).value(gamma)), False
+    return min(found, key=lambda labels: _cost(gamma, labels)), False
+
+
+def _cost(gamma: JointDistribution, labels: NDArray[np.int64]) -> float:
+    """Σ w_i |v_i − mean outcome of i's group|."""
+    mass = np.bincount(labels, weights=gamma.mass)
+    ones = np.bincount(labels, weights=gamma.mass * gamma.means)
+    # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
+    alone = np.bincount(labels)[labels] == 1
+    means = np.where(alone, gamma.means, ones[labels] / mass[labels])
+    return float(gamma.mass @ np.abs(gamma.predictions - means))
 
 
 def _labels(k: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -318,5 +326,6 @@ MEASURES = (
         sound="yes (s = 1)",
         decisions="",
         witness=distance_upper_witness,
+        counterpart=distance_upper_counterpart,
     ),
 )

@@ -1,0 +1,287 @@
+"""What a witness is: an object that proves a bound of a measure on a given Γ; and the explanation made of them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.joint import JointDistribution
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Side = Literal["lower", "upper", "both"]
+
+WRONG = 1e-9
+"""A condition of a proof may be missed by this much, for rounding; the bound pays for it. More is refused."""
+
+# What products below 1e-308 lose is absolute, not relative; far more than that, also after division by a small mass.
+_UNDERFLOW = 1e-250
+
+_IN_WORDS: dict[Side, str] = {
+    "lower": "lower bound",
+    "upper": "upper bound",
+    "both": "lower and upper bound",
+}
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A certified interval that holds the value of a measure where the exact value is out of reach.
+
+    Attributes
+    ----------
+    lower, upper : float
+        lower ≤ measure ≤ upper.
+
+    Raises
+    ------
+    InvalidData
+        Unless lower ≤ upper.
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.upper:
+            raise InvalidData(f"no bracket from {self.lower!r} to {self.upper!r}; expected lower ≤ upper")
+
+    @property
+    def width(self) -> float:
+        """upper − lower: the error that remains."""
+        return self.upper - self.lower
+
+    def __contains__(self, value: float) -> bool:
+        return self.lower <= value <= self.upper
+
+
+class Witness(ABC):
+    """An object that proves a bound of a measure, for any Γ that it fits.
+
+    `bracket` computes from the definition of the measure and from this object alone, nothing of the algorithm that
+    found it. Whatever the object holds, the result is a true bound for just that Γ, with rounding on the safe side; an
+    object from which none follows is refused.
+
+    Attributes
+    ----------
+    side : {"lower", "upper", "both"}
+        Which bound it proves.
+    about : mapping
+        The measures that it bounds: name → those options that must have just these values; others do not matter.
+    """
+
+    side: ClassVar[Side]
+
+    @property
+    @abstractmethod
+    def about(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+    @abstractmethod
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        """Lower and upper bound, rounded outwards; −inf or inf where nothing is proved."""
+
+    def bracket(self, gamma: JointDistribution) -> Bracket:
+        """The bounds that follow for Γ: 0 below or infinity above on a side of which nothing is proved.
+
+        Raises
+        ------
+        InvalidData
+            If the object fits no Γ, or not this one; the message says why.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            lower, upper = self._prove(gamma)
+        if math.isnan(lower) or math.isnan(upper):
+            raise InvalidData(
+                f"{type(self).__name__}: its numbers are too large to be added; expected moderate ones"
+            )
+        lost = 0.0 if (gamma.means == gamma.predictions).all() else _UNDERFLOW
+        return Bracket(max(float(lower) - lost, 0.0), max(float(upper) + lost, 0.0))
+
+    def value(self, gamma: JointDistribution) -> float:
+        """The proved bound as a number: the lower one if that is all, else the upper one; raises as `bracket`."""
+        proved = self.bracket(gamma)
+        return proved.lower if self.side == "lower" else proved.upper
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """The witness in words."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A value and what proves it.
+
+    Attributes
+    ----------
+    name : str
+        Of the measure.
+    value : float or Bracket
+    gamma : JointDistribution
+    witnesses : tuple of Witness
+        Their texts say it in words.
+    options : mapping
+        All options of the measure.
+    within : float
+        The error of the value that is stated by the measure, rounding apart.
+    """
+
+    name: str
+    value: float | Bracket
+    gamma: JointDistribution
+    witnesses: tuple[Witness, ...]
+    options: Mapping[str, Any]
+    within: float = 0.0
+
+    @property
+    def witness(self) -> Witness:
+        """The first of the witnesses."""
+        return self.witnesses[0]
+
+    @property
+    def side(self) -> Side:
+        """Which bounds are proved: "lower", "upper" or "both"."""
+        sides = {witness.side for witness in self.witnesses}
+        return sides.pop() if len(sides) == 1 else "both"
+
+    def verify(self) -> Bracket:
+        """What the witnesses prove of this measure on this Γ, without the algorithm that found the value.
+
+        Returns
+        -------
+        Bracket
+            It holds the exact value of the measure; rounding is included. 0 or infinity on a side of which no witness
+            proves anything.
+
+        Raises
+        ------
+        InvalidData
+            If a witness does not fit Γ, or the value lies outside of what is proved by more than `within` + 1e-9.
+        InvalidParameter
+            If a witness is about another measure, or about other options.
+        """
+        lower, upper = 0.0, math.inf
+        for witness in self.witnesses:
+            self._check_about(witness)
+            proved = witness.bracket(self.gamma)
+            lower, upper = max(lower, proved.lower), min(upper, proved.upper)
+        least, most = _ends(self.value)
+        room = self.within + WRONG
+        if not (least <= upper + room and most >= lower - room):
+            raise InvalidData(
+                f"{self.name} = {self.value!r} lies outside of [{lower!r}, {upper!r}], which is proved; "
+                "expected the value of the measure"
+            )
+        return Bracket(lower, upper)
+
+    @cached_property
+    def lower(self) -> float:
+        """The proved lower bound (see `verify`)."""
+        return self.verify().lower
+
+    @cached_property
+    def upper(self) -> float:
+        """The proved upper bound (see `verify`)."""
+        return self.verify().upper
+
+    def __str__(self) -> str:
+        least, most = _ends(self.value)
+        value = f"= {least:.6g}" if least == most else f"in [{least:.6g}, {most:.6g}]"
+        return "\n".join([f"{self.name} {value}", *(f"{_IN_WORDS[w.side]}: {w}" for w in self.witnesses)])
+
+    def _check_about(self, witness: Any) -> None:
+        if not isinstance(witness, Witness):
+            raise InvalidParameter(f"{witness!r} is no witness; expected an object of a class of witnesses")
+        about, kind = witness.about, type(witness).__name__
+        if self.name not in about:
+            names = ", ".join(map(repr, about))
+            raise InvalidParameter(f"{kind} is about {names}; expected a witness about {self.name!r}")
+        for option, value in about[self.name].items():
+            if not _same(self.options.get(option), value):
+                raise InvalidParameter(
+                    f"{kind} is about {self.name!r} with {option} = {value!r}; expected one about "
+                    f"{option} = {self.options.get(option)!r}"
+                )
+
+
+def _same(option: Any, value: Any) -> bool:
+    try:
+        return bool(option == value)
+    except ValueError:  # an array, which no option is
+        return False
+
+
+def _ends(value: float | Bracket) -> tuple[float, float]:
+    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+
+
+# ---------------------------------------------------------------- what a witness holds, checked before it counts
+
+
+def vector(what: str, values: Any, length: int | None = None) -> Floats:
+    """The values as finite floats in one dimension, of this length if one is given; or the error that says why not."""
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers")
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidData(f"{what}: not an array of numbers ({error}); expected real numbers") from None
+    if array.ndim != 1 or (length is not None and len(array) != length):
+        many = "one dimension" if length is None else f"({length},)"
+        raise InvalidData(f"{what} has shape {array.shape}; expected {many}")
+    finite = np.isfinite(array)
+    if not finite.all():
+        i = int(np.argmin(finite))
+        raise InvalidData(f"{what}[{i}] = {float(array[i])!r}; expected finite numbers")
+    return array
+
+
+def integers(what: str, values: Any, length: int | None = None) -> Ints:
+    """The same for whole numbers below 2⁵³."""
+    array = vector(what, values, length)
+    whole = (array == np.rint(array)) & (np.abs(array) < 2.0**53)
+    if not whole.all():
+        i = int(np.argmin(whole))
+        raise InvalidData(f"{what}[{i}] = {float(array[i])!r}; expected whole numbers")
+    return array.astype(np.int64)
+
+
+def number(what: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
+    """The value as a finite float in [least, most]."""
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not real or not -math.inf < value < math.inf or not least <= value <= most:
+        where = "a finite number" if most == math.inf else f"a number in [{least:g}, {most:g}]"
+        raise InvalidData(f"{what} = {value!r}; expected {where}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidData(f"{what} is an integer that no float holds; expected a moderate number") from None
+
+
+def whole(what: str, value: Any, least: int, most: int) -> int:
+    """The value as an int in [least, most]."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+        raise InvalidData(f"{what} = {value!r}; expected an integer from {least} to {most}")
+    return int(value)
+
+
+def word(what: str, value: Any, known: tuple[str, ...]) -> str:
+    """The value if it is one of the known words."""
+    if not isinstance(value, str) or value not in known:
+        raise InvalidData(f"{what} = {value!r}; expected one of {', '.join(map(repr, known))}")
+    return value
+
+
+def same_levels(what: str, predictions: Any, gamma: JointDistribution) -> None:
+    """Refuse values that belong to other levels than those of Γ."""
+    if not np.array_equal(vector(what, predictions), gamma.predictions):
+        raise InvalidData(
+            f"{what} are not the levels of {gamma!r}; expected a witness that was made for this Γ"
+        )

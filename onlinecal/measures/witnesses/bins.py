@@ -1,0 +1,227 @@
+"""Witnesses of the errors in bins: which levels share a bin, and bins at a random shift as one integral."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal._compile import kernel
+from onlinecal.errors import InvalidData
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.witnesses.base import Witness, integers, number, whole, word
+from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, grouped, masses, residuals, running, total
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bins(Witness):
+    """Which levels lie in which bin: the binned error, and the width of the bins, term by term.
+
+    That each level lies in its bin is checked with the edges of `binned_ece`. By "quantile" an edge is the share j/m of
+    the mass; where masses are not whole numbers, rounding (1e-12) may decide on which side of it a level lies.
+
+    Attributes
+    ----------
+    numbers : (b,) ints
+        The bins that hold a level, ascending, from 0 to bins − 1.
+    starts : (b,) ints
+        The first level in each of them; the first is 0.
+    bins : int
+        m.
+    strategy : {"width", "quantile"}
+    measure : {"binned_ece", "binned_ece_width"}
+        Whether widths are added.
+    """
+
+    side = "both"
+
+    numbers: Ints
+    starts: Ints
+    bins: int
+    strategy: Literal["width", "quantile"]
+    measure: Literal["binned_ece", "binned_ece_width"]
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        options = {"bins": self.bins, "strategy": self.strategy}
+        return {word("measure", self.measure, ("binned_ece", "binned_ece_width")): options}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        m = whole("bins", self.bins, 1, 2**53)
+        numbers = integers("numbers", self.numbers)
+        starts = integers("starts", self.starts, len(numbers))
+        k = gamma.levels
+        if not (len(starts) and starts[0] == 0 and (np.diff(starts) > 0).all() and starts[-1] < k):
+            raise InvalidData(f"starts do not divide {k} levels; expected 0 first, then ascending below {k}")
+        if not ((np.diff(numbers) > 0).all() and numbers[0] >= 0 and numbers[-1] < m):
+            raise InvalidData(f"numbers are not those of bins; expected ascending ones from 0 to {m - 1}")
+        by_width = word("strategy", self.strategy, ("width", "quantile")) == "width"
+        group = np.repeat(np.arange(len(starts)), np.diff(starts, append=k))
+        outside = (
+            _outside_width(gamma, numbers[group], m) if by_width else _outside_mass(gamma, numbers[group], m)
+        )
+        if outside.any():
+            i = int(np.argmax(outside))
+            v = float(gamma.predictions[i])
+            raise InvalidData(
+                f"level {v!r} is not in bin {int(numbers[group[i]])} of {m}; expected the bins of the measure"
+            )
+        w, r = masses(gamma), residuals(gamma)
+        value = total(np.abs(grouped(r, group, len(starts))))
+        size = total(np.abs(r))
+        if word("measure", self.measure, ("binned_ece", "binned_ece_width")) == "binned_ece_width":
+            ends = np.append(starts[1:], k) - 1
+            widths = gamma.predictions[ends] - gamma.predictions[starts]
+            average = 1.0 / m if by_width else total(w * widths[group])
+            value += average
+            size += average + (1.0 if by_width else 0.0)  # edges of equal bins are rounded
+        return value - SLACK * size, value + SLACK * size
+
+    def __str__(self) -> str:
+        kind = "of equal width" if self.strategy == "width" else "of about equal mass"
+        return f"{self.bins} bins {kind}, {len(self.numbers)} of which hold levels, and the residual in each of them"
+
+
+def _outside_width(gamma: JointDistribution, number: Ints, m: int) -> NDArray[np.bool_]:
+    v = gamma.predictions
+    return ~((v >= number / m) & ((v < (number + 1) / m) | (number == m - 1)))
+
+
+def _outside_mass(gamma: JointDistribution, number: Ints, m: int) -> NDArray[np.bool_]:
+    n, every = gamma.counts, gamma.weight
+    middle = (2.0 * (running(n) - n) + n) * m
+    # Whole numbers are compared exactly; other masses have been rounded.
+    exact = bool((n == np.rint(n)).all()) and 2.0 * every * m < 2.0**53
+    room = 0.0 if exact else 1e-12 * 2.0 * every * m
+    low, high = 2.0 * every * number, 2.0 * every * (number + 1.0)
+    return ~((middle >= low - room) & ((middle < high + room) | (number == m - 1)))
+
+
+@dataclass(frozen=True)
+class ShiftedBins(Witness):
+    """Bins of a width ε at a random shift: the average of their error over all shifts, as an integral.
+
+    A bin [x, x + ε) begins at every x once: RintCE(Γ, ε) = (1/ε) ∫ |Σ of r_i with x ≤ v_i < x + ε| dx.
+
+    Attributes
+    ----------
+    epsilon : float
+        ε > 0.
+    """
+
+    side = "both"
+
+    epsilon: float
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"random_interval_ce": {"epsilon": self.epsilon}}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        return _shifted(gamma, residuals(gamma), number("epsilon", self.epsilon, 5e-324))
+
+    def __str__(self) -> str:
+        return f"bins of width {self.epsilon:.6g}, averaged over all shifts"
+
+
+@dataclass(frozen=True)
+class BestWidth(Witness):
+    """The width 2^−j of shifted bins at which a surrogate interval calibration error is attained; all are compared.
+
+    Above, RintCE(Γ, 2^−j) + 2^−j. Below, the least of these for j = 0, 1, … up to where RintCE alone, which grows with
+    j, is as large.
+
+    Attributes
+    ----------
+    exponent : int or None
+        j; None is the limit of ever finer bins, the ECE.
+    """
+
+    side = "both"
+
+    exponent: int | None
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"surrogate_interval_ce": {}}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        r = residuals(gamma)
+        size = total(np.abs(r))
+        upper = size * (1.0 + SLACK)
+        if self.exponent is not None:
+            width = 2.0 ** -whole("exponent", self.exponent, 0, 1074)
+            upper = _shifted(gamma, r, width)[1] + width
+        lower, width, nearest = math.inf, 1.0, _nearest(gamma)
+        while True:
+            least = _shifted(gamma, r, width)[0]
+            # Finer bins err no less; and where no two levels share a bin, they err by the ECE.
+            if least >= upper or width <= nearest:
+                return min(lower, max(least, 0.0)), upper
+            lower = min(lower, least + width)
+            width /= 2.0
+
+    def __str__(self) -> str:
+        if self.exponent is None:
+            return "bins so fine that each holds one level"
+        return f"bins of width 2^-{self.exponent}, averaged over all shifts"
+
+
+def _nearest(gamma: JointDistribution) -> float:
+    """The least distance of two levels, on the safe side of rounding."""
+    return float(np.diff(gamma.predictions).min()) * (1.0 - SLACK) if gamma.levels > 1 else math.inf
+
+
+def _shifted(gamma: JointDistribution, r: Floats, epsilon: float) -> tuple[float, float]:
+    """Lower and upper bound of RintCE(Γ, ε)."""
+    size = total(np.abs(r))
+    if epsilon <= _nearest(gamma):
+        return size * (1.0 - SLACK), size * (1.0 + SLACK)
+    integral, error = _sliding(gamma.predictions, np.concatenate((np.zeros(1), running(r))), epsilon)
+    slack = error + SLACK * (integral + size)
+    # The bias and the ECE are bounds too, and closer where bins are so narrow that lengths are rounded to pieces.
+    bias = abs(total(r)) - SLACK * size
+    return max(integral - slack, bias), min(integral + slack, size * (1.0 + SLACK))
+
+
+@kernel
+def _sliding(v, prefix, epsilon):
+    """(1/ε) ∫ |sum of the window [x, x + ε)| dx, and a bound of its rounding error.
+
+    Level `enter` comes into the window at x = v[enter] − ε, level `leave` goes at x = v[leave]. Lengths between two
+    such x are made of differences of levels, which are exact where levels are close.
+    """
+    k = v.shape[0]
+    largest = 0.0
+    for i in range(k + 1):
+        largest = max(largest, abs(prefix[i]))
+    leave, enter = 0, 0
+    came, last = True, 0  # the last event: whether a level came, and which
+    area, rest, error = 0.0, 0.0, 0.0
+    while leave < k:
+        comes = enter < k and (enter == leave or v[enter] - v[leave] < epsilon)
+        now = enter if comes else leave
+        if enter > leave:
+            height = abs(prefix[enter] - prefix[leave])
+            if comes == came:
+                length = v[now] - v[last]
+            elif came:
+                length = epsilon - (v[last] - v[now])
+            else:
+                length = (v[now] - v[last]) - epsilon
+            length = max(length, 0.0)
+            area, rest = add(area, rest, height * (length / epsilon))
+            error += 4.0 * UNIT * (height + 2.0 * largest * (length / epsilon))
+        came, last = comes, now
+        if comes:
+            enter += 1
+        else:
+            leave += 1
+    return area + rest, error

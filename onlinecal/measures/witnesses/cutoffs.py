@@ -1,0 +1,148 @@
+"""Witnesses of cutoff and step calibration and of the moments: one interval, all prefix sums, one moment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from onlinecal.errors import InvalidData
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.witnesses.base import WRONG, Witness, number, whole, word
+from onlinecal.measures.witnesses.sums import SLACK, UNIT, residuals, running, total
+
+
+@dataclass(frozen=True)
+class Interval(Witness):
+    """An interval of predictions, and the sign of the outcomes' excess over the predictions in it.
+
+    It proves sign × E[(y − v) 1(low ≤ v ≤ high)] below: of the cutoff calibration error, and from low = 0 on of the
+    step calibration error.
+
+    Attributes
+    ----------
+    low, high : float
+        Both ends belong to it. low > high is the empty interval.
+    sign : {1, -1}
+        1 where outcomes exceed predictions.
+    """
+
+    side = "lower"
+
+    low: float
+    high: float
+    sign: int
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        low, high = self._ends()
+        step = ("step_ce",) if low == 0.0 or low > high else ()
+        return {name: {} for name in ("cutoff_ce", *step)}
+
+    def _ends(self) -> tuple[float, float]:
+        return number("low", self.low, 0.0, 1.0), number("high", self.high, 0.0, 1.0)
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        low, high = self._ends()
+        if whole("sign", self.sign, -1, 1) == 0:
+            raise InvalidData("sign = 0; expected 1 or -1")
+        v = gamma.predictions
+        r = residuals(gamma)[(v >= low) & (v <= high)]
+        return self.sign * total(r) - SLACK * total(np.abs(r)), math.inf
+
+    def __str__(self) -> str:
+        if self.low > self.high:
+            return "the empty interval: no interval of predictions is biased"
+        verb = "exceed" if self.sign > 0 else "fall short of"
+        return f"outcomes {verb} predictions on [{self.low:.6g}, {self.high:.6g}]"
+
+
+EMPTY = Interval(1.0, 0.0, 1)
+
+
+@dataclass(frozen=True)
+class PrefixSums(Witness):
+    """A least and a greatest sum of residuals from the lowest prediction up to any threshold: P_j = r_1 + … + r_j.
+
+    The bias of an interval is the difference of two such sums, hence at most high − low; that below a threshold is
+    one of them.
+
+    Attributes
+    ----------
+    low, high : float
+        low ≤ P_j ≤ high for every j, P_0 = 0 included.
+    measure : {"cutoff_ce", "step_ce"}
+        Whether intervals or thresholds are bounded.
+    """
+
+    side = "upper"
+
+    low: float
+    high: float
+    measure: Literal["cutoff_ce", "step_ce"]
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {word("measure", self.measure, ("cutoff_ce", "step_ce")): {}}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        low, high = number("low", self.low), number("high", self.high)
+        r = residuals(gamma)
+        prefix = running(r)
+        outside = max(low - min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0) - high, 0.0)
+        if outside > WRONG:
+            raise InvalidData(
+                f"a sum of residuals lies {outside!r} outside of [{low!r}, {high!r}]; expected all of them within"
+            )
+        outside += SLACK * total(np.abs(r))
+        thresholds = word("measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"
+        return -math.inf, max(-low, high) + outside if thresholds else high - low + 2.0 * outside
+
+    def __str__(self) -> str:
+        return f"up to every threshold, residuals sum to something in [{self.low:.6g}, {self.high:.6g}]; " + (
+            "none is larger"
+            if self.measure == "step_ce"
+            else "an interval has the difference of two such sums"
+        )
+
+
+@dataclass(frozen=True)
+class Moment(Witness):
+    """The largest moment E[(y − v) v^j] of the residual, among those of orders 0 to `degree`, which are all compared.
+
+    Attributes
+    ----------
+    order : int
+        j of the largest moment.
+    degree : int
+        The largest j that counts.
+    """
+
+    side = "both"
+
+    order: int
+    degree: int
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"low_degree_ce": {"degree": self.degree}}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        degree = whole("degree", self.degree, 0, 1000)
+        order = whole("order", self.order, 0, degree)
+        r = residuals(gamma)
+        slack = (SLACK + degree * UNIT) * total(np.abs(r))
+        lower, upper, power = 0.0, 0.0, np.ones(gamma.levels)
+        for j in range(degree + 1):
+            moment = abs(total(r * power))
+            upper = max(upper, moment)
+            if j == order:
+                lower = moment
+            power = power * gamma.predictions
+        return lower - slack, upper + slack
+
+    def __str__(self) -> str:
+        return f"the moment of order {self.order} of the residual, E[(y − v) v^{self.order}]"

@@ -1,0 +1,196 @@
+"""The witness of kernel calibration: a weight function of norm 1, and the residual, in orthonormal coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal._compile import kernel as compiled
+from onlinecal.errors import InvalidData
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, word
+from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, residuals, total
+
+Floats = NDArray[np.float64]
+Kernel = Literal["laplace", "gaussian"]
+
+# With 1/(2 scale²) up to 1000, exp(−1000/2) is still a normal double; a narrower Gaussian goes through the pairs.
+_NARROW = math.sqrt(0.5 / 1000.0)
+# exp(−6.3²) < 6e-18: pairs further apart than this many scales cannot change the sum.
+_REACH = 6.3
+
+
+@dataclass(frozen=True, eq=False)
+class KernelWeights(Witness):
+    """The weight function w = Σ_j c_j K(v_j, ·) of RKHS norm 1 that attains a kernel calibration error.
+
+    Below, Σ r_i w(v_i) / max(1, ‖w‖). Above, the norm of the residual's own Σ r_j K(v_j, ·). Both functions are written
+    in orthonormal coordinates of the kernel: of the Laplace kernel along the levels from the left, of the Gaussian by
+    Taylor's series about the middle of the levels, so that small norms keep their digits. Gaussians narrower than
+    0.0224 are summed over pairs, right to 1e-15 in the square.
+
+    Attributes
+    ----------
+    predictions, coefficients : (k,) floats
+        v_j and c_j.
+    kernel : {"laplace", "gaussian"}
+    scale : float
+    """
+
+    side = "both"
+
+    predictions: Floats
+    coefficients: Floats
+    kernel: Kernel
+    scale: float
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"kernel_ce": {"kernel": self.kernel, "scale": self.scale}}
+
+    def weights(self, v: Floats) -> Floats:
+        """w(v) for each of the n values v, in O(k n)."""
+        out = np.empty(len(v))
+        for start in range(0, len(v), 256):
+            part = slice(start, start + 256)
+            apart = np.abs(v[part, None] - self.predictions) / self.scale
+            out[part] = np.exp(-apart if self.kernel == "laplace" else -(apart**2)) @ self.coefficients
+        return out
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        same_levels("predictions", self.predictions, gamma)
+        c = vector("coefficients", self.coefficients, gamma.levels)
+        scale = number("scale", self.scale, 5e-324)
+        r = residuals(gamma)
+        narrow = word("kernel", self.kernel, ("laplace", "gaussian")) == "gaussian" and scale < _NARROW
+        # By a power of two, which loses nothing, so that squares of tiny residuals are not lost.
+        size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
+        lower, upper = (_by_pairs if narrow else self._by_coordinates)(gamma.predictions, size * r, c, scale)
+        return lower / size, upper / size
+
+    def _by_coordinates(self, v: Floats, r: Floats, c: Floats, scale: float) -> tuple[float, float]:
+        place = _along if self.kernel == "laplace" else _series
+        (mine, error), (other, off) = place(v, r, scale), place(v, c, scale)
+        own, norm = math.sqrt(total(mine * mine)), math.sqrt(total(other * other))
+        _check_norm(norm**2)
+        lost = error * (norm + off) + off * own + SLACK * norm * own
+        lower = (total(mine * other) - lost) / (max(1.0, norm + off) * (1.0 + SLACK))
+        return lower, (own + error) * (1.0 + SLACK)
+
+    def __str__(self) -> str:
+        # Some levels are enough to show it.
+        v = self.predictions[:: max(1, len(self.predictions) // 256)]
+        w = self.weights(v)
+        low, high = int(np.argmin(w)), int(np.argmax(w))
+        return (
+            f"a weight function of norm 1 for the {self.kernel} kernel of scale {self.scale:g}, among others "
+            f"{w[low]:+.4g} at v = {v[low]:.4g} and {w[high]:+.4g} at v = {v[high]:.4g}"
+        )
+
+
+def _check_norm(square: float) -> None:
+    if not square <= 1.0 + 1e-7:
+        raise InvalidData(f"the weight function has squared norm {square!r}; expected at most 1")
+
+
+def _along(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
+    """Coordinates of Σ c_i K(v_i, ·) for the Laplace kernel, and the norm of their error.
+
+    K(v_i, ·) = ρ K(v_{i+1}, ·) + sqrt(1 − ρ²) × a new direction, ρ = exp(−(v_{i+1} − v_i)/scale), as K is Markov.
+    """
+    with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
+        fall = np.expm1(-np.diff(v) / scale)
+    coordinates, errors = _carry(fall, c)
+    return coordinates, math.sqrt(total(errors * errors)) * (1.0 + SLACK)
+
+
+@compiled
+def _carry(fall, c):
+    k = c.shape[0]
+    out = np.empty(k)
+    errors = np.empty(k)
+    b, error = 0.0, 0.0
+    for i in range(k):
+        if i > 0:
+            # ρ b + c as (b + c) + (ρ − 1) b: what is lost is relative to the small second part.
+            step = fall[i - 1] * b
+            whole = b + c[i]
+            after = whole + step
+            error = error * (1.0 + fall[i - 1]) * (1.0 + 8.0 * UNIT) + UNIT * (
+                8.0 * abs(step) + abs(whole) + abs(after) + 4.0 * abs(c[i])
+            )
+            b = after
+        else:
+            b = c[0]
+            error = 4.0 * UNIT * abs(b)
+        left = 1.0 if i == k - 1 else math.sqrt(-fall[i] * (2.0 + fall[i]))
+        out[i] = left * b
+        errors[i] = left * error + 10.0 * UNIT * abs(out[i])
+    return out, errors
+
+
+def _series(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
+    """Coordinates of Σ c_i K(v_i, ·) for the Gaussian kernel, and the norm of their error.
+
+    With z = sqrt(2)(v − middle)/scale these are Σ c_i exp(−z²/2) zⁿ/sqrt(n!), cut where the weights of a Poisson law of
+    mean z² leave less than 1e-34; the norm of all of one K(v, ·) is 1.
+    """
+    z = (v - 0.5 * (v[0] + v[-1])) * (math.sqrt(2.0) / scale)
+    mean = max(float((z * z).max()), 1e-300)
+    terms = math.ceil(2.0 * mean) + 2
+    # From n = 2·mean on the weights fall by half or more, so the tail is at most twice its first term.
+    while terms * math.log(mean) - math.lgamma(terms + 1.0) - mean > math.log(0.5e-34):
+        terms += 1
+    size = total(np.abs(c))
+    coordinates = _moments(z, c * np.exp(-0.5 * z * z), np.sqrt(np.arange(1.0, terms)))
+    return coordinates, size * (1e-17 + UNIT * (4.0 * terms + 8.0 * mean + 32.0))
+
+
+@compiled
+def _moments(z, start, roots):
+    sums = np.zeros(len(roots) + 1)
+    rest = np.zeros(len(roots) + 1)
+    for i in range(len(z)):
+        term = start[i]
+        sums[0], rest[0] = add(sums[0], rest[0], term)
+        for n in range(len(roots)):
+            term *= z[i] / roots[n]
+            sums[n + 1], rest[n + 1] = add(sums[n + 1], rest[n + 1], term)
+    return sums + rest
+
+
+def _by_pairs(v: Floats, r: Floats, c: Floats, scale: float) -> tuple[float, float]:
+    """Lower and upper bound from sums over pairs of levels."""
+    (inner, lost), (square, off), (own, error) = (_pairs(v, x, y, scale) for x, y in ((r, c), (c, c), (r, r)))
+    _check_norm(square)
+    norm = math.sqrt(max(1.0, square + off)) * (1.0 + SLACK)
+    return (inner - lost) / norm, math.sqrt(max(own, 0.0) + error) * (1.0 + SLACK)
+
+
+def _pairs(v: Floats, a: Floats, b: Floats, scale: float) -> tuple[float, float]:
+    """Σ a_i b_j K(v_i, v_j) for the Gaussian kernel, and a bound of its error."""
+    found, size = _pairs_within(v, a, b, scale)
+    return found, 8.0 * UNIT * size + 6e-18 * total(np.abs(a)) * total(np.abs(b))
+
+
+@compiled
+def _pairs_within(v, a, b, scale):
+    value, rest, size = 0.0, 0.0, 0.0
+    for i in range(len(v)):
+        value, rest = add(value, rest, a[i] * b[i])
+        size += abs(a[i] * b[i])
+        j = i + 1
+        while j < len(v):
+            apart = (v[j] - v[i]) / scale
+            if apart > _REACH:
+                break
+            both = a[i] * b[j] + a[j] * b[i]
+            value, rest = add(value, rest, both * math.exp(-apart * apart))
+            size += abs(a[i] * b[j]) + abs(a[j] * b[i])
+            j += 1
+    return value + rest, size

@@ -1,0 +1,218 @@
+"""Witnesses of the decision measures: the worst task, and a curve above the regret of every kink.
+
+A task with payoffs in [0, 1] whose actions, ordered by the predictions they answer, change at kinks t_j is a measure
+ν = Σ c_j δ(t_j): from one action to the next the payoff falls by c_j t_j if y = 0 and rises by c_j (1 − t_j) if y = 1.
+So ∫ t dν ≤ 1 and ∫ (1 − t) dν ≤ 1, and its regret adds up over the kinks: it is ∫ R dν.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.errors import InvalidData
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.witnesses.base import WRONG, Witness, number, vector, word
+from onlinecal.measures.witnesses.sums import SLACK, lines, masses, residuals, running, total
+from onlinecal.tasks import DecisionTask
+
+Floats = NDArray[np.float64]
+Regret = Literal["swap", "external"]
+
+# By how much actions may differ in expectation where they should tie: rounding of payoffs.
+_TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class WorstTask(Witness):
+    """A decision task that attains the value of a measure.
+
+    Its regret is that of the task with kinks exactly at `kinks`, which has these payoffs up to rounding; it is divided
+    by the span of its payoffs where rounding has left that above 1.
+
+    Attributes
+    ----------
+    kinks : tuple of float
+        Predictions t_1 ≤ … at which the best response moves from one action to the next; none if there is
+        nothing to regret.
+    payoffs : tuple of pairs
+        For each action, from the lowest predictions up, the payoffs for y = 0 and y = 1, in [0, 1].
+    regret : {"swap", "external"}
+        The regret that attains the value.
+    """
+
+    side = "lower"
+
+    kinks: tuple[float, ...]
+    payoffs: tuple[tuple[float, float], ...]
+    regret: Regret
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        if word("regret", self.regret, ("swap", "external")) == "external":
+            return {"u_calibration": {}}
+        names = ("cdl", "v_cdl") if len(vector("kinks", self.kinks)) <= 1 else ("cdl",)
+        return {name: {} for name in names}
+
+    @property
+    def task(self) -> DecisionTask:
+        """Its regret by `onlinecal.tasks` is the value unless levels lie within 1e-12 of a kink."""
+        n = len(self.payoffs)
+        few = {1: ("any",), 2: ("low", "high"), 3: ("low", "middle", "high")}
+        names = few.get(n) or tuple(f"action {j}" for j in range(1, n + 1))
+        return DecisionTask(f"worst task ({self.regret} regret)", self.payoffs, names)
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        t, share = self._mixture()
+        if not len(t):
+            return 0.0, math.inf
+        span = max(1.0, float(share @ t), float(share @ (1.0 - t))) * (1.0 + SLACK)
+        v, q, w = gamma.predictions, gamma.means, masses(gamma)
+        if word("regret", self.regret, ("swap", "external")) == "swap":
+            each = [
+                total(w * np.where((v <= x) & (x < q) | (q < x) & (x <= v), np.abs(q - x), 0.0)) for x in t
+            ]
+            return float(share @ each) * (1.0 - SLACK) / span, math.inf
+        gains = [w * (q - x) for x in t]
+        # Fixed action a is higher than what levels below a kink up to the a-th answer, and lower than what those
+        # above a later kink do. A level on a kink answers as the decision maker comes to regret.
+        up = [
+            total(np.where(v < x, g, np.where(v == x, np.maximum(g, 0.0), 0.0)))
+            for x, g in zip(t, gains, strict=True)
+        ]
+        down = [
+            total(np.where(v > x, -g, np.where(v == x, np.maximum(-g, 0.0), 0.0)))
+            for x, g in zip(t, gains, strict=True)
+        ]
+        size = float(share @ [total(np.abs(g)) for g in gains])
+        best = max(float(share[:a] @ up[:a] + share[a:] @ down[a:]) for a in range(len(t) + 1))
+        return (best - SLACK * size) / span, math.inf
+
+    def _mixture(self) -> tuple[Floats, Floats]:
+        """The kinks and their shares c_j, checked against each other."""
+        try:
+            flat = [u for row in self.payoffs for u in row]
+            pairs = all(len(row) == 2 for row in self.payoffs)
+        except TypeError as error:
+            raise InvalidData(
+                f"payoffs: not pairs of numbers ({error}); expected two for each action"
+            ) from None
+        u, t = vector("payoffs", flat), vector("kinks", self.kinks)
+        if not pairs or len(u) != 2 * (len(t) + 1):
+            raise InvalidData(
+                f"{len(self.payoffs)} actions and {len(t)} kinks; expected two payoffs for one action more"
+            )
+        if not ((u >= 0.0) & (u <= 1.0)).all():
+            i = int(np.argmin((u >= 0.0) & (u <= 1.0)))
+            raise InvalidData(f"payoffs[{i // 2}][{i % 2}] = {float(u[i])!r}; expected payoffs in [0, 1]")
+        if not ((np.diff(t) >= 0.0).all() and (t >= 0.0).all() and (t <= 1.0).all()):
+            raise InvalidData(f"kinks = {self.kinks!r}; expected ascending numbers in [0, 1]")
+        fall, rise = -np.diff(u[::2]), np.diff(u[1::2])
+        share = fall + rise
+        wrong = (share < 0.0) | (np.abs(fall - share * t) > _TIE)
+        if wrong.any():
+            j = int(np.argmax(wrong))
+            apart = float(abs(fall[j] - share[j] * t[j]))
+            raise InvalidData(
+                f"at the kink {float(t[j])!r} actions {j} and {j + 1} differ by {apart!r} in expectation, or stand in "
+                "the wrong order; expected a tie there, the later one better above"
+            )
+        return t, share
+
+    def __str__(self) -> str:
+        if not self.kinks:
+            return "no task regrets anything: a single action, payoff 1 if y = 0 and 0 if y = 1"
+        task = self.task
+        moves = " and ".join(
+            f"to {name!r} at v = {t:.6g}" for name, t in zip(task.actions[1:], self.kinks, strict=True)
+        )
+        pays = "; ".join(
+            f"{name!r} pays {u0:.6g} if y = 0, {u1:.6g} if y = 1"
+            for name, (u0, u1) in zip(task.actions, self.payoffs, strict=True)
+        )
+        return f"task of {len(task.actions)} actions by {self.regret} regret: from {task.actions[0]!r} {moves}; {pays}"
+
+
+@dataclass(frozen=True)
+class RegretBound(Witness):
+    """A curve that the regret R(t) of no kink t exceeds, so that no task regrets more than twice its height at 1/2.
+
+    For all tasks the curve is a line, height + slope (t − 1/2). As ∫ t dν and ∫ (1 − t) dν are at most 1, ∫ R dν is at
+    most the sum of the line's values at 0 and 1, which is 2 height. For tasks of one kink, whose share is at most
+    1/max(t, 1 − t), the curve is 2 height max(t, 1 − t).
+
+    Attributes
+    ----------
+    height : float
+        Of the curve at t = 1/2.
+    slope : float
+        Of the line; 0 for "v_cdl".
+    measure : {"cdl", "v_cdl", "u_calibration"}
+        Whether R is that of swap regret, of one kink alone, or of external regret.
+    """
+
+    side = "upper"
+
+    height: float
+    slope: float
+    measure: Literal["cdl", "v_cdl", "u_calibration"]
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {word("measure", self.measure, ("cdl", "v_cdl", "u_calibration")): {}}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        height, slope = number("height", self.height), number("slope", self.slope)
+        measure = word("measure", self.measure, ("cdl", "v_cdl", "u_calibration"))
+        t, regret, size = kink_regrets(gamma, measure)
+        curve = 2.0 * height * np.maximum(t, 1.0 - t) if measure == "v_cdl" else height + slope * (t - 0.5)
+        excess = regret - curve
+        i = int(np.argmax(excess))
+        if excess[i] > WRONG:
+            raise InvalidData(
+                f"the kink {float(t[i])!r} regrets {float(regret[i])!r}, more than {float(curve[i])!r}; "
+                "expected a curve above the regret of every kink"
+            )
+        slack = max(float(excess[i]), 0.0) + 2.0 * SLACK * (size + abs(height) + abs(slope))
+        return -math.inf, 2.0 * (height + slack)
+
+    def __str__(self) -> str:
+        if self.measure == "v_cdl":
+            return f"no kink t regrets more than {2.0 * self.height:.6g} max(t, 1 − t)"
+        kind = "external regret" if self.measure == "u_calibration" else "swap regret"
+        return f"no kink t has more {kind} than {self.height:.6g} {self.slope:+.6g} (t − 1/2)"
+
+
+def kink_regrets(gamma: JointDistribution, measure: str) -> tuple[Floats, Floats, float]:
+    """Points t in [0, 1], the regret R(t) of a kink there, and the size that its rounding error is relative to.
+
+    R is linear between two neighbours, where it is at most what the line between their values gives; 0, 1/2 and 1 are
+    among the points.
+    """
+    v, q, w = gamma.predictions, gamma.means, masses(gamma)
+    if measure == "u_calibration":
+        t = np.unique(np.concatenate((v, [0.0, 0.5, 1.0])))
+        mass, gain = np.zeros(len(t)), np.zeros(len(t))
+        at = np.searchsorted(t, v)
+        mass[at], gain[at] = w, residuals(gamma)
+        up, size = _fixed(t, mass, gain)
+        down, other = _fixed(-t[::-1], mass[::-1], -gain[::-1])
+        return t, np.maximum(np.maximum(up, down[::-1]), 0.0), size + other
+    t = np.unique(np.concatenate((v, q, [0.0, 0.5, 1.0])))
+    at = np.searchsorted(t, v)
+    down = lines(-t[::-1], len(t) - 1 - at, w, -q)[::-1]
+    return t, lines(t, at, w, q) + down, 2.0 * total(np.abs(residuals(gamma)))
+
+
+def _fixed(t: Floats, mass: Floats, gain: Floats) -> tuple[Floats, float]:
+    """Σ over v < t of w (q − t), with v = t if that is more, at each t; and the sum of the absolute terms."""
+    terms = np.zeros(2 * len(t))
+    terms[2::2] = -running(mass)[:-1] * np.diff(t)
+    terms[1::2] = gain
+    sums = running(terms)
+    return np.maximum(sums[::2], sums[1::2]), total(np.abs(terms))

@@ -1,0 +1,192 @@
+"""Witnesses of the ECE and of smooth calibration: functions that see the error, and residuals that cancel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.errors import InvalidData
+from onlinecal.joint import JointDistribution
+from onlinecal.measures.witnesses.base import WRONG, Witness, number, same_levels, vector, word
+from onlinecal.measures.witnesses.sums import SLACK, masses, residuals, running, total
+
+Floats = NDArray[np.float64]
+Metric = Literal["identity", "logit"]
+
+# Weights stay in [−1, 1], so levels that are 2 or more apart do not constrain each other.
+_FAR = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorWeights(Witness):
+    """Weights ω_i of the levels that attain the expected calibration error of an order, and the sum itself.
+
+    Below, Hölder: Σ r_i ω_i / ‖ω‖ with (Σ w_i |ω_i|^p')^(1/p'), 1/p + 1/p' = 1, for the norm (p = 1: the largest
+    |ω_i|). Above, the definition, with compensated sums.
+
+    Attributes
+    ----------
+    predictions, weights : (k,) floats
+        v_i and ω_i; for order 1 the sign of each residual.
+    order : float
+        p ≥ 1, perhaps infinite.
+    """
+
+    side = "both"
+
+    predictions: Floats
+    weights: Floats
+    order: float = 1.0
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"ece": {"order": self.order}}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        same_levels("predictions", self.predictions, gamma)
+        omega = vector("weights", self.weights, gamma.levels)
+        infinite = isinstance(self.order, float) and self.order == math.inf
+        p = math.inf if infinite else number("order", self.order, 1.0)
+        w, r = masses(gamma), residuals(gamma)
+        dual = math.inf if p == 1.0 else 1.0 if p == math.inf else p / (p - 1.0)
+        norm = _norm(w, omega, dual)
+        size = float(np.abs(r) @ np.abs(omega))
+        lower = (total(r * omega) - SLACK * size) / (norm * (1.0 + 4.0 * SLACK)) if norm > 0.0 else 0.0
+        upper = _norm(w, gamma.means - gamma.predictions, p)
+        return lower, upper * (1.0 + 4.0 * SLACK)
+
+    def __str__(self) -> str:
+        over, under = int((self.weights > 0.0).sum()), int((self.weights < 0.0).sum())
+        text = f"outcomes exceed predictions at {over} levels, fall short of them at {under}"
+        if self.order != 1.0:
+            i = int(np.argmax(np.abs(self.weights)))
+            text += f"; the largest weight is at v = {self.predictions[i]:.6g}"
+        return text
+
+
+def _norm(w: Floats, x: Floats, p: float) -> float:
+    """(Σ w_i |x_i|^p)^(1/p), scaled by the largest |x_i|: a high power of a small one would vanish."""
+    size = np.abs(x)
+    largest = float(size.max())
+    if p == math.inf or largest == 0.0:
+        return largest
+    return largest * total(w * (size / largest) ** p) ** (1.0 / p)
+
+
+@dataclass(frozen=True, eq=False)
+class LipschitzWeights(Witness):
+    """Weights ω_i that attain a smooth calibration error: Σ r_i ω_i for |ω_i| ≤ 1 that are 1-Lipschitz in v.
+
+    What |ω_{i+1} − ω_i| exceeds d(v_i, v_{i+1}) by, in sum E over the levels, changes no weight by more than E when it
+    is taken away; so (Σ r_i ω_i − E Σ |r_i|) / (max |ω_i| + E) is proved, whatever rounding has done.
+
+    Attributes
+    ----------
+    predictions, weights : (k,) floats
+        v_i and ω_i.
+    metric : {"identity", "logit"}
+        The metric in which ω is 1-Lipschitz. In "identity" it bounds the interval calibration error too: on an
+        interval I such a weight gains at most |Σ r_i| + mass(I) width(I) / 2.
+    """
+
+    side = "lower"
+
+    predictions: Floats
+    weights: Floats
+    metric: Metric = "identity"
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        metric = word("metric", self.metric, ("identity", "logit"))
+        also = ("interval_ce", "interval_ce_bracket") if metric == "identity" else ()
+        return {"smooth_ce": {"metric": metric}} | {name: {} for name in also}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        same_levels("predictions", self.predictions, gamma)
+        omega = vector("weights", self.weights, gamma.levels)
+        largest = float(np.abs(omega).max())
+        if largest > 1.0 + WRONG:
+            raise InvalidData(f"the largest |weight| is {largest!r}; expected at most 1")
+        steps, apart = (
+            np.abs(np.diff(omega)),
+            distances(gamma, word("metric", self.metric, ("identity", "logit"))),
+        )
+        excess = np.maximum(steps - apart, 0.0)
+        if len(excess) and excess.max() > WRONG:
+            i = int(np.argmax(excess))
+            raise InvalidData(
+                f"weights[{i}] and weights[{i + 1}] differ by {float(excess[i])!r} more than v does;"
+                " expected 1-Lipschitz weights"
+            )
+        r = residuals(gamma)
+        size = total(np.abs(r))
+        broken = total(excess) + SLACK * total(np.minimum(steps, apart))
+        found = total(omega * r) - (broken + SLACK * largest) * size
+        return found / (max(1.0, largest + broken) * (1.0 + SLACK)), math.inf
+
+    def __str__(self) -> str:
+        low, high = int(np.argmin(self.weights)), int(np.argmax(self.weights))
+        return (
+            f"weights on {len(self.weights)} levels, 1-Lipschitz in the {self.metric} metric, from "
+            f"{self.weights[low]:+.4g} at v = {self.predictions[low]:.4g} to {self.weights[high]:+.4g} "
+            f"at v = {self.predictions[high]:.4g}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CancelledResiduals(Witness):
+    """Residuals carried to other levels, where they cancel, at the price of the distance: they bound every weight.
+
+    With P_i = r_1 + … + r_i and any g_1, …, g_{k−1}, carrying P_i − g_i from level i to i + 1 leaves the residuals
+    g_i − g_{i−1} (g_0 = 0, g_k = P_k). A weight ω with |ω_i| ≤ 1 sees at most Σ |g_i − g_{i−1}| of these, and sees
+    a residual change by at most its distance when it is carried: Σ |P_i − g_i| d(v_i, v_{i+1}).
+
+    Attributes
+    ----------
+    left : (k − 1,) floats
+        g_i, the residuals left at the levels up to i, in sum.
+    metric : {"identity", "logit"}
+        d(u, v) = |h(u) − h(v)|, as in `smooth_ce`.
+    """
+
+    side = "upper"
+
+    left: Floats
+    metric: Metric = "identity"
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"smooth_ce": {"metric": self.metric}}
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        left = vector("left", self.left, gamma.levels - 1)
+        apart = distances(gamma, word("metric", self.metric, ("identity", "logit")))
+        r = residuals(gamma)
+        prefix = running(r)
+        kept = total(np.abs(np.diff(left, prepend=0.0, append=prefix[-1])))
+        carried = total(np.abs(prefix[:-1] - left) * apart)
+        return -math.inf, kept + carried + SLACK * (kept + carried + total(np.abs(r)) * (1.0 + total(apart)))
+
+    def __str__(self) -> str:
+        left = np.concatenate(([0.0], self.left))
+        stay = float(np.abs(np.diff(left)).sum())
+        return (
+            "residuals of neighbouring levels cancelled against each other, at the price of their distance in the "
+            f"{self.metric} metric; up to the last level {stay:.4g} is left uncancelled"
+        )
+
+
+def distances(gamma: JointDistribution, metric: str) -> Floats:
+    """d(v_i, v_{i+1}); for log odds, infinite ones are cut to 2, which leaves weights as free."""
+    v = gamma.predictions
+    if metric == "identity":
+        return np.diff(v)
+    # log1p of (odds ratio − 1) keeps digits that logit v_{i+1} − logit v_i cancels between neighbours.
+    # A level below 1e-300 may overflow the quotient: then the distance is far above 2 all the same.
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.minimum(np.log1p(np.diff(v) / (v[:-1] * (1.0 - v[1:]))), _FAR)

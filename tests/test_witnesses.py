@@ -1,0 +1,452 @@
+"""Witnesses prove what is so, whatever they hold: honest ones close, forged ones never anything false."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import onlinecal.measures.witnesses as witnesses
+from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.joint import JointDistribution
+from onlinecal.measures import MEASURES, Bracket, cdl, explain
+from onlinecal.measures.lower_distance import distance_lower, distance_lower_witness
+from onlinecal.measures.soft_binned import SoftRounding
+from onlinecal.measures.witnesses import (
+    CalibratedCoupling,
+    Explanation,
+    Interval,
+    IntervalPartition,
+    KernelWeights,
+    LevelGroups,
+    LipschitzWeights,
+    Potentials,
+    PrefixSums,
+    RegretBound,
+    Witness,
+    WorstTask,
+)
+from onlinecal.tasks import swap_regret
+from tests.gammas_metric import many_levels
+from tests.oracles import exact
+from tests.witnesses import CASES, FEW, PROVED, Truth, case_id, ends, forged
+
+# -------------------------------------------------------------------- which there are
+
+#: plain sums over the levels: nothing is searched for, so that nothing is there to be proved
+WITHOUT = {"cfdl", "weighted_ce", "brier", "log_loss", "nce"}
+
+
+def test_every_measure_has_witnesses_of_both_bounds_unless_it_is_a_plain_sum():
+    assert {name for name, m in MEASURES.items() if m.witness is None} == WITHOUT
+    gamma = many_levels(0, 20)
+    for record, options in CASES:
+        why = explain(gamma, record.name, **options)
+        assert why.side == "both"
+        sides = [line.partition(":")[0] for line in str(why).splitlines()[1:]]
+        assert sorted(sides) in (["lower and upper bound"], ["lower bound", "upper bound"])
+        for witness in why.witnesses:
+            assert record.name in witness.about
+
+
+def test_every_class_of_witnesses_is_forged():
+    gamma = many_levels(0, 20)
+    found = {type(w) for record, options in CASES for w in explain(gamma, record.name, **options).witnesses}
+    public = {c for c in map(vars(witnesses).get, witnesses.__all__) if issubclass(c, Witness)} - {Witness}
+    assert public <= found
+
+
+def test_a_task_of_many_actions_has_words_and_a_regret():
+    """Its regret is at most that of the worst task."""
+    task = WorstTask((0.2, 0.5, 0.7), ((0.9, 0.0), (0.84, 0.24), (0.64, 0.44), (0.5, 0.5)), "swap")
+    gamma = many_levels(0, 20)
+    assert 0.0 < task.value(gamma) <= cdl(gamma)
+    assert "task of 4 actions" in str(task)
+    assert "'action 4' pays 0.5 if y = 0" in str(task)
+    assert swap_regret(gamma, task.task) == pytest.approx(task.value(gamma), abs=1e-12)
+
+
+def test_no_distance_is_above_one():
+    certain = JointDistribution.from_samples([0.0], [1])
+    assert distance_lower(certain).upper == 1.0
+    assert explain(certain, "distance_lower").verify().upper == 1.0
+
+
+def test_no_witness_knows_a_measure():
+    """Not even by import: what proves a value has nothing from what found it."""
+    for file in Path(witnesses.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            modules = [node.module] if isinstance(node, ast.ImportFrom) else []
+            modules += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                assert not module.startswith("onlinecal.measures") or module.startswith(
+                    "onlinecal.measures.witnesses"
+                ), f"{file.name} imports {module}"
+
+
+# -------------------------------------------------------------------- honest witnesses
+
+
+def open_gap(record, options, value, gamma):
+    """By how much the two bounds may lie apart beyond 1e-9: what cannot be proved, or not in less time than found.
+
+    For SmoothECE it is the error that the measure states, and the mesh error of the proof.
+    """
+    low, high = ends(value)
+    if record.name == "distance_upper" or options.get("width") == "max":
+        return 1.0
+    if record.name == "smooth_ece_at":
+        return 1e-7
+    if record.name == "smooth_ece":
+        return 1e-4 if value < 5e-4 else 1.2e-5 if "transform" in options else 1.2e-6
+    if options.get("kernel") == "gaussian" and options.get("scale", 1.0) < 0.0224:
+        return 1e-7  # from pairs, right to 1e-15 in the square
+    return high - low
+
+
+@pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
+@given(gamma=FEW)
+@settings(max_examples=30)
+def test_honest_witnesses_prove_the_value_from_both_sides(record, options, gamma):
+    why = explain(gamma, record.name, **options)
+    proved = why.verify()  # raises where the value lies outside
+    assert proved.width <= 1e-9 + open_gap(record, options, why.value, gamma)
+    assert (why.lower, why.upper) == (proved.lower, proved.upper)
+
+
+@pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
+def test_honest_witnesses_at_many_levels(record, options, seed):
+    gamma = many_levels(seed, 3000, 0.1)
+    why = explain(gamma, record.name, **options)
+    assert why.verify().width <= 1e-9 + open_gap(record, options, why.value, gamma)
+
+
+def test_signs_are_found_on_either_side_of_a_wide_gap():
+    """Log odds that no Gaussian bridges: the middle of the gap is cut out, and places beside it are still in place."""
+    gamma = JointDistribution.from_counts([0, 0.015625, 0.53125, 0.5625, 1], [1, 1, 5, 1, 1], [0, 0, 3, 0, 0])
+    why = explain(gamma, "smooth_ece", transform="logit")
+    assert len(why.witness.changes) == 2
+    assert why.verify().width < 1.2e-5
+
+
+#: measures without rounding, for some options
+EXACT = [
+    ("ece", {}, exact.ece),
+    ("ece", {"order": 3.0}, lambda g: exact.ece_of_order(g, 3.0)),
+    ("ece", {"order": math.inf}, lambda g: exact.ece_of_order(g, math.inf)),
+    ("binned_ece", {"bins": 10}, lambda g: exact.binned_ece(g, 10, False)),
+    ("binned_ece_width", {"bins": 3}, lambda g: exact.binned_ece(g, 3, True)),
+    ("cutoff_ce", {}, exact.cutoff_ce),
+    ("step_ce", {}, exact.step_ce),
+    ("low_degree_ce", {"degree": 3}, lambda g: exact.low_degree_ce(g, 3)),
+    ("interval_ce", {"width": "mean"}, lambda g: exact.interval_ce(g, "mean")),
+    ("interval_ce", {"width": "max"}, lambda g: exact.interval_ce(g, "max")),
+    ("interval_ce_bracket", {"blocks": 2}, lambda g: exact.interval_ce(g, "mean")),
+    ("random_interval_ce", {"epsilon": 0.1}, lambda g: exact.random_interval_ce(g, Fraction(0.1))),
+    ("random_interval_ce", {"epsilon": 1e-14}, lambda g: exact.random_interval_ce(g, Fraction(1e-14))),
+    ("surrogate_interval_ce", {}, exact.surrogate_interval_ce),
+    ("smooth_ce", {}, exact.smooth_ce),
+    ("smooth_ce", {"metric": "logit"}, exact.smooth_ce_in_log_odds),
+    ("kernel_ce", {}, lambda g: exact.kernel_ce(g, "laplace", 1.0)),
+    ("kernel_ce", {"scale": 1e-3}, lambda g: exact.kernel_ce(g, "laplace", 1e-3)),
+    ("kernel_ce", {"kernel": "gaussian"}, lambda g: exact.kernel_ce(g, "gaussian", 1.0)),
+    ("kernel_ce", {"kernel": "gaussian", "scale": 0.03}, lambda g: exact.kernel_ce(g, "gaussian", 0.03)),
+    ("kernel_ce", {"kernel": "gaussian", "scale": 0.01}, lambda g: exact.kernel_ce(g, "gaussian", 0.01)),
+    ("cdl", {}, exact.cdl),
+    ("v_cdl", {}, exact.v_cdl),
+    ("u_calibration", {}, exact.u_calibration),
+    ("scdl_binned", {"m": 16}, lambda g: exact.scdl_binned(g, 16)),
+    ("scdl_binned", {"m": 3 * 2**40}, lambda g: exact.scdl_binned(g, 3 * 2**40)),
+    ("scdl", {}, exact.scdl),
+    ("distance_upper", {}, exact.distance_upper),
+]
+
+
+# Not of the functions, whose addresses differ from process to process.
+@pytest.mark.parametrize(
+    ("name", "options", "so"), EXACT, ids=[f"{name} {options}" for name, options, _ in EXACT]
+)
+@given(gamma=FEW)
+@settings(max_examples=40)
+def test_rounding_is_on_the_safe_side(name, options, so, gamma):
+    """The exact value of the measure lies between the proved bounds, with no tolerance at all."""
+    proved = explain(gamma, name, **options).verify()
+    assert Fraction(proved.lower) <= so(gamma) <= Fraction(proved.upper)
+
+
+@pytest.mark.parametrize("m", [3 * 2**40, 10**12 + 39, 2**50 - 27])
+@given(v=st.floats(0.0, 1.0), apart=st.integers(1, 9))
+@settings(max_examples=40)
+def test_shares_of_a_fine_grid_are_not_rounded(m, v, apart):
+    """The share v m − ⌊v m⌋ is exact where a quotient j/m would lose m units of it."""
+    near = v + apart * 1e-16 if v < 0.5 else v - apart * 1.2e-16
+    gamma = JointDistribution.from_levels(
+        sorted({v, near}), [1.0] * len({v, near}), [0.0, 1.0][: len({v, near})]
+    )
+    assert MEASURES["scdl_binned"].function(gamma, m=m) == pytest.approx(
+        float(exact.scdl_binned(gamma, m)), abs=1e-14
+    )
+
+
+@pytest.mark.parametrize("order", [1.0, 3.0, math.inf])
+@pytest.mark.parametrize("mean", [2.3e-308, 1e-300, 1e-70])
+@pytest.mark.parametrize("mass", [1e-12, 0.3])
+def test_what_underflows_is_on_the_safe_side_too(order, mean, mass):
+    gamma = JointDistribution.from_levels([0.0, 0.5], [mass, 1.0 - mass], [mean, 0.5])
+    proved = explain(gamma, "ece", order=order).verify()
+    so = exact.ece(gamma) if order == 1.0 else exact.ece_of_order(gamma, order)
+    assert Fraction(proved.lower) <= so <= Fraction(proved.upper)
+
+
+def test_rounding_matters():
+    """Control of the above: the values themselves, taken for both bounds, would fail it."""
+    off = 0
+    for seed in range(20):
+        gamma = many_levels(seed, 6)
+        off += Fraction(MEASURES["ece"].function(gamma)) != exact.ece(gamma)
+    assert off > 10
+
+
+# -------------------------------------------------------------------- forged witnesses
+
+
+@pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
+@given(data=st.data(), gamma=FEW)
+@settings(max_examples=40)
+def test_a_forged_witness_never_proves_what_is_false(record, options, data, gamma):
+    truth = Truth(gamma)
+    for witness in explain(gamma, record.name, **options).witnesses:
+        for _ in range(4):
+            truth.check(data.draw(forged(witness)))
+    for said in truth.refusals:
+        assert "expected" in said
+
+
+@pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
+@given(gamma=FEW, other=FEW)
+@settings(max_examples=25)
+def test_the_witness_of_another_gamma_never_proves_what_is_false(record, options, gamma, other):
+    truth = Truth(gamma)
+    for witness in explain(other, record.name, **options).witnesses:
+        truth.check(witness)
+
+
+TWO = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
+
+
+@pytest.mark.parametrize(
+    ("witness", "gamma", "says"),
+    [
+        (
+            WorstTask((0.9,), ((1.0, 0.0), (0.0, 1.0)), "swap"),
+            ONE,
+            r"at the kink 0.9 actions 0 and 1 differ by 0.8",
+        ),
+        (
+            WorstTask((0.5,), ((100.0, 0.0), (0.0, 100.0)), "swap"),
+            ONE,
+            r"payoffs\[0\]\[0\] = 100.0; expected .*\[0, 1\]",
+        ),
+        (WorstTask((0.5,), ((1.0, 0.0),), "swap"), ONE, "1 actions and 1 kinks"),
+        (WorstTask((0.5,), ((0.0, 1.0), (1.0, 0.0)), "swap"), ONE, "the wrong order"),
+        (WorstTask((math.nan,), ((1.0, 0.0), (0.0, 1.0)), "swap"), ONE, r"kinks\[0\] = nan"),
+        (WorstTask((0.5,), ((1.0, 0.0), (0.0, 1.0)), "worst"), ONE, "regret = 'worst'"),  # type: ignore[arg-type]
+        (Interval(0.0, 1.0, 5), TWO, "sign = 5"),
+        (Interval(0.0, 1.0, 0), TWO, "sign = 0"),
+        (Interval(math.nan, 1.0, 1), TWO, "low = nan"),
+        (IntervalPartition(((0.4, 0.4),)), TWO, "level 0.6 lies in none"),
+        (IntervalPartition(((0.4, 0.6), (0.5, 0.6))), TWO, "overlap"),
+        (LevelGroups(np.array([0.0, 0.5])), TWO, r"labels\[1\] = 0.5"),
+        (LipschitzWeights(TWO.predictions, np.array([1.0, 0.0])), TWO, "differ by 0.8"),
+        (LipschitzWeights(TWO.predictions, np.array([2.0, 2.0])), TWO, r"largest \|weight\| is 2.0"),
+        (LipschitzWeights(ONE.predictions, np.array([1.0])), TWO, "not the levels"),
+        (PrefixSums(-1e-3, 1e-3, "cutoff_ce"), TWO, "outside of"),
+        (RegretBound(0.0, 0.0, "cdl"), TWO, "the kink .* regrets"),
+        (KernelWeights(TWO.predictions, np.array([3.0, 3.0]), "laplace", 1.0), TWO, "squared norm"),
+        (
+            CalibratedCoupling(
+                np.array([0.0, 0.5, 1.0]), np.array([-0.5, 2.0, -0.5]), np.zeros(3), np.zeros(3)
+            ),
+            TWO,
+            "negative",
+        ),
+        (SoftRounding(3), TWO, "a power of two"),
+        (SoftRounding(None), TWO, "not calibrated"),
+    ],
+    ids=lambda x: type(x).__name__ if isinstance(x, Witness) else None,
+)
+def test_what_proves_nothing_is_refused_by_name(witness, gamma, says):
+    with pytest.raises(InvalidData, match=says):
+        witness.bracket(gamma)
+
+
+def test_a_coupling_that_leaves_places_out_proves_no_more_than_is_so():
+    """Potentials that are high where no node is: between levels and nodes they are taken down to what is feasible."""
+    bare = CalibratedCoupling(
+        np.array([0.4, 0.5]), np.array([0.0, 1.0]), np.array([5.0, 5.0]), np.array([5.0, 5.0])
+    )
+    assert bare.bracket(TWO).lower <= 0.1 <= bare.bracket(TWO).upper
+    with pytest.raises(InvalidData, match="ascending values"):
+        replace(bare, nodes=np.array([0.5, 0.4])).bracket(TWO)
+
+
+def test_a_coupling_that_misses_an_outcome_by_rounding_is_still_close():
+    """All outcomes are 1, but 1e-17 of what arrives has y = 0: that share costs no more than itself."""
+    certain = JointDistribution.from_levels([0.0, 0.5, 1.0], [1.0, 4.0, 1.0], [1.0, 1.0, 1.0])
+    nodes, flat = np.array([0.0, 0.5, 1.0]), np.zeros(3)
+    for left in (0.0, 1e-17, 1e-13):
+        coupling = CalibratedCoupling(nodes, np.array([left, 0.0, 1.0 - left]), flat, flat)
+        assert 0.5 <= coupling.bracket(certain).upper <= 0.5 + 1e-14 + 2.0 * left
+    with pytest.raises(InvalidData, match="mean outcome"):
+        CalibratedCoupling(nodes, np.array([1e-6, 0.0, 1.0 - 1e-6]), flat, flat).bracket(certain)
+    assert distance_lower(certain).width <= 1e-9
+    assert distance_lower(certain.flip()).width <= 1e-9
+
+
+def test_potentials_that_are_feasible_at_the_levels_only_prove_no_more_than_is_so():
+    """At both levels u a(u) + (1 − u) b(u) is 0, half-way .08; E[a y + b (1 − y)] = .28, the distance .2."""
+    gamma = JointDistribution.from_samples([0.3, 0.7], [1, 0])
+    potentials = Potentials(np.array([0.3, 0.7]), np.array([0.28, -0.12]), np.array([-0.12, 0.28]))
+    assert potentials.bracket(gamma).lower == pytest.approx(0.2, abs=1e-13)
+    assert potentials.bracket(gamma).lower <= 0.2
+
+
+# -------------------------------------------------------------------- controls
+
+
+class TrustedTask(WorstTask):
+    """Takes the kinks as they are given, and the payoffs too."""
+
+    def _prove(self, gamma):
+        table = np.array(self.payoffs)
+        earned = np.outer(1.0 - gamma.means, table[:, 0]) + np.outer(gamma.means, table[:, 1])
+        chosen = np.searchsorted(self.kinks, gamma.predictions)
+        got = earned[np.arange(gamma.levels), chosen]
+        return float(gamma.mass @ (earned.max(axis=1) - got)), math.inf
+
+
+class TrustedInterval(Interval):
+    """Takes any number for a sign."""
+
+    def _prove(self, gamma):
+        inside = (gamma.predictions >= self.low) & (gamma.predictions <= self.high)
+        return float(self.sign * gamma.residuals[inside].sum()), math.inf
+
+
+class TrustedPartition(IntervalPartition):
+    """Leaves levels out that lie in no interval."""
+
+    def _prove(self, gamma):
+        cost = 0.0
+        for low, high in self.intervals:
+            inside = (gamma.predictions >= low) & (gamma.predictions <= high)
+            cost += abs(gamma.residuals[inside].sum()) + gamma.mass[inside].sum() * (high - low)
+        return -math.inf, cost
+
+
+class TrustedCoupling(CalibratedCoupling):
+    """Looks at the potentials at its own nodes only."""
+
+    def _prove(self, gamma):
+        a, b = (np.interp(gamma.predictions, self.nodes, x) for x in (self.ones, self.zeros))
+        excess = (self.nodes * self.ones + (1.0 - self.nodes) * self.zeros).max()
+        return float(gamma.mass @ (gamma.means * a + (1.0 - gamma.means) * b) - max(excess, 0.0)), math.inf
+
+
+@pytest.mark.parametrize(
+    ("witness", "gamma"),
+    [
+        (TrustedTask((0.9,), ((1.0, 0.0), (0.0, 1.0)), "swap"), ONE),
+        (TrustedTask((0.9,), ((100.0, 0.0), (0.0, 100.0)), "swap"), ONE),
+        (TrustedInterval(0.0, 0.5, 5), TWO),
+        (TrustedPartition(((0.5, 0.55),)), TWO),
+        (
+            TrustedCoupling(np.array([0.0, 1.0]), np.zeros(2), np.array([1.0, -1.0]), np.array([-1.0, 1.0])),
+            TWO,
+        ),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_a_witness_that_believes_what_it_is_given_is_found_out(witness, gamma):
+    """Controls of `Truth.check`, with the flaws that it is there to find."""
+    with pytest.raises(AssertionError, match="'proves'"):
+        Truth(gamma).check(witness)
+
+
+# -------------------------------------------------------------------- explanations
+
+
+def test_an_explanation_holds_only_for_its_own_measure_options_and_value():
+    gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
+    why = explain(gamma, "cdl")
+    assert why.verify().width < 1e-14
+    assert why.witness is why.witnesses[0]
+    with pytest.raises(InvalidData, match=r"cdl = 0\.3 lies outside of"):
+        replace(why, value=0.3).verify()
+    with pytest.raises(InvalidData, match="lies outside of"):
+        replace(why, value=math.nan).verify()
+    with pytest.raises(InvalidData, match="lies outside of"):
+        replace(why, value=Bracket(0.0, 0.1)).verify()
+    # A task of two kinks says nothing of one.
+    with pytest.raises(InvalidParameter, match="WorstTask is about 'cdl'; expected a witness about 'v_cdl'"):
+        replace(why, name="v_cdl").verify()
+    with pytest.raises(InvalidParameter, match="'a task' is no witness"):
+        replace(why, witnesses=("a task",)).verify()
+    mean = explain(gamma, "interval_ce")
+    with pytest.raises(InvalidParameter, match="with width = 'mean'; expected one about width = 'max'"):
+        replace(mean, options={**mean.options, "width": "max"}).verify()
+    with pytest.raises(InvalidData, match="not the levels"):
+        replace(explain(gamma, "smooth_ce"), gamma=TWO).verify()
+    assert replace(why, witnesses=()).verify() == Bracket(0.0, math.inf)
+
+
+def test_an_explanation_says_which_side_each_witness_proves():
+    text = str(explain(TWO, "interval_ce"))
+    assert text.startswith("interval_ce = 0.2\nupper bound: 1 intervals")
+    assert "\nlower bound: least costs" in text
+    assert str(explain(TWO, "distance_upper")).startswith("distance_upper = 0.1\nupper bound")
+    assert str(explain(many_levels(1, 30), "distance_upper")).startswith("distance_upper in [0.")
+    assert explain(TWO, "cdl").side == "both"
+    assert replace(explain(TWO, "cdl"), witnesses=explain(TWO, "cdl").witnesses[:1]).side == "lower"
+    assert isinstance(explain(TWO, "ece"), Explanation)
+
+
+def test_one_witness_may_bound_several_measures():
+    gamma = many_levels(2, 40)
+    lipschitz = explain(gamma, "smooth_ce").witnesses[0]
+    below = replace(explain(gamma, "interval_ce"), witnesses=(lipschitz,)).verify()
+    assert below.lower == pytest.approx(explain(gamma, "smooth_ce").value)
+    assert below.upper == math.inf
+    kink = explain(gamma, "v_cdl").witness
+    assert replace(explain(gamma, "cdl"), witnesses=(kink,)).verify().lower <= cdl(gamma)
+    potentials = distance_lower_witness(gamma).potentials
+    assert set(potentials.about) == {"distance_lower", "distance_upper"}
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.2, 0.1), (math.nan, 1.0), (0.0, math.nan)])
+def test_a_bracket_that_holds_nothing_cannot_be_made(low, high):
+    with pytest.raises(InvalidData, match="expected lower ≤ upper"):
+        Bracket(low, high)
+
+
+def test_proved_is_no_empty_word():
+    assert len(PROVED) == len(MEASURES) - len(WITHOUT)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"kernel": "gaussian"}, {"kernel": "gaussian", "scale": 0.003}], ids=str
+)
+@pytest.mark.parametrize("size", [1e-160, 1e-200, 1e-240])
+def test_squares_of_tiny_residuals_are_not_lost(options, size):
+    gamma = JointDistribution.from_levels([0.0, 0.5], [1.0, 1.0], [size, 0.5])
+    proved = explain(gamma, "kernel_ce", **options).verify()
+    assert Fraction(proved.lower) <= Fraction(size) / 2 <= Fraction(proved.upper)
+    assert proved.upper <= size
