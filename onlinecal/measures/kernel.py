@@ -71,15 +71,18 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
     0.1
     """
     scale = check_kernel(kernel, scale)
+    v, r = gamma.predictions, gamma.residuals
+    # By a power of two, which changes no digit, so that squares of tiny residuals are not lost.
+    size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
     if kernel == "laplace":
         with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
-            fall = np.expm1(-np.diff(gamma.predictions) / scale)
-        return math.sqrt(_laplace_square(fall, gamma.residuals))
+            fall = np.expm1(-np.diff(v) / scale)
+        return math.sqrt(_laplace_square(fall, size * r)) / size
     # Products may overflow to infinity or underflow to 0, where a power would raise.
     widest = max(0.5 * (1.0 / scale) * (1.0 / scale), 1e-300)
     if widest > _WIDEST_SERIES:
-        return math.sqrt(max(_gaussian_square(gamma.predictions, gamma.residuals, scale), 0.0))
-    return float(np.linalg.norm(_gaussian_moments(gamma, scale, _terms(widest))))
+        return math.sqrt(max(_gaussian_square(v, size * r, scale), 0.0)) / size
+    return float(np.linalg.norm(_gaussian_moments(v, size * r, scale, _terms(widest)))) / size
 
 
 @of_gamma
@@ -160,10 +163,10 @@ def _terms(widest: float) -> int:
     return n
 
 
-def _gaussian_moments(gamma: JointDistribution, scale: float, terms: int) -> Floats:
+def _gaussian_moments(v: Floats, r: Floats, scale: float, terms: int) -> Floats:
     """Σ_i r_i exp(−z_i²/2) z_iⁿ / sqrt(n!), n < terms; their inner product is exp(−(u−v)²/s²)."""
-    z = (gamma.predictions - 0.5) * (math.sqrt(2.0) / scale)
-    return _moments(z, gamma.residuals * np.exp(-0.5 * z * z), np.sqrt(np.arange(1.0, terms)))
+    z = (v - 0.5) * (math.sqrt(2.0) / scale)
+    return _moments(z, r * np.exp(-0.5 * z * z), np.sqrt(np.arange(1.0, terms)))
 
 
 @compiled
