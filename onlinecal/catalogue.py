@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from onlinecal.errors import LIST, UnknownName
-from onlinecal.forecasters import FORECASTERS
+from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.guarantee import Guarantee
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
@@ -165,6 +165,7 @@ def entries(name: str) -> list[dict[str, Any]]:
             "guarantees": [str(g) for g in _guarantees(thing)],
             "implied": _implied(_guarantees(thing)),
             **({"deterministic": _deterministic(thing)} if kind == "forecasters" else {}),
+            **({"loop": _loop(kind, thing)} if kind in ("forecasters", "natures") else {}),
             "documentation": _documentation(thing),
         }
         for kind, thing in things
@@ -211,6 +212,18 @@ def _deterministic(thing: Any) -> str:
     if isinstance(declared, property):
         return "depends on its parameters"
     return "not declared" if declared is None else "yes" if declared else "no"
+
+
+def _loop(kind: str, thing: Any) -> str:
+    """Who plays a strategy, in words."""
+    from onlinecal.loop import made_of_steps
+    from onlinecal.protocol import start
+
+    if any(p["required"] for p in _parameters(thing)):
+        return "depends on its parameters"
+    spec = as_forecaster(thing) if kind == "forecasters" else thing()
+    compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
+    return "compiled, beside others that are" if compiled else "event loop"
 
 
 def _parameters(thing: Any) -> list[dict[str, Any]]:

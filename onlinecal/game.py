@@ -21,17 +21,16 @@ import numpy as np
 from onlinecal.arrays import Rows
 from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.history import History, history
 from onlinecal.joint import JointDistribution
 from onlinecal.law import Floats, Law, Unplayable, brief
-from onlinecal.loop import CompiledLoop, Stopped
+from onlinecal.loop import CompiledLoop, Stopped, made_of_steps
 from onlinecal.natures.base import Nature, NatureRound, Sight
-from onlinecal.natures.compiled import CompiledNature
 from onlinecal.protocol import start
 from onlinecal.record import Recorder, Round, decide, resolve
 from onlinecal.strategy import strategy_key, strategy_name
 from onlinecal.streams import Stream
+from onlinecal.validation import count
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
@@ -69,6 +68,9 @@ class Game:
         Who plays `advance`. The compiled loop plays pairs that are made of steps (`onlinecal.steps`), the event loop
         plays all; the numbers are the same. "auto" takes the compiled one where it can.
 
+    threads : int, default 1
+        How many play the runs of the compiled loop; the numbers do not depend on it.
+
     Attributes
     ----------
     asked, resolved : int
@@ -100,6 +102,7 @@ class Game:
         runs: range,
         seed: int = 0,
         loop: Literal["auto", "event", "compiled"] = "auto",
+        threads: int = 1,
     ) -> None:
         check_horizon(horizon)
         if len(runs) < 1:
@@ -121,16 +124,14 @@ class Game:
         self._hears = nature.sight >= Sight.HISTORY
         self._certifies = forecaster.certifies
         self._recorder = Recorder(size)
-        made_of_steps = [
-            isinstance(player, CompiledForecaster | CompiledNature) and player.plain
-            for player in (self.forecaster, self.nature)
-        ]
+        able = [made_of_steps(player) for player in (self.forecaster, self.nature)]
         if loop not in ("auto", "event", "compiled"):
             raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
-        if loop == "compiled" and not all(made_of_steps):
-            who = [repr(name) for name, steps in zip(self.names, made_of_steps, strict=True) if not steps]
+        if loop == "compiled" and not all(able):
+            who = [repr(name) for name, steps in zip(self.names, able, strict=True) if not steps]
             raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
-        self.compiled = all(made_of_steps) and loop != "event"
+        self.compiled = all(able) and loop != "event"
+        self.threads = count("threads", threads)
         self._stopped = ""
         self._q = np.empty(size)
         self._history: History | None = None
@@ -189,7 +190,7 @@ class Game:
             self.forecaster.reserve(rounds)
             self.nature.reserve(rounds)
             try:
-                loop.advance(self.asked, last)
+                loop.advance(self.asked, last, self.threads)
             except Stopped as stop:
                 self._turn = "forecaster" if stop.forecaster else "nature"
                 error = self._failed(stop.fault, stop.number)

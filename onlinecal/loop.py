@@ -6,6 +6,10 @@ order of operations. It makes no records of rounds, so nobody but the history ca
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,8 +36,15 @@ from onlinecal.steps import (
 )
 from onlinecal.uniforms import four_uniforms
 
+#: run-rounds that are worth a thread of their own: some milliseconds
+LEAST = 2**17
 #: what a kernel says of the round in which it stopped
 FINE, SIZE, LAW, PROBABILITY, LEARN, HEAR, REVEAL = range(7)
+
+
+def made_of_steps(player: Any) -> bool:
+    """Whether the compiled loop can play it: its steps are all there is to it."""
+    return isinstance(player, CompiledForecaster | CompiledNature) and player.plain
 
 
 class CompiledLoop:
@@ -55,16 +66,34 @@ class CompiledLoop:
         # Where in nature's context each number of the forecaster's is.
         self.gather = np.array([nature.reveals.index(kind) for kind in forecaster.needs], np.int64)
 
-    def advance(self, first: int, last: int, runs: range | None = None) -> None:
-        """Plays rounds first + 1 to last, of all runs or of some.
+    def advance(self, first: int, last: int, threads: int = 1) -> None:
+        """Plays rounds first + 1 to last.
+
+        Parameters
+        ----------
+        first, last : int
+        threads : int, default 1
+            Each plays some of the runs. What is played does not depend on their number, as runs share nothing that is
+            written.
 
         Raises
         ------
         Stopped
-            By a player; the runs are then no longer in the same round.
+            By a player: of the runs that are stopped, the first. They are then no longer in the same round.
         """
+        runs = self.forecaster.memory.runs
+        parts = min(threads, runs, (last - first) * runs // LEAST)
+        if parts < 2:
+            self._play(first, last, range(runs))
+            return
+        cuts = [runs * i // parts for i in range(parts + 1)]
+        playing = [_pool(parts).submit(self._play, first, last, range(*ends)) for ends in pairwise(cuts)]
+        wait(playing)
+        for part in playing:
+            part.result()
+
+    def _play(self, first: int, last: int, runs: range) -> None:
         mine, theirs = self.forecaster, self.nature
-        runs = range(mine.memory.runs) if runs is None else runs
         grid, counts, positives, keys = _kept(self.history)
         size = mine.size
         own = (
@@ -114,6 +143,15 @@ class Stopped(Exception):
     def __init__(self, forecaster: bool, number: int, fault: Unplayable) -> None:
         super().__init__(forecaster, number, fault)
         self.forecaster, self.number, self.fault = forecaster, number, fault
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="onlinecal")
+
+
+# A process that is forked from this one has none of its threads.
+os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _kept(history: History) -> tuple[Any, ...]:

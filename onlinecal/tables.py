@@ -294,6 +294,8 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
     print(entry["documentation"])  # written for 110 columns; a narrower terminal wraps it as it sees fit
     if "deterministic" in entry:
         console.print(f"\n[bold]Deterministic[/bold]: {entry['deterministic']}")
+    if "loop" in entry:
+        console.print(f"\n[bold]Loop[/bold]: {entry['loop']}")
     if entry["guarantees"]:
         console.print("\n[bold]Proved, at the default parameters[/bold]")
         for guarantee in entry["guarantees"]:

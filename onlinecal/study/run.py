@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -20,8 +21,10 @@ from onlinecal.relations import tightest
 from onlinecal.study.curves import Played, Promise, Study
 from onlinecal.study.plan import Cell, Entry, plan
 
-#: runs in one lockstep batch: enough to fill the compiled steps, few enough to stay in the processor's cache
-BATCH = 64
+#: runs in one lockstep batch: what a round costs in Python is shared by so many
+BATCH = 256
+#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, fit in so much
+ROOM = 2**30
 
 
 def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Played:
@@ -35,9 +38,10 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         Told the run-rounds played since it was last told.
     """
     began = time.perf_counter()
+    size = max(1, min(BATCH, ROOM // (8 * cell.horizon)))
     batches = [
-        _play_batch(cell, range(first, min(first + BATCH, cell.runs)), progress)
-        for first in range(cell.first, cell.runs, BATCH)
+        _play_batch(cell, range(first, min(first + size, cell.runs)), progress)
+        for first in range(cell.first, cell.runs, size)
     ]
     names = batches[0].keys()
     return Played(
@@ -54,7 +58,12 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 
 def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> dict[str, Any]:
     game = Game(
-        cell.forecaster.strategy, cell.nature.strategy, horizon=cell.horizon, runs=runs, seed=cell.seed
+        cell.forecaster.strategy,
+        cell.nature.strategy,
+        horizon=cell.horizon,
+        runs=runs,
+        seed=cell.seed,
+        threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     )
     columns = cell.panel.columns
     totals = np.empty((len(cell.times), len(runs), len(columns)))
