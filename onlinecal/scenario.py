@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from onlinecal.errors import (
+from onlinecal.core.errors import (
     LIST,
     InvalidParameter,
     OnlinecalError,
@@ -33,11 +33,11 @@ from onlinecal.errors import (
     failure,
     suggestion,
 )
+from onlinecal.core.strategy import build
+from onlinecal.engine.game import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
-from onlinecal.game import LONGEST, check_horizon
 from onlinecal.natures import NATURES, Nature
-from onlinecal.panel import Panel
-from onlinecal.strategy import build
+from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell, Entry, plan
 
 Horizon = Annotated[StrictInt, Field(ge=1, le=LONGEST)]

@@ -54,7 +54,7 @@ def test_run_prints_totals_and_exponents(folder):
         assert text in said
     assert "intervals hold all together with 95 %" in " ".join(said.split())
     with Store.open(folder / "results" / "small.db") as store:
-        assert len(store.study().cells) == 12
+        assert len(store.results().cells) == 12
 
 
 def test_run_as_json(folder):
@@ -230,7 +230,7 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     assert "onlinecal run long.toml --resume" in said
     assert "Traceback" not in said
     with Store.open(database) as store:
-        assert len(store.study().cells) == 2
+        assert len(store.results().cells) == 2
 
 
 def test_help_does_not_load_what_it_does_not_need():

@@ -12,11 +12,11 @@ import pytest
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.content import content, differences, digest
-from onlinecal.errors import InvalidParameter
+from onlinecal.core.content import content, differences, digest
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.sight import Sight
+from onlinecal.core.sources import sources
 from onlinecal.forecasters import Constant, as_forecaster
-from onlinecal.sight import Sight
-from onlinecal.sources import sources
 from tests import versions
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter, UnknownName
-from onlinecal.evaluation import _Resample, evaluate
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.evaluation import _Resample, evaluate
 from onlinecal.measures import MEASURES, Bracket
 from tests.gammas_metric import many_levels
 from tests.strategies import gammas

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from onlinecal.core.strategy import strategy_key
+from onlinecal.engine.game import Game, checkpoints
 from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting, Law
-from onlinecal.game import Game, checkpoints
 from onlinecal.measures import kernel_ce, smooth_ce, true_distance
 from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
-from onlinecal.strategy import strategy_key
 from tests import examples
 from tests.rounds import asked, drawn
 from tests.test_defensive import kernel_sum

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     BlumMansour,
@@ -30,10 +32,8 @@ from onlinecal.forecasters import (
 )
 from onlinecal.forecasters._pairwise import LAST, OUTDATED
 from onlinecal.forecasters._stationary import shares
-from onlinecal.game import Game
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
-from onlinecal.streams import Stream
 from tests.rounds import asked, drawn, played
 
 

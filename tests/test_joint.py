@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal import JointDistribution
-from onlinecal.errors import InvalidData
-from onlinecal.joint import encode
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import encode
 
 forecasts = st.one_of(
     st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0])

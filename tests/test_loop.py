@@ -15,13 +15,13 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.catalogue import entry
-from onlinecal.conformance import conformance
-from onlinecal.errors import InvalidForecast, InvalidParameter
+from onlinecal.checks.conformance import conformance
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.game import BLOCK, Game
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.steps import Memory, floats, hear, law, law_atoms, law_values, law_weights, learn, move
+from onlinecal.report.catalogue import entry
+from onlinecal.rounds.steps import Memory, floats, hear, law, law_atoms, law_values, law_weights, learn, move
 from tests import examples
 
 #: who is composed of other players, and so plays in Python
@@ -100,7 +100,7 @@ def test_neither_batches_nor_pauses_nor_pickling_change_a_byte(pairs, seed):
 
 
 def test_threads_change_no_byte(pairs, seed, monkeypatch):
-    monkeypatch.setattr("onlinecal.loop.LEAST", 50)
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 50)
     for pair in pairs[seed % 5 :: 5]:
         whole = came_to(played(pair, range(5), 100, "compiled", seed))
         for threads in (2, 3, 8):
@@ -111,7 +111,7 @@ def test_threads_change_no_byte(pairs, seed, monkeypatch):
 
 
 def test_with_threads_too_the_first_run_that_stops_is_named(monkeypatch):
-    monkeypatch.setattr("onlinecal.loop.LEAST", 1)
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
     said = set()
     for threads in (1, 2, 4):
         game = Game(Stating(value=np.nan), Asking(), horizon=20, runs=range(5, 13), threads=threads)
@@ -123,7 +123,7 @@ def test_with_threads_too_the_first_run_that_stops_is_named(monkeypatch):
 
 
 def test_a_forked_process_plays_with_threads_of_its_own(monkeypatch):
-    monkeypatch.setattr("onlinecal.loop.LEAST", 1)
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
     game = Game(f.Constant(), n.Bernoulli(), horizon=20, runs=range(4), threads=2)
     game.advance(10)
     with warnings.catch_warnings():

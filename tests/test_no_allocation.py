@@ -32,16 +32,16 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-import onlinecal.arrays
-import onlinecal.law
-import onlinecal.loop
+import onlinecal.core.arrays
+import onlinecal.engine.loop
+import onlinecal.rounds.law
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.core.strategy import strategy_key
+from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
-from onlinecal.game import BLOCK, Game
 from onlinecal.natures import NATURES, Nature
-from onlinecal.steps import Step
-from onlinecal.strategy import strategy_key
+from onlinecal.rounds.steps import Step
 from tests import examples
 
 RUNS = 2048
@@ -75,7 +75,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def traced(monkeypatch):
-    for module in (onlinecal.arrays, onlinecal.law):
+    for module in (onlinecal.core.arrays, onlinecal.rounds.law):
         monkeypatch.setattr(module, "rows_for", lambda size: 2 * (LAST - FIRST))
     yield
     tracemalloc.stop()
@@ -173,7 +173,7 @@ def test_who_allocates_is_found():
     ids=["greedy", "doubling"],
 )
 def test_what_grows_allocates_a_few_times_for_each_doubling_of_the_rounds(pair, a_time, monkeypatch):
-    for module in (onlinecal.arrays, onlinecal.law):
+    for module in (onlinecal.core.arrays, onlinecal.rounds.law):
         monkeypatch.setattr(module, "rows_for", lambda size: HORIZON)
     game = Game(*pair, horizon=HORIZON, runs=range(RUNS), loop="event")
     first = 20
@@ -197,7 +197,13 @@ def test_kernels_of_a_round_allocate_nothing():
         "tile",
     }
     makers |= {"append", "astype", "repeat", "where", "zeros", "zeros_like"}
-    names = ["onlinecal.law", "onlinecal.record", "onlinecal.history", "onlinecal.steps", "onlinecal.loop"]
+    names = [
+        "onlinecal.rounds.law",
+        "onlinecal.rounds.record",
+        "onlinecal.engine.history",
+        "onlinecal.rounds.steps",
+        "onlinecal.engine.loop",
+    ]
     for package in (f, n):
         names += [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
     functions = set()
@@ -208,7 +214,7 @@ def test_kernels_of_a_round_allocate_nothing():
             elif isinstance(thing, Step):
                 functions.add(thing.function)
     # The loop makes two rooms of four numbers when it begins, not in a round; a reshaped view is no new array.
-    functions.remove(onlinecal.loop.play.py_func)
+    functions.remove(onlinecal.engine.loop.play.py_func)
     assert len(functions) > 60
     for function in functions:
         assert not makers & set(function.__code__.co_names), function.__qualname__

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter
-from onlinecal.frames import frames, games
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
-from onlinecal.plots import figure, save
-from onlinecal.study import Curve
-from onlinecal.study.curves import Promise
+from onlinecal.report.curves import Curve
+from onlinecal.report.frames import frames, games
+from onlinecal.report.plots import figure, save
+from onlinecal.study.played import Promise
 
 
 @pytest.fixture(scope="module")

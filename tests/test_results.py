@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal import decisions, game
-from onlinecal.errors import InvalidForecast, InvalidParameter, StoreError
-from onlinecal.guarantee import Guarantee
-from onlinecal.panel import Panel
-from onlinecal.sight import Sight
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.sight import Sight
+from onlinecal.decisions.base import base as decisions
+from onlinecal.engine import game
 from onlinecal.study import play_cell
+from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import cells, equal, played, read, session, study
 
@@ -330,7 +331,7 @@ def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results)
         before = opened._store.runs()
         opened.play()
         rounds = {key: runs - before.get(key, 0) for key, runs in opened._store.runs().items()}
-        kept = opened.study()
+        kept = oc.Study.of(opened.results())
     assert equal(kept, study(grown))
     assert sorted(rounds.values()) == [2] * 8 + [5] * 10
     # Fewer are the first of them.

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
-from onlinecal.measures.reflected import _absolute_integral, _Line, smooth_ece, smooth_ece_at
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures.smooth_ece import _absolute_integral, _Line, smooth_ece, smooth_ece_at
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth_ece as oracle
 

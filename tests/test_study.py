@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter, UnknownName
-from onlinecal.game import Game
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
+from onlinecal.engine.game import Game
 from onlinecal.growth import fit_growth, simultaneous
 from onlinecal.growth.words import line
-from onlinecal.panel import Panel
+from onlinecal.report.curves import summary
 from onlinecal.study import Entry, plan, play_cell
-from onlinecal.study.curves import summary
-from onlinecal.tasks import DecisionTask, swap_regret, umbrella
+from onlinecal.study.panel import Panel
 
 PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
 
@@ -284,8 +284,8 @@ def test_summary_of_identical_runs_has_no_spread():
 
 
 def test_the_heat_map_shows_the_exponents(tmp_path):
-    from onlinecal.heat import heat_map, heats
-    from onlinecal.plots import save
+    from onlinecal.report.exponent_plot import heat_map, heats
+    from onlinecal.report.plots import save
 
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.Constant(1.0)],
@@ -309,7 +309,7 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
 
 
 def test_the_heat_map_says_what_was_played(tmp_path):
-    from onlinecal.heat import heat_map
+    from onlinecal.report.exponent_plot import heat_map
 
     (tmp_path / "a.csv").write_text("outcome\n" + "0\n1\n1\n" * 150)
     natures = [oc.natures.Drift(), oc.natures.Replay(str(tmp_path / "a.csv"))]
@@ -357,7 +357,7 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
 
 
 def test_a_table_of_many_intervals_holds_as_a_whole():
-    from onlinecal.tables import totals
+    from onlinecal.report.console import totals
 
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.EmpiricalMean()],
@@ -398,7 +398,7 @@ def signed_bias(gamma):
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
-    from onlinecal.tables import exponents_markdown
+    from onlinecal.report.console import exponents_markdown
 
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],

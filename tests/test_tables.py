@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from onlinecal.tables import print_json
+from onlinecal.report.console import print_json
 
 
 def printed(capsys, value):

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onlinecal import tasks
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.base import tasks
+from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
 from onlinecal.measures import cdl
-from onlinecal.tasks import DecisionTask, QuadraticTask
 from tests.oracles import tasks as oracle
 from tests.strategies import TENTHS, calibrated_gammas, close_gammas, gammas
 

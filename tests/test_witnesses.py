@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onlinecal.measures.witnesses as witnesses
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.tasks import swap_regret
 from onlinecal.measures import MEASURES, Bracket, cdl, explain
-from onlinecal.measures.lower_distance import distance_lower, distance_lower_witness
+from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
 from onlinecal.measures.soft_binned import SoftRounding
 from onlinecal.measures.witnesses import (
     CalibratedCoupling,
@@ -33,7 +34,6 @@ from onlinecal.measures.witnesses import (
     Witness,
     WorstTask,
 )
-from onlinecal.tasks import swap_regret
 from tests.gammas_metric import many_levels
 from tests.oracles import exact
 from tests.witnesses import CASES, FEW, PROVED, Truth, case_id, ends, forged

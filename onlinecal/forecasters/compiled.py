@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal._compile import kernel
+from onlinecal.core._compile import kernel
 from onlinecal.forecasters.base import context
-from onlinecal.law import Floats, Law, Unplayable
-from onlinecal.record import Round, check_round, not_ours
-from onlinecal.steps import (
+from onlinecal.rounds.law import Floats, Law, Unplayable
+from onlinecal.rounds.record import Round, check_round, not_ours
+from onlinecal.rounds.steps import (
     CONTEXT,
     MEMO,
     Memory,
@@ -32,7 +32,7 @@ PATIENCE = 256
 
 
 class CompiledForecaster:
-    """Plays a rule that is written as steps (`onlinecal.steps`), in all runs.
+    """Plays a rule that is written as steps (`onlinecal.rounds.steps`), in all runs.
 
     Parameters
     ----------

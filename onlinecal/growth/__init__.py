@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal
 from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, with_constant, with_logarithm
 

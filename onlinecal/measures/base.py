@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from onlinecal.errors import InvalidParameter, suggestion
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import integer
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
-from onlinecal.validation import integer
 
 __all__ = ["Bracket", "Explanation", "Measure", "Witness"]
 

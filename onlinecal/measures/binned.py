@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import choice, integer, number
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
-from onlinecal.validation import choice, integer, number
 
 Floats = NDArray[np.float64]
 

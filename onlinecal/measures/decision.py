@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from onlinecal._compile import kernel
-from onlinecal.errors import LIST, InvalidParameter, UnknownName
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.decisions.tasks import TASKS, Task, v_shaped
 from onlinecal.measures._kinks import at_half, density, external_density, regret_bound, worst_task
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.tasks import WorstTask
-from onlinecal.tasks import TASKS, Task, v_shaped
 
 
 @of_gamma
@@ -25,7 +25,7 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     ----------
     gamma : JointDistribution
     task : Task or str, default "quadratic"
-        A task, or the name of one in `onlinecal.tasks.TASKS`.
+        A task, or the name of one in `onlinecal.decisions.tasks.TASKS`.
 
     Returns
     -------

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from types import TracebackType
 
 import onlinecal
-from onlinecal.content import differences
-from onlinecal.errors import StoreError
-from onlinecal.progress import Progress
-from onlinecal.study.curves import Study
+from onlinecal.core.content import differences
+from onlinecal.core.errors import StoreError
+from onlinecal.core.progress import Progress
 from onlinecal.study.database import FORMAT, format_of
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell
+from onlinecal.study.played import Results
 from onlinecal.study.run import play_cells, promises
 from onlinecal.study.store import Planned, Store
 
@@ -163,9 +163,9 @@ class Session:
                 self._store.add(cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first)
         self._store.forget(there.keys() - cells.keys())
 
-    def study(self) -> Study:
+    def results(self) -> Results:
         """All that is finished."""
-        return self._store.study()
+        return self._store.results()
 
 
 def _check_replaceable(path: Path) -> None:

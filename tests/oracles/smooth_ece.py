@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 
 
 def smooth_ece_at(gamma: JointDistribution, sigma: float, points: int = 40_000) -> float:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, next_fast_len
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidData
-from onlinecal.joint import JointDistribution
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.witnesses.base import Witness, number, vector, whole, word
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, residuals, running, total
 
