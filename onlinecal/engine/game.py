@@ -26,10 +26,10 @@ from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
 from onlinecal.engine.history import History, history
 from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
-from onlinecal.engine.protocol import start
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.rounds.law import Floats, Law, Unplayable, brief
+from onlinecal.rounds.protocol import start
 from onlinecal.rounds.record import Recorder, Round, decide, resolve
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not

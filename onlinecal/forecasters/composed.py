@@ -15,9 +15,9 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import evaluate, grid_steps
 from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Draws, Stream
-from onlinecal.engine.protocol import protocol_fault
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.rounds.law import Floats, Ints, Law
+from onlinecal.rounds.protocol import protocol_fault
 from onlinecal.rounds.record import Recorder, Round, check_round, not_ours, tell
 
 

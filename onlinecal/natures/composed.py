@@ -13,9 +13,9 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.engine.protocol import protocol_fault
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
 from onlinecal.rounds.law import Floats, Unplayable, brief
+from onlinecal.rounds.protocol import protocol_fault
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ def _deterministic(thing: Any) -> str:
 def _loop(kind: str, thing: Any) -> str:
     """Who plays a strategy, in words."""
     from onlinecal.engine.loop import made_of_steps
-    from onlinecal.engine.protocol import start
+    from onlinecal.rounds.protocol import start
 
     if any(p["required"] for p in _parameters(thing)):
         return "depends on its parameters"

@@ -11,7 +11,7 @@ from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
 from onlinecal.engine.game import VERSION, check_horizon, check_pair, checkpoints
-from onlinecal.engine.protocol import start
+from onlinecal.rounds.protocol import start
 from onlinecal.study.panel import Panel
 
 
