@@ -30,9 +30,8 @@ def content(thing: Any) -> Any:
     What is built in has a `version`, an integer that is raised when its numbers change. What is not has the digests of
     its source (`onlinecal.core.sources`) and the version of onlinecal, any part of which it may use. Defaults of a
     function and the values that it closes over belong to it. A class or function may name what else it depends on,
-    such as data that it reads, in an attribute `fingerprint`. The field metadata
-    ``{"key": False}`` leaves a parameter of a
-    dataclass out.
+    such as data that it reads, in an attribute `fingerprint`. The field metadata ``{"key": False}`` leaves a parameter
+    of a dataclass out.
 
     Raises
     ------
