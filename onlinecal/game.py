@@ -11,6 +11,8 @@ observe resolved rounds: the history, the forecaster, nature. Between the two ot
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,19 +21,20 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.arrays import Rows
-from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
+from onlinecal.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.history import History, history
 from onlinecal.joint import JointDistribution
-from onlinecal.law import Floats, Law, Unplayable, brief
+from onlinecal.law import Floats, StatedLaw, Unplayable, brief, take_numbers
 from onlinecal.loop import CompiledLoop, Stopped
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.protocol import start
-from onlinecal.record import Recorder, Round, decide, resolve
+from onlinecal.record import Recorder, Round, Stage, decide, resolve
 from onlinecal.strategy import strategy_key, strategy_name
 from onlinecal.streams import Stream
+from onlinecal.validation import count, is_number, is_whole
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
@@ -88,7 +91,11 @@ class Game:
 
     Notes
     -----
-    Between calls a game can be pickled together with its open rounds, and continues identically.
+    Between calls a game can be pickled together with its open rounds, and continues identically. A copy is a game of
+    its own.
+
+    Once a player has failed at a round that others were told, or in the compiled loop, where runs are then in different
+    rounds, a game is over: whatever is asked of it raises the same error again.
     """
 
     def __init__(
@@ -102,11 +109,17 @@ class Game:
         loop: Literal["auto", "event", "compiled"] = "auto",
     ) -> None:
         check_horizon(horizon)
+        if not is_whole(seed):
+            raise InvalidParameter(f"seed = {brief(seed)}; expected an integer")
+        if not isinstance(runs, range):
+            raise InvalidParameter(
+                f"runs = {brief(runs)}; expected a range: the numbers of the runs to be played"
+            )
         if len(runs) < 1:
             raise InvalidParameter("runs is empty; expected at least one run")
         check_pair(forecaster, nature, horizon)
         self.names = strategy_name(forecaster), strategy_name(nature)
-        keys = strategy_key(forecaster), strategy_key(nature)
+        keys, seed = (strategy_key(forecaster), strategy_key(nature)), int(seed)
         size, at = len(runs), f"T={horizon}"
         self.horizon, self.runs, self.asked, self.resolved = horizon, runs, 0, 0
         self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
@@ -140,6 +153,10 @@ class Game:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"last": None, "_blocks": None}
 
+    def __copy__(self) -> Game:
+        # Players and history belong to one game.
+        return copy.deepcopy(self)
+
     # ---------------------------------------------------------------- playing
 
     def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
@@ -148,7 +165,7 @@ class Game:
         Parameters
         ----------
         until : int
-            At most the horizon; nothing happens if that round has been played.
+            From 0 to the horizon; nothing happens if that round has been played.
         progress : callable, optional
             Told the number of rounds played since it was last told.
 
@@ -156,8 +173,9 @@ class Game:
         ------
         InvalidForecast
             A player stated something that is not a law or a probability, or failed; the message names it and the
-            round, and the game stands before that round.
+            round. In the event loop the game then stands before that round, unless others were told of it.
         """
+        until = count("until", until, least=0)
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
         if self.compiled and self.asked == self.resolved < until:
@@ -172,8 +190,7 @@ class Game:
             progress(self.asked - told)
 
     def _advance_compiled(self, until: int, progress: Callable[[int], None] | None) -> None:
-        if self._stopped:
-            raise InvalidForecast(self._stopped)
+        self._check_alive()
         if self._history is None:
             self._history = history(len(self.runs), self.horizon, self.forecaster.grid)
         keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
@@ -214,11 +231,10 @@ class Game:
         Open
             For `resolve`, once, at any later time.
         """
-        if self._stopped:
-            raise InvalidForecast(self._stopped)
+        self._check_next()
         t, row = self.asked, self.asked % BLOCK
-        if t >= self.horizon:
-            raise InvalidParameter(f"round {t + 1} is beyond the horizon {self.horizon}")
+        if time is not None:
+            check_time(time)
         if t // BLOCK != self._block or self._blocks is None:
             old = self._blocks or (None, None)
             streams = self._forecast_uniforms, self._outcome_uniforms
@@ -231,10 +247,8 @@ class Game:
             self._recorder.draw(round, self.forecaster.forecast(round), forecast_uniforms, row)
             self._turn = "nature"
             stated = self.nature.probability(face)
-            try:
-                self._q[...] = stated
-            except (TypeError, ValueError):
-                raise self._no_probability(stated) from None
+            if not take_numbers(stated, self._q):
+                raise self._no_probability(stated)
             bad = decide(round, self._q, outcome_uniforms, row)
             if bad >= 0:
                 raise self._no_probability(self._q[bad], bad)
@@ -251,16 +265,41 @@ class Game:
         Parameters
         ----------
         open : Open
-            From `ask`; each once, in any order.
+            From `ask` of this game; each once, in any order.
         time : float, optional
-            On the game's clock. Default: the time of the question.
+            On the game's clock, not before the question. Default: the time of the question.
+
+        Raises
+        ------
+        InvalidParameter
+            The round is none of this game's, or has been resolved; a time that is none. Nothing has changed then.
+        InvalidForecast
+            A player failed. The game is over, since others have been told.
         """
+        self._check_alive()
         round = open.round
-        if round.resolved != np.inf:
+        if not self._recorder.wrote(round):
+            raise InvalidParameter(
+                f"round {round.number} was not asked by this game; expected one of its own, and of a pickled game "
+                "one that was pickled together with it"
+            )
+        if round.stage is Stage.RESOLVED:
             raise InvalidParameter(f"round {round.number} has been resolved; expected each round once")
-        resolve(round, round.time if time is None else time)
+        if time is not None:
+            check_time(time, round.time)
         if self._history is None:
             self._history = history(len(self.runs), self.horizon, self._recorder.grid)
+        resolve(round, round.time if time is None else time)
+        try:
+            self._tell(open)
+        except BaseException as error:
+            self._stopped = in_one_line(error, str) or f"round {round.number} was interrupted"
+            raise
+
+    def _tell(self, open: Open) -> None:
+        """Tells the history, the forecaster and nature a round."""
+        assert self._history is not None
+        round = open.round
         try:
             self._history.update(round)
             self.resolved += 1
@@ -278,6 +317,7 @@ class Game:
 
     def gammas(self) -> list[JointDistribution]:
         """Γ of each run over the rounds that are resolved; needs one."""
+        self._check_alive()
         if self._history is None:
             raise InvalidParameter("no round has been played; Γ needs one")
         return self._history.gammas()
@@ -287,10 +327,14 @@ class Game:
         """The sufficient statistics of the resolved rounds; None before there is one."""
         return self._history
 
-    def law(self) -> Law:
-        """What the forecaster would state in the next round; asking changes nothing."""
+    def law(self) -> StatedLaw:
+        """What the forecaster would state in the next round, as it would be written down; asking changes nothing."""
+        self._check_next()
         try:
-            return self.forecaster.forecast(self._question(self.asked + 1, float(self.asked + 1))[0])
+            round, _ = self._question(self.asked + 1, float(self.asked + 1))
+            self._turn = "forecaster"
+            Recorder(len(self.runs)).record(round, self.forecaster.forecast(round))
+            return round.law
         except OnlinecalError:
             raise
         except Exception as error:
@@ -298,9 +342,20 @@ class Game:
 
     def certificates(self) -> dict[str, Floats]:
         """What the forecaster proves of its own play so far: name → (runs,) totals."""
+        self._check_alive()
         return self.forecaster.certificates() if self._certifies else {}
 
     # ---------------------------------------------------------------- inside
+
+    def _check_alive(self) -> None:
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+
+    def _check_next(self) -> None:
+        """Refuses a round that there is not."""
+        self._check_alive()
+        if self.asked >= self.horizon:
+            raise InvalidParameter(f"round {self.asked + 1} is beyond the horizon {self.horizon}")
 
     def _question(self, number: int, time: float) -> tuple[Round, NatureRound]:
         """The next round as forecaster and nature see it before they move."""
@@ -341,6 +396,13 @@ def check_horizon(horizon: Any) -> None:
     """Refuse a horizon that is not an integer from 1 to 10^9."""
     if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
         raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
+
+
+def check_time(time: Any, least: float = -math.inf) -> None:
+    """Refuse what is no time on a clock, or before this one."""
+    if not is_number(time) or not math.isfinite(time) or time < least:
+        after = "" if least == -math.inf else f", {least} or later"
+        raise InvalidParameter(f"time = {time!r}; expected a finite number{after}")
 
 
 def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from onlinecal._compile import kernel
 from onlinecal.errors import InvalidParameter
 from onlinecal.expressions import check_expression
-from onlinecal.law import Floats, Unplayable, brief
+from onlinecal.law import Floats, Unplayable, brief, take_numbers
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
 from onlinecal.protocol import protocol_fault
 from onlinecal.strategy import check_number, strategy_name
@@ -194,10 +194,8 @@ class _MixturePlayer:
         round.memo = [part.of(round) for part in self.parts]
         for part, weight, own in zip(self.parts, self.weights, round.memo, strict=True):
             stated = part.player.probability(own)
-            try:
-                self.own[...] = stated
-            except (TypeError, ValueError):
-                raise self._refuse(part, stated) from None
+            if not take_numbers(stated, self.own):
+                raise self._refuse(part, stated)
             bad = _add(self.own, weight, self.q)
             if bad >= 0:
                 raise self._refuse(part, self.own[bad], bad)
