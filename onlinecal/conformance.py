@@ -22,6 +22,7 @@ from onlinecal.forecasters.base import Forecaster
 from onlinecal.game import BLOCK, Game
 from onlinecal.natures import Bernoulli, Contrarian, Nature, NatureRound
 from onlinecal.natures.base import NaturePlayer
+from onlinecal.protocol import check_specification
 from onlinecal.strategy import strategy_key
 from onlinecal.streams import Stream
 
@@ -74,6 +75,11 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
     Finding
         A check that raises one of onlinecal's errors has that error as its fault.
     """
+    try:
+        check_specification("forecaster" if isinstance(strategy, Forecaster) else "nature", strategy)
+    except OnlinecalError as error:
+        yield Finding("what it declares", str(error))
+        return
     opponents = _opponents(strategy)
     if not opponents:
         yield Finding(
@@ -84,6 +90,7 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
         ("laws are laws, forecasts are pure", _purity),
         ("the same seed gives the same trace", _repeat),
         ("split runs are joined runs", _split),
+        ("a question asked while a round is open changes nothing", _open),
         ("pickled in the middle it goes on identically", _pickle),
     ]
     if getattr(strategy, "deterministic", None) is True:
@@ -142,7 +149,7 @@ def _first_fault(
 
 def _purity(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
-    for until in (1, 2, 3, 50, 200):
+    for until in (1, 2, 3, 50, 200, 600, BLOCK - 1, BLOCK, HORIZON - 1):
         game.advance(until)
         first = game.law()
         atoms, weights = first.atoms.copy(), first.weights.copy()
@@ -164,6 +171,22 @@ def _certainty(forecaster: Forecaster, nature: Nature, seed: int) -> str:
 def _repeat(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     same = digest(play(forecaster, nature, seed)) == digest(play(forecaster, nature, seed))
     return "" if same else "two games of the same seed differ; randomness must come from `stream` alone"
+
+
+def _open(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    """Asks for the next law between question and outcome, in the event loop, and not at all, in the loop that is free."""
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed, loop="event")
+    while game.asked < HORIZON:
+        open = game.ask()
+        if game.asked < HORIZON:
+            game.law()
+        game.resolve(open)
+    return (
+        ""
+        if digest(game) == digest(play(forecaster, nature, seed))
+        else "it goes on differently when the next law is asked for before a round is resolved; what a player needs of a "
+        "round belongs into its memo, and no forecast may change it"
+    )
 
 
 def _split(forecaster: Forecaster, nature: Nature, seed: int) -> str:

@@ -30,7 +30,7 @@ from onlinecal.law import Floats, StatedLaw, Unplayable, brief, take_numbers
 from onlinecal.loop import CompiledLoop, Stopped
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.protocol import start
+from onlinecal.protocol import check_specification, start
 from onlinecal.record import Recorder, Round, Stage, decide, resolve
 from onlinecal.strategy import strategy_key, strategy_name
 from onlinecal.streams import Stream
@@ -407,6 +407,8 @@ def check_time(time: Any, least: float = -math.inf) -> None:
 
 def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:
     """Refuse a nature that cannot play as long, or does not reveal what the forecaster needs."""
+    check_specification("forecaster", forecaster)
+    check_specification("nature", nature)
     if nature.length is not None and horizon > nature.length:
         raise InvalidParameter(
             f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "
