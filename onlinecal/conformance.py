@@ -174,18 +174,18 @@ def _repeat(forecaster: Forecaster, nature: Nature, seed: int) -> str:
 
 
 def _open(forecaster: Forecaster, nature: Nature, seed: int) -> str:
-    """Asks for the next law between question and outcome, in the event loop, and not at all, in the loop that is free."""
+    """Compares games in which the next law is asked for between question and outcome, and is not."""
     game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed, loop="event")
     while game.asked < HORIZON:
         open = game.ask()
         if game.asked < HORIZON:
             game.law()
         game.resolve(open)
+    if digest(game) == digest(play(forecaster, nature, seed)):
+        return ""
     return (
-        ""
-        if digest(game) == digest(play(forecaster, nature, seed))
-        else "it goes on differently when the next law is asked for before a round is resolved; what a player needs of a "
-        "round belongs into its memo, and no forecast may change it"
+        "it goes on differently when the next law is asked for while a round is open; what a player needs of a round "
+        "belongs into the round's memo, and no forecast may change the player"
     )
 
 
