@@ -91,12 +91,12 @@ class Block:
         self._mean: Floats | None = None
 
     def show(self, name: str, at: int) -> Any:
-        """One of the arrays in one round, locked."""
+        """One of the arrays in one round, locked; a view of its own, since shape and type can be set in place."""
         rows = self._shown.get(name)
         if rows is None:
             # All rows at once, which takes half the time of one after the other.
             rows = self._shown[name] = list(locked(getattr(self, name)))
-        return rows[at]
+        return rows[at].view()
 
     def support(self, at: int) -> Floats:
         """The values of the atoms in one round, locked."""
@@ -141,7 +141,8 @@ class StatedLaw:
     @property
     def grid(self) -> Floats | None:
         """The values that the atoms are indices of, (points,); None where they are values themselves."""
-        return self._block.grid
+        grid = self._block.grid
+        return None if grid is None else grid.view()
 
     @property
     def atoms(self) -> NDArray[Any]:

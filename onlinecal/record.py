@@ -88,7 +88,10 @@ class Round:
     @property
     def context(self) -> Mapping[str, NDArray[Any]]:
         """What nature reveals before the forecast, only of the kinds that the forecaster `needs`: (runs, …) arrays."""
-        return self._context
+        if not self._context:
+            return self._context
+        # Views of its own for each reader, since shape and type can be set in place.
+        return MappingProxyType({kind: values.view() for kind, values in self._context.items()})
 
     @property
     def law(self) -> StatedLaw:

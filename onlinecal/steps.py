@@ -77,7 +77,7 @@ class Step:
         """The C function."""
         return c_function(self.signature, self.function)
 
-    @property
+    @cached_property
     def address(self) -> int:
         """Where it is in memory, for the calls below."""
         return native_address(self.compiled)

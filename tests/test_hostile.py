@@ -253,3 +253,25 @@ def test_numbers_of_every_kind_are_probabilities(q):
     game = game_of(Constant(), Says())
     game.advance(3)
     assert game.resolved == 3
+
+
+# ---------------------------------------------------------------- the form of an array
+
+
+def test_the_form_of_what_is_handed_out_is_nobody_elses():
+    """Locked arrays have a shape, strides and a type that can be set in place; each reader has its own."""
+    game = game_of(_Needs(), UniformTruth(), runs=4)
+    round = game.ask().round
+
+    def shown():
+        law = round.law
+        arrays = [law.grid, law.atoms, law.weights, law.support, law.mean]
+        return [*arrays, round.forecast, round.drawn, round.atom, round.context["truth"]]
+
+    forms = [(array.shape, array.dtype, array.tolist()) for array in shown()]
+    for array in shown():
+        array.shape = (array.size, 1)
+    for array in shown():
+        array.dtype = np.uint8
+    assert [(array.shape, array.dtype, array.tolist()) for array in shown()] == forms
+    game.advance(6)
