@@ -170,7 +170,7 @@ def test_a_report_of_named_strategies():
         "distance_certificate",
         "smooth_ce",
     }
-    assert len(found.findings) == 6
+    assert len(found.findings) == 7
     rows = found.rows()
     assert all(row["holds"] for row in rows["guarantees"])
     assert all(row["fault"] == "" for row in rows["conformance"])
@@ -244,7 +244,7 @@ def test_who_breaks_a_rule_is_told_which(breaks, check_, said):
 
 
 def test_who_breaks_none_is_told_so():
-    assert [finding.fault for finding in conformance(Rule())] == [""] * 4
+    assert [finding.fault for finding in conformance(Rule())] == [""] * 5
 
 
 def test_a_nature_that_looks_too_far_is_told_so():

@@ -24,6 +24,7 @@ from onlinecal.forecasters import AlmostOneStepAhead, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Bernoulli, Contrarian, Nature, NatureRound
 from onlinecal.natures.base import NaturePlayer
+from onlinecal.rounds.protocol import check_specification
 
 #: beyond a block of uniforms, of the engine's and of the natures'
 HORIZON = BLOCK + 100
@@ -74,6 +75,11 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
     Finding
         A check that raises one of onlinecal's errors has that error as its fault.
     """
+    try:
+        check_specification("forecaster" if isinstance(strategy, Forecaster) else "nature", strategy)
+    except OnlinecalError as error:
+        yield Finding("what it declares", str(error))
+        return
     opponents = _opponents(strategy)
     if not opponents:
         yield Finding(
@@ -84,6 +90,7 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
         ("laws are laws, forecasts are pure", _purity),
         ("the same seed gives the same trace", _repeat),
         ("split runs are joined runs", _split),
+        ("a question asked while a round is open changes nothing", _open),
         ("pickled in the middle it goes on identically", _pickle),
     ]
     if getattr(strategy, "deterministic", None) is True:
@@ -142,7 +149,7 @@ def _first_fault(
 
 def _purity(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
-    for until in (1, 2, 3, 50, 200):
+    for until in (1, 2, 3, 50, 200, 600, BLOCK - 1, BLOCK, HORIZON - 1):
         game.advance(until)
         first = game.law()
         atoms, weights = first.atoms.copy(), first.weights.copy()
@@ -164,6 +171,22 @@ def _certainty(forecaster: Forecaster, nature: Nature, seed: int) -> str:
 def _repeat(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     same = digest(play(forecaster, nature, seed)) == digest(play(forecaster, nature, seed))
     return "" if same else "two games of the same seed differ; randomness must come from `stream` alone"
+
+
+def _open(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    """Compares games in which the next law is asked for between question and outcome, and is not."""
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed, loop="event")
+    while game.asked < HORIZON:
+        open = game.ask()
+        if game.asked < HORIZON:
+            game.law()
+        game.resolve(open)
+    if digest(game) == digest(play(forecaster, nature, seed)):
+        return ""
+    return (
+        "it goes on differently when the next law is asked for while a round is open; what a player needs of a round "
+        "belongs into the round's memo, and no forecast may change the player"
+    )
 
 
 def _split(forecaster: Forecaster, nature: Nature, seed: int) -> str:

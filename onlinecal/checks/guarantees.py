@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.checks.conformance import Finding, conformance
-from onlinecal.core.errors import LIST, OnlinecalError, UnknownName
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
 from onlinecal.core.guarantee import Guarantee, Potential
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
@@ -20,6 +20,7 @@ from onlinecal.engine.game import Game, check_horizon, checkpoints
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.natures import NATURES, Nature
+from onlinecal.rounds.protocol import check_specification
 from onlinecal.scenario import locate, named
 from onlinecal.study.panel import Panel
 
@@ -55,7 +56,7 @@ class Verdict:
         The round of that ratio.
     holds : bool or None
         None where it cannot be told: of a rate that the totals outgrow, but perhaps by chance, or that has no trend,
-        and of an expected bound that the mean exceeds and that does not say by how much chance may.
+        and of an expected bound that the mean exceeds, by no more than chance may or than the bound says that it may.
     trend : (float, float, float) or None
         Of a rate: the exponent with which measured/formula grows from horizon T/16 to T, 0 or less as theory has it,
         and what it lies above and below of but for a chance of 1e-6 each. The rate holds if the first is at most 0.1,
@@ -193,9 +194,13 @@ def _remark(name: str, strategy: Any, verdicts: Sequence[Verdict]) -> str:
     """What is to be said of a strategy of which no guarantee was measured; "" of another."""
     if any(v.strategy == strategy_label(strategy) for v in verdicts):
         return ""
-    if not strategy.guarantees:
+    try:
+        guarantees = _guarantees(strategy)
+    except InvalidParameter:  # which is among the findings
+        return ""
+    if not guarantees:
         return f"{name} states no guarantee, so there is none to measure."
-    stated = "; ".join(g.short for g in strategy.guarantees)
+    stated = "; ".join(g.short for g in guarantees)
     return f"{name} states {stated}: not of a kind, or not against opponents, that are measured here."
 
 
@@ -235,8 +240,9 @@ def check(
 
     Notes
     -----
-    An expected bound holds if the mean over runs stays below the bound plus the slack that chance exceeds with
-    probability 1e-9, where the guarantee knows it, and if the mean of its potential over the law, at every checkpoint
+    An expected bound holds if the mean over runs stays below it, and fails if the mean is above the bound plus the
+    slack that chance exceeds with probability 1e-9, where the guarantee knows it; between the two it cannot be told. It
+    also fails unless the mean of its potential over the law, at every checkpoint
     of four runs and for both outcomes, grows by no more than its proof allows: nothing of that is left to chance.
     A rate fails if the ratio of total to rate grows faster than T^0.1 from T/16 to T, at a false-failure rate of 1e-6
     by Student's t. Its games have 4 times the runs, and the short ones 64 times.
@@ -244,13 +250,15 @@ def check(
     whom = list(natures)
     for forecaster in forecasters:
         for nature in whom:
+            check_specification("forecaster", forecaster)
+            check_specification("nature", nature)
             if forecaster.needs <= nature.reveals:
                 yield from _pair(forecaster, nature, min(horizon, nature.length or horizon), runs, seed)
 
 
 def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int) -> Iterator[Verdict]:
-    mine = [g for g in forecaster.guarantees if g.binds(forecaster, nature)]
-    theirs = [g for g in nature.guarantees if g.kind == "deterministic" and g.binds(forecaster, nature)]
+    mine = [g for g in _guarantees(forecaster) if g.binds(forecaster, nature)]
+    theirs = [g for g in _guarantees(nature) if g.kind == "deterministic" and g.binds(forecaster, nature)]
     if not mine and not theirs:
         return
     names = strategy_label(forecaster), strategy_label(nature)
@@ -261,9 +269,10 @@ def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed:
         if g.kind == "deterministic":
             yield _deterministic(g, *names, times, totals[g.measure], horizon)
         elif g.kind == "expected":
-            mean, bound = float(totals[g.measure][-1].mean()), g.bound(horizon)
+            mean, bound = float(totals[g.measure][-1].mean()), _bound(g, names[0], horizon)
             slack = 0.0 if g.slack is None else g.slack(horizon, runs, RATE)
-            kept = True if mean <= bound + slack else None if g.slack is None else False
+            # Above the bound by what chance may do, it neither holds nor fails.
+            kept = True if mean <= bound else None if g.slack is None or mean <= bound + slack else False
             step = math.nan if g.potential is None else steps[potentials.index(g.potential)]
             kept = False if step > 1.0 + ROUNDING else kept
             yield Verdict(*names, g, mean / bound, horizon, kept, step=step)
@@ -271,6 +280,37 @@ def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed:
             yield _rate(g, forecaster, nature, horizon, runs, seed, panel, totals[g.measure][-1].mean())
     for g in theirs:
         yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+
+
+def _guarantees(strategy: Any) -> tuple[Guarantee, ...]:
+    """What a strategy states, which may be anything in a plug-in; `InvalidParameter` where it is none."""
+    try:
+        stated = tuple(strategy.guarantees)
+    except Exception as error:
+        raise InvalidParameter(
+            f"{strategy_label(strategy)} cannot say what it guarantees: {failure(error)}"
+        ) from error
+    for g in stated:
+        if not isinstance(g, Guarantee):
+            raise InvalidParameter(
+                f"{strategy_label(strategy)} states {in_one_line(g)}; expected a Guarantee"
+            )
+    return stated
+
+
+def _bound(g: Guarantee, strategy: str, horizon: int) -> float:
+    """The value of a bound; `InvalidParameter` where it is none."""
+    try:
+        value = float(g.bound(horizon))
+    except Exception as error:
+        raise InvalidParameter(
+            f"{strategy}: {g.short} has no value at T = {horizon}: {failure(error)}"
+        ) from error
+    if math.isnan(value) or (g.upper and value <= 0.0):
+        raise InvalidParameter(
+            f"{strategy}: {g.short} is {value} at T = {horizon}; expected a number above 0"
+        )
+    return value
 
 
 def _rate(
@@ -296,7 +336,7 @@ def _rate(
             growth = estimate, low, high
             kept = True if estimate <= BEND else None if low <= BEND else False
     names = strategy_label(forecaster), strategy_label(nature)
-    return Verdict(*names, g, mean / g.bound(horizon), horizon, kept, growth)
+    return Verdict(*names, g, mean / _bound(g, names[0], horizon), horizon, kept, growth)
 
 
 def _deterministic(
@@ -304,7 +344,7 @@ def _deterministic(
 ) -> Verdict:
     # A bound for a player that is tuned to T holds before T too, since what it bounds was smaller then; a bound on what
     # nature forces, and one that needs no tuning, hold at each time by themselves.
-    bounds = np.array([g.bound(t if g.anytime or not g.upper else horizon) for t in times])
+    bounds = np.array([_bound(g, strategy, t if g.anytime or not g.upper else horizon) for t in times])
     ratios = totals / bounds[:, None]
     worst = ratios.max(axis=1) if g.upper else -ratios.min(axis=1)
     i = int(np.argmax(worst))

@@ -37,6 +37,14 @@ def c_function(signature: Any, function: Callable[..., Any]) -> Any:
     return cfunc(signature, cache=kept, error_model="numpy")(function)
 
 
+def native_address(compiled: Any) -> int:
+    """Where the code of a C function is that takes numba's own arguments: result and error by address, then its own.
+
+    It returns 0 unless it raised an error, which a C function can only print before it returns a zero.
+    """
+    return int(compiled._library.get_pointer_to_function(compiled.native_name.removeprefix("cfunc.")))
+
+
 def _can_be_cached(function: Callable[..., Any]) -> bool:
     """Whether its machine code can be kept: not where no folder can be written, nor that of code without a file."""
     try:

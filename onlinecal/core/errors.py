@@ -6,8 +6,9 @@ Each message says what is wrong, where, the offending value, and what was expect
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 
 class OnlinecalError(Exception):
@@ -85,7 +86,16 @@ def failure(error: BaseException) -> str:
     installed = [Path(path) for path in set(sysconfig.get_paths().values())]
     frames = [f for f in frames if not _within(f.filename, installed)] or frames
     where = f" ({_short(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{type(error).__name__}: {in_one_line(error, str)}{where}"
+
+
+def in_one_line(value: Any, words: Callable[[Any], str] = repr) -> str:
+    """Somebody else's object in words that can be printed, also where its own fail."""
+    try:
+        text = words(value)
+    except Exception:
+        text = f"({type(value).__name__} without words)"
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 _HERE = Path(__file__).parent

@@ -11,6 +11,8 @@ observe resolved rounds: the history, the forecaster, nature. Between the two ot
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,18 +21,18 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core.arrays import Rows
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.core.validation import count
+from onlinecal.core.validation import count, is_number, is_whole
 from onlinecal.engine.history import History, history
 from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature, NatureRound, Sight
-from onlinecal.rounds.law import Floats, Law, Unplayable, brief
-from onlinecal.rounds.protocol import start
-from onlinecal.rounds.record import Recorder, Round, decide, resolve
+from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
+from onlinecal.rounds.protocol import check_specification, start
+from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
@@ -90,7 +92,11 @@ class Game:
 
     Notes
     -----
-    Between calls a game can be pickled together with its open rounds, and continues identically.
+    Between calls a game can be pickled together with its open rounds, and continues identically. A copy is a game of
+    its own.
+
+    Once a player has failed at a round that others were told, or in the compiled loop, where runs are then in different
+    rounds, a game is over: whatever is asked of it raises the same error again.
     """
 
     def __init__(
@@ -105,11 +111,17 @@ class Game:
         threads: int = 1,
     ) -> None:
         check_horizon(horizon)
+        if not is_whole(seed):
+            raise InvalidParameter(f"seed = {brief(seed)}; expected an integer")
+        if not isinstance(runs, range):
+            raise InvalidParameter(
+                f"runs = {brief(runs)}; expected a range: the numbers of the runs to be played"
+            )
         if len(runs) < 1:
             raise InvalidParameter("runs is empty; expected at least one run")
         check_pair(forecaster, nature, horizon)
         self.names = strategy_name(forecaster), strategy_name(nature)
-        keys = strategy_key(forecaster), strategy_key(nature)
+        keys, seed = (strategy_key(forecaster), strategy_key(nature)), int(seed)
         size, at = len(runs), f"T={horizon}"
         self.horizon, self.runs, self.asked, self.resolved = horizon, runs, 0, 0
         self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
@@ -141,6 +153,10 @@ class Game:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"last": None, "_blocks": None}
 
+    def __copy__(self) -> Game:
+        # Players and history belong to one game.
+        return copy.deepcopy(self)
+
     # ---------------------------------------------------------------- playing
 
     def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
@@ -149,7 +165,7 @@ class Game:
         Parameters
         ----------
         until : int
-            At most the horizon; nothing happens if that round has been played.
+            From 0 to the horizon; nothing happens if that round has been played.
         progress : callable, optional
             Told the number of rounds played since it was last told.
 
@@ -157,8 +173,9 @@ class Game:
         ------
         InvalidForecast
             A player stated something that is not a law or a probability, or failed; the message names it and the
-            round, and the game stands before that round.
+            round. In the event loop the game then stands before that round, unless others were told of it.
         """
+        until = count("until", until, least=0)
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
         if self.compiled and self.asked == self.resolved < until:
@@ -173,8 +190,7 @@ class Game:
             progress(self.asked - told)
 
     def _advance_compiled(self, until: int, progress: Callable[[int], None] | None) -> None:
-        if self._stopped:
-            raise InvalidForecast(self._stopped)
+        self._check_alive()
         if self._history is None:
             self._history = history(len(self.runs), self.horizon, self.forecaster.grid)
         keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
@@ -215,11 +231,10 @@ class Game:
         Open
             For `resolve`, once, at any later time.
         """
-        if self._stopped:
-            raise InvalidForecast(self._stopped)
+        self._check_next()
         t, row = self.asked, self.asked % BLOCK
-        if t >= self.horizon:
-            raise InvalidParameter(f"round {t + 1} is beyond the horizon {self.horizon}")
+        if time is not None:
+            check_time(time)
         if t // BLOCK != self._block or self._blocks is None:
             old = self._blocks or (None, None)
             streams = self._forecast_uniforms, self._outcome_uniforms
@@ -232,10 +247,8 @@ class Game:
             self._recorder.draw(round, self.forecaster.forecast(round), forecast_uniforms, row)
             self._turn = "nature"
             stated = self.nature.probability(face)
-            try:
-                self._q[...] = stated
-            except (TypeError, ValueError):
-                raise self._no_probability(stated) from None
+            if not take_numbers(stated, self._q):
+                raise self._no_probability(stated)
             bad = decide(round, self._q, outcome_uniforms, row)
             if bad >= 0:
                 raise self._no_probability(self._q[bad], bad)
@@ -252,16 +265,41 @@ class Game:
         Parameters
         ----------
         open : Open
-            From `ask`; each once, in any order.
+            From `ask` of this game; each once, in any order.
         time : float, optional
-            On the game's clock. Default: the time of the question.
+            On the game's clock, not before the question. Default: the time of the question.
+
+        Raises
+        ------
+        InvalidParameter
+            The round is none of this game's, or has been resolved; a time that is none. Nothing has changed then.
+        InvalidForecast
+            A player failed. The game is over, since others have been told.
         """
+        self._check_alive()
         round = open.round
-        if round.resolved != np.inf:
+        if not self._recorder.wrote(round):
+            raise InvalidParameter(
+                f"round {round.number} was not asked by this game; expected one of its own, and of a pickled game "
+                "one that was pickled together with it"
+            )
+        if round.stage is Stage.RESOLVED:
             raise InvalidParameter(f"round {round.number} has been resolved; expected each round once")
-        resolve(round, round.time if time is None else time)
+        if time is not None:
+            check_time(time, round.time)
         if self._history is None:
             self._history = history(len(self.runs), self.horizon, self._recorder.grid)
+        resolve(round, round.time if time is None else time)
+        try:
+            self._tell(open)
+        except BaseException as error:
+            self._stopped = in_one_line(error, str) or f"round {round.number} was interrupted"
+            raise
+
+    def _tell(self, open: Open) -> None:
+        """Tells the history, the forecaster and nature a round."""
+        assert self._history is not None
+        round = open.round
         try:
             self._history.update(round)
             self.resolved += 1
@@ -279,6 +317,7 @@ class Game:
 
     def gammas(self) -> list[JointDistribution]:
         """Γ of each run over the rounds that are resolved; needs one."""
+        self._check_alive()
         if self._history is None:
             raise InvalidParameter("no round has been played; Γ needs one")
         return self._history.gammas()
@@ -288,10 +327,14 @@ class Game:
         """The sufficient statistics of the resolved rounds; None before there is one."""
         return self._history
 
-    def law(self) -> Law:
-        """What the forecaster would state in the next round; asking changes nothing."""
+    def law(self) -> StatedLaw:
+        """What the forecaster would state in the next round, as it would be written down; asking changes nothing."""
+        self._check_next()
         try:
-            return self.forecaster.forecast(self._question(self.asked + 1, float(self.asked + 1))[0])
+            round, _ = self._question(self.asked + 1, float(self.asked + 1))
+            self._turn = "forecaster"
+            Recorder(len(self.runs)).record(round, self.forecaster.forecast(round))
+            return round.law
         except OnlinecalError:
             raise
         except Exception as error:
@@ -299,9 +342,20 @@ class Game:
 
     def certificates(self) -> dict[str, Floats]:
         """What the forecaster proves of its own play so far: name → (runs,) totals."""
+        self._check_alive()
         return self.forecaster.certificates() if self._certifies else {}
 
     # ---------------------------------------------------------------- inside
+
+    def _check_alive(self) -> None:
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+
+    def _check_next(self) -> None:
+        """Refuses a round that there is not."""
+        self._check_alive()
+        if self.asked >= self.horizon:
+            raise InvalidParameter(f"round {self.asked + 1} is beyond the horizon {self.horizon}")
 
     def _question(self, number: int, time: float) -> tuple[Round, NatureRound]:
         """The next round as forecaster and nature see it before they move."""
@@ -344,8 +398,17 @@ def check_horizon(horizon: Any) -> None:
         raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
 
 
+def check_time(time: Any, least: float = -math.inf) -> None:
+    """Refuse what is no time on a clock, or before this one."""
+    if not is_number(time) or not math.isfinite(time) or time < least:
+        after = "" if least == -math.inf else f", {least} or later"
+        raise InvalidParameter(f"time = {time!r}; expected a finite number{after}")
+
+
 def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:
     """Refuse a nature that cannot play as long, or does not reveal what the forecaster needs."""
+    check_specification("forecaster", forecaster)
+    check_specification("nature", nature)
     if nature.length is not None and horizon > nature.length:
         raise InvalidParameter(
             f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "

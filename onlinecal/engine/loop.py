@@ -26,6 +26,7 @@ from onlinecal.rounds.steps import (
     CONTEXT,
     FIELDS,
     MEMO,
+    RAISED,
     address_of,
     call_hear,
     call_law,
@@ -33,6 +34,7 @@ from onlinecal.rounds.steps import (
     call_move,
     call_reveal,
     give,
+    raised,
     run_of,
 )
 
@@ -108,14 +110,19 @@ class CompiledLoop:
             np.zeros(0, np.int64), np.zeros(law), np.zeros(law),
         )  # fmt: skip
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
-        what, run, number, stated, q = play(
+        what, run, number, code, q = play(
             addresses, own, other, theirs.sight >= Sight.DRAW, self.gather, self.keys, runs.start, runs.stop, first,
             last, grid, counts, positives, keys,
         )  # fmt: skip
         if what != FINE:
-            raise Stopped(what in (SIZE, LAW, LEARN), number, self._said(what, run, stated, own[5:], q))
+            raise Stopped(what in (SIZE, LAW, LEARN), number, self._said(what, run, code, own[5:], q))
 
     def _said(self, what: int, run: int, size: int, law: Any, q: float) -> Unplayable:
+        if RAISED in (size, q):
+            steps = *self.forecaster.steps, *self.nature.steps
+            step = steps[(SIZE, LEARN, PROBABILITY, HEAR, REVEAL).index(what)]
+            assert step is not None
+            return raised(step, run)
         if what == SIZE:
             return Unplayable(f"stated a law of {size} atoms", f"1 to {len(law[0])}", run)
         if what == LAW:
@@ -169,7 +176,7 @@ def play(
 ):
     """Rounds first + 1 to last of the runs from the first up to, not including, the last.
 
-    Returns what stopped it, and where: the run, the round, the size of its law, q.
+    Returns what stopped it, and where: the run, the round, the size of its law or the code of the step, q.
     """
     law, learn, move, hear, reveal = addresses
     fields, arrays, room, context, memo, atoms, values, weights = own
@@ -187,8 +194,9 @@ def play(
         forecast_drawn, outcome_drawn = -1, -1
         for number in range(first + 1, last + 1):
             if len(gather) > 0:
-                if call_reveal(reveal, (nature, number)) < 0:
-                    return REVEAL, r, number, 0, 0.0
+                code = call_reveal(reveal, (nature, number))
+                if code < 0:
+                    return REVEAL, r, number, code, 0.0
                 for i in range(len(gather)):
                     context[i] = their_context[gather[i]]
             size = call_law(law, (run, number))
@@ -238,11 +246,13 @@ def play(
                 positives[r, atoms[pick]] += y
             else:
                 kept[r, number - 1] = bits[pick] << 1 | y
-            if call_learn(learn, (run, number, size, pick, y)) < 0:
-                return LEARN, r, number, size, 0.0
+            code = call_learn(learn, (run, number, size, pick, y))
+            if code < 0:
+                return LEARN, r, number, code, 0.0
             if hear != 0:
                 for j in range(shown):
                     seen[j], seen_weights[j] = values[j], weights[j]
-                if call_hear(hear, (nature, number, shown, forecast, y)) < 0:
-                    return HEAR, r, number, size, 0.0
+                code = call_hear(hear, (nature, number, shown, forecast, y))
+                if code < 0:
+                    return HEAR, r, number, code, 0.0
     return FINE, 0, 0, 0, 0.0

@@ -8,22 +8,29 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import count
 from onlinecal.forecasters.base import context
 from onlinecal.rounds.law import Floats, Law, Unplayable
 from onlinecal.rounds.record import Round, check_round, not_ours
 from onlinecal.rounds.steps import (
     CONTEXT,
+    LAW,
+    LEARN,
     MEMO,
+    RAISED,
     Memory,
     Step,
     call_law,
     call_learn,
+    check_step,
     give,
     give_row,
     ints,
     law_atoms,
     law_weights,
     learn,
+    raised,
     run_of,
 )
 
@@ -48,6 +55,11 @@ class CompiledForecaster:
         Memory ↦ what the player proves of its own play.
     reserve : callable, optional
         (Memory, rounds) ↦ None: makes room for so many more rounds, where the state grows.
+
+    Raises
+    ------
+    InvalidParameter
+        A step of another kind, no room for an atom, or a memory without room for the context.
     """
 
     def __init__(
@@ -62,7 +74,14 @@ class CompiledForecaster:
         certificates: Callable[[Memory], dict[str, Floats]] | None = None,
         reserve: Callable[[Memory, int], None] | None = None,
     ) -> None:
-        self.steps, self.memory, self.size, self.needs = (law, learn), memory, size, tuple(sorted(needs))
+        check_step("law", law, LAW)
+        check_step("learn", learn, LEARN)
+        size, needs = count("size", size), tuple(sorted(needs))
+        if memory.context < len(needs):
+            raise InvalidParameter(
+                f"context = {memory.context}; expected room for {len(needs)}: {', '.join(needs)}"
+            )
+        self.steps, self.memory, self.size, self.needs = (law, learn), memory, size, needs
         self.law = Law(memory.runs, min(size, 2), grid)
         #: one run's law, of full size: atoms, values, weights
         self.buffers = np.zeros(size, np.int64), np.zeros(size), np.zeros(size)
@@ -77,6 +96,13 @@ class CompiledForecaster:
     def plain(self) -> bool:
         """Whether its steps are all there is to it: nobody has put another method in the place of one of its own."""
         return type(self) is CompiledForecaster and not {"forecast", "update"} & vars(self).keys()
+
+    def mismatch(self, specification: Any, runs: int) -> str:
+        """Where it is not what its specification declares, in words; "" if nowhere."""
+        undeclared = sorted(set(self.needs) - specification.needs)
+        if undeclared:
+            return f"its player needs {', '.join(undeclared)}, which the specification does not declare"
+        return self.memory.check_runs(runs)
 
     @property
     def grid(self) -> Floats | None:
@@ -108,12 +134,12 @@ class CompiledForecaster:
             self._left -= 1
         memory, law = self.memory, round.law
         learn = _learn_real if law.grid is None else _learn_grid
-        bad = learn(
+        bad, code = learn(
             self.steps[1].address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
             self._memo(round), self._values_of_grid(), law.atoms, law.weights, round.drawn, round.outcome,
         )  # fmt: skip
         if bad >= 0:
-            raise not_ours(round)
+            raise raised(self.steps[1], bad) if code == RAISED else not_ours(round)
 
     @property
     def grows(self) -> bool:
@@ -129,10 +155,12 @@ class CompiledForecaster:
     def _state(self, round: Round) -> int:
         memory, law = self.memory, self.law
         state = _state_real if law.grid is None else _state_grid
-        needed = state(
+        needed, size = state(
             self.steps[0].address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
             self._memo(round), law.atoms, law.weights,
         )  # fmt: skip
+        if needed < 0 and size == RAISED:
+            raise raised(self.steps[0], -1 - needed)
         if needed < 0:
             raise Unplayable(
                 "stated a law without atoms or with too many", f"1 to {self.size} atoms", -1 - needed
@@ -202,16 +230,16 @@ def _put(size, r, source, weights, to_atoms, to_weights):
 
 @kernel
 def _state_grid(law, number, fields, arrays, room, buffers, context, memo, to_atoms, to_weights):
-    """The laws of all runs; how many atoms the largest has, or −1 − r if that of run r cannot be."""
+    """The laws of all runs; how many atoms the largest has, or −1 − r and what the step of run r returned instead."""
     needed = 0
     for r in range(len(to_atoms)):
         size = call_law(law, (_run(fields, r, arrays, room, buffers, context, memo), number))
         if not 1 <= size <= len(buffers[2]):
-            return -1 - r
+            return -1 - r, size
         needed = max(needed, size)
         if needed <= to_atoms.shape[1]:
             _put(size, r, buffers[0], buffers[2], to_atoms, to_weights)
-    return needed
+    return needed, needed
 
 
 @kernel
@@ -221,27 +249,28 @@ def _state_real(law, number, fields, arrays, room, buffers, context, memo, to_at
     for r in range(len(to_atoms)):
         size = call_law(law, (_run(fields, r, arrays, room, buffers, context, memo), number))
         if not 1 <= size <= len(buffers[2]):
-            return -1 - r
+            return -1 - r, size
         needed = max(needed, size)
         if needed <= to_atoms.shape[1]:
             _put(size, r, buffers[1], buffers[2], to_atoms, to_weights)
-    return needed
+    return needed, needed
 
 
 @kernel
 def _learn_grid(
     learn, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, drawn, outcome
 ):
-    """Tells all runs a round; −1, or a run that refused it."""
+    """Tells all runs a round; −1, or a run that refused it, and the code."""
     a, v, w = buffers
     size = min(atoms.shape[1], len(w))
     for r in range(len(atoms)):
         run = _run(fields, r, arrays, room, buffers, context, memo)
         for j in range(size):
             a[j], v[j], w[j] = atoms[r, j], grid[atoms[r, j]], weights[r, j]
-        if drawn[r] >= size or call_learn(learn, (run, number, size, drawn[r], outcome[r])) < 0:
-            return r
-    return -1
+        code = call_learn(learn, (run, number, size, drawn[r], outcome[r])) if drawn[r] < size else -1
+        if code < 0:
+            return r, code
+    return -1, 0
 
 
 @kernel
@@ -255,6 +284,7 @@ def _learn_real(
         run = _run(fields, r, arrays, room, buffers, context, memo)
         for j in range(size):
             v[j], w[j] = atoms[r, j], weights[r, j]
-        if drawn[r] >= size or call_learn(learn, (run, number, size, drawn[r], outcome[r])) < 0:
-            return r
-    return -1
+        code = call_learn(learn, (run, number, size, drawn[r], outcome[r])) if drawn[r] < size else -1
+        if code < 0:
+            return r, code
+    return -1, 0

@@ -14,14 +14,20 @@ from onlinecal.natures.base import NatureRound, heard, seen
 from onlinecal.rounds.law import Floats, Unplayable
 from onlinecal.rounds.steps import (
     CONTEXT,
+    HEAR,
     MEMO,
+    MOVE,
+    RAISED,
+    REVEAL,
     Memory,
     Step,
     call_hear,
     call_move,
     call_reveal,
+    check_step,
     give,
     give_row,
+    raised,
     run_of,
 )
 
@@ -41,6 +47,12 @@ class CompiledNature:
         The kinds of context, one number each, in the order of their names.
     reserve : callable, optional
         (Memory, rounds) ↦ None: makes room for so many more rounds, where the state grows.
+
+    Raises
+    ------
+    InvalidParameter
+        A step of another kind; one that hears without the sight for it; a step and a list of what is revealed of which
+        the other is missing; a memory without room for the context.
     """
 
     def __init__(
@@ -54,12 +66,23 @@ class CompiledNature:
         reveals: Any = (),
         reserve: Callable[[Memory, int], None] | None = None,
     ) -> None:
-        self.steps, self.memory, self.sight, self.reveals = (
-            (move, hear, reveal),
-            memory,
-            sight,
-            tuple(sorted(reveals)),
-        )
+        check_step("move", move, MOVE)
+        if hear is not None:
+            check_step("hear", hear, HEAR)
+        if reveal is not None:
+            check_step("reveal", reveal, REVEAL)
+        reveals = tuple(sorted(reveals))
+        if hear is not None and sight < Sight.HISTORY:
+            raise InvalidParameter(f"sight = {sight!r} with a step `hear`; expected HISTORY or more")
+        if (reveal is None) is not (not reveals):
+            raise InvalidParameter(
+                f"reveals = {reveals!r}; expected kinds of context and a step `reveal`, or neither"
+            )
+        if memory.context < len(reveals):
+            raise InvalidParameter(
+                f"context = {memory.context}; expected room for {len(reveals)}: {', '.join(reveals)}"
+            )
+        self.steps, self.memory, self.sight, self.reveals = (move, hear, reveal), memory, sight, reveals
         self.q = np.empty(memory.runs)
         #: one run's law as far as it may be seen: no atoms, values, weights
         self.buffers = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
@@ -83,16 +106,28 @@ class CompiledNature:
             and all(own[name] is method for name, method in there.items())
         )
 
+    def mismatch(self, specification: Any, runs: int) -> str:
+        """Where it is not what its specification declares, in words; "" if nowhere."""
+        if self.sight > specification.sight:
+            declared = specification.sight.name
+            return f"its player has sight {self.sight.name}, but the specification declares {declared}"
+        missing = sorted(specification.reveals - set(self.reveals))
+        if missing:
+            return f"its player does not reveal {', '.join(missing)}, as the specification declares"
+        return self.memory.check_runs(runs)
+
     def probability(self, round: NatureRound) -> Floats:
         """q of each run."""
         memory = self.memory
         round.memo = memory.fresh_memo() if memory.memo else None
         values, weights = self._law(round)
         forecast = round.forecast if self.sight >= Sight.DRAW else self._nothing[1]
-        _move(
+        bad = _move(
             self.steps[0].address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
             self._memo(round), values, weights, forecast, self.q,
         )  # fmt: skip
+        if bad >= 0:
+            raise raised(self.steps[0], bad)
         return self.q
 
     def _update(self, round: NatureRound) -> None:
@@ -106,17 +141,19 @@ class CompiledNature:
             self._left -= 1
         forecast, outcome = heard(round, memory.runs)
         values, weights = self._law(round)
-        bad = _hear(
+        bad, code = _hear(
             hear.address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
             self._memo(round), values, weights, forecast, outcome,
         )  # fmt: skip
+        if bad >= 0 and code == RAISED:
+            raise raised(hear, bad)
         if bad >= 0:
             raise InvalidParameter(f"round {round.number} is none that this nature was asked")
 
     def _reveal(self, round: NatureRound) -> Mapping[str, Floats]:
         memory, reveal = self.memory, self.steps[2]
         assert reveal is not None
-        bad = _tell_context(
+        bad, code = _tell_context(
             reveal.address,
             round.number,
             memory.fields,
@@ -125,6 +162,8 @@ class CompiledNature:
             self.buffers,
             self._context,
         )
+        if bad >= 0 and code == RAISED:
+            raise raised(reveal, bad)
         if bad >= 0:
             raise Unplayable("revealed nothing", "its context", bad)
         return {kind: self._context[:, i] for i, kind in enumerate(self.reveals)}
@@ -168,21 +207,26 @@ def _run(fields, r, arrays, room, buffers, context, memo, values, weights):
 
 @kernel
 def _move(move, number, fields, arrays, room, buffers, context, memo, values, weights, forecast, q):
+    """Asks all runs for q; −1, or a run in which the step raised an error."""
     size = values.shape[1]
     for r in range(len(q)):
         run = _run(fields, r, arrays, room, buffers, context, memo, values, weights)
         q[r] = call_move(move, (run, number, size, forecast[r]))
+        if q[r] == RAISED:
+            return r
+    return -1
 
 
 @kernel
 def _hear(hear, number, fields, arrays, room, buffers, context, memo, values, weights, forecast, outcome):
-    """Tells all runs a round; −1, or a run that refused it."""
+    """Tells all runs a round; −1, or a run that refused it, and the code."""
     size = values.shape[1]
     for r in range(len(forecast)):
         run = _run(fields, r, arrays, room, buffers, context, memo, values, weights)
-        if call_hear(hear, (run, number, size, forecast[r], outcome[r])) < 0:
-            return r
-    return -1
+        code = call_hear(hear, (run, number, size, forecast[r], outcome[r]))
+        if code < 0:
+            return r, code
+    return -1, 0
 
 
 @kernel
@@ -191,6 +235,7 @@ def _tell_context(reveal, number, fields, arrays, room, buffers, context):
     for r in range(len(context)):
         give(fields, r, arrays, room, a, v, w)
         give_row(fields, CONTEXT, context, r)
-        if call_reveal(reveal, (run_of(fields), number)) < 0:
-            return r
-    return -1
+        code = call_reveal(reveal, (run_of(fields), number))
+        if code < 0:
+            return r, code
+    return -1, 0

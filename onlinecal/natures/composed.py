@@ -14,7 +14,7 @@ from onlinecal.core.expressions import check_expression
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
-from onlinecal.rounds.law import Floats, Unplayable, brief
+from onlinecal.rounds.law import Floats, Unplayable, brief, take_numbers
 from onlinecal.rounds.protocol import protocol_fault
 
 
@@ -194,10 +194,8 @@ class _MixturePlayer:
         round.memo = [part.of(round) for part in self.parts]
         for part, weight, own in zip(self.parts, self.weights, round.memo, strict=True):
             stated = part.player.probability(own)
-            try:
-                self.own[...] = stated
-            except (TypeError, ValueError):
-                raise self._refuse(part, stated) from None
+            if not take_numbers(stated, self.own):
+                raise self._refuse(part, stated)
             bad = _add(self.own, weight, self.q)
             if bad >= 0:
                 raise self._refuse(part, self.own[bad], bad)

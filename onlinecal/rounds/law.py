@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked, rows_for
+from onlinecal.core.errors import in_one_line
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,8 +41,7 @@ class Law:
     @property
     def points(self) -> bool:
         """Whether each of the laws is a single point, which several atoms of one value are too."""
-        known = np.where(self.weights > 0.0, self.atoms, -1)
-        return bool(((known == known.max(axis=1, keepdims=True)) | (self.weights == 0.0)).all())
+        return _points(self.atoms, self.weights)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -69,11 +70,13 @@ class Block:
     """The arrays of the records of some rounds whose laws have one shape: (rounds, runs, size) and (rounds, runs)."""
 
     WRITTEN = ("atoms", "weights", "drawn", "atom", "forecast", "outcome")
-    __slots__ = ("_mean", "_shown", "_support", "grid", "points", *WRITTEN)
+    __slots__ = ("_mean", "_shown", "_support", "grid", "owner", "points", *WRITTEN)
 
-    def __init__(self, atoms: NDArray[Any], grid: Floats | None) -> None:
+    def __init__(self, atoms: NDArray[Any], grid: Floats | None, owner: Any) -> None:
         runs, size = atoms.shape
         rounds = rows_for(8 * runs * (2 * size + 4))
+        #: whose rounds these are
+        self.owner = owner
         self.grid = grid
         self.points = None if grid is None else len(grid)
         self.atoms = np.empty((rounds, runs, size), atoms.dtype)
@@ -88,12 +91,12 @@ class Block:
         self._mean: Floats | None = None
 
     def show(self, name: str, at: int) -> Any:
-        """One of the arrays in one round, locked."""
+        """One of the arrays in one round, locked; a view of its own, since shape and type can be set in place."""
         rows = self._shown.get(name)
         if rows is None:
             # All rows at once, which takes half the time of one after the other.
             rows = self._shown[name] = list(locked(getattr(self, name)))
-        return rows[at]
+        return rows[at].view()
 
     def support(self, at: int) -> Floats:
         """The values of the atoms in one round, locked."""
@@ -115,13 +118,15 @@ class Block:
         return self.show("_mean", at)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("grid", "points", *self.WRITTEN)}
+        return {name: getattr(self, name) for name in ("grid", "owner", "points", *self.WRITTEN)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
         if self.grid is None:
             self.forecast = self.atom
+        else:
+            self.grid = locked(self.grid)  # a pickle forgets that it was
         self._shown, self._support, self._mean = {}, None, None
 
 
@@ -136,7 +141,8 @@ class StatedLaw:
     @property
     def grid(self) -> Floats | None:
         """The values that the atoms are indices of, (points,); None where they are values themselves."""
-        return self._block.grid
+        grid = self._block.grid
+        return None if grid is None else grid.view()
 
     @property
     def atoms(self) -> NDArray[Any]:
@@ -158,16 +164,41 @@ class StatedLaw:
         """Mean forecast of each run, (runs,)."""
         return self._block.mean(self._at)
 
+    @property
+    def points(self) -> bool:
+        """Whether each of the laws is a single point."""
+        return _points(self.atoms, self.weights)
+
+
+def _points(atoms: NDArray[Any], weights: Floats) -> bool:
+    known = np.where(weights > 0.0, atoms, -1)
+    return bool(((known == known.max(axis=1, keepdims=True)) | (weights == 0.0)).all())
+
+
+def take_numbers(stated: Any, out: Floats) -> bool:
+    """Copies numbers, or one for all, into a vector; False if they are none, or not as many.
+
+    What is no real number is not made one: a text, a part of a complex number, the time in a date.
+    """
+    if not isinstance(stated, np.ndarray | np.generic) and isinstance(stated, Real):
+        out.fill(float(stated))
+        return True
+    try:
+        np.copyto(out, stated, casting="same_kind")
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(stated, np.ma.MaskedArray)
+
 
 def brief(value: Any) -> str:
     """A value in an error message."""
-    if isinstance(value, np.ndarray) and value.ndim == 1 and len(value) <= 4:
+    if type(value) is np.ndarray and value.ndim == 1 and len(value) <= 4 and value.dtype.kind in "fiub":
         return "[" + ", ".join(f"{v:.12g}" for v in value) + "]"
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
     if isinstance(value, Law):
         return f"a Law with atoms {_form(value.atoms)} and weights {_form(value.weights)}"
-    text = repr(value.item() if isinstance(value, np.generic) else value)
+    text = in_one_line(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -6,10 +6,11 @@ import difflib
 import inspect
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.core.validation import is_whole
 
 
 def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
@@ -35,9 +36,39 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
             f"{role} {strategy_name(strategy)!r} cannot be started at T = {horizon}: {failure(error)}"
         ) from error
     fault = protocol_fault(strategy, player)
+    if not fault and hasattr(
+        player, "mismatch"
+    ):  # made of steps, which are called without a look at what they get
+        fault = player.mismatch(strategy, len(runs))
     if fault:
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r}: {fault}")
     return player
+
+
+def check_specification(role: str, strategy: Any) -> None:
+    """Refuses a strategy whose class declares something that is no declaration.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    kinds = ("needs", "certifies") if role == "forecaster" else ("reveals",)
+    for name in kinds:
+        value = getattr(strategy, name)
+        if not isinstance(value, frozenset | set) or not all(isinstance(kind, str) for kind in value):
+            raise _undeclared(role, strategy, name, value, "a frozenset of names")
+    if role == "forecaster":
+        return
+    if not isinstance(strategy.sight, Sight):
+        raise _undeclared(role, strategy, "sight", strategy.sight, "a Sight")
+    if strategy.length is not None and not (is_whole(strategy.length) and strategy.length >= 1):
+        raise _undeclared(role, strategy, "length", strategy.length, "None or an integer ≥ 1")
+
+
+def _undeclared(role: str, strategy: Any, name: str, value: Any, expected: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"{role} {strategy_name(strategy)!r} declares {name} = {in_one_line(value)}; expected {expected}"
+    )
 
 
 def protocol_fault(strategy: Any, player: Any) -> str:

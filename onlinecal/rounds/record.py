@@ -59,7 +59,11 @@ class Round:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._context = MappingProxyType(self._context)
+        # A pickle forgets that arrays were locked.
+        self._context = MappingProxyType({kind: locked(values) for kind, values in self._context.items()})
+
+    def __repr__(self) -> str:
+        return f"<round {self._number}, {self._stage.name.lower()}>"
 
     @property
     def number(self) -> int:
@@ -84,7 +88,10 @@ class Round:
     @property
     def context(self) -> Mapping[str, NDArray[Any]]:
         """What nature reveals before the forecast, only of the kinds that the forecaster `needs`: (runs, …) arrays."""
-        return self._context
+        if not self._context:
+            return self._context
+        # Views of its own for each reader, since shape and type can be set in place.
+        return MappingProxyType({kind: values.view() for kind, values in self._context.items()})
 
     @property
     def law(self) -> StatedLaw:
@@ -155,6 +162,10 @@ class Recorder:
             )  # fmt: skip
         self._take(round, law, bad)
 
+    def wrote(self, round: Round) -> bool:
+        """Whether the law of this round was copied by this recorder."""
+        return round._block is not None and round._block.owner is self
+
     def record(self, round: Round, law: Any) -> None:
         """Copies the law without a draw; `tell` adds what was drawn. Raises as `draw`."""
         b = self._place(law)
@@ -182,7 +193,7 @@ class Recorder:
             self._meet(law)
         block = self._block
         if block is None or self._at == len(block.drawn) or block.atoms.shape[1:] != law.atoms.shape:
-            block, self._at = Block(law.atoms, self.grid), 0
+            block, self._at = Block(law.atoms, self.grid, self), 0
             self._block = block
         return block
 

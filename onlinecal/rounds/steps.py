@@ -18,7 +18,11 @@ Signatures
 ``reveal(run, number) -> code``
     Writes the context of round `number` into `context`.
 
-A code is 0, or negative: the round is none of this player's.
+A code is 0, or negative: the round is none of this player's. A step that raises an error is stopped in its round.
+
+Indices are not checked, as in all compiled code: who reads or writes beyond an array, be it by one place, breaks the
+process or plays with what happens to be there. With ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR``
+everything is compiled with checks, and an index out of range is an error that a step raises.
 """
 
 from __future__ import annotations
@@ -31,12 +35,14 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import carray, types
+from numba.core import cgutils
 
-from onlinecal.core._compile import c_function, intrinsic, kernel
+from onlinecal.core._compile import c_function, intrinsic, kernel, native_address
 from onlinecal.core.arrays import Rows
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
 from onlinecal.core.uniforms import fill_uniforms, four_uniforms, uniform
+from onlinecal.rounds.law import Unplayable
 
 _RUN, _INT, _FLOAT = types.CPointer(types.int64), types.int64, types.float64
 _WORD = types.uint64
@@ -50,6 +56,9 @@ REVEAL = _INT(_RUN, _INT)
 #: the places of a run's arrays: the address of each, and its length behind
 INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
 FIELDS = 22
+
+#: what a call of a step that raised an error comes to: no size, no code and no probability
+RAISED = -(2**63)
 
 
 class Step:
@@ -68,13 +77,33 @@ class Step:
         """The C function."""
         return c_function(self.signature, self.function)
 
-    @property
+    @cached_property
     def address(self) -> int:
-        """Where it is in memory."""
-        return int(self.compiled.address)
+        """Where it is in memory, for the calls below."""
+        return native_address(self.compiled)
 
     def __reduce__(self) -> Any:
         return _named, (self.__module__, self.__qualname__)
+
+
+def check_step(name: str, step: Any, signature: Any) -> None:
+    """Refuses what is no step of this signature: called by its address, it would read what nobody wrote.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if not isinstance(step, Step) or step.signature is not signature:
+        raise InvalidParameter(
+            f"{name} = {in_one_line(step)}; expected a function marked as the step `{name}`"
+        )
+
+
+def raised(step: Step, run: int) -> Unplayable:
+    """The fault of a step that raised an error."""
+    code = step.function.__code__
+    where = f"{step.__qualname__} ({code.co_filename}:{code.co_firstlineno})"
+    return Unplayable(f"raised an error in its step {where}", "a step that comes to its end", run)
 
 
 def _named(module: str, name: str) -> Any:
@@ -215,13 +244,16 @@ def memo(run):
 def _caller(signature: Any) -> Any:
     @intrinsic
     def call(typingctx: Any, address: Any, arguments: Any) -> Any:
-        """Calls the C function of this signature at an address."""
+        """Calls the step of this signature at an address; `RAISED` if it raises an error."""
 
         def codegen(context: Any, builder: Any, _: Any, args: Any) -> Any:
-            kinds = [context.get_value_type(kind) for kind in signature.args]
-            kind = ir.FunctionType(context.get_value_type(signature.return_type), kinds)
+            kind = context.call_conv.get_function_type(signature.return_type, signature.args)
             function = builder.inttoptr(args[0], ir.PointerType(kind))
-            return builder.call(function, [builder.extract_value(args[1], i) for i in range(len(kinds))])
+            result, error = (cgutils.alloca_once(builder, slot.pointee) for slot in kind.args[:2])
+            own = [builder.extract_value(args[1], i) for i in range(len(signature.args))]
+            code = builder.call(function, [result, error, *own])
+            raised = ir.Constant(kind.args[0].pointee, RAISED)
+            return builder.select(builder.icmp_signed("==", code, code.type(0)), builder.load(result), raised)
 
         return signature.return_type(types.int64, types.Tuple(signature.args)), codegen
 
@@ -302,6 +334,10 @@ class Memory:
     def arrays(self) -> tuple[Any, ...]:
         """What `give` takes."""
         return self.ints, self.floats, self.shared_ints, self.shared, self.keys
+
+    def check_runs(self, runs: int) -> str:
+        """What is wrong with it for a game of so many runs; "" if nothing is."""
+        return "" if self.runs == runs else f"its memory is for {self.runs} run(s); expected {runs}"
 
     def fresh_memo(self) -> Any:
         """Room for what travels with a round, (runs, memo)."""

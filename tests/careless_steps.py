@@ -1,0 +1,67 @@
+"""Steps with one mistake each, in round 3."""
+
+from onlinecal.rounds.steps import hear, law, law_values, law_weights, learn, move, reveal, scratch
+
+
+@law
+def fair(run, number):
+    law_values(run)[0], law_weights(run)[0] = 0.5, 1.0
+    return 1
+
+
+@law
+def law_raises(run, number):
+    law_values(run)[0], law_weights(run)[0] = 0.5, 1.0
+    if number == 3:
+        raise ValueError("boom")
+    return 1
+
+
+@law
+def beyond(run, number):
+    law_values(run)[0], law_weights(run)[0] = 0.5, 1.0
+    if number == 3:
+        scratch(run)[5] = 1.0
+    return 1
+
+
+@learn
+def learn_raises(run, number, size, drawn, outcome):
+    assert number != 3
+    return 0
+
+
+@move
+def coin(run, number, size, forecast):
+    return 0.5
+
+
+@move
+def peek(run, number, size, forecast):
+    return 1.0 if forecast < 0.5 else 0.0
+
+
+@move
+def move_raises(run, number, size, forecast):
+    if number == 3:
+        raise ValueError("boom")
+    return 0.5
+
+
+@hear
+def listen(run, number, size, forecast, outcome):
+    return 0
+
+
+@hear
+def hear_raises(run, number, size, forecast, outcome):
+    if number == 3:
+        raise ValueError("boom")
+    return 0
+
+
+@reveal
+def reveal_raises(run, number):
+    if number == 3:
+        raise ValueError("boom")
+    return 0
