@@ -276,6 +276,18 @@ def test_summary():
     assert summary([5.0]) == (5.0, float("inf"))
 
 
+@pytest.mark.filterwarnings("error")
+def test_summary_of_infinite_runs_says_nothing_on_stderr():
+    inf = float("inf")
+    assert (
+        str([summary(v) for v in ([inf, 1.0], [inf, inf], [inf, -inf])])
+        == "[(inf, nan), (inf, 0.0), (nan, nan)]"
+    )
+    curve = oc.study.Curve("brier", "f", "n", np.array([10, 20, 40]), np.array([[inf, -inf]] * 3), True)
+    assert np.isnan(curve.mean).all()
+    assert (curve.exponent(), curve.verdict()) == (None, "")
+
+
 def test_summary_of_identical_runs_has_no_spread():
     assert summary([72.4] * 64) == (72.4, 0.0)
 

@@ -284,7 +284,8 @@ def fit_growth(
     if not 0.0 < level < 1.0:
         raise InvalidParameter(f"level = {level!r}; expected a number between 0 and 1")
     n, runs = y.shape
-    mean = y.mean(axis=1)
+    with np.errstate(invalid="ignore"):  # of what is infinite both ways
+        mean = y.mean(axis=1)
     if n < 3 or not (np.isfinite(mean) & (mean > 0.0)).all():
         return None
     logarithms = np.log(t)

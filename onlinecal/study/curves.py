@@ -95,8 +95,9 @@ class Curve:
 
     @property
     def mean(self) -> Floats:
-        """Mean over runs at each T."""
-        return self.totals.mean(axis=1)
+        """Mean over runs at each T; NaN where some are infinite and others minus infinite."""
+        with np.errstate(invalid="ignore"):
+            return self.totals.mean(axis=1)
 
     def exponent(self, level: float = 0.95) -> Growth | None:
         """How the total grows over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
@@ -272,12 +273,12 @@ class Study:
         return Curve(measure, who, whom, rounds, totals, fresh, promises, recorded)
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
-        """Every curve that there is, natures first, then measures, then forecasters."""
+        """Every curve that there is, once each: natures first, then measures, then forecasters."""
         pairs = {(c.forecaster, c.nature): c for c in self.cells}
         return [
             self.curve(measure, who, whom)
             for whom in self.natures
-            for measure in (self.measures if measures is None else measures)
+            for measure in (self.measures if measures is None else dict.fromkeys(measures))
             for who in self.forecasters
             if (who, whom) in pairs and measure in pairs[who, whom].totals
         ]
@@ -331,7 +332,11 @@ class Study:
 
 
 def summary(values: Any) -> tuple[float, float]:
-    """Mean over runs and the half-width of its 95 % interval (Student's t; 0 for identical runs, infinite for one)."""
+    """Mean over runs and the half-width of its 95 % interval by Student's t.
+
+    The half-width is 0 for identical runs, infinite for a single one, and NaN where some runs are infinite. The mean is
+    NaN where some are infinite and others minus infinite.
+    """
     from scipy.special import stdtrit
 
     v = np.asarray(values, dtype=np.float64)
@@ -339,4 +344,5 @@ def summary(values: Any) -> tuple[float, float]:
         return float(v.mean()), float("inf")
     if (v == v[0]).all():
         return float(v[0]), 0.0  # not what rounding in the mean would make of it
-    return float(v.mean()), float(stdtrit(len(v) - 1, 0.975) * v.std(ddof=1) / np.sqrt(len(v)))
+    with np.errstate(invalid="ignore"):
+        return float(v.mean()), float(stdtrit(len(v) - 1, 0.975) * v.std(ddof=1) / np.sqrt(len(v)))
