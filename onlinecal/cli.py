@@ -113,8 +113,10 @@ def compare(
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
     from onlinecal import tables
-    from onlinecal.errors import UnknownName
+    from onlinecal.errors import InvalidParameter, UnknownName
 
+    if markdown and as_json:
+        raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
     study = _study(results)
     if markdown:
         print(tables.exponents_markdown(study))
