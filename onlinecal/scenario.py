@@ -37,6 +37,7 @@ from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.game import LONGEST, check_horizon
 from onlinecal.natures import NATURES, Nature
 from onlinecal.panel import Panel
+from onlinecal.sources import named_in
 from onlinecal.strategy import build
 from onlinecal.study.plan import Cell, Entry, plan
 
@@ -263,9 +264,11 @@ def locate(kind: str, name: str, folder: Path | None = None) -> Any:
     finally:
         sys.dont_write_bytecode = compiled
     try:
-        return getattr(loaded, attribute)
+        thing = getattr(loaded, attribute)
     except AttributeError:
         raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
+    named_in(thing, loaded)
+    return thing
 
 
 def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:

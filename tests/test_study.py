@@ -1,6 +1,7 @@
 """Plans, cells, curves, and what is made of them."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -242,6 +243,7 @@ def test_a_measure_of_ones_own_and_one_that_is_nan():
     ("at_once", "value", "said"),
     [
         (True, "0.5", "measure 'broken' returned '0.5'; expected a number"),
+        pytest.param(True, Fraction(10**400), "measure 'broken' failed: OverflowError", id="no float"),
         (
             False,
             np.zeros(2),
