@@ -246,7 +246,8 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
             y = y * (start / anchor[0])
         elif not curve.fresh and upper:
             # The bound at the horizon holds at every time before it; one from below only at its own.
-            x, y = np.array([first, x[-1]]), np.array([y[-1], y[-1]])
+            x = np.unique([first, x[-1]])
+            y = np.full(len(x), y[-1])
         relation = ("≤" if upper else "≥") if exact else "∝"
         mean = "mean " if kind == "expected" else ""
         formula, against = literal(formula), literal(against)

@@ -113,7 +113,8 @@ def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figur
         axis.tick_params(length=0)
         for spine in axis.spines.values():
             spine.set_visible(False)
-    fig.colorbar(image, ax=axes, shrink=0.6, label="mean growth exponent of the total over these T")
+    bar = fig.colorbar(image, ax=axes, shrink=0.6)
+    bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
     if title:
         fig.suptitle(literal(title), fontsize=12)
     letters = int(fig.get_figwidth() * 72 / (0.56 * 7.5))  # a letter is little more than half as wide as high

@@ -426,6 +426,40 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
             assert f"<!-- {text} -->" in written
 
 
+def test_a_bound_at_a_single_time_is_a_mark():
+    """A dashed line of no length is nothing, and the caption speaks of it."""
+    once = oc.play(
+        oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=1, runs=1, measures="smooth_ce"
+    )
+    (frame,) = frames(once.curves(["smooth_ce"]))
+    (bound,) = frame.bounds
+    assert (bound.rounds.tolist(), bound.values.tolist()) == ([1.0], [6.0])
+    (axis,) = figure(once.curves(["smooth_ce"])).axes
+    assert [line.get_marker() for line in axis.lines if "≤" in line.get_label()] == ["_"]
+
+
+@pytest.mark.parametrize(("who", "whom"), [(1, 1), (3, 2), (1, 7), (8, 1)])
+def test_nothing_of_a_heat_map_is_cut_off(who, whom):
+    from onlinecal.heat import heat_map
+    from onlinecal.study import Played
+
+    cells = [
+        Played(f"forecaster {i}", f"nature {j}", t, np.array([t]), {"ece": np.array([[1.0 * t]])})
+        for i in range(who)
+        for j in range(whom)
+        for t in (100, 200, 400)
+    ]
+    fig = heat_map(oc.Study(tuple(cells)), ["ece"])
+    fig.draw_without_rendering()
+    whole = fig.bbox
+    texts = [
+        text for axis in fig.axes for text in (axis.xaxis.label, axis.yaxis.label, *axis.get_yticklabels())
+    ]
+    for box in (text.get_window_extent() for text in texts if text.get_text()):
+        assert whole.x0 - 1 <= box.x0 <= box.x1 <= whole.x1 + 1
+        assert whole.y0 - 1 <= box.y0 <= box.y1 <= whole.y1 + 1
+
+
 @pytest.mark.filterwarnings("error")
 def test_totals_of_any_size_are_drawn(tmp_path):
     for factor in (1e-300, 1e300):
