@@ -148,14 +148,9 @@ def plot(
     from onlinecal.plots import figure, save
 
     study = _study(results)
-    for kind, asked, known in (
-        ("measure", measure, study.measures),
-        ("forecaster", forecaster, study.forecasters),
-        ("nature", nature, study.natures),
-    ):
-        for name in asked or ():
-            if name not in known:
-                raise UnknownName.of(kind, name, known)
+    for name in measure or ():
+        if name not in study.measures:
+            raise UnknownName.of("measure", name, study.measures)
     # Measures first; the columns of tasks and certificates are drawn when asked for.
     plain = [
         name for name in study.measures if "[" not in name and "certificate" not in name

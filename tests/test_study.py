@@ -278,6 +278,23 @@ def test_summary():
     assert summary([5.0]) == (5.0, float("inf"))
 
 
+@pytest.mark.parametrize("level", [0, 1, -1, 2.0, float("nan")])
+def test_levels_that_no_interval_has(level):
+    curve = oc.study.Curve("ece", "f", "n", np.array([10, 20, 40]), np.array([[1.0, 1.1]] * 3), True)
+    for asked in (curve.exponent, curve.verdict):
+        with pytest.raises(InvalidParameter, match=f"^level = {level!r}; expected a number between 0 and 1$"):
+            asked(level)
+
+
+def test_only_what_was_played_can_be_asked_for():
+    study = oc.play(oc.forecasters.Constant(), oc.natures.Drift(), horizon=[20, 40], runs=1, measures="ece")
+    assert study.only(["constant"], ["drift"]).cells == study.cells
+    with pytest.raises(UnknownName, match="unknown forecaster 'constnat'; did you mean 'constant'"):
+        study.only(["constnat"])
+    with pytest.raises(UnknownName, match="unknown nature 'rain'"):
+        study.only(natures=["rain"])
+
+
 @pytest.mark.filterwarnings("error")
 def test_summary_of_infinite_runs_says_nothing_on_stderr():
     inf = float("inf")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.errors import InvalidParameter, UnknownName
-from onlinecal.growth import Growth, fit_growth, trend
+from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.measures import MEASURES
 from onlinecal.panel import ACCOUNT
 from onlinecal.rates import best_known
@@ -169,6 +169,7 @@ class Curve:
             ``"below Ω"``: slower than the lower one. Logarithms are part of the rates. Empty otherwise, and for games
             that are not fresh and independent, since rates are about games tuned to T.
         """
+        check_level(level)
         if not self.independent:
             return ""
         asked = {
@@ -218,8 +219,18 @@ class Study:
         return list(dict.fromkeys(name for cell in self.cells for name in cell.totals))
 
     def only(self, forecasters: Sequence[str] | None = None, natures: Sequence[str] | None = None) -> Study:
-        """The cells of these forecasters and natures; of all where none are named."""
+        """The cells of these forecasters and natures; of all where none are named.
+
+        Raises
+        ------
+        UnknownName
+            One of them was not played.
+        """
         who, whom = forecasters or self.forecasters, natures or self.natures
+        for kind, labels, known in (("forecaster", who, self.forecasters), ("nature", whom, self.natures)):
+            for label in labels:
+                if label not in known:
+                    raise UnknownName.of(kind, label, known)
         return Study(
             tuple(c for c in self.cells if c.forecaster in who and c.nature in whom), self.name, self.title
         )
