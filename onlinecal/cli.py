@@ -113,9 +113,11 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
-    from onlinecal.core.errors import UnknownName
+    from onlinecal.core.errors import InvalidParameter, UnknownName
     from onlinecal.report import console as tables
 
+    if markdown and as_json:
+        raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
     study = _study(results)
     if markdown:
         print(tables.exponents_markdown(study))
@@ -147,14 +149,9 @@ def plot(
     from onlinecal.report.plots import figure, save
 
     study = _study(results)
-    for kind, asked, known in (
-        ("measure", measure, study.measures),
-        ("forecaster", forecaster, study.forecasters),
-        ("nature", nature, study.natures),
-    ):
-        for name in asked or ():
-            if name not in known:
-                raise UnknownName.of(kind, name, known)
+    for name in measure or ():
+        if name not in study.measures:
+            raise UnknownName.of("measure", name, study.measures)
     # Measures first; the columns of tasks and certificates are drawn when asked for.
     plain = [
         name for name in study.measures if "[" not in name and "certificate" not in name

@@ -33,6 +33,7 @@ from onlinecal.core.errors import (
     failure,
     suggestion,
 )
+from onlinecal.core.sources import named_in
 from onlinecal.core.strategy import build
 from onlinecal.engine.game import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
@@ -263,9 +264,11 @@ def locate(kind: str, name: str, folder: Path | None = None) -> Any:
     finally:
         sys.dont_write_bytecode = compiled
     try:
-        return getattr(loaded, attribute)
+        thing = getattr(loaded, attribute)
     except AttributeError:
         raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
+    named_in(thing, loaded)
+    return thing
 
 
 def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:

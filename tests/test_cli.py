@@ -85,6 +85,8 @@ def test_compare(folder):
     }
     verdicts = {(r["forecaster"], r["nature"]): r["verdict"] for r in rows}
     assert verdicts["constant", "contrarian"] == "above O"
+    said = onlinecal("compare", "results/small.db", "--json", "--markdown", cwd=folder, rc=2).stderr
+    assert said == "error: --markdown and --json are two forms of output; expected one of the two\n"
     said = onlinecal("compare", "results/small.db", "--measure", "eec", cwd=folder, rc=2).stderr
     assert said == "error: unknown measure 'eec'; did you mean 'ece'?\n"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decisions.base import tasks
+from onlinecal.decisions import tasks
 from onlinecal.measures import decision
 from onlinecal.measures.binned import ece
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl

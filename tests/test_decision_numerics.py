@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decisions.base import tasks
+from onlinecal.decisions import tasks
 from onlinecal.measures import binned, cutoff, decision, scores, soft_binned
 from tests.strategies import gammas
 

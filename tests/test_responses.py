@@ -21,7 +21,7 @@ from onlinecal.decision_makers.responses import (
     as_response,
     response_name,
 )
-from onlinecal.decisions.base import tasks
+from onlinecal.decisions import tasks
 from onlinecal.measures import cdl, scdl, scdl_binned
 from onlinecal.report.catalogue import entry
 from onlinecal.scenario import load

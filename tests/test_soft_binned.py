@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decisions.base import tasks
+from onlinecal.decisions import tasks
 from onlinecal.measures import soft_binned
 from onlinecal.measures.decision import cdl
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, scdl, scdl_binned, soft_rounding

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decisions.base import tasks
+from onlinecal.decisions import tasks
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
 from onlinecal.measures import cdl
 from tests.oracles import tasks as oracle

@@ -16,7 +16,7 @@ from onlinecal import measures
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import vector
-from onlinecal.decisions.base import tasks
+from onlinecal.decisions import tasks
 from onlinecal.measures import (
     MEASURES,
     estimators,

@@ -21,7 +21,7 @@ import numpy as np
 
 import onlinecal
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.sources import of_library, of_python, sources
+from onlinecal.core.sources import namers, of_library, of_python, sources
 
 
 def content(thing: Any) -> Any:
@@ -99,8 +99,17 @@ def _content(thing: Any, above: tuple[Any, ...]) -> Any:
         own = not of_library(name) and name.partition(".")[0] != "onlinecal"
         return {"module": name, **({"source": sources(thing)} if own else {})}
     if isinstance(thing, type) or inspect.isroutine(thing):
-        return _code(thing, above)
-    return _code(type(thing), above) | _state(thing, above)
+        return _code(thing, above) | _named(thing)
+    return _code(type(thing), above) | _state(thing, above) | _named(type(thing)) | _named(thing)
+
+
+def _named(thing: Any) -> dict[str, Any]:
+    """The source of the modules under which somebody named it, beside the one that made it, which has been read."""
+    found: dict[str, str] = {}
+    for module in namers(thing):
+        if module.__name__ != getattr(thing, "__module__", None) and not of_library(module.__name__):
+            found |= sources(module)
+    return {"named": {"source": found}} if found else {}
 
 
 def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
@@ -132,8 +141,15 @@ def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     if module.partition(".")[0] == "onlinecal":
         return {kind: name, **(known or {"onlinecal": onlinecal.__version__})}
     found = {kind: f"{module}:{name}", **known}
-    if of_python(module) or not (isinstance(thing, type) or inspect.isfunction(thing)):
+    if of_python(module):
         return found
+    if not (
+        isinstance(thing, type) or inspect.isfunction(thing)
+    ):  # made in C, as the cache around a function is
+        wrapped = getattr(thing, "__wrapped__", None)
+        if wrapped is not None:
+            return found | {"wrapped": _content(wrapped, above)}
+        return found if of_library(module) else found | {"source": sources(thing)}
     held = _inner(thing, above) if isinstance(thing, type) else _held(thing, above)
     return found | {"onlinecal": onlinecal.__version__, "source": sources(thing)} | held
 

@@ -1,9 +1,9 @@
 """The source of somebody else's code, as a digest: results that it made are kept under it.
 
-Covered are the module of a class or function and the modules that it imports, directly or through others, at the top or
-inside of functions, as far as their files lie outside of what is installed, or belong to the same package. Comments and
-layout do not count. Not covered are installed libraries, modules that are imported by a computed name, and files that
-the code reads as data.
+Covered are the module of a class or function, the one under which it was named, and the modules that they import,
+directly or through others, at the top or inside of functions, as far as their files lie outside of what is installed,
+or belong to the same package. Comments and layout do not count. Not covered are installed libraries, modules that are
+imported by a computed name, and files that the code reads as data.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
@@ -62,6 +63,24 @@ def sources(thing: Any) -> dict[str, str]:
     if package:
         found[first.partition(".")[0]] = _digest(repr(sorted(package.items())).encode())
     return dict(sorted(found.items()))
+
+
+def named_in(thing: Any, module: ModuleType) -> None:
+    """Takes note that somebody named a thing as one of this module, whichever module has made it.
+
+    What a module does to a thing that it imports and passes on, and the numbers that it has it made with, count like
+    its own code.
+    """
+    _NAMED.setdefault(id(thing), (thing, {}))[1][module.__name__] = module
+
+
+def namers(thing: Any) -> list[ModuleType]:
+    """The modules of which somebody named this thing as one."""
+    return list(_NAMED[id(thing)][1].values()) if id(thing) in _NAMED else []
+
+
+#: id → thing, which keeps the id its own, and its modules by name
+_NAMED: dict[int, tuple[Any, dict[str, ModuleType]]] = {}
 
 
 def _counts(name: str, file: Path, first: str) -> bool:
@@ -139,6 +158,13 @@ def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.level, module
             # What is imported from a package may be a module of it.
             yield from ((node.level, f"{module}.{alias.name}".strip(".")) for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            # import_module(".part", __package__), however the function is reached
+            function, name = node.func, node.args[0].value
+            called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+            if called in ("import_module", "__import__") and isinstance(name, str):
+                plain = name.lstrip(".")
+                yield len(name) - len(plain), plain
 
 
 def _named(importer: str, file: Path, level: int, module: str) -> Iterator[str]:

@@ -201,7 +201,7 @@ def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, w
 def _number(x: float) -> str:
     if not math.isfinite(x) or x == 0:
         return f"{x:g}"
-    if abs(x) >= 100:
+    if 100 <= abs(x) < 1e15:
         return f"{x:,.0f}"
     return f"{x:.3g}"
 
@@ -221,7 +221,7 @@ def exponents_markdown(study: Study) -> str:
         level = simultaneous(len(curves))
         rates = known_rates(measure)
         rows = [f"**{measure}**" + (f" (best known: {rates})" if rates else ""), ""]
-        rows.append("| forecaster | " + " | ".join(study.natures) + " | proven |")
+        rows.append("| forecaster | " + " | ".join(map(_in_markdown, study.natures)) + " | proven |")
         rows.append("|---|" + "---|" * (len(study.natures) + 1))
         for forecaster in study.forecasters:
             mine = [curves.get((forecaster, nature)) for nature in study.natures]
@@ -238,13 +238,19 @@ def exponents_markdown(study: Study) -> str:
                 marked = marked or above
                 cells.append(line(growth) + (" †" if above else ""))
             proofs = sorted({_proof(c) for c in mine if c is not None} - {""})
-            rows.append(f"| {forecaster} | " + " | ".join(cells) + f" | {'; '.join(proofs) or '–'} |")
+            proven = _in_markdown("; ".join(proofs)) or "–"
+            rows.append(f"| {_in_markdown(forecaster)} | " + " | ".join(cells) + f" | {proven} |")
         parts.append("\n".join(rows))
     if shown:
         parts.append("\n".join(f"- {part}." for part in legend(shown, each="table")))
     if marked:
         parts.append("† G" + _VERDICTS["above proven"].removeprefix("g") + ".")
     return "\n\n".join(parts)
+
+
+def _in_markdown(text: str) -> str:
+    """In a cell of a Markdown table, which ends at a bar or a new line."""
+    return " ".join(text.split()).replace("|", r"\|")
 
 
 def _proof(curve: Curve) -> str:
@@ -410,5 +416,12 @@ def _bare(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
+class _Console(Console):
+    """As `print`, it leaves to the command what becomes of output that nobody takes; rich's ends with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # rich calls this while it handles the error
+
+
 def _console() -> Console:
-    return Console(highlight=False)
+    return _Console(highlight=False)

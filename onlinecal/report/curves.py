@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
-from onlinecal.growth import Growth, fit_growth, trend
+from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
 from onlinecal.study.panel import ACCOUNT
@@ -53,8 +53,9 @@ class Curve:
 
     @property
     def mean(self) -> Floats:
-        """Mean over runs at each T."""
-        return self.totals.mean(axis=1)
+        """Mean over runs at each T; NaN where some are infinite and others minus infinite."""
+        with np.errstate(invalid="ignore"):
+            return self.totals.mean(axis=1)
 
     def exponent(self, level: float = 0.95) -> Growth | None:
         """How the total grows over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
@@ -126,6 +127,7 @@ class Curve:
             ``"below Ω"``: slower than the lower one. Logarithms are part of the rates. Empty otherwise, and for games
             that are not fresh and independent, since rates are about games tuned to T.
         """
+        check_level(level)
         if not self.independent:
             return ""
         asked = {
@@ -176,8 +178,18 @@ class Study(Results):
         return list(dict.fromkeys(name for cell in self.cells for name in cell.totals))
 
     def only(self, forecasters: Sequence[str] | None = None, natures: Sequence[str] | None = None) -> Study:
-        """The cells of these forecasters and natures; of all where none are named."""
+        """The cells of these forecasters and natures; of all where none are named.
+
+        Raises
+        ------
+        UnknownName
+            One of them was not played.
+        """
         who, whom = forecasters or self.forecasters, natures or self.natures
+        for kind, labels, known in (("forecaster", who, self.forecasters), ("nature", whom, self.natures)):
+            for label in labels:
+                if label not in known:
+                    raise UnknownName.of(kind, label, known)
         return Study(
             tuple(c for c in self.cells if c.forecaster in who and c.nature in whom), self.name, self.title
         )
@@ -231,12 +243,12 @@ class Study(Results):
         return Curve(measure, who, whom, rounds, totals, fresh, promises, recorded)
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
-        """Every curve that there is, natures first, then measures, then forecasters."""
+        """Every curve that there is, once each: natures first, then measures, then forecasters."""
         pairs = {(c.forecaster, c.nature): c for c in self.cells}
         return [
             self.curve(measure, who, whom)
             for whom in self.natures
-            for measure in (self.measures if measures is None else measures)
+            for measure in (self.measures if measures is None else dict.fromkeys(measures))
             for who in self.forecasters
             if (who, whom) in pairs and measure in pairs[who, whom].totals
         ]
@@ -290,7 +302,11 @@ class Study(Results):
 
 
 def summary(values: Any) -> tuple[float, float]:
-    """Mean over runs and the half-width of its 95 % interval (Student's t; 0 for identical runs, infinite for one)."""
+    """Mean over runs and the half-width of its 95 % interval by Student's t.
+
+    The half-width is 0 for identical runs, infinite for a single one, and NaN where some runs are infinite. The mean is
+    NaN where some are infinite and others minus infinite.
+    """
     from scipy.special import stdtrit
 
     v = np.asarray(values, dtype=np.float64)
@@ -298,4 +314,5 @@ def summary(values: Any) -> tuple[float, float]:
         return float(v.mean()), float("inf")
     if (v == v[0]).all():
         return float(v[0]), 0.0  # not what rounding in the mean would make of it
-    return float(v.mean()), float(stdtrit(len(v) - 1, 0.975) * v.std(ddof=1) / np.sqrt(len(v)))
+    with np.errstate(invalid="ignore"):
+        return float(v.mean()), float(stdtrit(len(v) - 1, 0.975) * v.std(ddof=1) / np.sqrt(len(v)))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
+from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
 from onlinecal.report.plots import typeset
 
@@ -103,16 +104,19 @@ def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figur
         for (i, j), value in np.ndenumerate(heat.values):
             colour = "white" if value > 0.65 else "black"
             axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=colour)
-        axis.set_xticks(range(wide), heat.natures, rotation=30, ha="right", fontsize=7.5)
-        axis.set_yticks(range(high), heat.forecasters, fontsize=7.5)
+        axis.set_xticks(range(wide), [*map(literal, heat.natures)], rotation=30, ha="right", fontsize=7.5)
+        axis.set_yticks(range(high), [*map(literal, heat.forecasters)], fontsize=7.5)
         rates = known_rates(heat.measure)
-        axis.set_title(heat.measure + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9)
+        axis.set_title(
+            literal(heat.measure) + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9
+        )
         axis.tick_params(length=0)
         for spine in axis.spines.values():
             spine.set_visible(False)
-    fig.colorbar(image, ax=axes, shrink=0.6, label="mean growth exponent of the total over these T")
+    bar = fig.colorbar(image, ax=axes, shrink=0.6)
+    bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
     if title:
-        fig.suptitle(title, fontsize=12)
+        fig.suptitle(literal(title), fontsize=12)
     letters = int(fig.get_figwidth() * 72 / (0.56 * 7.5))  # a letter is little more than half as wide as high
     fig.supxlabel(textwrap.fill(_caption(study, tables), letters), fontsize=7.5, color="#444444")
     return fig

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known
-from onlinecal.growth.words import raised
+from onlinecal.growth.words import literal, raised
 from onlinecal.report.curves import Curve
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,8 @@ class Line:
     Attributes
     ----------
     label : str
-        Forecaster, exponent where that is clear, and where points are missing and why.
+        Forecaster, exponent where that is clear, and where points are missing and why; as matplotlib reads it, with
+        every ``$`` of the forecaster's own label escaped.
     style : int
         Which colour and marker.
     rounds, mean, low, high : (n,) arrays
@@ -142,7 +143,7 @@ def _add(frame: Frame, curve: Curve, style: int, level: float) -> None:
     shown = np.isfinite(mean) & (frame.negative | (mean > 0))
     reasons = _missing(curve, shown)
     if not shown.any():
-        frame.absent.append((style, f"{curve.forecaster}: {reasons}"))
+        frame.absent.append((style, f"{literal(curve.forecaster)}: {reasons}"))
         return
     exponent = curve.exponent(level)
     slope = f"  $T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
@@ -150,7 +151,7 @@ def _add(frame: Frame, curve: Curve, style: int, level: float) -> None:
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     frame.lines.append(
         Line(
-            curve.forecaster + slope + (f"; {reasons}" if reasons else ""),
+            literal(curve.forecaster) + slope + (f"; {reasons}" if reasons else ""),
             style,
             curve.rounds,
             np.where(shown, mean, np.nan),
@@ -182,11 +183,16 @@ def _missing(curve: Curve, shown: NDArray[np.bool_]) -> str:
     parts = []
     if (zero := ~shown & (mean == 0)).any():
         parts.append("0 in every run" if not curve.totals.any() else f"0 {_when(curve.rounds, zero)}")
-    if (infinite := ~np.isfinite(mean)).any():
-        last = np.flatnonzero(infinite)[-1]
-        count = int((~np.isfinite(curve.totals[last])).sum())
-        whom = "" if count == runs else f", in {count} of {runs} runs"
-        parts.append(f"infinite {_when(curve.rounds, infinite)}{whom}")
+    for infinite, words in (
+        (mean == np.inf, "infinite"),
+        (mean == -np.inf, "minus infinite"),
+        (np.isnan(mean), "infinite both ways, without a mean,"),
+    ):
+        if infinite.any():
+            last = np.flatnonzero(infinite)[-1]
+            count = int((~np.isfinite(curve.totals[last])).sum())
+            whom = "" if count == runs else f", in {count} of {runs} runs"
+            parts.append(f"{words} {_when(curve.rounds, infinite)}{whom}")
     return "; ".join(parts)
 
 
@@ -240,9 +246,11 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
             y = y * (start / anchor[0])
         elif not curve.fresh and upper:
             # The bound at the horizon holds at every time before it; one from below only at its own.
-            x, y = np.array([first, x[-1]]), np.array([y[-1], y[-1]])
+            x = np.unique([first, x[-1]])
+            y = np.full(len(x), y[-1])
         relation = ("≤" if upper else "≥") if exact else "∝"
         mean = "mean " if kind == "expected" else ""
+        formula, against = literal(formula), literal(against)
         # What a nature forces says whom it is forced on; a forecaster's own bound has the colour of its curve.
         label = f"{mean}{relation} {formula}" + ("" if upper else f" ({against})")
         if all(label != bound.label for bound in there) or upper:

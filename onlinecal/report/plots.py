@@ -18,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.growth.words import literal
 from onlinecal.report.curves import Curve
 from onlinecal.report.frames import BAND, Frame, Reference, frames, games
 
@@ -34,13 +35,15 @@ WIDTH = 3.4
 #: letters in a line of a legend: two columns are no wider than the axes with their labels
 LEGEND = 30
 FORMATS = ("png", "svg", "pdf")
+#: in a label, and no `literal` dollar
+_MATHEMATICS = r"(?<!\\)\$[^$]+(?<!\\)\$"
 
 
 def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     """Totals against T on logarithmic axes: natures down, measures across, a colour a forecaster.
 
-    Where a mean total is negative the vertical axis is linear around 0. Means that have no place on an axis are arrows
-    at its edge and words in the legend: infinite ones, and on a logarithmic axis those that are 0.
+    Where a mean total is negative the vertical axis is linear around 0. Means that have no place on an axis are words
+    in the legend, and arrows at its upper edge where they are infinite, at its lower one where they are 0.
 
     Parameters
     ----------
@@ -106,13 +109,13 @@ def _heading(frame: Frame, inches: float) -> str:
     """What stands above the axes; the nature on lines of its own where the whole does not fit."""
     whole = f"{frame.measure} against {frame.nature}"
     if "\n" not in _wrapped(whole, inches, 10):
-        return whole
+        return literal(whole)
     return _wrapped(f"{frame.measure} against", inches, 10) + "\n" + _wrapped(frame.nature, inches, 10)
 
 
 def _wrapped(text: str, inches: float, size: float) -> str:
-    """In lines that fit: a letter is little more than half as wide as it is high."""
-    return textwrap.fill(text, int(inches * 72 / (0.56 * size)))
+    """Somebody's text in lines that fit: a letter is little more than half as wide as it is high."""
+    return literal(textwrap.fill(text, int(inches * 72 / (0.56 * size))))
 
 
 def _caption(runs: list[int], times: str, drawn: Sequence[Frame]) -> str:
@@ -241,12 +244,13 @@ def _draw(axis: Any, frame: Frame) -> None:
 
 def _entry(label: str) -> str:
     """A label in lines that fit a column of the legend; a raised exponent is short, and "T = 300" stays together."""
-    powers = re.findall(r"\$[^$]+\$", label)
-    short = re.sub(r"\$[^$]+\$", "\0\0\0\0", label).replace("T = ", "T\u00a0=\u00a0")
+    powers = re.findall(_MATHEMATICS, label)
+    short = re.sub(_MATHEMATICS, "\0\0\0\0", label).replace("T = ", "T\u00a0=\u00a0")
     filled = textwrap.fill(short, LEGEND, break_long_words=False, break_on_hyphens=False)
     for power in powers:
         filled = filled.replace("\0\0\0\0", power, 1)
-    return filled
+    # Matplotlib leaves out of legends what begins with an underscore; a hair space shows nothing.
+    return f"\u200a{filled}" if filled.startswith("_") else filled
 
 
 def _legend_rows(frame: Frame) -> int:
@@ -292,7 +296,7 @@ def typeset(formula: str) -> str:
 
 
 def _tick(value: float, _: object) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:g}"
+    return f"{value:,.0f}" if 1 <= abs(value) < 1e15 else f"{value:g}"
 
 
 def save(fig: Figure, path: Path) -> None:

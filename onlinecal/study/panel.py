@@ -161,13 +161,15 @@ def measured(
     """The value of a measure on Γ, which may be anybody's function: whatever goes wrong names it."""
     try:
         value = measure(gamma)
+        if isinstance(value, Real):
+            return float(value)
     except OnlinecalError:
         raise
     except Exception as error:
         raise InvalidData(f"measure {name!r} failed: {failure(error)}") from error
-    if not isinstance(value, Bracket | Real):
+    if not isinstance(value, Bracket):
         raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
-    return value if isinstance(value, Bracket) else float(value)
+    return value
 
 
 def listed(specs: Any) -> Iterable[Any]:

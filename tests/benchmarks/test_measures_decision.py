@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decisions.base import tasks
+from onlinecal.decisions import tasks
 from onlinecal.measures import binned, cutoff, decision, scores, soft_binned
 
 MEASURES = [
