@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from onlinecal.content import content
+from onlinecal.decisions import is_task
 from onlinecal.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.responses import Best, DecisionMaker, as_response
 from onlinecal.tasks import TASKS, Task
+from onlinecal.validation import as_float
 
 #: what is tracked of a task, in the order of `tasks.Account`
 ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
@@ -166,7 +168,7 @@ def measured(
         raise InvalidData(f"measure {name!r} failed: {failure(error)}") from error
     if not isinstance(value, Bracket | Real):
         raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
-    return value if isinstance(value, Bracket) else float(value)
+    return value if isinstance(value, Bracket) else as_float(value)
 
 
 def listed(specs: Any) -> Iterable[Any]:
@@ -210,8 +212,8 @@ def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -
 
 
 def _task(spec: Any) -> Task:
-    if isinstance(spec, Task):
-        return spec
+    if is_task(spec):
+        return cast(Task, spec)
     name, options = _named("task", spec)
     if "response" not in options:
         return _plain_task(name, options)
