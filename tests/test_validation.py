@@ -72,6 +72,7 @@ BAD = {
     "missing in pandas": (pd.Series([0.2, pd.NA]), r"p\[1\] = nan is a missing value"),
     "missing in an extension": (pd.Series([0, None], dtype="Int64"), r"p\[1\] = nan is a missing value"),
     "huge": ([0.2, 10**400], r"p\[1\] = inf is outside"),
+    "a decimal that signals": ([0.2, Decimal("sNaN")], r"p\[1\] = nan is a missing value"),
 }
 
 

@@ -205,6 +205,17 @@ def test_what_underflows_is_on_the_safe_side_too(order, mean, mass):
     assert Fraction(proved.lower) <= so <= Fraction(proved.upper)
 
 
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, 100.0, math.inf])
+@pytest.mark.parametrize("mass", [5e-324, 1.6e-319, 3e-309, 6e-309, 1e-292])
+def test_masses_that_are_hardly_floats_are_proved_too(order, mass):
+    """Such masses have few digits or none: of high orders all error may be theirs."""
+    gamma = JointDistribution.from_levels([0.1, 0.5, 0.9], [1.0, mass, mass], [0.1, 0.2, 0.0])
+    proved = explain(gamma, "ece", order=order).verify()
+    so = exact.ece(gamma) if order == 1.0 else exact.ece_of_order(gamma, order)
+    assert Fraction(proved.lower) <= so <= Fraction(proved.upper)
+    assert proved.width <= (1e-12 if order != 100.0 else 3e-3)  # (1e-290)^(1/100) is 1.3e-3
+
+
 def test_rounding_matters():
     """Control of the above: the values themselves, taken for both bounds, would fail it."""
     off = 0

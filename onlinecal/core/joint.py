@@ -176,11 +176,18 @@ class JointDistribution:
         return cls._frozen(*_levels_of_keys(keys))
 
     @classmethod
-    def from_sorted_levels(cls, v: Floats, n: Floats, s: Floats) -> JointDistribution:
-        """Γ of weights with v ascending, perhaps with ties and zero weights. Nothing is checked, nothing copied."""
+    def from_sorted_levels(
+        cls, v: Floats, n: Floats, s: Floats, q: Floats | None = None
+    ) -> JointDistribution:
+        """Γ of weights with v ascending, perhaps with ties and zero weights; nothing is checked, nothing copied.
+
+        Where their means q are known, levels that stay alone keep them to the last digit, and joined ones have one in
+        between.
+        """
         keep = n > 0
         if not keep.all():
             v, n, s = v[keep], n[keep], s[keep]
+            q = None if q is None else q[keep]
         new = np.empty(len(v), dtype=bool)
         new[0] = True
         np.not_equal(v[1:], v[:-1], out=new[1:])
@@ -189,7 +196,9 @@ class JointDistribution:
             v, n, s = v[starts], np.add.reduceat(n, starts), np.add.reduceat(s, starts)
             # Sums of weights are rounded; a level in which every outcome is 1 stays one.
             np.minimum(s, n, out=s)
-        return cls._frozen(v, n, s, s / n)
+            if q is not None:
+                q = np.clip(s / n, np.minimum.reduceat(q, starts), np.maximum.reduceat(q, starts))
+        return cls._frozen(v, n, s, s / n if q is None else q)
 
     @classmethod
     def _frozen(cls, *arrays: Floats) -> JointDistribution:
@@ -241,7 +250,10 @@ class JointDistribution:
     # ---------------------------------------------------------------- new from old
 
     def merge(self, *others: JointDistribution) -> JointDistribution:
-        """Γ of all the rounds together: total weights add, equal levels join."""
+        """Γ of all the rounds together: total weights add, equal levels join.
+
+        A level of one part keeps its mean to the last digit; the mean of joined ones lies between theirs.
+        """
         parts = (self, *others)
         for other in others:
             check_gamma("merge", other)
@@ -250,14 +262,14 @@ class JointDistribution:
         order = np.argsort(v, kind="stable")
         n = np.concatenate([g.counts for g in parts])[order]
         s = np.concatenate([g.positives for g in parts])[order]
-        return self.from_sorted_levels(v[order], n, s)
+        return self.from_sorted_levels(v[order], n, s, np.concatenate([g.means for g in parts])[order])
 
     def round(self, m: int) -> tuple[JointDistribution, float]:
         """Every prediction moved to the nearest i/m (ties to the even i), and the mean distance E|v − i/m| moved."""
         m = integer("round", "m", m, 1, FINEST)
         grid = np.rint(self.predictions * m) / m
         moved = float(self.mass @ np.abs(grid - self.predictions))
-        return self.from_sorted_levels(grid, self.counts, self.positives), moved
+        return self.from_sorted_levels(grid, self.counts, self.positives, self.means), moved
 
     def flip(self) -> JointDistribution:
         """Γ under (v, y) → (1 − v, 1 − y)."""
@@ -265,7 +277,9 @@ class JointDistribution:
         if (v[1:] > v[:-1]).all():
             q = 1.0 - self.means[::-1]
             return self._frozen(v, self.counts[::-1].copy(), (self.counts - self.positives)[::-1].copy(), q)
-        return self.from_sorted_levels(v, self.counts[::-1], (self.counts - self.positives)[::-1])
+        return self.from_sorted_levels(
+            v, self.counts[::-1], (self.counts - self.positives)[::-1], 1.0 - self.means[::-1]
+        )
 
     def __repr__(self) -> str:
         return (

@@ -78,11 +78,13 @@ def choice(where: str, name: str, value: Any, known: tuple[str, ...]) -> str:
 
 
 def as_float(value: Any) -> float:
-    """A real number as a float; infinite where it is too large for one."""
+    """A real number as a float; infinite where it is too large for one, NaN for the NaN of decimals that signals."""
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+    except ValueError:
+        return math.nan
 
 
 # ---------------------------------------------------------------- vectors

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, cast, get_args, runtime_checkable
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import build, check_number, registry, strategy_name
 from onlinecal.core.validation import integer
-from onlinecal.decisions.base import Account, Task
+from onlinecal.decisions.base import Account, Task, is_task
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 
 
@@ -206,6 +206,10 @@ RESPONSES = registry((Best, Rounded, RoundedDown, Noisy))
 """The responses by name; each can be built without arguments."""
 
 
+def _is_response(value: Any) -> bool:
+    return isinstance(value, Response) and not isinstance(value, type)
+
+
 @dataclass(frozen=True)
 class DecisionMaker:
     """A task with a response: itself a task, and accounted for like one.
@@ -232,9 +236,9 @@ class DecisionMaker:
     response: Response
 
     def __post_init__(self) -> None:
-        if not isinstance(self.task, Task):
+        if not is_task(self.task):
             raise InvalidParameter(f"task = {self.task!r}; expected a task")
-        if not isinstance(self.response, Response):
+        if not _is_response(self.response):
             raise InvalidParameter(f"response = {self.response!r}; expected a response")
 
     @property
@@ -277,8 +281,8 @@ def as_response(spec: Any) -> Response:
         return build("response", RESPONSES, spec, {})
     if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
         return build("response", RESPONSES, spec["name"], {k: v for k, v in spec.items() if k != "name"})
-    if isinstance(spec, Response) and not isinstance(spec, type):
-        return spec
+    if _is_response(spec):
+        return cast(Response, spec)
     raise InvalidParameter(f"response = {spec!r}; expected a name or a table with a name")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -51,6 +51,11 @@ class Task(Protocol):
 
     def account(self, gamma: JointDistribution) -> Account:
         """Payoff and regrets of best-responding to the predictions of Γ."""
+
+
+def is_task(value: Any) -> bool:
+    """Whether this is a task; a class of tasks, which has the same names, is none."""
+    return isinstance(value, Task) and not isinstance(value, type)
 
 
 # -------------------------------------------------------------------- tasks
@@ -219,7 +224,7 @@ def _payoffs(task: str, payoffs: Any) -> tuple[tuple[float, float], ...]:
 
 
 def _actions(task: str, actions: Any, count: int) -> tuple[str, ...]:
-    if isinstance(actions, str):
+    if isinstance(actions, str) or not isinstance(actions, Iterable):
         raise InvalidParameter(f"task {task!r}: actions = {actions!r}; expected a list of names")
     names = tuple(actions) or tuple(f"action {a}" for a in range(count))
     if len(names) != count:

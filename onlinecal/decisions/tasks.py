@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count, probability
-from onlinecal.decisions.base import TIE, Account, DecisionTask, QuadraticTask, Task
+from onlinecal.decisions.base import TIE, Account, DecisionTask, QuadraticTask, Task, is_task
 
 __all__ = [
     "TASKS",
@@ -20,6 +21,7 @@ __all__ = [
     "QuadraticTask",
     "Task",
     "action_swap_regret",
+    "as_task",
     "external_regret",
     "payoff",
     "quadratic",
@@ -34,19 +36,26 @@ __all__ = [
 
 
 @of_gamma
-def payoff(gamma: JointDistribution, task: Task) -> float:
+def payoff(gamma: JointDistribution, task: Task | str) -> float:
     """Average payoff of a decision maker who trusts the forecast, E[u(BR(v), y)].
 
     Parameters
     ----------
     gamma : JointDistribution
-    task : Task
-        A `DecisionTask`, a `QuadraticTask`, or anything with an `account`.
+    task : Task or str
+        A `DecisionTask`, a `QuadraticTask`, or anything with a name and an `account`; or the name of one in `TASKS`.
 
     Returns
     -------
     float
         In [0, 1].
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
 
     Source
     ------
@@ -61,11 +70,11 @@ def payoff(gamma: JointDistribution, task: Task) -> float:
     >>> payoff(JointDistribution.from_samples([0.9, 0.9, 0.1], [1, 1, 0]), v_shaped(0.5))
     1.0
     """
-    return task.account(gamma).payoff
+    return as_task("payoff", task).account(gamma).payoff
 
 
 @of_gamma
-def swap_regret(gamma: JointDistribution, task: Task) -> float:
+def swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     """Gain from replacing the response to each prediction by the best one in hindsight.
 
     max over σ: [0, 1] → A of E[u(σ(v), y)] − E[u(BR(v), y)] = Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)) with
@@ -75,12 +84,20 @@ def swap_regret(gamma: JointDistribution, task: Task) -> float:
     Parameters
     ----------
     gamma : JointDistribution
-    task : Task
+    task : Task or str
+        As in `payoff`.
 
     Returns
     -------
     float
         In [0, 1]; exactly 0 where every level has q_i = v_i.
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
 
     Source
     ------
@@ -96,11 +113,11 @@ def swap_regret(gamma: JointDistribution, task: Task) -> float:
     >>> round(swap_regret(gamma, v_shaped(0.5)), 6), swap_regret(gamma, v_shaped(0.6))
     (0.1, 0.0)
     """
-    return task.account(gamma).swap
+    return as_task("swap_regret", task).account(gamma).swap
 
 
 @of_gamma
-def action_swap_regret(gamma: JointDistribution, task: Task) -> float:
+def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     """Gain from a swap that sees only the action taken: max over φ: A → A of E[u(φ(a), y)] − E[u(a, y)].
 
     The responses a = BR(v) are those of `swap_regret`, ties included, so that it is never above it.
@@ -108,12 +125,20 @@ def action_swap_regret(gamma: JointDistribution, task: Task) -> float:
     Parameters
     ----------
     gamma : JointDistribution
-    task : Task
+    task : Task or str
+        As in `payoff`.
 
     Returns
     -------
     float
         In [0, swap_regret].
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
 
     Source
     ------
@@ -131,11 +156,11 @@ def action_swap_regret(gamma: JointDistribution, task: Task) -> float:
     >>> round(swap_regret(gamma, v_shaped(0.5)), 6), action_swap_regret(gamma, v_shaped(0.5))
     (0.2, 0.0)
     """
-    return task.account(gamma).action_swap
+    return as_task("action_swap_regret", task).account(gamma).action_swap
 
 
 @of_gamma
-def external_regret(gamma: JointDistribution, task: Task) -> float:
+def external_regret(gamma: JointDistribution, task: Task | str) -> float:
     """Gain of the best fixed action: max_a E[u(a, y)] − E[u(BR(v), y)], with its sign.
 
     It is negative where the forecast helps more than any constant. The responses are those of `swap_regret`.
@@ -143,12 +168,20 @@ def external_regret(gamma: JointDistribution, task: Task) -> float:
     Parameters
     ----------
     gamma : JointDistribution
-    task : Task
+    task : Task or str
+        As in `payoff`.
 
     Returns
     -------
     float
         In [−1, action_swap_regret].
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
 
     Source
     ------
@@ -163,7 +196,18 @@ def external_regret(gamma: JointDistribution, task: Task) -> float:
     >>> external_regret(JointDistribution.from_samples([0.9, 0.1], [1, 0]), v_shaped(0.5))
     -0.5
     """
-    return task.account(gamma).external
+    return as_task("external_regret", task).account(gamma).external
+
+
+def as_task(where: str, task: Any) -> Task:
+    """A task from one or its name; `where` it was given."""
+    if isinstance(task, str):
+        if task not in TASKS:
+            raise UnknownName.of("task", task, TASKS, LIST)
+        return TASKS[task]()
+    if not is_task(task):
+        raise InvalidParameter(f"{where}: task = {task!r}; expected a task or the name of one")
+    return cast(Task, task)
 
 
 # -------------------------------------------------------------------- named tasks

@@ -206,6 +206,7 @@ MEASURES = (
         complete="no",
         sound="yes",
         largest=math.inf,
+        lasting=True,  # what was called impossible has happened, and will again
         # Shares v and 1 − v of the wealth, doubled where they win.
         decisions="ln 2 − NLL is the growth rate of a gambler who bets v and 1 − v at even odds",
     ),

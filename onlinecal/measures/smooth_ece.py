@@ -7,30 +7,25 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import dct, next_fast_len
 
-from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import number
 from onlinecal.measures.base import Measure
+from onlinecal.measures.smooth_ece_line import FINEST, Line
 from onlinecal.measures.witnesses.smoothing import SmoothedSigns
 
 Floats = NDArray[np.float64]
 Transform = Literal["identity", "logit"]
 
-# A mesh of spacing h errs by at most this times (h/σ)² Σ|r|: twice (linear spreading of the levels, linear
-# interpolation before the integral) 1/8 times E|Z² − 1| = 4 φ(1) = 0.96788, Z normal; rounded up.
-_MESH = 0.242
-# So many steps to a σ at least: then the cosines that the mesh does not have are below exp(−(2π)²/2) < 3e-9.
-_STEPS = 2.0
-_FINEST = 1 << 20
 _COARSE = 4096
+# So many are slow enough that a shorter line is looked for.
+_LONG = 1 << 16
 # Accuracy wanted at a given σ, and of the fixed point.
 _AT = 1e-7
 _FIXED = {"identity": 1e-6, "logit": 1e-5}
-# exp(−9²/2) < 3e-18: cosines beyond, and parts of a Gaussian further out, do not count.
-_REACH = 9.0
+# The proof of a fixed point interpolates on a mesh of 2^20 steps, which errs by this times (h/σ)² Σ|r|, and needs so
+# many steps to a σ.
+_PROOF, _PROOF_STEPS = 0.121, 3.0
 
 
 @of_gamma
@@ -57,7 +52,7 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
         In [0, 1]. Levels are spread linearly on a mesh of spacing h = L/N and transformed (scipy.fft); the
         error is at most 0.242 (h/σ)² Σ|r_i|, and N is chosen to make that 1e-7, up to N = 2^20. So it is ≤
         1e-7 for "identity" and σ ≥ 5e-4, and ≤ 2.3e-5 at σ = 1e-4. For "logit" L is the range of the log
-        odds plus 18 σ. O(k + N log N).
+        odds plus 18 σ; gaps wider than 18 σ are cut to that. O(k + N log N).
 
     Raises
     ------
@@ -80,7 +75,7 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
     0.5727
     """
     width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
-    line = _Line(gamma, transform, width)
+    line = Line(gamma, transform, width)
     # The mesh may err beyond what holds at every scale.
     return min(max(line.error(width, line.mesh(width, _AT)), line.least), line.most)
 
@@ -102,10 +97,10 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
     Returns
     -------
     float
-        In [0, 1]; exactly 0 if all r_i = 0. "identity": error at most 1.1e-6 where the value is 5e-4 or
-        more, at most 1e-4 always. "logit": at most 1.1e-5 where N = 2^20 is enough for that (log odds
-        within ±12 and a value of 4e-3 or more, say), at most 1e-4 for a value of 2e-3 or more and log odds
-        within ±30. O(k + N log N), N some 350/σ* ("identity").
+        In [0, 1]; exactly 0 if all r_i = 0. "identity": error at most 1.1e-6 where the value is 5e-4 or more or
+        k ≤ 50, at most 1e-4 always. "logit": error at most 1.1e-5 where k ≤ 100, or where the log odds are within
+        ±12 and the value is 4e-3 or more; otherwise half of what is left when the finest mesh (N = 2^20) resolves no
+        more. The error of a value is the `within` of its `explain`. O(k + N log N), N some 350/σ* ("identity").
 
     Raises
     ------
@@ -127,23 +122,36 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
     >>> round(smooth_ece(gamma), 9)
     0.55
     """
-    line = _Line(gamma, transform, 1.0)
+    return _fixed_point(gamma, transform)[0]
+
+
+def _fixed_point(gamma: JointDistribution, transform: Transform) -> tuple[float, float]:
+    """σ* and its error."""
+    line = Line(gamma, transform, 1.0)
     # smECE_σ lies between |Σ r_i| and Σ |r_i| for every σ, hence so does σ*.
     low, high = line.least, line.most
     if high - low <= 1e-12:
-        return high
+        return high, high - low
     accuracy = _FIXED[transform]
-    mesh = _COARSE
-    sigma, slack = _root(line, low, high, mesh, min(1e-4, 0.01 * high))
-    # The coarse root is off by its mesh error; a mesh fine enough there may still be too coarse at the next.
-    while slack > accuracy or (mesh < _FINEST and mesh < line.mesh(sigma, accuracy)):
-        if mesh < line.mesh(sigma, accuracy):
-            mesh = max(line.mesh(max(sigma - slack, 1e-9), accuracy), min(2 * mesh, _FINEST))
-        sigma, slack = _root(line, low, high, mesh, 0.1 * accuracy, around=sigma)
-    if line.bound(sigma, mesh) > 5e-5 or sigma * mesh < _STEPS * line.length:
-        # So small that the finest mesh does not resolve it: only an upper bound is left; its half errs least.
-        sigma = min(sigma, 1e-4) / 2.0
-    return min(max(sigma, low), high)
+    mesh, sigma = _COARSE, None
+    while True:
+        wanted = min(1e-4, 0.01 * high) if mesh == _COARSE else 0.1 * accuracy
+        sigma, slack = _root(line, low, high, mesh, wanted, around=sigma)
+        error = slack + line.bound(sigma, mesh) if line.resolves(sigma, mesh) else math.inf
+        if error <= 1.1 * accuracy:
+            return min(max(sigma, low), high), error
+        # The root is off by the error of its mesh; a mesh fine enough there may still be too coarse at the next.
+        finer = line.mesh(max(sigma - slack, 1e-300), accuracy)
+        if finer >= _LONG or mesh == FINEST:
+            # So many steps are slow, or too few; but where σ is small Gaussians reach less far: a shorter line will do.
+            below, above = line.around(sigma, mesh)
+            low, high = max(low, below), max(low, below, min(high, above))
+            if line.shortened(high) <= 0.5 * line.length:
+                line, mesh, sigma = Line(gamma, transform, high), _COARSE, None
+                continue
+            if mesh == FINEST:
+                return 0.5 * (low + high), 0.5 * (high - low)
+        mesh = max(finer, min(2 * mesh, FINEST))
 
 
 @of_gamma
@@ -197,7 +205,7 @@ def smoothed_signs(gamma: JointDistribution, *, transform: Transform = "identity
     Returns
     -------
     SmoothedSigns
-        Where the scale is below what the finest mesh resolves, with a larger one, whose bounds are wider.
+        With a larger scale where the proof does not resolve that one, so that its error is below the scale.
 
     Raises
     ------
@@ -229,9 +237,12 @@ def _signs(
     measure: Literal["smooth_ece_at", "smooth_ece"],
 ) -> SmoothedSigns:
     """The signs on a mesh, each change where the line between two points crosses 0."""
-    line = _Line(gamma, transform, max(sigma, 1e-4))
+    line = Line(gamma, transform, max(sigma, 1e-9))
     if measure == "smooth_ece" and sigma > 0.0:
-        sigma = max(sigma, _STEPS * line.length / _FINEST)
+        # A proof at a σ that it does not resolve is far off; one at a larger σ bounds σ* by that.
+        while sigma < (least := max(_provable(line), 1e-9)):
+            sigma = 1.1 * least
+            line = Line(gamma, transform, sigma)
     if len(line.residuals) == 0 or sigma == 0.0:
         return SmoothedSigns(sigma, np.zeros(0), 1, transform, measure)
     mesh = line.mesh(sigma, 1e-6)
@@ -244,88 +255,31 @@ def _signs(
     left, right = seen[turns], seen[turns + 1]
     share = curve[left] / (curve[left] - curve[right])
     places = (left + share * (right - left)) / mesh
-    changes = places if transform == "identity" else line.origin(places)
+    changes = line.origin(places)
+    if transform == "identity":
+        changes = np.clip(changes, 0.0, 1.0)
     return SmoothedSigns(sigma, changes, int(np.sign(curve[seen[0]])), transform, measure)
 
 
 def _at_error(gamma: JointDistribution, *, sigma: float, transform: Transform = "identity") -> float:
     """The error that `smooth_ece_at` states."""
-    line = _Line(gamma, transform, sigma)
+    line = Line(gamma, transform, sigma)
     return line.bound(sigma, line.mesh(sigma, _AT))
 
 
 def _fixed_error(gamma: JointDistribution, *, transform: Transform = "identity") -> float:
-    """The error that `smooth_ece` states, or what the finest mesh resolves of long log odds."""
-    return max(1e-4, _STEPS * _Line(gamma, transform, 1e-4).length / _FINEST)
+    """The error of `smooth_ece`: what its search ended with."""
+    return _fixed_point(gamma, transform)[1]
 
 
-class _Line:
-    """The residuals on a line of length L, cut to where anything is."""
-
-    def __init__(self, gamma: JointDistribution, transform: str, sigma: float) -> None:
-        r, v = gamma.residuals, gamma.predictions
-        self.fixed = 0.0
-        self.coordinate = v
-        if transform == "identity":
-            self.length, self.place = 1.0, v
-        elif transform == "logit":
-            inner = (v > 0.0) & (v < 1.0)
-            self.fixed = float(np.abs(r[~inner]).sum())
-            v, r = v[inner], r[inner]
-            self.coordinate = odds = np.log(v) - np.log1p(-v)
-            # Gaussians further apart than 2 · 9 σ do not meet: wider gaps need no mesh. The ends fade out
-            # likewise.
-            margin = _REACH * sigma
-            gaps = np.minimum(np.diff(odds), 2.0 * margin)
-            place = np.concatenate(([margin], margin + np.cumsum(gaps))) if len(v) else odds
-            self.length = float(place[-1]) + margin if len(v) else 1.0
-            self.place = place / self.length
-        else:
-            raise InvalidParameter(f"transform = {transform!r}; expected 'identity' or 'logit'")
-        self.residuals = r
-        self.moving = float(np.abs(r).sum())
-        self.most = self.fixed + self.moving
-        self.least = self.fixed + abs(float(r.sum()))
-        self._cosines: dict[int, Floats] = {}
-
-    def mesh(self, sigma: float, accuracy: float) -> int:
-        """The number of steps whose error at σ is at most `accuracy`, if there is one below 2^20."""
-        need = self.length / sigma * max(_STEPS, math.sqrt(_MESH * self.moving / accuracy))
-        if need >= _FINEST:
-            return _FINEST
-        return int(next_fast_len(max(math.ceil(need), 64), real=True))
-
-    def bound(self, sigma: float, mesh: int) -> float:
-        """The error of `error` at σ on this mesh."""
-        return _MESH * self.moving * (self.length / (mesh * sigma)) ** 2
-
-    def origin(self, place: Floats) -> Floats:
-        """The predictions, or log odds, at places of the line from 0 to 1: as far from the nearest level as there."""
-        right = np.minimum(np.searchsorted(self.place, place), len(self.place) - 1)
-        left = np.maximum(right - 1, 0)
-        near = np.where(place - self.place[left] < self.place[right] - place, left, right)
-        return np.asarray(self.coordinate[near] + (place - self.place[near]) * self.length)
-
-    def error(self, sigma: float, mesh: int) -> float:
-        """smECE_σ on this mesh."""
-        if len(self.residuals) == 0:
-            return self.fixed
-        return self.fixed + float(_absolute_integral(self.curve(sigma, mesh))) / mesh
-
-    def curve(self, sigma: float, mesh: int) -> Floats:
-        """The smoothed residual at the points of this mesh."""
-        if mesh not in self._cosines:
-            self._cosines = {mesh: dct(_spread(self.place, self.residuals, mesh), type=1)}
-        cosines = self._cosines[mesh]
-        narrow = math.pi * sigma / self.length
-        terms = min(mesh + 1, math.ceil(_REACH / narrow) + 1)
-        damped = np.zeros(mesh + 1)
-        damped[:terms] = cosines[:terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
-        return np.asarray(dct(damped, type=1))
+def _provable(line: Line) -> float:
+    """The σ from which on the error of a proof is at most σ."""
+    step = line.length / FINEST
+    return max((_PROOF * line.moving * step**2) ** (1.0 / 3.0), _PROOF_STEPS * step)
 
 
 def _root(
-    line: _Line, low: float, high: float, mesh: int, accuracy: float, around: float | None = None
+    line: Line, low: float, high: float, mesh: int, accuracy: float, around: float | None = None
 ) -> tuple[float, float]:
     """σ with |smECE_σ − σ| ≤ accuracy on this mesh, and that difference.
 
@@ -355,37 +309,6 @@ def _root(
     return sigma, high - low
 
 
-@kernel
-def _spread(place, r, mesh):
-    """The residuals on mesh + 1 points, each split linearly onto its neighbours; inner ones halved.
-
-    The cosine transform of type I counts inner points twice and the two ends once.
-    """
-    out = np.zeros(mesh + 1)
-    for i in range(len(r)):
-        x = place[i] * mesh
-        j = min(int(x), mesh - 1)
-        share = x - j
-        out[j] += r[i] * (1.0 - share)
-        out[j + 1] += r[i] * share
-    for j in range(1, mesh):
-        out[j] *= 0.5
-    return out
-
-
-@kernel
-def _absolute_integral(values):
-    """∫ |linear interpolation| over equal steps of length 1."""
-    total = 0.0
-    for j in range(len(values) - 1):
-        a, b = values[j], values[j + 1]
-        if a * b >= 0.0:
-            total += 0.5 * abs(a + b)
-        else:
-            total += 0.5 * (a * a + b * b) / abs(a - b)
-    return total
-
-
 MEASURES = (
     Measure(
         function=smooth_ece,
@@ -394,6 +317,7 @@ MEASURES = (
         complexity="O(k + N log N), N ≈ 350/smECE",
         witness=smoothed_signs,
         within=_fixed_error,
+        version=2,
         accuracy="within 1.1e-6 (below 5e-4: 1e-4)",
         continuous="yes",
         complete="yes (c = 1/2)",
@@ -413,5 +337,6 @@ MEASURES = (
         sound="no, for one σ",
         decisions="",
         example={"sigma": 0.1},
+        version=2,
     ),
 )

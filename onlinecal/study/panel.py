@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from onlinecal.core.content import content
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import as_float
 from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
+from onlinecal.decisions.base import is_task
 from onlinecal.decisions.tasks import TASKS, Task
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
@@ -162,7 +164,7 @@ def measured(
     try:
         value = measure(gamma)
         if isinstance(value, Real):
-            return float(value)
+            return as_float(value)
     except OnlinecalError:
         raise
     except Exception as error:
@@ -213,8 +215,8 @@ def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -
 
 
 def _task(spec: Any) -> Task:
-    if isinstance(spec, Task):
-        return spec
+    if is_task(spec):
+        return cast(Task, spec)
     name, options = _named("task", spec)
     if "response" not in options:
         return _plain_task(name, options)
