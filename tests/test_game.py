@@ -136,7 +136,7 @@ def test_all_forecasters_face_the_same_coins():
 
 @settings(max_examples=40)
 @given(st.data())
-def test_the_ledger_of_reals_is_the_sorted_history_at_every_checkpoint(data):
+def test_the_history_of_reals_is_the_sorted_history_at_every_checkpoint(data):
     stops = sorted(data.draw(st.sets(st.integers(1, 200), min_size=1, max_size=8)))
     game = Game(_Recorder(), Bernoulli(0.4), horizon=200, runs=range(3))
     for stop in stops:

@@ -172,7 +172,7 @@ class JointDistribution:
 
     @classmethod
     def from_sorted_keys(cls, keys: NDArray[np.int64]) -> JointDistribution:
-        """Γ of samples given as the sorted integers of `encode`. For ledgers; nothing is checked."""
+        """Γ of samples given as the sorted integers of `encode`. For histories; nothing is checked."""
         return cls._frozen(*_levels_of_keys(keys))
 
     @classmethod

@@ -36,7 +36,7 @@ from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
-#: of the engine: rounds, draws, ledger, Γ and what is read of it; raised when a game comes out otherwise, since results
+#: of the engine: rounds, draws, history, Γ and what is read of it; raised when a game comes out otherwise, since results
 #: are kept under it (tests/versions.py)
 VERSION = 1
 #: rounds whose uniforms are drawn at a time
