@@ -36,8 +36,8 @@ from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
-#: of the engine: rounds, draws, history, Γ and what is read of it; raised when a game comes out otherwise, since results
-#: are kept under it (tests/versions.py)
+#: of the engine: rounds, draws, history, Γ and what is read of it; raised when a game comes out otherwise, since
+#: results are kept under it (tests/versions.py)
 VERSION = 1
 #: rounds whose uniforms are drawn at a time
 BLOCK = 1024
