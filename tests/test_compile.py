@@ -24,9 +24,10 @@ CALLER = (
 def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere):
     """In a package of the same name with nothing but the decorator and two kernels."""
     package = tmp_path / "onlinecal"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    shutil.copy(Path(onlinecal.__file__).parent / "_compile.py", package)
+    (package / "core").mkdir(parents=True)
+    for folder in (package, package / "core"):
+        (folder / "__init__.py").write_text("")
+    shutil.copy(Path(onlinecal.__file__).parent / "core" / "_compile.py", package / "core")
     (package / "caller.py").write_text(CALLER)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     if elsewhere:

@@ -13,7 +13,8 @@ from scipy.optimize import isotonic_regression
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
-from onlinecal.decisions.base import DecisionTask, QuadraticTask, tasks
+from onlinecal.decisions import tasks
+from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.measures import MEASURES, decision
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from tests.strategies import gammas

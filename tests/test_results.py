@@ -12,7 +12,7 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
-from onlinecal.decisions.base import base as decisions
+from onlinecal.decisions import base as decisions
 from onlinecal.engine import game
 from onlinecal.study import play_cell
 from onlinecal.study.panel import Panel

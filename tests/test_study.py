@@ -1,7 +1,6 @@
 """Plans, cells, curves, and what is made of them."""
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -243,7 +242,6 @@ def test_a_measure_of_ones_own_and_one_that_is_nan():
     ("at_once", "value", "said"),
     [
         (True, "0.5", "measure 'broken' returned '0.5'; expected a number"),
-        pytest.param(True, Fraction(10**400), "measure 'broken' failed: OverflowError", id="no float"),
         (
             False,
             np.zeros(2),
@@ -280,7 +278,7 @@ def test_summary():
 
 @pytest.mark.parametrize("level", [0, 1, -1, 2.0, float("nan")])
 def test_levels_that_no_interval_has(level):
-    curve = oc.study.Curve("ece", "f", "n", np.array([10, 20, 40]), np.array([[1.0, 1.1]] * 3), True)
+    curve = oc.Curve("ece", "f", "n", np.array([10, 20, 40]), np.array([[1.0, 1.1]] * 3), True)
     for asked in (curve.exponent, curve.verdict):
         with pytest.raises(InvalidParameter, match=f"^level = {level!r}; expected a number between 0 and 1$"):
             asked(level)
@@ -302,7 +300,7 @@ def test_summary_of_infinite_runs_says_nothing_on_stderr():
         str([summary(v) for v in ([inf, 1.0], [inf, inf], [inf, -inf])])
         == "[(inf, nan), (inf, 0.0), (nan, nan)]"
     )
-    curve = oc.study.Curve("brier", "f", "n", np.array([10, 20, 40]), np.array([[inf, -inf]] * 3), True)
+    curve = oc.Curve("brier", "f", "n", np.array([10, 20, 40]), np.array([[inf, -inf]] * 3), True)
     assert np.isnan(curve.mean).all()
     assert (curve.exponent(), curve.verdict()) == (None, "")
 

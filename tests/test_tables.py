@@ -8,7 +8,8 @@ import pytest
 
 from onlinecal.report import console as tables
 from onlinecal.report.console import print_json
-from onlinecal.study import Played, Study
+from onlinecal.report.curves import Study
+from onlinecal.study import Played
 
 
 def printed(capsys, value):
