@@ -167,6 +167,20 @@ def test_few_levels_are_resolved_at_every_scale(transform, data):
 
 
 @BOTH
+@settings(deadline=None, max_examples=60)
+@given(gamma=few_clusters(30), times=st.sampled_from([1.0, 2.0, 10.0, 1e3]), mesh=st.integers(5, 16))
+def test_what_a_coarse_mesh_tells_is_true(transform, gamma, times, mesh):
+    """Also where it resolves no σ that the line is for: then it tells nothing."""
+    value, within = smooth_ece(gamma, transform=transform), ACCURACY[transform]
+    line = Line(gamma, transform, min(times * (value + within), 1.0))
+    for sigma in (0.1 * value, value):
+        low, high = line.around(sigma, 2**mesh)
+        assert low - within <= value <= high + within
+    if line.length < 1.0:
+        assert line.around(2.0 * line.width, 2**mesh) == (line.least, line.most)
+
+
+@BOTH
 @pytest.mark.parametrize("gap", [2.0**-53, 1e-13, 1e-9, 1e-6])
 def test_many_levels_that_hardly_differ(transform, gap):
     """Up to 1e-4 in the prediction; along the log odds as well, where they are as close."""

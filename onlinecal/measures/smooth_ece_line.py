@@ -50,14 +50,14 @@ class Line:
             self.coordinate.setflags(write=False)  # as predictions are: kernels are compiled for one kind
         else:
             raise InvalidParameter(f"transform = {transform!r}; expected 'identity' or 'logit'")
-        self.place, self.length = self.coordinate, 1.0
+        self.place, self.length, self.width = self.coordinate, 1.0, math.inf
         # To gain less than half of [0, 1] is not worth the rounding of places that are sums.
         if len(v) and (transform == "logit" or self.shortened(width) <= 0.5):
             first, last = (min(end, _REACH * width) for end in self.ends)
             gaps = np.minimum(np.diff(self.coordinate), 2.0 * _REACH * width)
             place = np.concatenate(([first], first + np.cumsum(gaps)))
             self.length = float(place[-1]) + last
-            self.place = place / self.length
+            self.place, self.width = place / self.length, width
         self.residuals = r
         self.moving = float(np.abs(r).sum())
         self.most = self.fixed + self.moving
@@ -117,6 +117,8 @@ class Line:
             (_MESH * self.moving * (self.length / mesh) ** 2) ** (1.0 / 3.0),
             _STEPS * self.length / mesh,
         )
+        if sigma > self.width:  # Gaussians meet here which do not
+            return self.least, self.most
         value, error = self.error(sigma, mesh), self.bound(sigma, mesh)
         return min(sigma, value - error), max(sigma, value + error)
 
