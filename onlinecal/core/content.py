@@ -143,9 +143,8 @@ def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     found = {kind: f"{module}:{name}", **known}
     if of_python(module):
         return found
-    if not (
-        isinstance(thing, type) or inspect.isfunction(thing)
-    ):  # made in C, as the cache around a function is
+    if not (isinstance(thing, type) or inspect.isfunction(thing)):
+        # Made in C, as the cache around a function is.
         wrapped = getattr(thing, "__wrapped__", None)
         if wrapped is not None:
             return found | {"wrapped": _content(wrapped, above)}
