@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,9 +11,16 @@ from onlinecal.core.progress import Progress
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
 from onlinecal.report.curves import Study
+from onlinecal.scenario import named
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Entry, plan
 from onlinecal.study.run import play_cells
+
+
+def _named(kind: Literal["forecaster", "nature"], thing: Any) -> Any:
+    if isinstance(thing, str):
+        return named(kind, thing)
+    return as_forecaster(thing) if kind == "forecaster" else as_nature(thing)
 
 
 def play(
@@ -32,9 +39,10 @@ def play(
 
     Parameters
     ----------
-    forecaster : Forecaster, scalar forecaster class, or list of them
-        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run.
-    nature : Nature, its class, or list of them
+    forecaster : Forecaster, its name, scalar forecaster class, or list of them
+        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run. A name is a
+        registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters.
+    nature : Nature, its name, its class, or list of them
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
         at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
@@ -71,8 +79,8 @@ def play(
     horizons = list(horizon) if isinstance(horizon, Iterable) else [horizon]
     rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
     cells = plan(
-        [Entry.of(as_forecaster(f)) for f in (forecaster if many[0] else [forecaster])],
-        [Entry.of(as_nature(n)) for n in (nature if many[1] else [nature])],
+        [Entry.of(_named("forecaster", f)) for f in (forecaster if many[0] else [forecaster])],
+        [Entry.of(_named("nature", n)) for n in (nature if many[1] else [nature])],
         horizons=horizons,
         runs=runs,
         seed=seed,

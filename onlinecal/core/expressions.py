@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import as_float, is_number
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -27,6 +28,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max,
 }
 _GRAMMAR = f"numbers, T, + - * / ^, brackets and {', '.join(_FUNCTIONS)}"
+
+
+class NoValue(InvalidParameter):
+    """An expression that is understood has no finite value at some T."""
 
 
 def evaluate(expression: float | str, horizon: int) -> float:
@@ -59,8 +64,8 @@ def evaluate(expression: float | str, horizon: int) -> float:
     ...
     onlinecal.core.errors.InvalidParameter: expression "__import__('os')" is not understood; ...
     """
-    if isinstance(expression, (int, float)) and not isinstance(expression, bool):
-        value: Any = expression
+    if is_number(expression):
+        value: Any = as_float(expression)
     elif isinstance(expression, str):
         try:
             # Short expressions only: nothing sensible is longer, and nesting cannot exhaust the parser.
@@ -69,9 +74,7 @@ def evaluate(expression: float | str, horizon: int) -> float:
             tree = ast.parse(expression.replace("^", "**").strip(), mode="eval")
             value = _value(tree.body, horizon)
         except (ArithmeticError, TypeError) as error:
-            raise InvalidParameter(
-                f"expression {expression!r} has no value at T = {horizon}: {error}"
-            ) from None
+            raise NoValue(f"expression {expression!r} has no value at T = {horizon}: {error}") from None
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise InvalidParameter(
                 f"expression {expression!r} is not understood; expected {_GRAMMAR}"
@@ -79,22 +82,43 @@ def evaluate(expression: float | str, horizon: int) -> float:
     else:
         raise InvalidParameter(f"{expression!r} is neither a number nor an expression in T")
     if isinstance(value, complex) or not math.isfinite(value):
-        raise InvalidParameter(
-            f"expression {expression!r} is {value} at T = {horizon}; expected a finite number"
-        )
+        raise NoValue(f"expression {expression!r} is {value} at T = {horizon}; expected a finite number")
     return float(value)
 
 
-def check_expression(name: str, expression: Any, low: float, high: float, horizon: int = 1_000_000) -> float:
+def check_understood(expression: Any) -> None:
+    """Refuse what is neither a number nor an expression in T, whatever its value at some T may be."""
+    try:
+        evaluate(expression, 1_000_000)
+    except NoValue:
+        if not isinstance(expression, str):
+            raise
+
+
+def check_expression(
+    name: str, expression: Any, low: float, high: float, horizon: int | None = None
+) -> float:
     """The value of a parameter at a horizon, refused where it is outside [low, high].
 
-    A specification checks itself at the default horizon, before any is known; its player at that of the game.
+    A specification checks itself without a horizon: then an expression must be understood, and only a number be in
+    range. Its player checks the value at the horizon of the game.
     """
-    value = evaluate(expression, horizon)
+    if horizon is None and isinstance(expression, str):
+        check_understood(expression)
+        return math.nan
+    value = evaluate(expression, 1 if horizon is None else horizon)
     if not low <= value <= high:
         at = f", which is {value:g} at T = {horizon}" if isinstance(expression, str) else ""
         raise InvalidParameter(f"{name} = {expression!r}{at}; expected a number in [{low:g}, {high:g}]")
     return value
+
+
+def check_steps(name: str, expression: Any) -> None:
+    """Refuse what is no number of steps of a grid; an expression need only be understood, before T is known."""
+    if isinstance(expression, str):
+        check_understood(expression)
+    else:
+        grid_steps(name, expression, 1)
 
 
 def grid_steps(name: str, expression: float | str, horizon: int) -> int:

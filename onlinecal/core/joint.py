@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -304,11 +305,19 @@ def check_gamma(where: str, gamma: Any) -> None:
 def of_gamma(
     function: Callable[Concatenate[JointDistribution, P], T],
 ) -> Callable[Concatenate[JointDistribution, P], T]:
-    """A function of Γ and options that refuses, by its own name, what is no Γ."""
+    """A function of Γ and options that refuses, by its own name, what is no Γ.
+
+    Where all else is given by keyword it also takes samples (p, y), for `JointDistribution.from_samples`.
+    """
+    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    alone = sum(p.kind in positional for p in inspect.signature(function).parameters.values()) == 1
 
     @wraps(function)
     def checked(gamma: JointDistribution, *arguments: P.args, **options: P.kwargs) -> T:
         if type(gamma) is not JointDistribution:
+            if alone and len(arguments) == 1:
+                samples: Any = (gamma, *arguments)
+                return checked(JointDistribution.from_samples(*samples), **options)  # type: ignore[call-arg]
             check_gamma(function.__name__, gamma)
         return function(gamma, *arguments, **options)
 

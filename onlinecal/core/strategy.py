@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, suggestion
+from onlinecal.core.validation import is_number, is_whole
 
 
 def strategy_name(strategy: Any) -> str:
@@ -125,9 +127,20 @@ def check_probability(name: str, value: Any) -> None:
 
 def check_number(name: str, value: Any, low: float, high: float) -> None:
     """Refuse a parameter that is not a number in [low, high]."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not low <= value <= high:
+    if not is_number(value) or not low <= value <= high:
         raise InvalidParameter(f"{name} = {value!r}; expected a number in [{low:g}, {high:g}]")
+
+
+def check_whole(name: str, value: Any, low: int, high: int) -> None:
+    """Refuse a parameter that is not an integer from low to high."""
+    if not is_whole(value) or not low <= value <= high:
+        raise InvalidParameter(f"{name} = {value!r}; expected an integer from {low} to {_power(high)}")
+
+
+def _power(number: int) -> str:
+    """10^6 for a million."""
+    zeros = len(str(number)) - 1
+    return f"10^{zeros}" if zeros > 4 and number == 10**zeros else str(number)
 
 
 def _words(strategy: Any) -> list[str]:
@@ -141,7 +154,7 @@ def _shown(value: Any) -> str:
         return strategy_label(value)
     if isinstance(value, tuple):
         return "[" + ", ".join(map(_shown, value)) + "]"
-    return f"{value:g}" if isinstance(value, float) else _text(value)
+    return f"{value:g}" if is_number(value) and not is_whole(value) else _text(value)
 
 
 def _text(value: Any) -> str:
@@ -150,8 +163,9 @@ def _text(value: Any) -> str:
         return strategy_key(value)
     if callable(value):
         return f"{value.__module__}:{value.__qualname__}"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))  # q = 1 and q = 1.0 are one strategy
+    if is_number(value):  # of Python or of NumPy, whole or not: q = 1 and q = 1.0 are one strategy
+        whole = math.isfinite(value) and value == int(value)
+        return str(int(value)) if whole else json.dumps(float(value))
     if isinstance(value, tuple):
         return "[" + ", ".join(map(_text, value)) + "]"
     return json.dumps(value)

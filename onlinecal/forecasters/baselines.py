@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal.core.expressions import grid_steps
+from onlinecal.core.expressions import check_steps, grid_steps
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
@@ -124,7 +124,7 @@ class UniformRandom(Forecaster):
     m: int | str = 10
 
     def __post_init__(self) -> None:
-        grid_steps("m", self.m, 1000)
+        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player whose law never changes."""

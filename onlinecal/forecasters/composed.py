@@ -12,8 +12,8 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import evaluate, grid_steps
-from onlinecal.core.strategy import strategy_name
+from onlinecal.core.expressions import check_expression, check_steps, evaluate, grid_steps
+from onlinecal.core.strategy import check_whole, strategy_name
 from onlinecal.core.streams import Draws, Stream
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.rounds.law import Floats, Ints, Law
@@ -51,8 +51,7 @@ class Doubling(Forecaster):
 
     def __post_init__(self) -> None:
         _check_forecasters("of", (self.of,))
-        if not isinstance(self.first, int) or isinstance(self.first, bool) or not 1 <= self.first <= 10**9:
-            raise InvalidParameter(f"first = {self.first!r}; expected an integer from 1 to 10^9")
+        check_whole("first", self.first, 1, 10**9)
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
@@ -101,7 +100,7 @@ class Rounded(Forecaster):
 
     def __post_init__(self) -> None:
         _check_forecasters("of", (self.of,))
-        grid_steps("m", self.m, 1000)
+        check_steps("m", self.m)
         if self.how not in ("nearest", "random", "down"):
             raise InvalidParameter(f"how = {self.how!r}; expected 'nearest', 'random' or 'down'")
 
@@ -157,7 +156,7 @@ class ExpertMixture(Forecaster):
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
         _check_forecasters("of", self.of)
-        evaluate(self.rate, 1000)
+        check_expression("rate", self.rate, 0.0, 1e9)
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]

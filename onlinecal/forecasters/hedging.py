@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.expressions import grid_steps
+from onlinecal.core.expressions import check_steps, grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
@@ -64,7 +64,7 @@ class ForecastHedging(Forecaster):
     m: int | str = "T^(1/3)"
 
     def __post_init__(self) -> None:
-        grid_steps("m", self.m, 1000)
+        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -143,7 +143,7 @@ class CDLMinimiser(Forecaster):
     m: int | str = "T^(1/2)"
 
     def __post_init__(self) -> None:
-        grid_steps("m", self.m, 1000)
+        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -221,7 +221,7 @@ class AlmostOneStepAhead(Forecaster):
     m: int | str = "T^(1/2)"
 
     def __post_init__(self) -> None:
-        grid_steps("m", self.m, 1000)
+        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import grid_steps
+from onlinecal.core.expressions import check_steps, grid_steps
 from onlinecal.core.guarantee import Guarantee, log
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
@@ -76,7 +76,7 @@ class FosterVohra(Forecaster):
     swaps: Literal["next", "all"] = "next"
 
     def __post_init__(self) -> None:
-        grid_steps("m", self.m, 1000)
+        check_steps("m", self.m)
         if self.swaps not in ("next", "all"):
             raise InvalidParameter(f"swaps = {self.swaps!r}; expected 'next' or 'all'")
 
@@ -150,7 +150,7 @@ class BlumMansour(Forecaster):
     m: int | str = "T^(1/3)"
 
     def __post_init__(self) -> None:
-        grid_steps("m", self.m, 1000)
+        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

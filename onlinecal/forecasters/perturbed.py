@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import evaluate
+from onlinecal.core.expressions import check_expression
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.forecasters.compiled import CompiledForecaster, count_ones
@@ -57,14 +57,12 @@ class PerturbedLeader(Forecaster):
     atoms: int = 16
 
     def __post_init__(self) -> None:
-        if evaluate(self.mean, 1000) < 0:
-            raise InvalidParameter(f"mean = {self.mean!r}; expected a number or expression ≥ 0")
-        if not isinstance(self.atoms, int) or isinstance(self.atoms, bool) or not 1 <= self.atoms <= 1000:
-            raise InvalidParameter(f"atoms = {self.atoms!r}; expected an integer from 1 to 1000")
+        check_expression("mean", self.mean, 0.0, 1e12)
+        check_whole("atoms", self.atoms, 1, 1000)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with noise of this horizon."""
-        mean = max(0.0, evaluate(self.mean, horizon))
+        mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
         # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
         scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
         memory = Memory(runs, ints=2, shared=[scale], scratch=2 * self.atoms, stream=stream)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.strategy import check_number
+from onlinecal.core.strategy import check_number, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.forecasters.compiled import CompiledForecaster
@@ -173,8 +172,7 @@ class TrackingPlatt(Forecaster):
 
 
 def _check_bins(bins: Any) -> None:
-    if not isinstance(bins, int) or isinstance(bins, bool) or not 1 <= bins <= 10**6:
-        raise InvalidParameter(f"bins = {bins!r}; expected an integer from 1 to 10^6")
+    check_whole("bins", bins, 1, 10**6)
 
 
 def _check_platt(spec: Any) -> None:

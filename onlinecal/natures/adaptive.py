@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.expressions import check_expression, grid_steps
+from onlinecal.core.expressions import check_expression, check_steps, grid_steps
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
@@ -113,7 +113,7 @@ class Sidestepping(Nature):
     sight = Sight.HISTORY
 
     def __post_init__(self) -> None:
-        grid_steps("cells", self.cells, 1000)
+        check_steps("cells", self.cells)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player in the middle cell."""

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
-from onlinecal.core.strategy import check_probability
+from onlinecal.core.strategy import check_probability, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, make_room, table
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
@@ -153,9 +153,8 @@ class Greedy(Nature):
                 f"target = {self.target!r}; expected {', '.join(map(repr, get_args(Target)))}"
             )
         check_probability("kink", self.kink)
-        whole = isinstance(self.cells, int) and not isinstance(self.cells, bool)
-        if self.cells is not None and not (whole and 1 <= self.cells <= 10**6):
-            raise InvalidParameter(f"cells = {self.cells!r}; expected an integer from 1 to 10^6")
+        if self.cells is not None:
+            check_whole("cells", self.cells, 1, 10**6)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that has seen no level yet."""

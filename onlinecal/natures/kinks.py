@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.strategy import check_number, check_probability
+from onlinecal.core.strategy import check_number, check_probability, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, make_room, table
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
@@ -77,9 +76,8 @@ class KinkApproach(Nature):
     def __post_init__(self) -> None:
         check_probability("kink", self.kink)
         check_number("dwell", self.dwell, 1e-3, 100.0)
-        whole = isinstance(self.cells, int) and not isinstance(self.cells, bool)
-        if self.cells is not None and not (whole and 1 <= self.cells <= 10**6):
-            raise InvalidParameter(f"cells = {self.cells!r}; expected an integer from 1 to 10^6")
+        if self.cells is not None:
+            check_whole("cells", self.cells, 1, 10**6)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that has seen no level yet."""

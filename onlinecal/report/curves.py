@@ -209,7 +209,7 @@ class Study(Results):
         measure : str
             A column: ``"cdl"``, ``"swap_regret[umbrella]"``.
         forecaster, nature : str, optional
-            Labels; may be left out where there is only one.
+            Labels, or registered names; may be left out where there is only one.
         horizon : int, optional
             The prefixes of the game of this horizon. Default: the finals of the fresh games where there are several
             horizons, else the prefixes of the one.
@@ -296,9 +296,18 @@ class Study(Results):
             if len(labels) == 1:
                 return labels[0]
             raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
-        if label not in labels:
+        if label in labels:
+            return label
+        # The registered name, too, where it is plain which label that is.
+        same = [known for known in labels if _plain(known) == _plain(label)]
+        if len(same) != 1:
             raise UnknownName.of(kind, label, labels)
-        return label
+        return same[0]
+
+
+def _plain(label: str) -> str:
+    """Without capitals and what stands between words: ``cdl_minimiser`` is ``CDL minimiser``."""
+    return "".join(filter(str.isalnum, label.lower()))
 
 
 def summary(values: Any) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from typing import Any
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
+from onlinecal.core.validation import is_whole
 from onlinecal.engine.game import VERSION, check_horizon, check_pair, checkpoints
 from onlinecal.rounds.protocol import start
 from onlinecal.study.panel import Panel
@@ -116,12 +117,14 @@ def plan(
         check_horizon(horizon)
         if horizon in horizons[:i]:
             raise InvalidParameter(f"horizon {horizon} is given twice; expected each once")
-    if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= 100_000:
+    if not is_whole(runs) or not 1 <= runs <= 100_000:
         raise InvalidParameter(f"runs = {runs!r}; expected an integer from 1 to 100000")
-    if not isinstance(per_decade, int) or isinstance(per_decade, bool) or not 1 <= per_decade <= 100:
+    if not is_whole(per_decade) or not 1 <= per_decade <= 100:
         raise InvalidParameter(f"per_decade = {per_decade!r}; expected an integer from 1 to 100")
-    if not isinstance(seed, int) or isinstance(seed, bool):
+    if not is_whole(seed):
         raise InvalidParameter(f"seed = {seed!r}; expected an integer")
+    # Of Python, whatever they were: they are written into files.
+    horizons, runs, seed, per_decade = [int(t) for t in horizons], int(runs), int(seed), int(per_decade)
     for kind, entries in (("forecasters", who), ("natures", whom)):
         labels = [entry.label for entry in entries]
         for label in labels:

@@ -23,7 +23,7 @@ class Promise:
     bound: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Played:
     """The result of one cell: a forecaster against a nature at a horizon.
 
@@ -51,6 +51,24 @@ class Played:
     promises: tuple[Promise, ...] = ()
     recorded: bool = False
     seconds: float = field(default=0.0, compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all is the same, number by number, but for how long it took."""
+        if not isinstance(other, Played):
+            return NotImplemented
+        return (
+            self._said == other._said
+            and np.array_equal(self.rounds, other.rounds)
+            and all(np.array_equal(self.totals[m], other.totals[m], equal_nan=True) for m in self.totals)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[object, ...]:
+        """What of it is no array."""
+        return (self.forecaster, self.nature, self.horizon, tuple(self.totals), self.promises, self.recorded)
 
 
 @dataclass(frozen=True)
