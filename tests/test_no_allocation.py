@@ -1,8 +1,8 @@
 """No strategy allocates per round.
 
-What is asserted of every registered forecaster and nature: from round 1017 to 1040 a game of 2048 runs, the engine
-included, never has `ROOM` bytes more than before. An array with one bool a run would be 2 KiB, with one number a run
-16 KiB; the Python objects of a stretch (records of rounds, views, integers) are some 1.5 KiB. The stretch contains
+What is asserted of every registered forecaster and nature: from round 1017 to 1040 a game of 3072 runs, the engine
+included, never has `ROOM` bytes more than before. An array with one bool a run would be 3 KiB, with one number a run
+24 KiB; the Python objects of a stretch (records of rounds, views, integers) are some 2 KiB. The stretch contains
 round 1025, in which the blocks of uniforms of the engine and of the natures are used up and filled anew, as are
 those of the forecasters, whose lengths divide 1024.
 
@@ -44,10 +44,10 @@ from onlinecal.steps import Step
 from onlinecal.strategy import strategy_key
 from tests import examples
 
-RUNS = 2048
+RUNS = 3072
 FIRST, LAST, HORIZON = BLOCK - 8, BLOCK + 16, 1100
 #: between what Python objects take, and that with an array of one bool a run
-ROOM = 2048
+ROOM = 3072
 
 
 @dataclass(frozen=True)
