@@ -13,26 +13,26 @@ __version__ = "0.1.0"
 
 # Where each public name lives. It is imported when first asked for: the command line answers before numba is loaded.
 _HOMES = {
-    "JointDistribution": "onlinecal.joint",
-    "evaluate": "onlinecal.evaluation",
-    "play": "onlinecal.study",
-    "Study": "onlinecal.study",
-    "Curve": "onlinecal.study",
-    "Guarantee": "onlinecal.guarantee",
-    "OnlinecalError": "onlinecal.errors",
+    "JointDistribution": "onlinecal.core.joint",
+    "evaluate": "onlinecal.forecasts.evaluation",
+    "play": "onlinecal.face",
+    "Study": "onlinecal.report.curves",
+    "Curve": "onlinecal.report.curves",
+    "Guarantee": "onlinecal.core.guarantee",
+    "OnlinecalError": "onlinecal.core.errors",
 }
-_ROOMS = (
-    "errors",
-    "forecasters",
-    "growth",
-    "measures",
-    "natures",
-    "plots",
-    "rates",
-    "responses",
-    "study",
-    "tasks",
-)
+_ROOMS = {
+    "errors": "onlinecal.core.errors",
+    "forecasters": "onlinecal.forecasters",
+    "growth": "onlinecal.growth",
+    "measures": "onlinecal.measures",
+    "natures": "onlinecal.natures",
+    "plots": "onlinecal.report.plots",
+    "rates": "onlinecal.growth.rates",
+    "responses": "onlinecal.decision_makers.responses",
+    "study": "onlinecal.study",
+    "tasks": "onlinecal.decisions.tasks",
+}
 
 __all__ = [
     "Curve",
@@ -55,28 +55,23 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import (
-        errors,
-        forecasters,
-        growth,
-        measures,
-        natures,
-        plots,
-        rates,
-        responses,
-        study,
-        tasks,
-    )
-    from onlinecal.errors import OnlinecalError
-    from onlinecal.evaluation import evaluate
-    from onlinecal.guarantee import Guarantee
-    from onlinecal.joint import JointDistribution
-    from onlinecal.study import Curve, Study, play
+    from onlinecal import forecasters, growth, measures, natures, study
+    from onlinecal.core import errors
+    from onlinecal.core.errors import OnlinecalError
+    from onlinecal.core.guarantee import Guarantee
+    from onlinecal.core.joint import JointDistribution
+    from onlinecal.decision_makers import responses
+    from onlinecal.decisions import tasks
+    from onlinecal.face import play
+    from onlinecal.forecasts.evaluation import evaluate
+    from onlinecal.growth import rates
+    from onlinecal.report import plots
+    from onlinecal.report.curves import Curve, Study
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
-        return importlib.import_module(f"onlinecal.{name}")
+        return importlib.import_module(_ROOMS[name])
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'onlinecal' has no attribute {name!r}")

@@ -35,7 +35,7 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
-        from onlinecal.errors import OnlinecalError
+        from onlinecal.core.errors import OnlinecalError
 
         try:
             function(*args, **kwargs)
@@ -75,7 +75,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Play a scenario: a table of final totals and growth exponents, and a results file."""
-    from onlinecal import tables
+    from onlinecal.report import console as tables
+    from onlinecal.report.curves import Study
     from onlinecal.scenario import load
     from onlinecal.study.session import Session
 
@@ -94,7 +95,7 @@ def run(
                 file=sys.stderr,
             )
             raise typer.Exit(130) from None
-        study = session.study()
+        study = Study.of(session.results())
     if as_json:
         tables.print_json(tables.totals(study))
         return
@@ -112,9 +113,11 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
-    from onlinecal import tables
-    from onlinecal.errors import UnknownName
+    from onlinecal.core.errors import InvalidParameter, UnknownName
+    from onlinecal.report import console as tables
 
+    if markdown and as_json:
+        raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
     study = _study(results)
     if markdown:
         print(tables.exponents_markdown(study))
@@ -141,19 +144,14 @@ def plot(
     ] = False,
 ) -> None:
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or the exponents as a heat map."""
-    from onlinecal.errors import UnknownName
-    from onlinecal.heat import heat_map
-    from onlinecal.plots import figure, save
+    from onlinecal.core.errors import UnknownName
+    from onlinecal.report.exponent_plot import heat_map
+    from onlinecal.report.plots import figure, save
 
     study = _study(results)
-    for kind, asked, known in (
-        ("measure", measure, study.measures),
-        ("forecaster", forecaster, study.forecasters),
-        ("nature", nature, study.natures),
-    ):
-        for name in asked or ():
-            if name not in known:
-                raise UnknownName.of(kind, name, known)
+    for name in measure or ():
+        if name not in study.measures:
+            raise UnknownName.of("measure", name, study.measures)
     # Measures first; the columns of tasks and certificates are drawn when asked for.
     plain = [
         name for name in study.measures if "[" not in name and "certificate" not in name
@@ -184,7 +182,8 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """What there is to play and to measure."""
-    from onlinecal import catalogue, tables
+    from onlinecal.report import catalogue
+    from onlinecal.report import console as tables
 
     tables.print_catalogue(catalogue.rows(kind), as_json=as_json)
 
@@ -197,7 +196,8 @@ def show(
     as_json: Json = False,
 ) -> None:
     """All that is known about one of them: rule, parameters, guarantees, source."""
-    from onlinecal import catalogue, tables
+    from onlinecal.report import catalogue
+    from onlinecal.report import console as tables
 
     found = catalogue.entries(name)
     if as_json:
@@ -220,8 +220,8 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""
-    from onlinecal import tables
-    from onlinecal.check import report
+    from onlinecal.checks.guarantees import report
+    from onlinecal.report import console as tables
 
     found = report(names or [], horizon=horizon, runs=runs, seed=seed)
     if as_json:
@@ -233,11 +233,12 @@ def check(
 
 
 def _study(path: Path) -> Any:
-    from onlinecal.errors import StoreError
+    from onlinecal.core.errors import StoreError
+    from onlinecal.report.curves import Study
     from onlinecal.study.store import Store
 
     with Store.open(path) as store:
-        study, planned = store.study(), len(store.plan())
+        study, planned = Study.of(store.results()), len(store.plan())
     if not study.cells:
         raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
     if len(study.cells) < planned:

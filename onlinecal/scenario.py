@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from onlinecal.errors import (
+from onlinecal.core.errors import (
     LIST,
     InvalidParameter,
     OnlinecalError,
@@ -33,11 +33,12 @@ from onlinecal.errors import (
     failure,
     suggestion,
 )
+from onlinecal.core.sources import named_in
+from onlinecal.core.strategy import build
+from onlinecal.engine.game import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
-from onlinecal.game import LONGEST, check_horizon
 from onlinecal.natures import NATURES, Nature
-from onlinecal.panel import Panel
-from onlinecal.strategy import build
+from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell, Entry, plan
 
 Horizon = Annotated[StrictInt, Field(ge=1, le=LONGEST)]
@@ -263,9 +264,11 @@ def locate(kind: str, name: str, folder: Path | None = None) -> Any:
     finally:
         sys.dont_write_bytecode = compiled
     try:
-        return getattr(loaded, attribute)
+        thing = getattr(loaded, attribute)
     except AttributeError:
         raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
+    named_in(thing, loaded)
+    return thing
 
 
 def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:

@@ -1,6 +1,6 @@
 """Steps with one mistake each, in round 3."""
 
-from onlinecal.steps import hear, law, law_values, law_weights, learn, move, reveal, scratch
+from onlinecal.rounds.steps import hear, law, law_values, law_weights, learn, move, reveal, scratch
 
 
 @law

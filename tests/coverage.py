@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import onlinecal as oc
+from onlinecal.face import play
 from onlinecal.growth import Growth, fit_growth
-from onlinecal.study.run import play
 from tests.readme import README, with_block
 
 RUNS = (1, 2, 4, 16, 64)

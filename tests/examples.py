@@ -10,9 +10,9 @@ from pathlib import Path
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.core.strategy import required
 from onlinecal.forecasters import FORECASTERS, Constant, EmpiricalMean, Forecaster, ForecastHedging
 from onlinecal.natures import NATURES, Nature
-from onlinecal.strategy import required
 
 ROWS = 1200
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 
 GRID = st.sampled_from([i / 10 for i in range(11)])
 DYADIC = st.integers(0, 16).map(lambda i: i / 16)

@@ -14,7 +14,7 @@ from onlinecal.forecasters import (
     FosterVohra,
     PerturbedLeader,
 )
-from onlinecal.record import Round
+from onlinecal.rounds.record import Round
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from onlinecal.catalogue import measure_table, reference_list
+from onlinecal.report.catalogue import measure_table, reference_list
 
 README = Path(__file__).parents[1] / "README.md"
 

@@ -5,9 +5,9 @@ import sqlite3
 import pytest
 
 import onlinecal as oc
-from onlinecal.errors import StoreError
-from onlinecal.panel import Panel
+from onlinecal.core.errors import StoreError
 from onlinecal.study import Entry, plan, play_cell
+from onlinecal.study.panel import Panel
 from onlinecal.study.session import Session
 from onlinecal.study.store import Store
 
@@ -55,12 +55,12 @@ def played(path, planned, **options):
         before = opened._store.runs()
         opened.play()
         new = {key: runs - before.get(key, 0) for key, runs in opened._store.runs().items()}
-        return opened.study(), opened.remarks, {key for key, runs in new.items() if runs > 0}
+        return oc.Study.of(opened.results()), opened.remarks, {key for key, runs in new.items() if runs > 0}
 
 
 def read(path):
     with Store.open(path) as store:
-        return store.study()
+        return oc.Study.of(store.results())
 
 
 def change(path, *statements):

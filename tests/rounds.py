@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlinecal.law import Law
+from onlinecal.core.sight import Sight
 from onlinecal.natures.base import NatureRound
-from onlinecal.record import Recorder, Round, tell
-from onlinecal.sight import Sight
+from onlinecal.rounds.law import Law
+from onlinecal.rounds.record import Recorder, Round, tell
 
 
 def asked(number=1, **context):

@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 
 TENTHS = [i / 10 for i in range(11)]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from onlinecal.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, Forecaster
 from onlinecal.forecasters.compiled import CompiledForecaster, nothing
-from onlinecal.game import Game
 from onlinecal.natures import Bernoulli, Nature, Sight, UniformTruth
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.steps import Memory
+from onlinecal.rounds.steps import Memory
 from tests import careless_steps as steps
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import CDLMinimiser
 from onlinecal.forecasters._potentials import normal_hedge_growth
-from onlinecal.joint import JointDistribution
 from onlinecal.measures import cdl
 from tests.rounds import asked
 

@@ -9,9 +9,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from onlinecal.check import Report, check, report
-from onlinecal.conformance import conformance
-from onlinecal.errors import UnknownName
+from onlinecal.checks.conformance import conformance
+from onlinecal.checks.guarantees import Report, check, report
+from onlinecal.core.errors import UnknownName
+from onlinecal.core.guarantee import Guarantee, Potential
+from onlinecal.core.strategy import strategy_label
 from onlinecal.forecasters import (
     BlumMansour,
     Constant,
@@ -22,9 +24,7 @@ from onlinecal.forecasters import (
     PerturbedLeader,
 )
 from onlinecal.growth.outgrowth import outgrowth
-from onlinecal.guarantee import Guarantee, Potential
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sight
-from onlinecal.strategy import strategy_label
 
 
 @dataclass(frozen=True)

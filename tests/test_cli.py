@@ -54,7 +54,7 @@ def test_run_prints_totals_and_exponents(folder):
         assert text in said
     assert "intervals hold all together with 95 %" in " ".join(said.split())
     with Store.open(folder / "results" / "small.db") as store:
-        assert len(store.study().cells) == 12
+        assert len(store.results().cells) == 12
 
 
 def test_run_as_json(folder):
@@ -85,6 +85,8 @@ def test_compare(folder):
     }
     verdicts = {(r["forecaster"], r["nature"]): r["verdict"] for r in rows}
     assert verdicts["constant", "contrarian"] == "above O"
+    said = onlinecal("compare", "results/small.db", "--json", "--markdown", cwd=folder, rc=2).stderr
+    assert said == "error: --markdown and --json are two forms of output; expected one of the two\n"
     said = onlinecal("compare", "results/small.db", "--measure", "eec", cwd=folder, rc=2).stderr
     assert said == "error: unknown measure 'eec'; did you mean 'ece'?\n"
 
@@ -230,7 +232,7 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     assert "onlinecal run long.toml --resume" in said
     assert "Traceback" not in said
     with Store.open(database) as store:
-        assert len(store.study().cells) == 2
+        assert len(store.results().cells) == 2
 
 
 def test_help_does_not_load_what_it_does_not_need():

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import onlinecal
-from onlinecal._compile import kernel
+from onlinecal.core._compile import kernel
 
-CALLEE = "from onlinecal._compile import kernel\n\n\n@kernel\ndef step(x):\n    return x + {}\n"
+CALLEE = "from onlinecal.core._compile import kernel\n\n\n@kernel\ndef step(x):\n    return x + {}\n"
 CALLER = (
-    "from onlinecal.callee import step\nfrom onlinecal._compile import kernel\n\n\n@kernel\ndef twice(x):\n"
+    "from onlinecal.callee import step\nfrom onlinecal.core._compile import kernel\n\n\n@kernel\ndef twice(x):\n"
     "    return step(step(x))\n"
 )
 
@@ -24,9 +24,10 @@ CALLER = (
 def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere):
     """In a package of the same name with nothing but the decorator and two kernels."""
     package = tmp_path / "onlinecal"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    shutil.copy(Path(onlinecal.__file__).parent / "_compile.py", package)
+    (package / "core").mkdir(parents=True)
+    for folder in (package, package / "core"):
+        (folder / "__init__.py").write_text("")
+    shutil.copy(Path(onlinecal.__file__).parent / "core" / "_compile.py", package / "core")
     (package / "caller.py").write_text(CALLER)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     if elsewhere:
@@ -46,7 +47,7 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     assert result(10) == (21, 1)  # unchanged: the code is kept
     assert result(20) == (41, 0)
     # The control: without looking numba does play the old step.
-    asleep = "import onlinecal._compile as c\nc._forget_stale = lambda folder: None"
+    asleep = "import onlinecal.core._compile as c\nc._forget_stale = lambda folder: None"
     assert result(30, asleep) == (41, 1)
 
 
@@ -54,7 +55,7 @@ def test_without_a_cache_it_works_and_says_so_once():
     code = (
         "import numba.core.caching as caching\n"
         "caching.CacheImpl._locator_classes = []  # as where neither the package nor the home can be written\n"
-        "from onlinecal.game import Game\n"
+        "from onlinecal.engine.game import Game\n"
         "from onlinecal.forecasters import Constant\n"
         "from onlinecal.natures import Bernoulli\n"
         "game = Game(Constant(), Bernoulli(), horizon=9, runs=range(1))\n"

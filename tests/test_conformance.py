@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onlinecal.catalogue import entry, rows
-from onlinecal.conformance import HORIZON, RUNS, conformance, digest, play, trace
+from onlinecal.checks.conformance import HORIZON, RUNS, conformance, digest, play, trace
+from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters import FORECASTERS, Constant, Forecaster
-from onlinecal.game import BLOCK, Game
 from onlinecal.natures import NATURES, Nature, Sight
-from onlinecal.strategy import strategy_key, strategy_label
+from onlinecal.report.catalogue import entry, rows
 from tests import examples
 
 
@@ -166,7 +166,7 @@ def test_context_is_what_is_declared_and_goes_to_those_who_need_it(folder, seed)
 
 def test_natures_that_declare_less_are_refused_more(folder, seed):
     """What a nature declares is what it needs: with less it would not play."""
-    from onlinecal.errors import SightError
+    from onlinecal.core.errors import SightError
 
     for nature in examples.natures(folder):
         if nature.sight >= Sight.LAW and type(nature) not in (NATURES["mixture"], NATURES["switch"]):

@@ -12,11 +12,12 @@ import pytest
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.content import content, differences, digest
-from onlinecal.errors import InvalidParameter
+from onlinecal.core.content import content, differences, digest
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.sight import Sight
+from onlinecal.core.sources import sources
 from onlinecal.forecasters import Constant, as_forecaster
-from onlinecal.sight import Sight
-from onlinecal.sources import sources
+from onlinecal.scenario import locate
 from tests import versions
 
 
@@ -275,6 +276,8 @@ def test_the_source_counts_and_comments_do_not(module):
         "import plug_h as h\n{0}",
         "{0}def later():\n    import plug_h\n",
         "import plug_between\n{0}",
+        "import importlib\nh = importlib.import_module('plug_h')\n{0}",
+        "h = __import__('plug_h')\n{0}",
         "try:\n    from plug_h import P\nexcept ImportError:\n    P = 1\n{0}",
     ],
 )
@@ -290,6 +293,44 @@ def test_modules_beside_it_that_it_imports_count_too(module, how):
     module("plug_h", "P = 2\n")
     after = sources(module("plug_a", how.format(HALF), "Half"))
     assert {name for name in before if before[name] != after[name]} == {"plug_h"}
+
+
+MADE = (
+    "def make(p):\n    class Made:\n        x = p\n    return Made\n"
+    "class Made:\n    x = 1\ndef f(gamma):\n    return Made.x\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import plug_h\nplug_h.Made.x = {0}\nfrom plug_h import Made as X\n",
+        "import plug_h\nplug_h.Made.x = {0}\nfrom plug_h import f as X\n",
+        "import plug_h\nplug_h.Made.x = {0}\nX = plug_h.Made()\n",
+        "import plug_h\nX = type('X', (plug_h.Made,), {{'x': {0}}})\n",
+        "import plug_h\nX = plug_h.make({0})\n",
+        "import functools\n@functools.lru_cache\ndef X(gamma): return {0}\n",
+        "import numba\nP = {0}\n@numba.njit\ndef X(gamma): return P\n",
+        "from onlinecal.forecasters import Constant\nX = Constant({0} / 4)\n",
+    ],
+)
+def test_the_module_under_which_a_thing_is_named_counts_too(module, text):
+    """It may have changed what it only passes on."""
+    keys = []
+    for number in (2, 3):
+        module("plug_h", MADE)
+        module("plug_a", text.format(number))
+        keys.append(key(locate("measure", "plug_a:X")))
+    assert keys[0] != keys[1]
+    # As long as nothing is edited, it is the same.
+    module("plug_a", text.format(3) + "# a comment\n")
+    assert key(locate("measure", "plug_a:X")) == keys[1]
+
+
+def test_a_cached_function_is_the_function(module):
+    cached = module("plug_a", "import functools\n@functools.cache\ndef g(x): return 1\n", "g")
+    assert content(cached)["wrapped"] == content(cached.__wrapped__)
+    assert "plug_a" in content(cached)["wrapped"]["source"]
 
 
 def test_packages_with_relative_imports(module):

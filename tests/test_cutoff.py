@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import cutoff
 from onlinecal.measures.binned import ece
 from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce

@@ -11,12 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from onlinecal import tasks
-from onlinecal.decisions import DecisionTask, QuadraticTask
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
+from onlinecal.decisions import tasks
+from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.measures import MEASURES, decision
-from onlinecal.measures.smooth import smooth_ce_witness
-from onlinecal.responses import DecisionMaker, Rounded, RoundedDown
+from onlinecal.measures.smooth_ce import smooth_ce_witness
 from tests.strategies import gammas
 from tests.test_tasks import decision_tasks
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onlinecal import tasks
-from onlinecal.errors import InvalidParameter, UnknownName
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions import tasks
 from onlinecal.measures import decision
 from onlinecal.measures.binned import ece
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal import tasks
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions import tasks
 from onlinecal.measures import binned, cutoff, decision, scores, soft_binned
 from tests.strategies import gammas
 

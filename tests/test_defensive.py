@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasters import DefensiveForecasting
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
 from tests.rounds import asked, played

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.catalogue import entry
-from onlinecal.conformance import conformance
+from onlinecal.checks.conformance import conformance
+from onlinecal.core.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import strategy_key
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, Forecaster, Law, as_forecaster
 from onlinecal.forecasters import baselines as b
 from onlinecal.forecasters import composed as c
-from onlinecal.game import Game
-from onlinecal.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
 from onlinecal.natures import Bernoulli, Contrarian, Greedy
-from onlinecal.sight import Sight
-from onlinecal.strategy import strategy_key
+from onlinecal.report.catalogue import entry
 from tests import examples
 
 ROUNDS = 60

@@ -10,17 +10,17 @@ import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
-from onlinecal.measures import lower_distance_bounds as bounds
-from onlinecal.measures import lower_distance_program as program
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import distance_lower_bounds as bounds
+from onlinecal.measures import distance_lower_program as program
 from onlinecal.measures.binned import ece
+from onlinecal.measures.distance_lower import CalibratedCoupling, distance_lower, distance_lower_witness
+from onlinecal.measures.distance_upper import distance_upper, distance_upper_witness, true_distance
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
-from onlinecal.measures.lower_distance import CalibratedCoupling, distance_lower, distance_lower_witness
-from onlinecal.measures.smooth import smooth_ce
+from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import surrogate_interval_ce
-from onlinecal.measures.upper_distance import distance_upper, distance_upper_witness, true_distance
 from onlinecal.measures.witnesses.sums import SLACK
 from tests.gammas_metric import ANY, gammas, many_levels, split, theoretical
 from tests.oracles import distance as oracle

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import binned as module
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
 from tests.oracles import ece as oracle

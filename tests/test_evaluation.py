@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter, UnknownName
-from onlinecal.evaluation import _Resample, evaluate
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.evaluation import _Resample, evaluate
 from onlinecal.measures import MEASURES, Bracket
 from tests.gammas_metric import many_levels
 from tests.strategies import gammas
@@ -204,6 +204,74 @@ def test_an_infinite_score_is_infinite():
     finite = evaluate([0.5, 0.5], [0, 1], measures=["nce"], bootstrap=50).rows[0]
     assert finite.value == 1.0
     assert finite.interval == (0.0, math.inf)  # some resamples have outcomes of one kind only
+
+
+def test_an_infinite_value_says_nothing_of_the_population_unless_it_lasts():
+    """Normalised by the entropy of outcomes that are all equal, a score is infinite; of one more outcome it is not."""
+    p = np.full(20, 0.1)
+    row = evaluate(p, np.zeros(20), measures=["nce"], bootstrap=50).rows[0]
+    assert row.value == math.inf
+    assert row.interval == (0.0, math.inf)
+    more = JointDistribution.from_samples([*p, 0.1], [0] * 20 + [1])
+    assert row.interval[0] <= MEASURES["nce"].function(more) < math.inf
+    for sign in (-1.0, 1.0):
+
+        def odds(gamma, sign=sign):
+            return sign * math.inf if gamma.base_rate == 0.0 else (1.0 - gamma.base_rate) / gamma.base_rate
+
+        assert evaluate(p, np.zeros(20), measures=[odds], bootstrap=20).rows[0].interval == (
+            -math.inf,
+            math.inf,
+        )
+
+
+def test_no_measures_are_a_table_without_rows():
+    result = evaluate([0.1, 0.9], [0, 1], measures=[], bootstrap=3, reference=3)
+    assert result.rows == ()
+    assert len(result.table()) == 0
+    assert str(result).endswith("bounds for decision makers")
+
+
+def test_a_number_too_large_for_a_float_is_infinite():
+    row = evaluate([0.1, 0.9], [0, 1], measures=[lambda gamma: 10**400], bootstrap=3, reference=3).rows[0]
+    assert row.value == math.inf
+
+
+@pytest.mark.slow
+def test_how_often_intervals_cover_is_what_the_docstring_says(seed):
+    """Each share of 200 within 5 standard deviations of what is said, and the 2 % that 100 resamples cost.
+
+    By the normal law one of the ten misses with probability below 1e-5.
+    """
+    generator = np.random.default_rng([seed, 23])
+    v = np.arange(11) / 10
+    usual = ["ece", "smooth_ce", "cdl", "scdl", "cutoff_ce", "brier"]
+    off = np.clip(0.15 + 0.7 * v, 0.0, 1.0)
+    assert np.abs(off - v).mean() == pytest.approx(0.08, abs=5e-3)
+    said = [
+        (off, dict.fromkeys(usual, (0.95, 0.98))),
+        (np.where(v < 0.5, v, v - 0.1), {"ece": (0.90, 0.90)}),
+        (
+            v,
+            {
+                "smooth_ce": (0.94, 0.94),
+                "cdl": (0.85, 0.85),
+                "ece": (0.59, 0.59),
+                "smooth_ece": (0.25, 0.25),
+            },
+        ),
+    ]
+    for q, shares in said:
+        truth = evaluate(JointDistribution.from_levels(v, np.ones(11), q), measures=list(shares))
+        covered = dict.fromkeys(shares, 0)
+        for i in range(200):
+            j = generator.integers(0, 11, 1000)
+            y = generator.random(1000) < q[j]
+            for row in evaluate(v[j], y, measures=list(shares), bootstrap=100, seed=i).rows:
+                covered[row.name] += row.interval[0] <= truth[row.name] <= row.interval[1]
+        for name, (least, most) in shares.items():
+            low, high = (5 * math.sqrt(s * (1 - s) / 200) + 0.02 for s in (least, most))
+            assert least - low <= covered[name] / 200 <= most + high, (name, covered[name])
 
 
 def test_a_bracket_has_the_interval_of_all_its_values():

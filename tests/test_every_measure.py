@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onlinecal as oc
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket, explain
-from onlinecal.panel import Panel
 from onlinecal.scenario import load
+from onlinecal.study.panel import Panel
 from tests.gammas_metric import many_levels, split
 from tests.strategies import calibrated_gammas, gammas
 

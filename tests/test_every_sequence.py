@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from onlinecal.core.strategy import strategy_key
+from onlinecal.engine.game import Game, checkpoints
 from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting, Law
-from onlinecal.game import Game, checkpoints
 from onlinecal.measures import kernel_ce, smooth_ce, true_distance
 from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
-from onlinecal.strategy import strategy_key
 from tests import examples
+from tests.rounds import asked, drawn
 from tests.test_defensive import kernel_sum
 
 #: what rounding may add to a ratio that theory says is at most 1
@@ -76,16 +77,20 @@ def test_the_certificate_is_above_the_true_distance_of_every_sequence(horizon):
     outcomes = np.arange(runs)[:, None] >> np.arange(horizon) & 1
     player = AlmostOneStepAhead().start(horizon, runs, None)
     forecasts = np.empty((runs, horizon))
-    m = player.bias.shape[1] - 1
+    state = (
+        player.memory.ints
+    )  # the biases, in steps of the grid, and how far the forecasts were from the imagined ones
+    m = state.shape[1] - 2
     for t in range(horizon):
-        index = player.forecast(None).atoms[:, 0].copy()
-        player.update(index, outcomes[:, t])
-        forecasts[:, t] = index / m
+        question = asked(t + 1)
+        law = player.forecast(question)
+        forecasts[:, t] = law.atoms[:, 0] / m
+        player.update(drawn(law, np.zeros(runs), outcomes[:, t], question=question))
     far = np.array([horizon * true_distance(p, y).upper for p, y in zip(forecasts, outcomes, strict=True)])
     assert (far <= player.certificates()["distance_certificate"] + ROUNDING).all()
     # Controls: neither of its two parts is enough. One step ahead alone, or its biases alone, prove less than is so.
-    assert horizon == 1 or (far > player.apart / m + ROUNDING).any()
-    assert (far > np.abs(player.bias).sum(axis=1) / m + ROUNDING).any()
+    assert horizon == 1 or (far > state[:, -1] / m + ROUNDING).any()
+    assert (far > np.abs(state[:, :-1]).sum(axis=1) / m + ROUNDING).any()
 
 
 @pytest.mark.parametrize("horizon", [50, 400, 5000])

@@ -11,6 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onlinecal as oc
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import required, strategy_label
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     BlumMansour,
@@ -20,9 +24,7 @@ from onlinecal.forecasters import (
     FosterVohra,
     PerturbedLeader,
 )
-from onlinecal.game import Game
 from onlinecal.growth import trend as growth_of_ratio
-from onlinecal.joint import JointDistribution
 from onlinecal.measures import cdl, ece, u_calibration
 from onlinecal.natures import (
     NATURES,
@@ -35,8 +37,6 @@ from onlinecal.natures import (
     Sidestepping,
     UniformTruth,
 )
-from onlinecal.sight import Sight
-from onlinecal.strategy import required, strategy_label
 from tests.rounds import asked
 
 RATE = 1e-9  # of false failures, for each expected bound

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidParameter
-from onlinecal.expressions import evaluate, grid_steps
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.expressions import evaluate, grid_steps
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
     FORECASTERS,
     AlmostOneStepAhead,
@@ -20,7 +21,6 @@ from onlinecal.forecasters import (
     ForecastHedging,
 )
 from onlinecal.forecasters.hedging import _sinh, pair
-from onlinecal.game import Game
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
 from tests.rounds import asked, drawn
 

@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidForecast, InvalidParameter, SightError
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, SightError
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import BLOCK, Game, checkpoints
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     CDLMinimiser,
@@ -22,11 +26,7 @@ from onlinecal.forecasters import (
     Scalar,
     Truthful,
 )
-from onlinecal.game import BLOCK, Game, checkpoints
-from onlinecal.joint import JointDistribution
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Nature, Sight, UniformTruth
-from onlinecal.strategy import strategy_key, strategy_label
-from onlinecal.streams import Stream
 
 FORECASTERS = [Constant(0.3), EmpiricalMean(), ForecastHedging(), AlmostOneStepAhead(), CDLMinimiser()]
 NATURES = [Bernoulli(0.3), Drift(), UniformTruth(), Contrarian(), Contrarian(sees="draw")]
@@ -136,7 +136,7 @@ def test_all_forecasters_face_the_same_coins():
 
 @settings(max_examples=40)
 @given(st.data())
-def test_the_ledger_of_reals_is_the_sorted_history_at_every_checkpoint(data):
+def test_the_history_of_reals_is_the_sorted_history_at_every_checkpoint(data):
     stops = sorted(data.draw(st.sets(st.integers(1, 200), min_size=1, max_size=8)))
     game = Game(_Recorder(), Bernoulli(0.4), horizon=200, runs=range(3))
     for stop in stops:

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import CONSTANT, LOGARITHM, POWER, fit_growth, simultaneous, trend
 from onlinecal.growth.contrasts import Fresh, Path, beside, orthonormal
 from onlinecal.growth.words import legend, line, lines

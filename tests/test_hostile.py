@@ -6,9 +6,9 @@ import pickle
 import numpy as np
 import pytest
 
-from onlinecal.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, EmpiricalMean, Forecaster, ForecastHedging, Law
-from onlinecal.game import Game
 from onlinecal.natures import Bernoulli, Contrarian, Mixture, Nature, Sight, UniformTruth
 
 

@@ -9,9 +9,10 @@ from functools import partial
 import pytest
 
 from onlinecal import natures as n
-from onlinecal.check import check, report
-from onlinecal.conformance import conformance
-from onlinecal.errors import InvalidParameter, OnlinecalError
+from onlinecal.checks.conformance import conformance
+from onlinecal.checks.guarantees import check, report
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
     Constant,
     Doubling,
@@ -23,7 +24,6 @@ from onlinecal.forecasters import (
     PerturbedLeader,
     Rounded,
 )
-from onlinecal.game import Game
 from onlinecal.natures import Bernoulli, Nature
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS
-from onlinecal.game import Game
-from onlinecal.strategy import strategy_key
-from onlinecal.streams import Stream
 from tests.examples import recording
 from tests.oracles import forecasters as rule
 

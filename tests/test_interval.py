@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.estimators import surrogate_interval_ce_sampled
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket, interval_ce_witness, prefix_sums
 from onlinecal.measures.interval_max import least_max_width
-from onlinecal.measures.smooth import smooth_ce
+from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from tests.gammas_metric import ANY, gammas, many_levels, split, theoretical
 from tests.oracles import interval as oracle

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal import JointDistribution
-from onlinecal.errors import InvalidData
-from onlinecal.joint import encode
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import encode
+from tests.strategies import calibrated_gammas, gammas
 
 forecasts = st.one_of(
     st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0])
@@ -102,6 +103,30 @@ def test_rounding_reports_how_far_it_moved():
     rounded, moved = gamma.round(4)
     assert rounded.predictions.tolist() == [0.25, 1.0]
     assert moved == pytest.approx((0.01 + 0.01 + 0.1) / 3)
+
+
+@given(calibrated_gammas(), st.floats(1e-6, 1e6))
+def test_levels_that_join_with_equal_means_keep_them(gamma, times):
+    """A mean is kept to the last digit, not computed again from weights: what is calibrated stays so."""
+    weights = [1.0 + times * i for i in range(gamma.levels)]
+    mine = JointDistribution.from_levels(gamma.predictions, weights, gamma.predictions)
+    other = JointDistribution.from_levels(
+        gamma.predictions, [times / (i + 1) for i in range(gamma.levels)], gamma.predictions
+    )
+    for same in (mine.merge(), mine.merge(other), mine.merge(other, gamma)):
+        assert (same.means == same.predictions).all()
+        assert oc.measures.scdl(same) == oc.measures.ece(same) == 0.0
+    rounded, _ = mine.round(2**50)
+    if rounded.levels == mine.levels:
+        assert (rounded.means == mine.means).all()
+
+
+@given(gammas(), gammas())
+def test_a_mean_of_levels_that_join_lies_between_theirs(one, two):
+    merged = one.merge(two)
+    for v, q in zip(merged.predictions, merged.means, strict=True):
+        theirs = [*one.means[one.predictions == v], *two.means[two.predictions == v]]
+        assert min(theirs) <= q <= max(theirs)
 
 
 def test_weights():

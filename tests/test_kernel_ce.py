@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.estimators import (
     kernel_ce_squared_binning,
     kernel_ce_squared_fourier,
@@ -17,7 +17,7 @@ from onlinecal.measures.estimators import (
     surrogate_interval_ce_sampled,
 )
 from onlinecal.measures.kernel import kernel_ce, kernel_ce_witness
-from onlinecal.measures.smooth import smooth_ce
+from onlinecal.measures.smooth_ce import smooth_ce
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth as oracle
 

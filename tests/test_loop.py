@@ -1,8 +1,12 @@
 """The compiled loop plays what the event loop plays, byte for byte, and stops and names who states nonsense."""
 
 import importlib
+import os
 import pickle
 import re
+import signal
+import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +15,13 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.conformance import conformance
-from onlinecal.errors import InvalidForecast, InvalidParameter
+from onlinecal.checks.conformance import conformance
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.game import BLOCK, Game
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.steps import Memory, floats, hear, law, law_atoms, law_values, law_weights, learn, move
+from onlinecal.report.catalogue import entry
+from onlinecal.rounds.steps import Memory, floats, hear, law, law_atoms, law_values, law_weights, learn, move
 from tests import examples
 
 #: who is composed of other players, and so plays in Python
@@ -94,6 +99,49 @@ def test_neither_batches_nor_pauses_nor_pickling_change_a_byte(pairs, seed):
         assert came_to(game)[0] == gammas, pair
 
 
+def test_threads_change_no_byte(pairs, seed, monkeypatch):
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 50)
+    for pair in pairs[seed % 5 :: 5]:
+        whole = came_to(played(pair, range(5), 100, "compiled", seed))
+        for threads in (2, 3, 8):
+            game = Game(*pair, horizon=100, runs=range(5), seed=seed, threads=threads)
+            game.advance(60)
+            game.advance(100)
+            assert came_to(game) == whole, pair
+
+
+def test_with_threads_too_the_first_run_that_stops_is_named(monkeypatch):
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
+    said = set()
+    for threads in (1, 2, 4):
+        game = Game(Stating(value=np.nan), Asking(), horizon=20, runs=range(5, 13), threads=threads)
+        with pytest.raises(InvalidForecast) as caught:
+            game.advance(20)
+        said.add(str(caught.value))
+    (message,) = said
+    assert "in round 3, run 6" in message
+
+
+def test_a_forked_process_plays_with_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
+    game = Game(f.Constant(), n.Bernoulli(), horizon=20, runs=range(4), threads=2)
+    game.advance(10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of processes with threads that fork, as here
+        child = os.fork()
+    if child == 0:
+        game.advance(20)
+        os._exit(0 if game.resolved == 20 else 1)
+    for _ in range(200):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+    assert (done, status) == (child, 0)
+
+
 def test_rounds_by_hand_and_by_the_compiled_loop_mix(seed):
     for pair in ((f.CDLMinimiser(), n.Greedy()), (f.DefensiveForecasting(), n.Drift())):
         whole = came_to(played(pair, range(3), 200, "event", seed))
@@ -106,6 +154,27 @@ def test_rounds_by_hand_and_by_the_compiled_loop_mix(seed):
         game.advance(200)
         assert game.compiled
         assert came_to(game) == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("forecast_hedging", "compiled, beside others that are"),
+        ("contrarian", "compiled, beside others that are"),
+        ("rounded", "depends on its parameters"),
+        ("tests.test_loop:Plain", "event loop"),
+    ],
+)
+def test_show_says_which_loop(name, said):
+    assert entry(name)["loop"] == said
+
+
+class Plain:
+    def forecast(self):
+        return 0.5
+
+    def update(self, forecast, outcome):
+        pass
 
 
 def test_a_loop_can_be_forced_only_where_it_exists():

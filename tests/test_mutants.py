@@ -2,9 +2,9 @@
 
 import pytest
 
-from onlinecal.check import check, report
+from onlinecal.checks.guarantees import check, report
+from onlinecal.core.strategy import strategy_label
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, HalfCrossing
-from onlinecal.strategy import strategy_label
 from tests.mutants import MUTANTS, CoarseRoot, FrozenNoise, OneSidedPair, PlainBiases, WrongSign
 
 #: who, against whom, T, runs, and whether it is found in a step of the proof, whatever the totals

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game, checkpoints
 from onlinecal.forecasters import FORECASTERS, AlmostOneStepAhead, Constant, EmpiricalMean, ForecastHedging
-from onlinecal.game import Game, checkpoints
 from onlinecal.measures import ece
 from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift, Replay, UniformTruth
-from onlinecal.strategy import strategy_key
-from onlinecal.streams import Stream
 from tests.rounds import question
 
 

@@ -7,7 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from onlinecal.errors import InvalidForecast, InvalidParameter, ScenarioError, SightError
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, ScenarioError, SightError
+from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     Constant,
@@ -16,7 +19,6 @@ from onlinecal.forecasters import (
     ForecastHedging,
     Law,
 )
-from onlinecal.game import Game
 from onlinecal.measures import MEASURES, cfdl, ece, smooth_ce
 from onlinecal.natures import (
     Bernoulli,
@@ -36,8 +38,6 @@ from onlinecal.natures import (
 )
 from onlinecal.natures._levels import FIRST
 from onlinecal.scenario import load
-from onlinecal.strategy import strategy_key, strategy_label
-from onlinecal.streams import Stream
 from tests.examples import recording
 from tests.rounds import heard, question, stated
 
@@ -309,7 +309,7 @@ def test_sidestepping_goes_where_no_sign_is_repaired():
     assert plain_next([0, 0, 1, 0, 0], 2) == (4, [0, 0, 1, 0, 0])
     assert plain_next([0, 0, -1, 0, 0], 2) == (1, [0, 0, -1, 0, 0])
     assert plain_next([0, 1, 1, -1, 0], 2)[0] in (0, 4)  # no place is free of harm any more
-    from onlinecal.natures.patient import _step_aside
+    from onlinecal.natures.adaptive import _step_aside
 
     rng = np.random.default_rng(0)
     for _ in range(300):

@@ -6,9 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from onlinecal.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, EmpiricalMean
-from onlinecal.game import Game
 from onlinecal.natures import (
     Drift,
     LogisticFeatures,
@@ -20,8 +22,6 @@ from onlinecal.natures import (
     Sight,
     Sinusoid,
 )
-from onlinecal.strategy import strategy_key
-from onlinecal.streams import Stream
 from tests.examples import recording
 from tests.rounds import question
 from tests.test_natures import truths

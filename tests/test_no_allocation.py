@@ -1,8 +1,8 @@
 """No strategy allocates per round.
 
-What is asserted of every registered forecaster and nature: from round 1017 to 1040 a game of 3072 runs, the engine
-included, never has `ROOM` bytes more than before. An array with one bool a run would be 3 KiB, with one number a run
-24 KiB; the Python objects of a stretch (records of rounds, views, integers) are some 2 KiB. The stretch contains
+What is asserted of every registered forecaster and nature: from round 1017 to 1040 a game of 2048 runs, the engine
+included, never has `ROOM` bytes more than before. An array with one bool a run would be 2 KiB, with one number a run
+16 KiB; the Python objects of a stretch (records of rounds, views, integers) are some 1.5 KiB. The stretch contains
 round 1025, in which the blocks of uniforms of the engine and of the natures are used up and filled anew, as are
 those of the forecasters, whose lengths divide 1024.
 
@@ -32,22 +32,22 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-import onlinecal.arrays
-import onlinecal.law
-import onlinecal.loop
+import onlinecal.core.arrays
+import onlinecal.engine.loop
+import onlinecal.rounds.law
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.core.strategy import strategy_key
+from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
-from onlinecal.game import BLOCK, Game
 from onlinecal.natures import NATURES, Nature
-from onlinecal.steps import Step
-from onlinecal.strategy import strategy_key
+from onlinecal.rounds.steps import Step
 from tests import examples
 
-RUNS = 3072
+RUNS = 2048
 FIRST, LAST, HORIZON = BLOCK - 8, BLOCK + 16, 1100
-#: between what Python objects take, and that with an array of one bool a run
-ROOM = 3072
+#: between what Python objects take, and an array of one bool a run with its header
+ROOM = RUNS + 110
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def traced(monkeypatch):
-    for module in (onlinecal.arrays, onlinecal.law):
+    for module in (onlinecal.core.arrays, onlinecal.rounds.law):
         monkeypatch.setattr(module, "rows_for", lambda size: 2 * (LAST - FIRST))
     yield
     tracemalloc.stop()
@@ -173,7 +173,7 @@ def test_who_allocates_is_found():
     ids=["greedy", "doubling"],
 )
 def test_what_grows_allocates_a_few_times_for_each_doubling_of_the_rounds(pair, a_time, monkeypatch):
-    for module in (onlinecal.arrays, onlinecal.law):
+    for module in (onlinecal.core.arrays, onlinecal.rounds.law):
         monkeypatch.setattr(module, "rows_for", lambda size: HORIZON)
     game = Game(*pair, horizon=HORIZON, runs=range(RUNS), loop="event")
     first = 20
@@ -197,7 +197,13 @@ def test_kernels_of_a_round_allocate_nothing():
         "tile",
     }
     makers |= {"append", "astype", "repeat", "where", "zeros", "zeros_like"}
-    names = ["onlinecal.law", "onlinecal.record", "onlinecal.history", "onlinecal.steps", "onlinecal.loop"]
+    names = [
+        "onlinecal.rounds.law",
+        "onlinecal.rounds.record",
+        "onlinecal.engine.history",
+        "onlinecal.rounds.steps",
+        "onlinecal.engine.loop",
+    ]
     for package in (f, n):
         names += [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
     functions = set()
@@ -208,7 +214,7 @@ def test_kernels_of_a_round_allocate_nothing():
             elif isinstance(thing, Step):
                 functions.add(thing.function)
     # The loop makes two rooms of four numbers when it begins, not in a round; a reshaped view is no new array.
-    functions.remove(onlinecal.loop.play.py_func)
+    functions.remove(onlinecal.engine.loop.play.py_func)
     assert len(functions) > 60
     for function in functions:
         assert not makers & set(function.__code__.co_names), function.__qualname__

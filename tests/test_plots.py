@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter
-from onlinecal.frames import frames, games
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
-from onlinecal.plots import figure, save
-from onlinecal.study import Curve
-from onlinecal.study.curves import Promise
+from onlinecal.report.curves import Curve
+from onlinecal.report.frames import frames, games
+from onlinecal.report.plots import figure, save
+from onlinecal.study.played import Promise
 
 
 @pytest.fixture(scope="module")
@@ -172,9 +172,17 @@ INF = np.inf
         ([[-1, 1]] * 4, "0 at every T"),
         ([[INF, INF]] * 4, "infinite at every T"),
         ([[INF, 1]] * 4, "infinite at every T, in 1 of 2 runs"),
+        ([[-INF, 1]] * 4, "minus infinite at every T, in 1 of 2 runs"),
+        ([[-INF, INF]] * 4, "infinite both ways, without a mean, at every T"),
+        (
+            [[-INF, -INF], [0, 0], [0, INF], [INF, -INF]],
+            "0 at T = 200; infinite at T = 400, in 1 of 2 runs; minus infinite at T = 100; "
+            "infinite both ways, without a mean, at T = 800",
+        ),
         ([[0, 0], [0, 0], [INF, INF], [INF, 3]], "0 up to T = 200; infinite from T = 400 on, in 1 of 2 runs"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
     drawn = curve(totals)
     (frame,) = frames([drawn])
@@ -383,6 +391,85 @@ def test_long_titles_stay_over_their_axes():
     assert boxes[-1].x1 < fig.bbox.width
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
     assert all(box.y1 < fig.bbox.height for box in boxes)
+
+
+UNRULY = (r"$\frac{1$", "$5 or $6", "_under_ $x$", r"a\$b$c", "two\nlines", "100 % & #1 {^_}~", "$$", "a | b")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_path):
+    from onlinecal.report.exponent_plot import heat_map
+    from onlinecal.study import Played
+
+    totals = np.array([[4.99, 5.01]])
+    cells = [
+        Played(
+            who, nature, t, np.array([t]), {"ece": totals * (t / 100 if who else 0.0), "x[$_y$]": totals - 9}
+        )
+        for who in UNRULY
+        for nature in UNRULY[:2]
+        for t in (100, 200, 400)
+    ]
+    drawn = oc.Study(tuple(cells), title=r"From $5 to $\nothing")
+    fig = figure(drawn.curves(), title=drawn.title)
+    legends = [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
+    assert len(legends) == len(UNRULY)
+    for who, said in zip(UNRULY, legends, strict=True):
+        assert said.replace("\\$", "$").replace("\n", " ").strip("\u200a").startswith(" ".join(who.split()))
+        assert said.endswith("$T^{1.00}$")
+    save(fig, tmp_path / f"x.{kind}")
+    save(heat_map(drawn, ["ece", "x[$_y$]"], title=drawn.title), tmp_path / f"y.{kind}")
+    save(figure([curve([0, 0, 0, 0], forecaster=UNRULY[0])]), tmp_path / f"z.{kind}")
+    if kind == "svg":
+        written = (tmp_path / "y.svg").read_text()
+        for text in (*UNRULY[1:3], drawn.title):
+            assert f"<!-- {text} -->" in written
+
+
+def test_a_bound_at_a_single_time_is_a_mark():
+    """A dashed line of no length is nothing, and the caption speaks of it."""
+    once = oc.play(
+        oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=1, runs=1, measures="smooth_ce"
+    )
+    (frame,) = frames(once.curves(["smooth_ce"]))
+    (bound,) = frame.bounds
+    assert (bound.rounds.tolist(), bound.values.tolist()) == ([1.0], [6.0])
+    (axis,) = figure(once.curves(["smooth_ce"])).axes
+    assert [line.get_marker() for line in axis.lines if "≤" in line.get_label()] == ["_"]
+
+
+@pytest.mark.parametrize(("who", "whom"), [(1, 1), (3, 2), (1, 7), (8, 1)])
+def test_nothing_of_a_heat_map_is_cut_off(who, whom):
+    from onlinecal.report.exponent_plot import heat_map
+    from onlinecal.study import Played
+
+    cells = [
+        Played(f"forecaster {i}", f"nature {j}", t, np.array([t]), {"ece": np.array([[1.0 * t]])})
+        for i in range(who)
+        for j in range(whom)
+        for t in (100, 200, 400)
+    ]
+    fig = heat_map(oc.Study(tuple(cells)), ["ece"])
+    fig.draw_without_rendering()
+    whole = fig.bbox
+    texts = [
+        text for axis in fig.axes for text in (axis.xaxis.label, axis.yaxis.label, *axis.get_yticklabels())
+    ]
+    for box in (text.get_window_extent() for text in texts if text.get_text()):
+        assert whole.x0 - 1 <= box.x0 <= box.x1 <= whole.x1 + 1
+        assert whole.y0 - 1 <= box.y0 <= box.y1 <= whole.y1 + 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_totals_of_any_size_are_drawn(tmp_path):
+    for factor in (1e-300, 1e300):
+        save(figure([curve([1 * factor, 2 * factor, 3 * factor, 4 * factor])]), tmp_path / "x.png")
+
+
+def test_a_measure_that_is_named_twice_is_drawn_once(study):
+    assert len(study.curves(["ece", "cdl", "ece"])) == 2 * 2 * 3
+    (frame, _) = frames(study.curves(["ece", "ece"]))
+    assert len(frame.lines) == 3
 
 
 def test_saving(study, tmp_path):

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from onlinecal.growth.rates import KNOWN_RATES, best_known, known_rates
 from onlinecal.measures import MEASURES
-from onlinecal.rates import KNOWN_RATES, best_known, known_rates
-from onlinecal.study.curves import Curve, Promise
+from onlinecal.report.curves import Curve
+from onlinecal.study.played import Promise
 
 T = np.array([100, 300, 1000, 3000, 10_000, 30_000])
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from onlinecal.catalogue import REFERENCES
 from onlinecal.measures import MEASURES
+from onlinecal.report.catalogue import REFERENCES
 from tests.readme import GENERATED, README, block
 
 

@@ -10,15 +10,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import onlinecal as oc
-from onlinecal.game import Game
-from onlinecal.guarantee import DETERMINISTIC_FORECASTERS, Guarantee
-from onlinecal.joint import JointDistribution
+from onlinecal.core.guarantee import DETERMINISTIC_FORECASTERS, Guarantee
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.relations import QUANTITIES, RELATIONS, Column, chain, factor, reason, through, tightest
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import strategy_key
+from onlinecal.decisions.tasks import quadratic, three_action, v_shaped
+from onlinecal.engine.game import Game
+from onlinecal.growth.rates import KNOWN_RATES
 from onlinecal.measures import MEASURES, Bracket, true_distance
-from onlinecal.rates import KNOWN_RATES
-from onlinecal.relations import QUANTITIES, RELATIONS, Column, chain, factor, reason, through, tightest
-from onlinecal.sight import Sight
-from onlinecal.strategy import strategy_key
-from onlinecal.tasks import quadratic, three_action, v_shaped
 from tests import examples
 from tests.strategies import gammas
 from tests.test_tasks import decision_tasks

@@ -9,13 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from onlinecal import tasks
-from onlinecal.catalogue import entry
-from onlinecal.errors import InvalidParameter, ScenarioError, UnknownName
-from onlinecal.joint import JointDistribution
-from onlinecal.measures import cdl, scdl, scdl_binned
-from onlinecal.panel import Panel
-from onlinecal.responses import (
+from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decision_makers.responses import (
     RESPONSES,
     Best,
     DecisionMaker,
@@ -25,7 +21,11 @@ from onlinecal.responses import (
     as_response,
     response_name,
 )
+from onlinecal.decisions import tasks
+from onlinecal.measures import cdl, scdl, scdl_binned
+from onlinecal.report.catalogue import entry
 from onlinecal.scenario import load
+from onlinecal.study.panel import Panel
 from tests.oracles.tasks import crowded, tied
 from tests.strategies import gammas
 

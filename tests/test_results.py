@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal import decisions, game
-from onlinecal.errors import InvalidForecast, InvalidParameter, StoreError
-from onlinecal.guarantee import Guarantee
-from onlinecal.panel import Panel
-from onlinecal.sight import Sight
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.sight import Sight
+from onlinecal.decisions import base as decisions
+from onlinecal.engine import game
 from onlinecal.study import play_cell
+from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
-from tests.results import cells, equal, played, read, session, study
+from tests.results import cells, change, equal, played, read, session, study
 
 F, N = oc.forecasters, oc.natures
 
@@ -319,6 +320,25 @@ def test_cells_that_left_the_scenario_are_not_shown(results):
     assert equal(kept, study(cells(forecasters=[F.ForecastHedging()])))
 
 
+def test_what_is_there_under_another_label_is_not_said_to_be_played(results):
+    """A label goes over to a forecaster that has been played under another."""
+    steps = F.AlmostOneStepAhead()
+    planned = cells(forecasters=[(steps, "forecast hedging"), (steps, "almost one step ahead")])
+    kept, remarks, new = played(results, planned, resume=True)
+    assert new == set()
+    assert remarks == ["not shown any more, as the scenario has them no longer: 4 finished cells"]
+    assert equal(kept, study(planned))
+
+
+def test_damaged_numbers_that_nobody_asks_for_are_not_said_to_be_played(results):
+    change(results, "UPDATE totals SET total = total + 1 WHERE played <= 2")
+    left = cells()[4:]  # of the other nature
+    kept, remarks, new = played(results, left, resume=True)
+    assert new == set()
+    assert remarks == ["not shown any more, as the scenario has them no longer: 2 finished cells"]
+    assert equal(kept, study(left))
+
+
 def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results):
     grown = cells(
         forecasters=[F.Constant(), F.ForecastHedging(), F.AlmostOneStepAhead()],
@@ -330,7 +350,7 @@ def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results)
         before = opened._store.runs()
         opened.play()
         rounds = {key: runs - before.get(key, 0) for key, runs in opened._store.runs().items()}
-        kept = opened.study()
+        kept = oc.Study.of(opened.results())
     assert equal(kept, study(grown))
     assert sorted(rounds.values()) == [2] * 8 + [5] * 10
     # Fewer are the first of them.

@@ -415,3 +415,11 @@ def test_output_that_nobody_takes(endless):
             == "error: what was to be printed cannot be read or written: No space left on device\n"
         )
         assert (closed.returncode, closed.stderr) == (0, "")
+        # A reader who has seen enough, before the first letter.
+        reading, writing = os.pipe()
+        os.close(reading)
+        gone = subprocess.run(
+            line, shell=True, cwd=endless, stdout=writing, stderr=subprocess.PIPE, text=True
+        )
+        os.close(writing)
+        assert (gone.returncode, gone.stderr) == (0, "")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.errors import StoreError
+from onlinecal.core.errors import StoreError
 from tests.results import cells, change, equal, played, read, refused
 
 NUMBERS = "something else has changed or deleted numbers of 'forecast hedging' against 'drift' at T = 50; "

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from onlinecal.errors import StoreError
+from onlinecal.core.errors import StoreError
 from onlinecal.study import lock, play_cell
 from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.lock import writing
@@ -182,7 +182,7 @@ def test_a_database_browser_is_waited_for_then_named(results, monkeypatch):
         timer.start()
         opened.play()
         timer.join()
-        assert equal(opened.study(), study(cells(runs=4)))
+        assert equal(opened.results(), study(cells(runs=4)))
     other.close()
 
 

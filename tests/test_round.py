@@ -9,16 +9,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-import onlinecal.arrays
-from onlinecal.arrays import Rows, locked, rows_for
-from onlinecal.conformance import conformance
-from onlinecal.errors import InvalidForecast, InvalidParameter, SightError
+import onlinecal.core.arrays
+from onlinecal.checks.conformance import conformance
+from onlinecal.core.arrays import Rows, locked, rows_for
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, SightError
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean, Forecaster, ForecastHedging, Law, Truthful
-from onlinecal.game import Game
-from onlinecal.law import Unplayable
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian, Greedy, Nature, Sight, UniformTruth
-from onlinecal.record import Recorder, check_round, tell
+from onlinecal.rounds.law import Unplayable
+from onlinecal.rounds.record import Recorder, check_round, tell
 from tests.rounds import asked, drawn, heard, played, stated
 
 
@@ -515,7 +515,7 @@ def test_rows_are_fresh():
 
 def test_blocks_fit_the_cache():
     assert rows_for(1) == 1024
-    assert rows_for(onlinecal.arrays.BYTES // 100) == 100
+    assert rows_for(onlinecal.core.arrays.BYTES // 100) == 100
     assert rows_for(10**9) == 16
 
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onlinecal as oc
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.streams import Stream
+from onlinecal.decision_makers.responses import Noisy
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting, Forecaster, ForecastHedging, Law
-from onlinecal.game import Game
-from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket, ece, low_degree_ce, weighted_ce
 from onlinecal.natures import Bernoulli, Contrarian
 from onlinecal.natures.adversarial import always_wrong
-from onlinecal.responses import Noisy
-from onlinecal.streams import Stream
 from tests.strategies import gammas
 
 # -------------------------------------------------------------------- what a fair coin forces, and what it does not

@@ -7,10 +7,10 @@ import sys
 SAME = """
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
-from onlinecal.measures.smooth import smooth_ce, smooth_ce_witness
-from onlinecal.measures.reflected import smooth_ece, smooth_ece_at
+from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
+from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
-from onlinecal.measures.upper_distance import distance_upper
+from onlinecal.measures.distance_upper import distance_upper
 from tests.gammas_metric import many_levels
 
 for seed in range(3):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from onlinecal.errors import ScenarioError
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import ScenarioError
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key
 from onlinecal.scenario import load
-from onlinecal.strategy import strategy_key
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onlinecal import tasks
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions import tasks
 from onlinecal.measures import scores
 from onlinecal.measures.scores import brier, brier_decomposition, log_loss, nce
 from tests.strategies import gammas

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
-from onlinecal.measures.smooth import _distances, smooth_ce, smooth_ce_witness
-from onlinecal.measures.smooth_dual import chain_dual
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures.smooth_ce import _distances, smooth_ce, smooth_ce_witness
+from onlinecal.measures.smooth_ce_dual import chain_dual
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth as oracle
 

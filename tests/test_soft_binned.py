@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal import tasks
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions import tasks
 from onlinecal.measures import soft_binned
 from onlinecal.measures.decision import cdl
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, scdl, scdl_binned, soft_rounding

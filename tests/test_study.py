@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.errors import InvalidParameter, UnknownName
-from onlinecal.game import Game
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
+from onlinecal.engine.game import Game
 from onlinecal.growth import fit_growth, simultaneous
 from onlinecal.growth.words import line
-from onlinecal.panel import Panel
+from onlinecal.report.curves import summary
 from onlinecal.study import Entry, plan, play_cell
-from onlinecal.study.curves import summary
-from onlinecal.tasks import DecisionTask, swap_regret, umbrella
+from onlinecal.study.panel import Panel
 
 PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
 
@@ -276,6 +276,35 @@ def test_summary():
     assert summary([5.0]) == (5.0, float("inf"))
 
 
+@pytest.mark.parametrize("level", [0, 1, -1, 2.0, float("nan")])
+def test_levels_that_no_interval_has(level):
+    curve = oc.Curve("ece", "f", "n", np.array([10, 20, 40]), np.array([[1.0, 1.1]] * 3), True)
+    for asked in (curve.exponent, curve.verdict):
+        with pytest.raises(InvalidParameter, match=f"^level = {level!r}; expected a number between 0 and 1$"):
+            asked(level)
+
+
+def test_only_what_was_played_can_be_asked_for():
+    study = oc.play(oc.forecasters.Constant(), oc.natures.Drift(), horizon=[20, 40], runs=1, measures="ece")
+    assert study.only(["constant"], ["drift"]).cells == study.cells
+    with pytest.raises(UnknownName, match="unknown forecaster 'constnat'; did you mean 'constant'"):
+        study.only(["constnat"])
+    with pytest.raises(UnknownName, match="unknown nature 'rain'"):
+        study.only(natures=["rain"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_summary_of_infinite_runs_says_nothing_on_stderr():
+    inf = float("inf")
+    assert (
+        str([summary(v) for v in ([inf, 1.0], [inf, inf], [inf, -inf])])
+        == "[(inf, nan), (inf, 0.0), (nan, nan)]"
+    )
+    curve = oc.Curve("brier", "f", "n", np.array([10, 20, 40]), np.array([[inf, -inf]] * 3), True)
+    assert np.isnan(curve.mean).all()
+    assert (curve.exponent(), curve.verdict()) == (None, "")
+
+
 def test_summary_of_identical_runs_has_no_spread():
     assert summary([72.4] * 64) == (72.4, 0.0)
 
@@ -284,8 +313,8 @@ def test_summary_of_identical_runs_has_no_spread():
 
 
 def test_the_heat_map_shows_the_exponents(tmp_path):
-    from onlinecal.heat import heat_map, heats
-    from onlinecal.plots import save
+    from onlinecal.report.exponent_plot import heat_map, heats
+    from onlinecal.report.plots import save
 
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.Constant(1.0)],
@@ -309,7 +338,7 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
 
 
 def test_the_heat_map_says_what_was_played(tmp_path):
-    from onlinecal.heat import heat_map
+    from onlinecal.report.exponent_plot import heat_map
 
     (tmp_path / "a.csv").write_text("outcome\n" + "0\n1\n1\n" * 150)
     natures = [oc.natures.Drift(), oc.natures.Replay(str(tmp_path / "a.csv"))]
@@ -357,7 +386,7 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
 
 
 def test_a_table_of_many_intervals_holds_as_a_whole():
-    from onlinecal.tables import totals
+    from onlinecal.report.console import totals
 
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.EmpiricalMean()],
@@ -398,7 +427,7 @@ def signed_bias(gamma):
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
-    from onlinecal.tables import exponents_markdown
+    from onlinecal.report.console import exponents_markdown
 
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onlinecal import tasks
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decision_makers.responses import Best, DecisionMaker
+from onlinecal.decisions import tasks
+from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
 from onlinecal.measures import cdl
-from onlinecal.tasks import DecisionTask, QuadraticTask
+from onlinecal.study.panel import Panel
 from tests.oracles import tasks as oracle
 from tests.strategies import TENTHS, calibrated_gammas, close_gammas, gammas
 
@@ -215,6 +217,8 @@ def test_tasks_from_plain_lists_are_equal_and_hashable():
         (("x", [[True, 0]]), "payoffs\\[0\\]\\[0\\] = True"),
         (("x", [[1, 0]], ["a", "b"]), "2 action names; expected 1"),
         (("x", [[1, 0]], "a"), "actions = 'a'"),
+        (("x", [[1, 0]], None), "actions = None; expected a list of names"),
+        (("x", [[1, 0]], 5), "actions = 5; expected a list of names"),
         (("x", [[1, 0]], [""]), "actions\\[0\\] = ''"),
         (("x", [[1, 0], [0, 1]], ["a", "a"]), "actions\\[1\\] = 'a' again"),
     ],
@@ -242,3 +246,28 @@ def test_bad_tasks_are_refused_by_name(arguments, says):
 def test_bad_parameters_are_refused(build):
     with pytest.raises(InvalidParameter, match="expected"):
         build()
+
+
+REGRETS = [tasks.payoff, tasks.swap_regret, tasks.action_swap_regret, tasks.external_regret]
+
+
+@pytest.mark.parametrize("function", REGRETS)
+def test_what_is_no_task_is_refused_and_a_name_is_one(function):
+    gamma = JointDistribution.from_samples([0.2, 0.2, 0.7], [0, 1, 1])
+    assert function(gamma, "umbrella") == function(gamma, tasks.umbrella())
+    with pytest.raises(UnknownName, match="unknown task 'umbrela'"):
+        function(gamma, "umbrela")
+    for wrong in (3, None, tasks.umbrella, QuadraticTask):
+        with pytest.raises(
+            InvalidParameter, match=f"{function.__name__}: task = .*; expected a task or the name of one"
+        ):
+            function(gamma, wrong)
+
+
+def test_a_class_of_tasks_is_no_task():
+    with pytest.raises(InvalidParameter, match="expected a name or a table"):
+        Panel.of(["ece"], [QuadraticTask])
+    with pytest.raises(InvalidParameter, match="expected a task"):
+        DecisionMaker(QuadraticTask, Best())
+    with pytest.raises(InvalidParameter, match="expected a response"):
+        DecisionMaker(tasks.umbrella(), Best)

@@ -12,14 +12,15 @@ import pandas as pd
 import pytest
 
 import onlinecal as oc
-from onlinecal import measures, tasks
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal import measures
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import vector
+from onlinecal.decisions import tasks
 from onlinecal.measures import (
     MEASURES,
     estimators,
 )
-from onlinecal.validation import vector
 
 GAMMA = JointDistribution.from_levels([0.2, 0.5, 0.8], [1, 1, 2], [0.4, 0.1, 0.6])
 
@@ -71,6 +72,7 @@ BAD = {
     "missing in pandas": (pd.Series([0.2, pd.NA]), r"p\[1\] = nan is a missing value"),
     "missing in an extension": (pd.Series([0, None], dtype="Int64"), r"p\[1\] = nan is a missing value"),
     "huge": ([0.2, 10**400], r"p\[1\] = inf is outside"),
+    "a decimal that signals": ([0.2, Decimal("sNaN")], r"p\[1\] = nan is a missing value"),
 }
 
 

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from onlinecal import game
+from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.engine import game
 from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
-from onlinecal.responses import RESPONSES
 from tests import versions
 from tests.versions import complaint, entry, recorded, renewed, same
 

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onlinecal.measures.witnesses as witnesses
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.tasks import swap_regret
 from onlinecal.measures import MEASURES, Bracket, cdl, explain
-from onlinecal.measures.lower_distance import distance_lower, distance_lower_witness
+from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
 from onlinecal.measures.soft_binned import SoftRounding
 from onlinecal.measures.witnesses import (
     CalibratedCoupling,
@@ -33,7 +34,6 @@ from onlinecal.measures.witnesses import (
     Witness,
     WorstTask,
 )
-from onlinecal.tasks import swap_regret
 from tests.gammas_metric import many_levels
 from tests.oracles import exact
 from tests.witnesses import CASES, FEW, PROVED, Truth, case_id, ends, forged
@@ -203,6 +203,17 @@ def test_what_underflows_is_on_the_safe_side_too(order, mean, mass):
     proved = explain(gamma, "ece", order=order).verify()
     so = exact.ece(gamma) if order == 1.0 else exact.ece_of_order(gamma, order)
     assert Fraction(proved.lower) <= so <= Fraction(proved.upper)
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, 100.0, math.inf])
+@pytest.mark.parametrize("mass", [5e-324, 1.6e-319, 3e-309, 6e-309, 1e-292])
+def test_masses_that_are_hardly_floats_are_proved_too(order, mass):
+    """Such masses have few digits or none: of high orders all error may be theirs."""
+    gamma = JointDistribution.from_levels([0.1, 0.5, 0.9], [1.0, mass, mass], [0.1, 0.2, 0.0])
+    proved = explain(gamma, "ece", order=order).verify()
+    so = exact.ece(gamma) if order == 1.0 else exact.ece_of_order(gamma, order)
+    assert Fraction(proved.lower) <= so <= Fraction(proved.upper)
+    assert proved.width <= (1e-12 if order != 100.0 else 3e-3)  # (1e-290)^(1/100) is 1.3e-3
 
 
 def test_rounding_matters():

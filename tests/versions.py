@@ -1,7 +1,7 @@
 """Numbers of everything that has a version, beside those on record: whoever changes numbers must raise the version.
 
-Results are kept under versions (`onlinecal.content`), so that those of before are never shown with those of after. The
-record is ``versions.json``. After a version was raised, or something was added,
+Results are kept under versions (`onlinecal.core.content`), so that those of before are never shown with those of after.
+The record is ``versions.json``. After a version was raised, or something was added,
 
     python -m tests.versions
 
@@ -26,15 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal import game
-from onlinecal.decisions import DecisionTask, QuadraticTask
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_name
+from onlinecal.decision_makers.responses import RESPONSES, DecisionMaker, Noisy
+from onlinecal.decisions.base import DecisionTask, QuadraticTask
+from onlinecal.engine import game
 from onlinecal.forecasters import FORECASTERS, Forecaster, Law, Scalar
 from onlinecal.forecasters.base import grid_of
-from onlinecal.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES, Nature, Sight
-from onlinecal.responses import RESPONSES, DecisionMaker, Noisy
-from onlinecal.strategy import strategy_name
 from tests import examples
 
 RECORD = Path(__file__).with_name("versions.json")

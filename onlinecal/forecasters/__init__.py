@@ -1,5 +1,6 @@
 """The forecasters. To add one: write its specification in a file of its family, and list it here."""
 
+from onlinecal.core.strategy import registry
 from onlinecal.forecasters.base import Forecaster, Scalar, as_forecaster
 from onlinecal.forecasters.baselines import (
     Constant,
@@ -15,9 +16,8 @@ from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, Fore
 from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
 from onlinecal.forecasters.perturbed import PerturbedLeader
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
-from onlinecal.law import Law
-from onlinecal.record import Round
-from onlinecal.strategy import registry
+from onlinecal.rounds.law import Law
+from onlinecal.rounds.record import Round
 
 FORECASTERS = registry(
     (

@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.steps import Memory, floats, ints, law, law_values, law_weights, learn, scratch, shared
+from onlinecal.core._compile import kernel
+from onlinecal.rounds.steps import Memory, floats, ints, law, law_values, law_weights, learn, scratch, shared
 
 #: the most children of an inner node, and points in a leaf
 WIDE = 64

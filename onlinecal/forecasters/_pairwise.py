@@ -11,7 +11,7 @@ roams, as on a fine grid in its first rounds, each round is solved by itself. Al
 
 from __future__ import annotations
 
-from onlinecal._compile import kernel
+from onlinecal.core._compile import kernel
 from onlinecal.forecasters._stationary import (
     HUGE,
     count_regrets,
@@ -23,7 +23,7 @@ from onlinecal.forecasters._stationary import (
 )
 from onlinecal.forecasters.base import grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.steps import Memory, floats, ints, law, law_atoms, learn, scratch, shared_ints
+from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, learn, scratch, shared_ints
 
 #: up to this many points a set is solved as it stands
 SMALL = 16

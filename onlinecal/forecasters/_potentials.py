@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.expressions import grid_steps
-from onlinecal.guarantee import Potential
+from onlinecal.core.expressions import grid_steps
+from onlinecal.core.guarantee import Potential
 
 Floats = NDArray[np.float64]
 #: largest exponent of `normal_hedge`; its exponential is a finite number

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.steps import law_atoms, law_weights
+from onlinecal.core._compile import kernel
+from onlinecal.rounds.steps import law_atoms, law_weights
 
 #: what flows out of a point may be this much less than 1, and weights relative to the first point's this much more
 #: before they are scaled down: the product is still a float

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from onlinecal.errors import InvalidForecast, InvalidParameter
-from onlinecal.guarantee import Guarantee
-from onlinecal.law import Floats, Law, Unplayable, brief
-from onlinecal.record import Round, check_round
-from onlinecal.strategy import make, required
-from onlinecal.streams import Stream
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.strategy import make, required
+from onlinecal.core.streams import Stream
+from onlinecal.rounds.law import Floats, Law, Unplayable, brief
+from onlinecal.rounds.record import Round, check_round
 
 
 def grid_of(m: int) -> Floats:

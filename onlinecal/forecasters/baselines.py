@@ -7,12 +7,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal.expressions import grid_steps
+from onlinecal.core.expressions import grid_steps
+from onlinecal.core.strategy import check_number, check_probability
+from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, count_ones, nothing
-from onlinecal.steps import Memory, context, ints, law, law_atoms, law_values, law_weights, learn, shared
-from onlinecal.strategy import check_number, check_probability
-from onlinecal.streams import Stream
+from onlinecal.rounds.steps import (
+    Memory,
+    context,
+    ints,
+    law,
+    law_atoms,
+    law_values,
+    law_weights,
+    learn,
+    shared,
+)
 
 
 @dataclass(frozen=True)

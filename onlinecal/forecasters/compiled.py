@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import count
 from onlinecal.forecasters.base import context
-from onlinecal.law import Floats, Law, Unplayable
-from onlinecal.record import Round, check_round, not_ours
-from onlinecal.steps import (
+from onlinecal.rounds.law import Floats, Law, Unplayable
+from onlinecal.rounds.record import Round, check_round, not_ours
+from onlinecal.rounds.steps import (
     CONTEXT,
     LAW,
     LEARN,
@@ -32,14 +33,13 @@ from onlinecal.steps import (
     raised,
     run_of,
 )
-from onlinecal.validation import count
 
 #: rounds that a law must have been twice too wide before a narrower one takes its place
 PATIENCE = 256
 
 
 class CompiledForecaster:
-    """Plays a rule that is written as steps (`onlinecal.steps`), in all runs.
+    """Plays a rule that is written as steps (`onlinecal.rounds.steps`), in all runs.
 
     Parameters
     ----------

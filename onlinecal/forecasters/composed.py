@@ -9,16 +9,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.arrays import Rows
-from onlinecal.errors import InvalidParameter
-from onlinecal.expressions import evaluate, grid_steps
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Rows
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.expressions import evaluate, grid_steps
+from onlinecal.core.strategy import strategy_name
+from onlinecal.core.streams import Draws, Stream
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
-from onlinecal.law import Floats, Ints, Law
-from onlinecal.protocol import protocol_fault
-from onlinecal.record import Recorder, Round, check_round, not_ours, tell
-from onlinecal.strategy import strategy_name
-from onlinecal.streams import Draws, Stream
+from onlinecal.rounds.law import Floats, Ints, Law
+from onlinecal.rounds.protocol import protocol_fault
+from onlinecal.rounds.record import Recorder, Round, check_round, not_ours, tell
 
 
 @dataclass(frozen=True)

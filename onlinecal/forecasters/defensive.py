@@ -8,18 +8,18 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.relations import through
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import check_number
+from onlinecal.core.streams import Stream
 from onlinecal.forecasters._laplace import empty_tree, laplace_learn, laplace_root, make_room
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.guarantee import Guarantee
-from onlinecal.law import Floats
-from onlinecal.relations import through
-from onlinecal.sight import Sight
-from onlinecal.steps import Memory, floats, law, law_values, law_weights, learn, shared
-from onlinecal.strategy import check_number
-from onlinecal.streams import Stream
+from onlinecal.rounds.law import Floats
+from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn, shared
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.expressions import grid_steps
+from onlinecal.core._compile import kernel
+from onlinecal.core.expressions import grid_steps
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.relations import through
+from onlinecal.core.sight import Sight
+from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, state_pair
-from onlinecal.guarantee import Guarantee
-from onlinecal.law import Floats
-from onlinecal.relations import through
-from onlinecal.sight import Sight
-from onlinecal.steps import Memory, ints, law, law_atoms, law_weights, learn
-from onlinecal.streams import Stream
+from onlinecal.rounds.law import Floats
+from onlinecal.rounds.steps import Memory, ints, law, law_atoms, law_weights, learn
 
 
 @dataclass(frozen=True)

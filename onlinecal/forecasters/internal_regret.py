@@ -13,18 +13,18 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
-from onlinecal.expressions import grid_steps
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.expressions import grid_steps
+from onlinecal.core.guarantee import Guarantee, log
+from onlinecal.core.sight import Sight
+from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters._pairwise import pairwise_player
 from onlinecal.forecasters._stationary import TINY, count_regrets, state_either, state_stationary, whole
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.guarantee import Guarantee, log
-from onlinecal.sight import Sight
-from onlinecal.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch
-from onlinecal.streams import Stream
+from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch
 
 
 @dataclass(frozen=True)

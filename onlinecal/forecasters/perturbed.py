@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from onlinecal.errors import InvalidParameter
-from onlinecal.expressions import evaluate
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.expressions import evaluate
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.sight import Sight
+from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.forecasters.compiled import CompiledForecaster, count_ones
-from onlinecal.guarantee import Guarantee
-from onlinecal.sight import Sight
-from onlinecal.steps import Memory, ints, law, law_values, law_weights, own_uniforms, scratch, shared
-from onlinecal.streams import Stream
+from onlinecal.rounds.steps import Memory, ints, law, law_values, law_weights, own_uniforms, scratch, shared
 
 
 @dataclass(frozen=True)

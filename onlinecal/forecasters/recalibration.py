@@ -6,13 +6,24 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import check_number
+from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.steps import Memory, context, floats, ints, law, law_values, law_weights, learn, memo, shared
-from onlinecal.strategy import check_number
-from onlinecal.streams import Stream
+from onlinecal.rounds.steps import (
+    Memory,
+    context,
+    floats,
+    ints,
+    law,
+    law_values,
+    law_weights,
+    learn,
+    memo,
+    shared,
+)
 
 
 @dataclass(frozen=True)

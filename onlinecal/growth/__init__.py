@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal
 from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, with_constant, with_logarithm
 
@@ -229,6 +229,12 @@ class Growth:
         return "…".join(next((pair for pair in pairs if pair[0] != pair[1]), pairs[0]))
 
 
+def check_level(level: float) -> None:
+    """Refuses what no interval can have."""
+    if not 0.0 < level < 1.0:
+        raise InvalidParameter(f"level = {level!r}; expected a number between 0 and 1")
+
+
 def fit_growth(
     times: ArrayLike, totals: ArrayLike, *, fresh: bool, ceiling: float = np.inf, level: float = 0.95
 ) -> Growth | None:
@@ -281,10 +287,10 @@ def fit_growth(
         )
     if not ((t > 0.0).all() and (np.diff(t) > 0.0).all()):
         raise InvalidParameter("times are not positive and ascending; expected rounds ≥ 1, each once")
-    if not 0.0 < level < 1.0:
-        raise InvalidParameter(f"level = {level!r}; expected a number between 0 and 1")
+    check_level(level)
     n, runs = y.shape
-    mean = y.mean(axis=1)
+    with np.errstate(invalid="ignore"):  # of what is infinite both ways
+        mean = y.mean(axis=1)
     if n < 3 or not (np.isfinite(mean) & (mean > 0.0)).all():
         return None
     logarithms = np.log(t)

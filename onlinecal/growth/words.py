@@ -45,6 +45,15 @@ def raised(growth: Growth) -> str:
     return growth.bow if growth.shape == "curved" else f"{growth.value:.2f}"
 
 
+def literal(text: str) -> str:
+    """Somebody's text as matplotlib shows it letter by letter: two ``$`` would be taken for mathematics.
+
+    >>> literal("from $5 to $6")
+    'from \\\\$5 to \\\\$6'
+    """
+    return text.replace("$", r"\$")
+
+
 def legend(growths: Sequence[Growth], each: str = "") -> list[str]:
     """What stands under such cells: what an interval covers, and the signs that occur.
 

@@ -10,27 +10,27 @@ one number (``brier_decomposition``, ``soft_rounding``).
 
 from typing import Any
 
-from onlinecal.errors import LIST, UnknownName
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core.errors import LIST, UnknownName
+from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.measures import (
     binned,
     cutoff,
     decision,
     interval,
     kernel,
-    lower_distance,
-    reflected,
     scores,
-    smooth,
     soft_binned,
     surrogate,
-    upper_distance,
     witnesses,
 )
 from onlinecal.measures.base import Bracket, Explanation, Measure, Witness
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
 from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
+from onlinecal.measures.distance_lower import MEASURES as DISTANCE_LOWER
+from onlinecal.measures.distance_lower import distance_lower
+from onlinecal.measures.distance_upper import MEASURES as DISTANCE_UPPER
+from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.estimators import (
     kernel_ce_squared_binning,
     kernel_ce_squared_fourier,
@@ -39,21 +39,22 @@ from onlinecal.measures.estimators import (
 )
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
-from onlinecal.measures.lower_distance import distance_lower
-from onlinecal.measures.reflected import smooth_ece, smooth_ece_at
 from onlinecal.measures.scores import brier, brier_decomposition, log_loss, nce
-from onlinecal.measures.smooth import smooth_ce
+from onlinecal.measures.smooth_ce import MEASURES as SMOOTH_CE
+from onlinecal.measures.smooth_ce import smooth_ce
+from onlinecal.measures.smooth_ece import MEASURES as SMOOTH_ECE
+from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_rounding
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
-from onlinecal.measures.upper_distance import distance_upper, true_distance
 
-_FAMILIES = (
-    binned, interval, surrogate, smooth, reflected, lower_distance, upper_distance, kernel, decision, soft_binned,
-    cutoff, scores,
+# The rows of each family; four files have the name of the measure that is theirs.
+_ROWS = (
+    binned.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE, DISTANCE_LOWER, DISTANCE_UPPER,
+    kernel.MEASURES, decision.MEASURES, soft_binned.MEASURES, cutoff.MEASURES, scores.MEASURES,
 )  # fmt: skip
 
 #: name → what is known about it
-MEASURES: dict[str, Measure] = {measure.name: measure for family in _FAMILIES for measure in family.MEASURES}
+MEASURES: dict[str, Measure] = {measure.name: measure for rows in _ROWS for measure in rows}
 
 
 @of_gamma

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask, kink_regrets
 
 

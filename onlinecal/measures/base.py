@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from onlinecal.errors import InvalidParameter, suggestion
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import integer
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
-from onlinecal.validation import integer
 
 __all__ = ["Bracket", "Explanation", "Measure", "Witness"]
 
@@ -40,6 +40,8 @@ class Measure:
         What it bounds for a decision maker, in a few words; "" for nothing.
     least, largest : float
         No value is below or above these.
+    lasting : bool
+        Whether a value that is infinite for samples is so for what they are drawn from.
     witness : callable, optional
         `witness(gamma, **options) -> Witness`. None where the definition is a plain sum: nothing is searched for, so
         that there is nothing to prove.
@@ -72,6 +74,7 @@ class Measure:
     decisions: str = ""
     least: float = 0.0
     largest: float = 1.0
+    lasting: bool = False
     witness: Callable[..., Witness] | None = None
     counterpart: Callable[..., Witness] | None = None
     within: Callable[..., float] | None = None

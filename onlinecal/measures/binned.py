@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import choice, integer, number
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
-from onlinecal.validation import choice, integer, number
 
 Floats = NDArray[np.float64]
 
@@ -73,8 +73,8 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
 def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights:
     """The weights of the levels that attain `ece`: for order 1 the sign of each residual.
 
-    For order p they are sign(q − v) |q − v|^{p − 1}, divided by their dual norm; for p = ∞ all weight is at one
-    level of the largest error.
+    For order p they are sign(q − v) |q − v|^{p − 1}, divided by the largest; for p = ∞ all weight is at one level of
+    the largest error. (What is proved does not change when all are multiplied by a number.)
 
     Parameters
     ----------
@@ -108,14 +108,15 @@ def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights
     """
     value = ece(gamma, order=order)
     errors = gamma.means - gamma.predictions
+    size = np.abs(errors)
     if order == 1.0 or value == 0.0:
         weights = np.sign(errors)
     elif order == math.inf:
-        i = int(np.argmax(np.abs(errors)))
         weights = np.zeros(gamma.levels)
-        weights[i] = math.copysign(1.0 / float(gamma.mass[i]), errors[i])
+        i = int(np.argmax(size))
+        weights[i] = math.copysign(1.0, errors[i])
     else:
-        weights = np.sign(errors) * (np.abs(errors) / value) ** (order - 1.0)
+        weights = np.sign(errors) * (size / size.max()) ** (order - 1.0)
     return ErrorWeights(gamma.predictions, weights, float(order))
 
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import as_float, integer, is_number, vector
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
-from onlinecal.validation import as_float, integer, is_number, vector
 
 Floats = NDArray[np.float64]
 Weights = Callable[[Floats], ArrayLike] | ArrayLike | None

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from onlinecal._compile import kernel
-from onlinecal.errors import LIST, InvalidParameter, UnknownName
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.decisions.tasks import Task, as_task, v_shaped
 from onlinecal.measures._kinks import at_half, density, external_density, regret_bound, worst_task
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.tasks import WorstTask
-from onlinecal.tasks import TASKS, Task, v_shaped
 
 
 @of_gamma
@@ -25,7 +24,7 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     ----------
     gamma : JointDistribution
     task : Task or str, default "quadratic"
-        A task, or the name of one in `onlinecal.tasks.TASKS`.
+        A task, or the name of one in `onlinecal.decisions.tasks.TASKS`.
 
     Returns
     -------
@@ -53,13 +52,7 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     >>> round(cfdl(gamma), 6), round(cfdl(gamma, task=v_shaped(0.5)), 6)
     (0.01, 0.1)
     """
-    if isinstance(task, str):
-        if task not in TASKS:
-            raise UnknownName.of("task", task, TASKS, LIST)
-        task = TASKS[task]()
-    if not isinstance(task, Task):
-        raise InvalidParameter(f"cfdl: task = {task!r}; expected a task or the name of one")
-    return task.account(gamma).swap
+    return as_task("cfdl", task).account(gamma).swap
 
 
 @of_gamma

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import count
 from onlinecal.measures.kernel import Kernel, check_kernel, kernel_at
-from onlinecal.validation import count
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def kernel_ce_squared_pairs(
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce_squared_pairs(gamma, seed=1), 12)
     0.01
@@ -121,7 +121,7 @@ def kernel_ce_squared_fourier(
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce_squared_fourier(gamma, seed=1), 12)
     0.01
@@ -172,7 +172,7 @@ def kernel_ce_squared_binning(
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce_squared_binning(gamma, seed=1), 12)
     0.01
@@ -226,7 +226,7 @@ def surrogate_interval_ce_sampled(
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.45], [1])
     >>> round(surrogate_interval_ce_sampled(gamma, seed=1), 12)
     0.5509765625

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import count
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.interval_max import least_max_width
-from onlinecal.measures.smooth import smooth_ce, smooth_ce_witness
+from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.partitions import IntervalPartition, LeastCosts, Width
 from onlinecal.measures.witnesses.weights import LipschitzWeights
-from onlinecal.validation import count
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(interval_ce(gamma), 12)
     0.2
@@ -104,7 +104,7 @@ def interval_ce_witness(
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> print(interval_ce_witness(gamma))
     1 intervals ([0.4, 0.6]), the widest 0.2
@@ -143,7 +143,7 @@ def least_costs(
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(least_costs(gamma).value(gamma), 12)
     0.2
@@ -193,7 +193,7 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> interval_ce_bracket(gamma).width
     0.0

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
+from onlinecal.core._compile import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal._compile import kernel as compiled
-from onlinecal.errors import InvalidParameter
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel as compiled
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import positive
 from onlinecal.measures.base import Measure
 from onlinecal.measures.witnesses.kernels import Kernel, KernelWeights
-from onlinecal.validation import positive
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce(gamma), 12)
     0.1
@@ -118,7 +118,7 @@ def kernel_ce_witness(
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce_witness(gamma).value(gamma), 12)
     0.1

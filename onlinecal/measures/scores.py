@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure
 
 
@@ -206,6 +206,7 @@ MEASURES = (
         complete="no",
         sound="yes",
         largest=math.inf,
+        lasting=True,  # what was called impossible has happened, and will again
         # Shares v and 1 − v of the wealth, doubled where they win.
         decisions="ln 2 − NLL is the growth rate of a gambler who bets v and 1 − v at even odds",
     ),

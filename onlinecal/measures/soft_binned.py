@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidData, InvalidParameter
-from onlinecal.joint import FINEST, JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import FINEST, JointDistribution, of_gamma
+from onlinecal.core.validation import integer, probability
 from onlinecal.measures._kinks import falling, rising
 from onlinecal.measures.base import Measure
 from onlinecal.measures.decision import cdl
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.grids import GridThreshold, grid_bounds, threshold_losses
 from onlinecal.measures.witnesses.sums import times
-from onlinecal.validation import integer, probability
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution, of_gamma
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import positive
 from onlinecal.measures.base import Measure
 from onlinecal.measures.interval import prefix_sums
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
-from onlinecal.validation import positive
 
 
 @of_gamma
@@ -48,7 +48,7 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(random_interval_ce(gamma, epsilon=0.5), 12)
     0.24
@@ -92,7 +92,7 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(surrogate_interval_ce(gamma), 12)
     0.6
@@ -114,7 +114,7 @@ def shifted_bins(gamma: JointDistribution, *, epsilon: float) -> ShiftedBins:
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(shifted_bins(gamma, epsilon=0.5).value(gamma), 12)
     0.24
@@ -137,7 +137,7 @@ def best_width(gamma: JointDistribution) -> BestWidth:
 
     Examples
     --------
-    >>> from onlinecal.joint import JointDistribution
+    >>> from onlinecal.core.joint import JointDistribution
     >>> print(best_width(JointDistribution.from_samples([0.4, 0.6], [1, 0])))
     bins so fine that each holds one level
     """

@@ -1,14 +1,14 @@
 """The natures. To add one: write its specification in a file of its family, and list it here."""
 
+from onlinecal.core.strategy import registry
+from onlinecal.natures.adaptive import EarlyStopping, HalfCrossing, Sidestepping
 from onlinecal.natures.adversarial import Contrarian, Greedy
 from onlinecal.natures.base import Nature, NatureRound, Sight, as_nature
 from onlinecal.natures.composed import Mixture, Switch
 from onlinecal.natures.kinks import KinkApproach, SparseBias
-from onlinecal.natures.patient import EarlyStopping, HalfCrossing, Sidestepping
-from onlinecal.natures.recorded import Replay
+from onlinecal.natures.nonstationary import Markov, Piecewise, RandomWalk
+from onlinecal.natures.replay import Replay
 from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
-from onlinecal.natures.wandering import Markov, Piecewise, RandomWalk
-from onlinecal.strategy import registry
 
 NATURES = registry(
     (

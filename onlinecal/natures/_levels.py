@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.steps import Memory, ints, law_values
+from onlinecal.core._compile import kernel
+from onlinecal.rounds.steps import Memory, ints, law_values
 
 #: entries of a fresh table; a power of two
 FIRST = 64

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
-from onlinecal.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
+from onlinecal.core.strategy import check_probability
+from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, make_room, table
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
-from onlinecal.strategy import check_probability
-from onlinecal.streams import Stream
+from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Protocol
 
 from numpy.typing import NDArray
 
-from onlinecal.errors import InvalidParameter, SightError
-from onlinecal.guarantee import Guarantee
-from onlinecal.law import Floats, Ints, StatedLaw
-from onlinecal.record import Round, Stage
-from onlinecal.sight import Sight
-from onlinecal.strategy import make
-from onlinecal.streams import Stream
+from onlinecal.core.errors import InvalidParameter, SightError
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import make
+from onlinecal.core.streams import Stream
+from onlinecal.rounds.law import Floats, Ints, StatedLaw
+from onlinecal.rounds.record import Round, Stage
 
 
 class NatureRound:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
-from onlinecal.law import Floats, Unplayable
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.sight import Sight
 from onlinecal.natures.base import NatureRound, heard, seen
-from onlinecal.sight import Sight
-from onlinecal.steps import (
+from onlinecal.rounds.law import Floats, Unplayable
+from onlinecal.rounds.steps import (
     CONTEXT,
     HEAR,
     MEMO,
@@ -33,7 +33,7 @@ from onlinecal.steps import (
 
 
 class CompiledNature:
-    """Plays a rule that is written as steps (`onlinecal.steps`), in all runs.
+    """Plays a rule that is written as steps (`onlinecal.rounds.steps`), in all runs.
 
     Parameters
     ----------

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
-from onlinecal.expressions import check_expression
-from onlinecal.law import Floats, Unplayable, brief, take_numbers
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.expressions import check_expression
+from onlinecal.core.strategy import check_number, strategy_name
+from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
-from onlinecal.protocol import protocol_fault
-from onlinecal.strategy import check_number, strategy_name
-from onlinecal.streams import Stream
+from onlinecal.rounds.law import Floats, Unplayable, brief, take_numbers
+from onlinecal.rounds.protocol import protocol_fault
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidParameter
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import check_number, check_probability
+from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, make_room, table
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.steps import Memory, floats, hear, ints, law_values, law_weights, move, shared, shared_ints
-from onlinecal.strategy import check_number, check_probability
-from onlinecal.streams import Stream
+from onlinecal.rounds.steps import (
+    Memory,
+    floats,
+    hear,
+    ints,
+    law_values,
+    law_weights,
+    move,
+    shared,
+    shared_ints,
+)
 
 
 @dataclass(frozen=True)

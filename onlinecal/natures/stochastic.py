@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from onlinecal._compile import kernel
-from onlinecal.expressions import check_expression, evaluate
-from onlinecal.guarantee import EVERY_FORECASTER, Guarantee
+from onlinecal.core._compile import kernel
+from onlinecal.core.expressions import check_expression, evaluate
+from onlinecal.core.guarantee import EVERY_FORECASTER, Guarantee
+from onlinecal.core.relations import through
+from onlinecal.core.strategy import check_number, check_probability
+from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.relations import through
-from onlinecal.steps import Memory, context, move, own_uniform, reveal, shared
-from onlinecal.strategy import check_number, check_probability
-from onlinecal.streams import Stream
+from onlinecal.rounds.steps import Memory, context, move, own_uniform, reveal, shared
 
 
 @dataclass(frozen=True)

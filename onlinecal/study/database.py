@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from onlinecal.errors import StoreError
+from onlinecal.core.errors import StoreError
 
 #: "ocal": tells our files from other databases
 APPLICATION = 0x6F63616C

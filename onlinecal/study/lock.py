@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from onlinecal.errors import StoreError
+from onlinecal.core.errors import StoreError
 
 #: seconds after which whoever holds the lock is taken to keep it
 PATIENCE = 1.0

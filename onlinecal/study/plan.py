@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from onlinecal.content import content, digest
-from onlinecal.errors import InvalidParameter
-from onlinecal.game import VERSION, check_horizon, check_pair, checkpoints
-from onlinecal.panel import Panel
-from onlinecal.protocol import start
-from onlinecal.strategy import strategy_label
+from onlinecal.core.content import content, digest
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import strategy_label
+from onlinecal.engine.game import VERSION, check_horizon, check_pair, checkpoints
+from onlinecal.rounds.protocol import start
+from onlinecal.study.panel import Panel
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Cell:
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """All that the numbers of one run depend on, for people to read (see `onlinecal.content`).
+        """All that the numbers of one run depend on, for people to read (see `onlinecal.core.content`).
 
         Labels and the order of cells, of columns and of runs are not among it.
         """

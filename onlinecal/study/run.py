@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from onlinecal.decisions import DecisionTask, QuadraticTask
-from onlinecal.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
-from onlinecal.forecasters.base import as_forecaster
-from onlinecal.game import Game
-from onlinecal.natures.base import as_nature
-from onlinecal.panel import Panel
-from onlinecal.progress import Progress
-from onlinecal.relations import tightest
-from onlinecal.study.curves import Played, Promise, Study
-from onlinecal.study.plan import Cell, Entry, plan
+from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
+from onlinecal.core.progress import Progress
+from onlinecal.core.relations import tightest
+from onlinecal.decisions.base import DecisionTask, QuadraticTask
+from onlinecal.engine.game import Game
+from onlinecal.study.plan import Cell
+from onlinecal.study.played import Played, Promise
 
-#: runs in one lockstep batch: enough to fill the compiled steps, few enough to stay in the processor's cache
-BATCH = 64
+#: runs in one lockstep batch: what a round costs in Python is shared by so many
+BATCH = 256
+#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, fit in so much
+ROOM = 2**30
 
 
 def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Played:
@@ -35,9 +35,10 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         Told the run-rounds played since it was last told.
     """
     began = time.perf_counter()
+    size = max(1, min(BATCH, ROOM // (8 * cell.horizon)))
     batches = [
-        _play_batch(cell, range(first, min(first + BATCH, cell.runs)), progress)
-        for first in range(cell.first, cell.runs, BATCH)
+        _play_batch(cell, range(first, min(first + size, cell.runs)), progress)
+        for first in range(cell.first, cell.runs, size)
     ]
     names = batches[0].keys()
     return Played(
@@ -54,7 +55,12 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 
 def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> dict[str, Any]:
     game = Game(
-        cell.forecaster.strategy, cell.nature.strategy, horizon=cell.horizon, runs=runs, seed=cell.seed
+        cell.forecaster.strategy,
+        cell.nature.strategy,
+        horizon=cell.horizon,
+        runs=runs,
+        seed=cell.seed,
+        threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     )
     columns = cell.panel.columns
     totals = np.empty((len(cell.times), len(runs), len(columns)))
@@ -126,70 +132,3 @@ def play_cells(cells: Iterable[Cell], progress: Progress) -> Iterator[tuple[Cell
     for cell in cells:
         progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
         yield cell, play_cell(cell, progress.advance)
-
-
-def play(
-    forecaster: Any,
-    nature: Any,
-    *,
-    horizon: int | Sequence[int],
-    runs: int = 16,
-    seed: int = 0,
-    measures: Iterable[Any] = ("ece", "smooth_ce", "cdl"),
-    tasks: Iterable[Any] = (),
-    per_decade: int = 8,
-    progress: bool | None = None,
-) -> Study:
-    """Plays forecasters against natures and returns the curves.
-
-    Parameters
-    ----------
-    forecaster : Forecaster, scalar forecaster class, or list of them
-        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run.
-    nature : Nature, its class, or list of them
-    horizon : int or sequence of int
-        One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
-        at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
-        nature replays recorded outcomes.
-    runs : int, default 16
-        Independent runs.
-    seed : int, default 0
-    measures, tasks : iterable
-        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
-    per_decade : int, default 8
-        Checkpoints for each factor of ten, with one horizon; from 1 to 100.
-    progress : bool, optional
-        A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
-
-    Returns
-    -------
-    Study
-
-    Raises
-    ------
-    InvalidParameter, UnknownName
-        Something that cannot be played.
-    InvalidForecast
-        A player stated something that is not a probability.
-
-    Examples
-    --------
-    >>> import onlinecal as oc
-    >>> study = oc.play(oc.forecasters.Constant(0.5), oc.natures.Bernoulli(1.0), horizon=1000, runs=2)
-    >>> study.curve("ece").mean[-1]
-    np.float64(500.0)
-    """
-    many = isinstance(forecaster, (list, tuple)), isinstance(nature, (list, tuple))
-    horizons = list(horizon) if isinstance(horizon, Iterable) else [horizon]
-    rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
-    cells = plan(
-        [Entry.of(as_forecaster(f)) for f in (forecaster if many[0] else [forecaster])],
-        [Entry.of(as_nature(n)) for n in (nature if many[1] else [nature])],
-        horizons=horizons,
-        runs=runs,
-        seed=seed,
-        panel=Panel.of(measures, tasks, rounds=rounds),
-        per_decade=per_decade,
-    )
-    with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
-        return Study(tuple(played for _, played in play_cells(cells, bar)))

@@ -11,13 +11,13 @@ from pathlib import Path
 from types import TracebackType
 
 import onlinecal
-from onlinecal.content import differences
-from onlinecal.errors import StoreError
-from onlinecal.progress import Progress
-from onlinecal.study.curves import Study
+from onlinecal.core.content import differences
+from onlinecal.core.errors import StoreError
+from onlinecal.core.progress import Progress
 from onlinecal.study.database import FORMAT, format_of
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell
+from onlinecal.study.played import Results
 from onlinecal.study.run import play_cells, promises
 from onlinecal.study.store import Planned, Store
 
@@ -115,23 +115,23 @@ class Session:
         except StoreError as error:
             before = []
             self.remarks.append(str(error))
-        new = {cell[1:4]: cell.key for cell in plan}
-        contents = store.contents({cell.key for cell in before})
+        # What takes their place under their labels may be there, under others.
+        new = {cell[1:4]: cell.key for cell in plan if cell.key not in good}
+        changed = [cell for cell in before if cell[1:4] in new]
+        contents = store.contents({cell.key for cell in changed})
         reasons: dict[str, None] = {}
-        for cell in before:
-            if cell[1:4] in new:
-                now = next(c.content for c in self._cells if c.key == new[cell[1:4]])
-                reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents[cell.key], now))
+        for cell in changed:
+            now = next(c.content for c in self._cells if c.key == new[cell[1:4]])
+            reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents[cell.key], now))
         why = _some(list(reasons))
         if good and not good & wanted:
             raise StoreError(
                 f"{store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )
-        changed = sum(cell[1:4] in new for cell in before)
         for count, what in (
-            (changed, f"played anew, as the scenario or what it names has changed ({why})"),
-            (len(before) - changed, "not shown any more, as the scenario has them no longer"),
-            (len(damaged), "played anew, as something else has changed their numbers"),
+            (len(changed), f"played anew, as the scenario or what it names has changed ({why})"),
+            (len(before) - len(changed), "not shown any more, as the scenario has them no longer"),
+            (len(damaged & wanted), "played anew, as something else has changed their numbers"),
         ):
             if count:
                 self.remarks.append(f"{what}: {count} finished cell{'s' * (count > 1)}")
@@ -163,9 +163,9 @@ class Session:
                 self._store.add(cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first)
         self._store.forget(there.keys() - cells.keys())
 
-    def study(self) -> Study:
+    def results(self) -> Results:
         """All that is finished."""
-        return self._store.study()
+        return self._store.results()
 
 
 def _check_replaceable(path: Path) -> None:

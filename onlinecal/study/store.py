@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.errors import StoreError
-from onlinecal.study.curves import Floats, Played, Promise, Study
+from onlinecal.core.errors import StoreError
 from onlinecal.study.database import Database
+from onlinecal.study.played import Floats, Played, Promise, Results
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -262,13 +262,13 @@ class Store:
                 )
                 self._db.run("DELETE FROM played WHERE key = ?", (key,))
 
-    def study(self) -> Study:
+    def results(self) -> Results:
         """All finished cells, in the order of the plan."""
         with self._db.reading():
             finished, meta, names = self._finished(), self._meta(), self._names()
             order = json.loads(meta["columns"])
             cells = tuple(self._cell(planned, order, names) for planned in finished)
-            return Study(cells, meta["name"], meta["title"])
+            return Results(cells, meta["name"], meta["title"])
 
     def _check_tables(self) -> None:
         """Refuses to write into tables that something else has made or changed: others hold what they are to hold."""

@@ -24,7 +24,7 @@ import sklearn.metrics
 from scipy.optimize import linprog
 
 from onlinecal import measures
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 from tests.readme import README, with_block
 
 SIZES = (10**4, 10**5, 10**6)

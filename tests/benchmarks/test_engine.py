@@ -14,10 +14,10 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.game import Game, checkpoints
+from onlinecal.core.strategy import strategy_name
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game, checkpoints
 from onlinecal.measures import cdl, ece, smooth_ce
-from onlinecal.strategy import strategy_name
-from onlinecal.streams import Stream
 
 HORIZON, RUNS = 100_000, 64
 

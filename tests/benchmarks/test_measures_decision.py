@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onlinecal import tasks
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions import tasks
 from onlinecal.measures import binned, cutoff, decision, scores, soft_binned
 
 MEASURES = [

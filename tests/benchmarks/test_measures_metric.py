@@ -7,14 +7,14 @@ import functools
 
 import pytest
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures.distance_lower import distance_lower
+from onlinecal.measures.distance_upper import distance_upper
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
-from onlinecal.measures.lower_distance import distance_lower
-from onlinecal.measures.reflected import smooth_ece, smooth_ece_at
-from onlinecal.measures.smooth import smooth_ce, smooth_ce_witness
+from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
+from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.surrogate import surrogate_interval_ce
-from onlinecal.measures.upper_distance import distance_upper
 from tests.gammas_metric import many_levels
 
 BIASES = {"calibrated": 0.0, "biased": 0.1}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from onlinecal.core.strategy import strategy_label
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, EmpiricalMean, ForecastHedging
-from onlinecal.game import Game
 from onlinecal.natures import NATURES
-from onlinecal.strategy import strategy_label
 from tests import examples
 
 RUNS, HORIZON = 64, 100_000

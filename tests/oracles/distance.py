@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 
 
 def distance_lower(gamma: JointDistribution, grid: int = 0) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 
 
 def _levels(gamma: JointDistribution) -> list[tuple[float, float, float, float]]:

@@ -12,7 +12,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import wraps
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 from tests.oracles.distance import partitions
 
 Row = tuple[Fraction, Fraction, Fraction]  # v, w, q

@@ -6,7 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 
 
 def interval_ce(gamma: JointDistribution, width: str = "mean") -> float:

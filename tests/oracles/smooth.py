@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.optimize import linprog
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 
 
 def logit(v: float) -> float:

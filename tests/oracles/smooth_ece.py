@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from onlinecal.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution
 
 
 def smooth_ece_at(gamma: JointDistribution, sigma: float, points: int = 40_000) -> float:
@@ -23,12 +23,15 @@ def smooth_ece_at(gamma: JointDistribution, sigma: float, points: int = 40_000) 
 
 
 def smooth_ece_at_logit(gamma: JointDistribution, sigma: float, points: int = 200_000) -> float:
-    """Midpoint rule over the log odds; the levels 0 and 1 are nowhere near and count in full."""
+    """Midpoint rule over the log odds, with 100 points a σ or more; the levels 0 and 1 are nowhere near and count in
+    full.
+    """
     inner = [(math.log(v) - math.log1p(-v), r) for v, r in _pairs(gamma) if 0.0 < v < 1.0]
     outer = sum(abs(r) for v, r in _pairs(gamma) if v in (0.0, 1.0))
     if not inner:
         return outer
     low, high = inner[0][0] - 9.0 * sigma, inner[-1][0] + 9.0 * sigma
+    points = max(points, math.ceil(100.0 * (high - low) / sigma))
     t = low + (high - low) * (np.arange(points) + 0.5) / points
     smoothed = np.zeros(points)
     for h, r in inner:

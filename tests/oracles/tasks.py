@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise, product
 
-from onlinecal.joint import JointDistribution
-from onlinecal.tasks import TIE, DecisionTask
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.tasks import TIE, DecisionTask
 
 
 def tied(v: float, task: DecisionTask) -> list[int]:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from onlinecal.errors import InvalidData
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, whole, word
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, residuals, running, total
 

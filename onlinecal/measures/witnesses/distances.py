@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.errors import InvalidData
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.witnesses.base import WRONG, Witness, integers, vector
 from onlinecal.measures.witnesses.sums import SLACK, grouped, masses, running, total
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidData
-from onlinecal.joint import FINEST, JointDistribution
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import FINEST, JointDistribution
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.sums import SLACK, grouped, lines, masses, times
 

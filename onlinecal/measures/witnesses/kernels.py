@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal._compile import kernel as compiled
-from onlinecal.errors import InvalidData
-from onlinecal.joint import JointDistribution
+from onlinecal.core._compile import kernel as compiled
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, word
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, residuals, total
 

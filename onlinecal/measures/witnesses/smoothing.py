@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, next_fast_len
 
-from onlinecal._compile import kernel
-from onlinecal.errors import InvalidData
-from onlinecal.joint import JointDistribution
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.witnesses.base import Witness, number, vector, whole, word
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, residuals, running, total
 
@@ -153,13 +153,14 @@ def _seen(x, changes, first, sigma):
 
 def _above(v: Floats, r: Floats, size: float, sigma: float, logit: bool) -> float:
     """∫ |r̂_σ| of the line, at most."""
-    length, place = 1.0, v
-    if logit:
-        # Gaussians 18 σ apart do not meet: wider gaps are cut to that, and the ends fade out likewise.
-        margin = _REACH * sigma
-        place = np.concatenate(([margin], margin + running(np.minimum(np.diff(v), 2.0 * margin))))
-        length = float(place[-1]) + margin
-        place = place / length
+    # Gaussians 18 σ apart do not meet: wider gaps are cut to that, and the ends fade out likewise.
+    reach = _REACH * sigma
+    first, last = (reach, reach) if logit else (min(float(v[0]), reach), min(1.0 - float(v[-1]), reach))
+    place = first + np.concatenate(([0.0], running(np.minimum(np.diff(v), 2.0 * reach))))
+    length = float(place[-1]) + last
+    place = place / length
+    if not logit and length > 0.5:  # as it is, without the rounding of sums
+        length, place = 1.0, v
     narrow = sigma / length
     terms = math.ceil(_REACH / (math.pi * narrow)) + 1
     if size == 0.0 or terms * len(v) > _MOST or terms > _FINEST:

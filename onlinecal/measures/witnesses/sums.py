@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal._compile import kernel
-from onlinecal.joint import JointDistribution
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.errors import InvalidData
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, vector, word
 from onlinecal.measures.witnesses.sums import SLACK, lines, masses, residuals, running, total
-from onlinecal.tasks import DecisionTask
 
 Floats = NDArray[np.float64]
 Regret = Literal["swap", "external"]
@@ -61,7 +61,7 @@ class WorstTask(Witness):
 
     @property
     def task(self) -> DecisionTask:
-        """Its regret by `onlinecal.tasks` is the value unless levels lie within 1e-12 of a kink."""
+        """Its regret by `onlinecal.decisions.tasks` is the value unless levels lie within 1e-12 of a kink."""
         n = len(self.payoffs)
         few = {1: ("any",), 2: ("low", "high"), 3: ("low", "middle", "high")}
         names = few.get(n) or tuple(f"action {j}" for j in range(1, n + 1))

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.errors import InvalidData
-from onlinecal.joint import JointDistribution
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, same_levels, vector, word
 from onlinecal.measures.witnesses.sums import SLACK, masses, residuals, running, total
 
@@ -21,13 +21,18 @@ Metric = Literal["identity", "logit"]
 # Weights stay in [−1, 1], so levels that are 2 or more apart do not constrain each other.
 _FAR = 2.0
 
+# Smaller masses are near what floats hold with fewer digits, or not at all.
+_TINY = 1e-290
+
 
 @dataclass(frozen=True, eq=False)
 class ErrorWeights(Witness):
     """Weights ω_i of the levels that attain the expected calibration error of an order, and the sum itself.
 
     Below, Hölder: Σ r_i ω_i / ‖ω‖ with (Σ w_i |ω_i|^p')^(1/p'), 1/p + 1/p' = 1, for the norm (p = 1: the largest
-    |ω_i|). Above, the definition, with compensated sums.
+    |ω_i|). Above, the definition, with compensated sums. For p = ∞ shares of the weights take the place of w_i |ω_i|:
+    a mean of errors is no more than the largest. Masses below 1e-290, which are not normal numbers or nearly so, count
+    as 0 below and as 1e-290 above.
 
     Attributes
     ----------
@@ -52,12 +57,16 @@ class ErrorWeights(Witness):
         omega = vector("weights", self.weights, gamma.levels)
         infinite = isinstance(self.order, float) and self.order == math.inf
         p = math.inf if infinite else number("order", self.order, 1.0)
-        w, r = masses(gamma), residuals(gamma)
-        dual = math.inf if p == 1.0 else 1.0 if p == math.inf else p / (p - 1.0)
+        w, errors = masses(gamma), gamma.means - gamma.predictions
+        if p == math.inf:
+            return _largest(errors, omega)
+        r = np.where(w < _TINY, 0.0, residuals(gamma))
+        w = np.maximum(w, _TINY)
+        dual = math.inf if p == 1.0 else p / (p - 1.0)
         norm = _norm(w, omega, dual)
         size = float(np.abs(r) @ np.abs(omega))
         lower = (total(r * omega) - SLACK * size) / (norm * (1.0 + 4.0 * SLACK)) if norm > 0.0 else 0.0
-        upper = _norm(w, gamma.means - gamma.predictions, p)
+        upper = _norm(w, errors, p)
         return lower, upper * (1.0 + 4.0 * SLACK)
 
     def __str__(self) -> str:
@@ -67,6 +76,17 @@ class ErrorWeights(Witness):
             i = int(np.argmax(np.abs(self.weights)))
             text += f"; the largest weight is at v = {self.predictions[i]:.6g}"
         return text
+
+
+def _largest(errors: Floats, omega: Floats) -> tuple[float, float]:
+    """Bounds on the largest |error|: a mean of errors with the weights ω, and itself. Errors are within a unit."""
+    size, scale = np.abs(errors), float(np.abs(omega).max())
+    lower = 0.0
+    if scale > 0.0:
+        share = omega / scale
+        norm = total(np.abs(share))
+        lower = (total(share * errors) - SLACK * float(np.abs(share) @ size)) / (norm * (1.0 + 4.0 * SLACK))
+    return lower, float(size.max()) * (1.0 + 4.0 * SLACK)
 
 
 def _norm(w: Floats, x: Floats, p: float) -> float:

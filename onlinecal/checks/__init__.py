@@ -1,0 +1,1 @@
+"""What must hold for every strategy, and every guarantee where it applies."""

@@ -1,0 +1,233 @@
+"""What must hold for every strategy, whatever it does: the checks behind `onlinecal check`, for anybody's plug-in.
+
+Run as a module it prints the digest of one game, for the check that another process plays the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinecal.core.errors import OnlinecalError
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import BLOCK, Game
+from onlinecal.forecasters import AlmostOneStepAhead, ForecastHedging
+from onlinecal.forecasters.base import Forecaster
+from onlinecal.natures import Bernoulli, Contrarian, Nature, NatureRound
+from onlinecal.natures.base import NaturePlayer
+from onlinecal.rounds.protocol import check_specification
+
+#: beyond a block of uniforms, of the engine's and of the natures'
+HORIZON = BLOCK + 100
+RUNS = range(3)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one check: what was checked, and what is wrong, or "" if nothing is."""
+
+    check: str
+    fault: str = ""
+
+
+def play(forecaster: Forecaster, nature: Nature, seed: int, runs: range = RUNS, until: int = HORIZON) -> Game:
+    """A game of `HORIZON` rounds, played up to `until`."""
+    game = Game(forecaster, nature, horizon=HORIZON, runs=runs, seed=seed)
+    game.advance(until)
+    return game
+
+
+def trace(game: Game) -> list[bytes]:
+    """What a game came to: Γ of each run, as bytes."""
+    return [
+        b"".join(getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives"))
+        for gamma in game.gammas()
+    ]
+
+
+def digest(game: Game) -> str:
+    """The trace in one line."""
+    return hashlib.sha256(b"|".join(trace(game))).hexdigest()
+
+
+def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Iterator[Finding]:
+    """Runs the checks on a forecaster or a nature, one after the other.
+
+    Parameters
+    ----------
+    strategy : Forecaster or Nature
+    seed : int, default 0
+    name : str, optional
+        The name by which another process finds it (``module:Class`` or a registered name, with default parameters).
+        Without one the check of the spawned process is left out.
+
+    Yields
+    ------
+    Finding
+        A check that raises one of onlinecal's errors has that error as its fault.
+    """
+    try:
+        check_specification("forecaster" if isinstance(strategy, Forecaster) else "nature", strategy)
+    except OnlinecalError as error:
+        yield Finding("what it declares", str(error))
+        return
+    opponents = _opponents(strategy)
+    if not opponents:
+        yield Finding(
+            "opponents", "it needs context of a kind that no nature reveals, or is too short to be played"
+        )
+        return
+    checks: list[tuple[str, Callable[[Forecaster, Nature, int], str]]] = [
+        ("laws are laws, forecasts are pure", _purity),
+        ("the same seed gives the same trace", _repeat),
+        ("split runs are joined runs", _split),
+        ("a question asked while a round is open changes nothing", _open),
+        ("pickled in the middle it goes on identically", _pickle),
+    ]
+    if getattr(strategy, "deterministic", None) is True:
+        checks.append(("it is deterministic, as it declares", _certainty))
+    for label, check in checks:
+        yield Finding(label, _first_fault(check, opponents, seed))
+    if name is not None:
+        kind = "forecaster" if isinstance(strategy, Forecaster) else "nature"
+        label = "a spawned process with another hash seed plays the same"
+        yield Finding(label, _first_fault(lambda f, n, s: _spawn(f, n, s, kind, name), opponents[:1], seed))
+
+
+@dataclass(frozen=True)
+class _Discloser(Nature):
+    """Fair coins that reveal context of every kind, so that whoever needs some can play."""
+
+    reveals: ClassVar[frozenset[str]] = frozenset({"truth", "features", "base"})
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        return _DiscloserPlayer(stream.block(horizon))
+
+
+@dataclass
+class _DiscloserPlayer:
+    values: Any
+
+    def context(self, round: NatureRound) -> dict[str, Any]:
+        return dict.fromkeys(_Discloser.reveals, self.values[round.number - 1])
+
+    def probability(self, round: NatureRound) -> float:
+        return 0.5
+
+
+def _opponents(strategy: Any) -> list[tuple[Forecaster, Nature]]:
+    if isinstance(strategy, Forecaster):
+        natures = [Bernoulli(0.3), Contrarian(), _Discloser()]
+        return [(strategy, nature) for nature in natures if strategy.needs <= nature.reveals]
+    longest = strategy.length
+    if longest is not None and longest < HORIZON:
+        return []
+    return [(forecaster, strategy) for forecaster in (ForecastHedging(), AlmostOneStepAhead())]
+
+
+def _first_fault(
+    check: Callable[[Forecaster, Nature, int], str], pairs: list[tuple[Forecaster, Nature]], seed: int
+) -> str:
+    for forecaster, nature in pairs:
+        try:
+            fault = check(forecaster, nature, seed)
+        except OnlinecalError as error:
+            fault = str(error)
+        if fault:
+            return f"{strategy_key(forecaster)} against {strategy_key(nature)}: {fault}"
+    return ""
+
+
+def _purity(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
+    for until in (1, 2, 3, 50, 200, 600, BLOCK - 1, BLOCK, HORIZON - 1):
+        game.advance(until)
+        first = game.law()
+        atoms, weights = first.atoms.copy(), first.weights.copy()
+        second = game.law()
+        if not (np.array_equal(second.atoms, atoms) and np.array_equal(second.weights, weights)):
+            return f"asked twice in round {until + 1} it states two different laws"
+    return ""
+
+
+def _certainty(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
+    for until in range(200):
+        game.advance(until)
+        if not game.law().points:
+            return f"it declares itself deterministic, but its law of round {until + 1} has several points"
+    return ""
+
+
+def _repeat(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    same = digest(play(forecaster, nature, seed)) == digest(play(forecaster, nature, seed))
+    return "" if same else "two games of the same seed differ; randomness must come from `stream` alone"
+
+
+def _open(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    """Compares games in which the next law is asked for between question and outcome, and is not."""
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed, loop="event")
+    while game.asked < HORIZON:
+        open = game.ask()
+        if game.asked < HORIZON:
+            game.law()
+        game.resolve(open)
+    if digest(game) == digest(play(forecaster, nature, seed)):
+        return ""
+    return (
+        "it goes on differently when the next law is asked for while a round is open; what a player needs of a round "
+        "belongs into the round's memo, and no forecast may change the player"
+    )
+
+
+def _split(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    whole = trace(play(forecaster, nature, seed))
+    parts = [t for run in RUNS for t in trace(play(forecaster, nature, seed, range(run, run + 1)))]
+    return "" if whole == parts else "a run's course depends on the runs that are played beside it"
+
+
+def _pickle(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    straight = digest(play(forecaster, nature, seed))
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
+    try:
+        for until in (0, 1, HORIZON // 3, BLOCK, HORIZON):
+            game = pickle.loads(pickle.dumps(game))
+            game.advance(until)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        return f"it cannot be pickled: {error}"
+    return "" if digest(game) == straight else "after pickling it goes on differently"
+
+
+def _spawn(forecaster: Forecaster, nature: Nature, seed: int, kind: str, name: str) -> str:
+    here = digest(play(forecaster, nature, seed))
+    environment = os.environ | {"PYTHONHASHSEED": "4711"}
+    done = subprocess.run(
+        [sys.executable, "-m", "onlinecal.checks.conformance", kind, name, str(seed)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        return f"the other process failed: {done.stderr.strip().splitlines()[-1:]}"
+    return "" if done.stdout.strip() == here else "the other process plays another game"
+
+
+def _main(kind: str, name: str, seed: str) -> None:
+    from onlinecal.scenario import named
+
+    pair = _opponents(named(kind, name))[0]
+    print(digest(play(*pair, int(seed))))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,435 @@
+"""The guarantee report: every promise of every strategy, measured where it applies."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlinecal.checks.conformance import Finding, conformance
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
+from onlinecal.core.guarantee import Guarantee, Potential
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.progress import Progress
+from onlinecal.core.strategy import required, strategy_label
+from onlinecal.engine.game import Game, check_horizon, checkpoints
+from onlinecal.forecasters import FORECASTERS, Forecaster
+from onlinecal.growth.outgrowth import outgrowth
+from onlinecal.natures import NATURES, Nature
+from onlinecal.rounds.protocol import check_specification
+from onlinecal.scenario import locate, named
+from onlinecal.study.panel import Panel
+
+#: what rounding may add to a ratio that is at most 1
+ROUNDING = 1e-9
+#: false-failure rate of the verdict on one expected bound
+RATE = 1e-9
+#: false-failure rate of the verdict on one rate
+TREND_RATE = 1e-6
+#: A rate speaks of T → ∞. Terms of lower order bend a total at finite T, so a ratio that grows like T to this power
+#: is not held against it.
+BEND = 0.1
+#: from how many times shorter games the growth of a ratio is measured, and how many times the runs it takes: noise is
+#: what hides a growth
+SHORTER, MORE = 16, 4
+#: how many runs are held against a potential, which looks at each law by itself
+LOOKED_AT = 4
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One guarantee against one opponent.
+
+    Attributes
+    ----------
+    strategy, opponent : str
+        Whose guarantee, and whom it was tried against.
+    guarantee : Guarantee
+    ratio : float
+        Measured over bound: the largest over runs and checkpoints of a deterministic bound (the smallest of a lower
+        bound), of the mean over runs at the horizon for the others.
+    at : int
+        The round of that ratio.
+    holds : bool or None
+        None where it cannot be told: of a rate that the totals outgrow, but perhaps by chance, or that has no trend,
+        and of an expected bound that the mean exceeds, by no more than chance may or than the bound says that it may.
+    trend : (float, float, float) or None
+        Of a rate: the exponent with which measured/formula grows from horizon T/16 to T, 0 or less as theory has it,
+        and what it lies above and below of but for a chance of 1e-6 each. The rate holds if the first is at most 0.1,
+        and fails if all three are above. None for the others, and where there is no exponent.
+    step : float
+        Of a bound that is proved by a potential: the largest growth of its mean in a round over what the proof allows;
+        above 1 the bound fails, whatever was measured. NaN for the others.
+    """
+
+    strategy: str
+    opponent: str
+    guarantee: Guarantee
+    ratio: float
+    at: int
+    holds: bool | None
+    trend: tuple[float, float, float] | None = None
+    step: float = math.nan
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `onlinecal check` found.
+
+    Attributes
+    ----------
+    verdicts : tuple of Verdict
+    findings : tuple of (str, Finding)
+        The conformance checks of each name.
+    remarks : tuple of str
+        A sentence for each name none of whose own guarantees is among the verdicts.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[tuple[str, Finding], ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing failed."""
+        return all(v.holds is not False for v in self.verdicts) and not any(f.fault for _, f in self.findings)
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """For JSON: the guarantees and the conformance checks."""
+        return {
+            "guarantees": [
+                {
+                    "strategy": v.strategy,
+                    "guarantee": v.guarantee.short,
+                    "kind": v.guarantee.kind,
+                    "opponent": v.opponent,
+                    "ratio": v.ratio,
+                    "round": v.at,
+                    "holds": v.holds,
+                    "trend": None if v.trend is None else v.trend[0],
+                    "trend_above": None if v.trend is None else v.trend[1],
+                    "trend_below": None if v.trend is None else v.trend[2],
+                    "step": None if math.isnan(v.step) else v.step,
+                }
+                for v in self.verdicts
+            ],
+            "conformance": [
+                {"strategy": name, "check": f.check, "fault": f.fault} for name, f in self.findings
+            ],
+        }
+
+
+def report(
+    names: Sequence[str], *, horizon: int, runs: int, seed: int, progress: bool | None = None
+) -> Report:
+    """Checks the named strategies, or all that can be played with their default parameters.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Registered names or ``module:Class``. For each the conformance checks are run too, and its guarantees are
+        measured against every registered strategy to which they apply.
+    horizon, runs, seed : int
+    progress : bool, optional
+        As for `play`.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+        No such strategy, or one whose parameters must be given.
+    """
+    check_horizon(horizon)
+    forecasters, natures = _playable(FORECASTERS), _playable(NATURES)
+    findings: list[tuple[str, Finding]] = []
+    if names:
+        chosen = [_named(name) for name in names]
+        mine = [s for s in chosen if isinstance(s, Forecaster)], [s for s in chosen if isinstance(s, Nature)]
+        pairs = [(f, n) for f in mine[0] for n in [*natures, *mine[1]]]
+        pairs += [(f, n) for n in mine[1] for f in forecasters]
+    else:
+        chosen, pairs = [], [(f, n) for f in forecasters for n in natures]
+    with Progress(len(pairs) * horizon * runs, shown=progress) as bar:
+        for name, strategy in zip(names, chosen, strict=True):
+            bar.describe(f"conformance of {name}")
+            findings += [(name, finding) for finding in conformance(strategy, seed, name=name)]
+        verdicts: list[Verdict] = []
+        for forecaster, nature in pairs:
+            bar.describe(f"{strategy_label(forecaster)} against {strategy_label(nature)}")
+            try:
+                verdicts += check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
+            except OnlinecalError as error:
+                whose = [n for n, s in zip(names, chosen, strict=True) if s is forecaster or s is nature]
+                if not whose:
+                    raise
+                # Told once: who breaks a rule may spoil every game.
+                if not {name for name, finding in findings if finding.fault}.intersection(whose):
+                    findings += [(name, Finding("plays to the end", str(error))) for name in whose]
+            bar.advance(horizon * runs)
+        for name, strategy in zip(names, chosen, strict=True):
+            if strategy_label(strategy) not in {who for v in verdicts for who in (v.strategy, v.opponent)}:
+                findings.append((name, _plays_on(strategy, pairs, horizon, seed)))
+    remarks = [_remark(name, strategy, verdicts) for name, strategy in zip(names, chosen, strict=True)]
+    return Report(tuple(verdicts), tuple(findings), tuple(filter(None, remarks)))
+
+
+def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon: int, seed: int) -> Finding:
+    """Whether one of which no game was played, since no guarantee applies, comes to the end of one."""
+    fault = "nobody can be played against it"
+    for forecaster, nature in pairs:
+        if strategy in (forecaster, nature) and forecaster.needs <= nature.reveals:
+            try:
+                _play(forecaster, nature, min(horizon, nature.length or horizon), 1, seed, None)
+                fault = ""
+            except OnlinecalError as error:
+                fault = str(error)
+            break
+    return Finding("plays to the end", fault)
+
+
+def _remark(name: str, strategy: Any, verdicts: Sequence[Verdict]) -> str:
+    """What is to be said of a strategy of which no guarantee was measured; "" of another."""
+    if any(v.strategy == strategy_label(strategy) for v in verdicts):
+        return ""
+    try:
+        guarantees = _guarantees(strategy)
+    except InvalidParameter:  # which is among the findings
+        return ""
+    if not guarantees:
+        return f"{name} states no guarantee, so there is none to measure."
+    stated = "; ".join(g.short for g in guarantees)
+    return f"{name} states {stated}: not of a kind, or not against opponents, that are measured here."
+
+
+def _playable(known: Mapping[str, type]) -> list[Any]:
+    """Those that need no parameters."""
+    return [cls() for cls in known.values() if not required(cls)]
+
+
+def _named(name: str) -> Any:
+    if name in NATURES:
+        return named("nature", name)
+    if name in FORECASTERS:
+        return named("forecaster", name)
+    if ":" not in name:
+        raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
+    thing = locate("strategy", name)
+    return named("nature" if isinstance(thing, type) and issubclass(thing, Nature) else "forecaster", name)
+
+
+def check(
+    forecasters: Iterable[Forecaster], natures: Iterable[Nature], *, horizon: int, runs: int, seed: int
+) -> Iterator[Verdict]:
+    """Plays every pair to which a guarantee applies.
+
+    Parameters
+    ----------
+    forecasters, natures : iterables
+    horizon : int
+        T.
+    runs : int
+    seed : int
+
+    Yields
+    ------
+    Verdict
+        One for each guarantee and opponent, forecasters' guarantees first within a pair.
+
+    Notes
+    -----
+    An expected bound holds if the mean over runs stays below it, and fails if the mean is above the bound plus the
+    slack that chance exceeds with probability 1e-9, where the guarantee knows it; between the two it cannot be told. It
+    also fails unless the mean of its potential over the law, at every checkpoint
+    of four runs and for both outcomes, grows by no more than its proof allows: nothing of that is left to chance.
+    A rate fails if the ratio of total to rate grows faster than T^0.1 from T/16 to T, at a false-failure rate of 1e-6
+    by Student's t. Its games have 4 times the runs, and the short ones 64 times.
+    """
+    whom = list(natures)
+    for forecaster in forecasters:
+        for nature in whom:
+            check_specification("forecaster", forecaster)
+            check_specification("nature", nature)
+            if forecaster.needs <= nature.reveals:
+                yield from _pair(forecaster, nature, min(horizon, nature.length or horizon), runs, seed)
+
+
+def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int) -> Iterator[Verdict]:
+    mine = [g for g in _guarantees(forecaster) if g.binds(forecaster, nature)]
+    theirs = [g for g in _guarantees(nature) if g.kind == "deterministic" and g.binds(forecaster, nature)]
+    if not mine and not theirs:
+        return
+    names = strategy_label(forecaster), strategy_label(nature)
+    panel = _panel(mine + theirs)
+    potentials = [g.potential for g in mine if g.potential is not None]
+    times, totals, steps = _play(forecaster, nature, horizon, runs, seed, panel, potentials=potentials)
+    for g in mine:
+        if g.kind == "deterministic":
+            yield _deterministic(g, *names, times, totals[g.measure], horizon)
+        elif g.kind == "expected":
+            mean, bound = float(totals[g.measure][-1].mean()), _bound(g, names[0], horizon)
+            slack = 0.0 if g.slack is None else g.slack(horizon, runs, RATE)
+            # Above the bound by what chance may do, it neither holds nor fails.
+            kept = True if mean <= bound else None if g.slack is None or mean <= bound + slack else False
+            step = math.nan if g.potential is None else steps[potentials.index(g.potential)]
+            kept = False if step > 1.0 + ROUNDING else kept
+            yield Verdict(*names, g, mean / bound, horizon, kept, step=step)
+        else:
+            yield _rate(g, forecaster, nature, horizon, runs, seed, panel, totals[g.measure][-1].mean())
+    for g in theirs:
+        yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+
+
+def _guarantees(strategy: Any) -> tuple[Guarantee, ...]:
+    """What a strategy states, which may be anything in a plug-in; `InvalidParameter` where it is none."""
+    try:
+        stated = tuple(strategy.guarantees)
+    except Exception as error:
+        raise InvalidParameter(
+            f"{strategy_label(strategy)} cannot say what it guarantees: {failure(error)}"
+        ) from error
+    for g in stated:
+        if not isinstance(g, Guarantee):
+            raise InvalidParameter(
+                f"{strategy_label(strategy)} states {in_one_line(g)}; expected a Guarantee"
+            )
+    return stated
+
+
+def _bound(g: Guarantee, strategy: str, horizon: int) -> float:
+    """The value of a bound; `InvalidParameter` where it is none."""
+    try:
+        value = float(g.bound(horizon))
+    except Exception as error:
+        raise InvalidParameter(
+            f"{strategy}: {g.short} has no value at T = {horizon}: {failure(error)}"
+        ) from error
+    if math.isnan(value) or (g.upper and value <= 0.0):
+        raise InvalidParameter(
+            f"{strategy}: {g.short} is {value} at T = {horizon}; expected a number above 0"
+        )
+    return value
+
+
+def _rate(
+    g: Guarantee,
+    forecaster: Forecaster,
+    nature: Nature,
+    horizon: int,
+    runs: int,
+    seed: int,
+    panel: Panel | None,
+    mean: float,
+) -> Verdict:
+    """The verdict on a rate: `mean` is that of the totals at the horizon, and more games tell how it came to grow."""
+    growth, kept = None, None
+    times = [horizon // SHORTER, horizon]
+    if times[0] >= SHORTER:
+        totals = [
+            _play(forecaster, nature, t, runs * many, seed, panel, [t])[1][g.measure][-1]
+            for t, many in zip(times, (MORE * SHORTER, MORE), strict=True)
+        ]
+        estimate, low, high = outgrowth(times, totals, g.bound, TREND_RATE)
+        if not math.isnan(estimate):
+            growth = estimate, low, high
+            kept = True if estimate <= BEND else None if low <= BEND else False
+    names = strategy_label(forecaster), strategy_label(nature)
+    return Verdict(*names, g, mean / _bound(g, names[0], horizon), horizon, kept, growth)
+
+
+def _deterministic(
+    g: Guarantee, strategy: str, opponent: str, times: Sequence[int], totals: Any, horizon: int
+) -> Verdict:
+    # A bound for a player that is tuned to T holds before T too, since what it bounds was smaller then; a bound on what
+    # nature forces, and one that needs no tuning, hold at each time by themselves.
+    bounds = np.array([_bound(g, strategy, t if g.anytime or not g.upper else horizon) for t in times])
+    ratios = totals / bounds[:, None]
+    worst = ratios.max(axis=1) if g.upper else -ratios.min(axis=1)
+    i = int(np.argmax(worst))
+    ratio = float(abs(worst[i]))
+    return Verdict(
+        strategy, opponent, g, ratio, times[i], ratio <= 1 + ROUNDING if g.upper else ratio >= 1 - ROUNDING
+    )
+
+
+def _play(
+    forecaster: Forecaster,
+    nature: Nature,
+    horizon: int,
+    runs: int,
+    seed: int,
+    panel: Panel | None,
+    times: list[int] | None = None,
+    *,
+    potentials: Sequence[Potential] = (),
+) -> tuple[list[int], dict[str, Any], list[float]]:
+    """Times; totals of every column, (times, runs); and the largest growth of each potential over what is allowed."""
+    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+    rows: dict[str, list[Any]] = {}
+    steps = [-math.inf] * len(potentials)
+    times = times or checkpoints(horizon)
+    for t in times:
+        game.advance(t)
+        gammas = game.gammas()
+        if panel is not None:
+            columns = np.array([panel.read(gamma) for gamma in gammas]).T
+            for name, column in zip(panel.columns, columns, strict=True):
+                rows.setdefault(name, []).append(column)
+        for name, column in game.certificates().items():
+            rows.setdefault(name, []).append(column)
+        if potentials and t < horizon:
+            law = game.law()
+            values = law.atoms if law.grid is None else law.grid[law.atoms]
+            for r, gamma in enumerate(gammas[:LOOKED_AT]):
+                for i, potential in enumerate(potentials):
+                    steps[i] = max(steps[i], step(potential, gamma, values[r], law.weights[r], horizon))
+    return times, {name: np.array(values, dtype=float) for name, values in rows.items()}, steps
+
+
+def step(potential: Potential, gamma: JointDistribution, values: Any, weights: Any, horizon: int) -> float:
+    """By how much the mean of a potential over a law grows, for the worse outcome, over what its proof allows."""
+    before = potential.of(gamma, horizon)
+    played = [(float(v), float(w)) for v, w in zip(values, weights, strict=True) if w > 0.0]
+    allowed = sum(w * potential.growth(gamma, v, horizon) for v, w in played)
+    worst = -math.inf
+    for y in (0.0, 1.0):
+        after = [
+            JointDistribution.from_counts(
+                np.append(gamma.predictions, v), np.append(gamma.counts, 1.0), np.append(gamma.positives, y)
+            )
+            for v, _ in played
+        ]
+        growth = sum(w * (potential.of(g, horizon) - before) for (_, w), g in zip(played, after, strict=True))
+        # What rounding makes of two large numbers that are nearly equal is not growth.
+        worst = max(worst, growth - ROUNDING * before)
+    return worst / allowed
+
+
+def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
+    """The measures and tasks that the guarantees speak of; certificates come from the player."""
+    measures: dict[str, Any] = {}
+    tasks: dict[str, None] = {}
+    for g in guarantees:
+        name, bracket, rest = g.measure.partition("[")
+        if bracket:
+            tasks[rest.removesuffix("]")] = None
+        elif not name.endswith("_certificate"):
+            measures[name] = _measure(name)
+    return Panel.of(measures.values(), list(tasks)) if measures or tasks else None
+
+
+def _measure(column: str) -> Any:
+    """``kernel_ce(kernel=gaussian, scale=0.5)`` as the table that `Panel.of` takes."""
+    name, bracket, rest = column.partition("(")
+    if not bracket:
+        return name
+    options: dict[str, Any] = {"name": name}
+    for item in rest.removesuffix(")").split(", "):
+        key, _, text = item.partition("=")
+        try:
+            options[key] = ast.literal_eval(text)
+        except ValueError:
+            options[key] = text
+    return options

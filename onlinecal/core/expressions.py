@@ -1,0 +1,134 @@
+"""Parameters that depend on the horizon: `"T^(1/3)"` and the like, parsed, never evaluated as code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from onlinecal.core.errors import InvalidParameter
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "min": min,
+    "max": max,
+}
+_GRAMMAR = f"numbers, T, + - * / ^, brackets and {', '.join(_FUNCTIONS)}"
+
+
+def evaluate(expression: float | str, horizon: int) -> float:
+    """The value of a number or of an expression in T at a horizon.
+
+    Parameters
+    ----------
+    expression : number or str
+        A number stands for itself. A string may use numbers, T, ``+ - * / ^``, brackets, sqrt, log, ceil, floor,
+        min and max.
+    horizon : int
+        The value of T.
+
+    Returns
+    -------
+    float
+        Finite.
+
+    Raises
+    ------
+    InvalidParameter
+        On anything else: another name, a syntax error, a division by zero, a result that is not a finite number.
+
+    Examples
+    --------
+    >>> evaluate("T^(1/2)", 10_000), evaluate(7, 10_000)
+    (100.0, 7.0)
+    >>> evaluate("__import__('os')", 10)
+    Traceback (most recent call last):
+    ...
+    onlinecal.core.errors.InvalidParameter: expression "__import__('os')" is not understood; ...
+    """
+    if isinstance(expression, (int, float)) and not isinstance(expression, bool):
+        value: Any = expression
+    elif isinstance(expression, str):
+        try:
+            # Short expressions only: nothing sensible is longer, and nesting cannot exhaust the parser.
+            if len(expression) > 100:
+                raise ValueError
+            tree = ast.parse(expression.replace("^", "**").strip(), mode="eval")
+            value = _value(tree.body, horizon)
+        except (ArithmeticError, TypeError) as error:
+            raise InvalidParameter(
+                f"expression {expression!r} has no value at T = {horizon}: {error}"
+            ) from None
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            raise InvalidParameter(
+                f"expression {expression!r} is not understood; expected {_GRAMMAR}"
+            ) from None
+    else:
+        raise InvalidParameter(f"{expression!r} is neither a number nor an expression in T")
+    if isinstance(value, complex) or not math.isfinite(value):
+        raise InvalidParameter(
+            f"expression {expression!r} is {value} at T = {horizon}; expected a finite number"
+        )
+    return float(value)
+
+
+def check_expression(name: str, expression: Any, low: float, high: float, horizon: int = 1_000_000) -> float:
+    """The value of a parameter at a horizon, refused where it is outside [low, high].
+
+    A specification checks itself at the default horizon, before any is known; its player at that of the game.
+    """
+    value = evaluate(expression, horizon)
+    if not low <= value <= high:
+        at = f", which is {value:g} at T = {horizon}" if isinstance(expression, str) else ""
+        raise InvalidParameter(f"{name} = {expression!r}{at}; expected a number in [{low:g}, {high:g}]")
+    return value
+
+
+def grid_steps(name: str, expression: float | str, horizon: int) -> int:
+    """The number of steps m of a forecasting grid: the expression rounded up, at least 1, at most 10^6."""
+    value = evaluate(expression, horizon)
+    # A cube root that should be 10 comes out as 9.999999999999998 or 10.000000000000002; neither is 11.
+    nearest = round(value)
+    steps = nearest if abs(value - nearest) <= 1e-9 * abs(value) else math.ceil(value)
+    if not 1 <= steps <= 10**6:
+        raise InvalidParameter(
+            f"{name} = {expression!r} is a grid of {value:g} steps at T = {horizon}; expected 1 to 10^6"
+        )
+    return steps
+
+
+def _value(node: ast.expr, horizon: int) -> Any:
+    match node:
+        case ast.Constant(value=bool()):
+            raise ValueError
+        case ast.Constant(value=int() | float() as number):
+            return float(number)  # floats cannot blow up like integer powers
+        case ast.Name(id="T"):
+            return float(horizon)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return _BINARY[type(op)](_value(left, horizon), _value(right, horizon))
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+            return _UNARY[type(op)](_value(operand, horizon))
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+            name in _FUNCTIONS and arguments
+        ):
+            try:
+                return _FUNCTIONS[name](*(_value(a, horizon) for a in arguments))
+            except ValueError as error:
+                if "math domain" in str(error) or "expected a" in str(error):
+                    raise ArithmeticError(error) from None
+                raise
+    raise ValueError

@@ -1,0 +1,128 @@
+"""What is proved about a strategy, as data that plots draw, tables print and tests check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from onlinecal.core.sight import Sight
+
+Kind = Literal["deterministic", "expected", "rate"]
+
+#: whom what a nature forces is proved against; of those in other words it is not known whom they are about
+EVERY_FORECASTER = "every forecaster"
+DETERMINISTIC_FORECASTERS = "every deterministic forecaster"
+
+
+def log(horizon: float) -> float:
+    """The natural logarithm in a rate, 1 for the shortest horizons: a rate says nothing of them, and is not 0."""
+    return max(1.0, math.log(horizon))
+
+
+@dataclass(frozen=True)
+class Potential:
+    """What the proof of a bound keeps account of: a number whose mean no round may raise by more than so much.
+
+    It makes every single round a test of the forecaster's rule, with nothing left to chance: for either outcome the
+    mean of the potential over the stated law is a finite sum.
+
+    Attributes
+    ----------
+    of : callable
+        (Γ, T) ↦ the potential of a game of T rounds after those that are in Γ.
+    growth : callable
+        (Γ, v, T) ↦ what a round that plays v may add to it. A law may add the mean of this over the law.
+    """
+
+    of: Callable[[Any, int], float]
+    growth: Callable[[Any, float, int], float]
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A proved bound on the total T·μ of a measure in a game of T rounds.
+
+    Attributes
+    ----------
+    measure : str
+        The curve that it bounds: a measure, or a certificate such as ``distance_certificate``.
+    formula : str
+        The bound as people write it: ``"2√T + 1"``.
+    bound : callable
+        T ↦ the value. For a rate, up to a constant that no source states.
+    kind : {"deterministic", "expected", "rate"}
+        Holds for every sequence; in expectation over the engine's draws; or as a growth rate only.
+    against : Sight or str
+        Whom it holds against: natures that see at most that much; or, of a nature's guarantee, which forecasters it
+        hurts: `EVERY_FORECASTER`, `DETERMINISTIC_FORECASTERS`, or other words, which are printed and never applied.
+    source : str
+        Authors, year, theorem.
+    upper : bool
+        Whether it bounds the total from above (forecasters) or from below (natures).
+    anytime : bool
+        Whether the bound holds at every round t by its value at t; else only by its value at the horizon to which
+        the player is tuned.
+    slack : callable, optional
+        Of an expected bound: (T, runs, δ) ↦ what the mean total of so many runs may exceed the bound by, with
+        probability at most δ.
+    potential : Potential, optional
+        Of a bound that is proved by one: what each round must keep to.
+    """
+
+    measure: str
+    formula: str
+    bound: Callable[[float], float]
+    kind: Kind
+    against: Sight | str
+    source: str
+    upper: bool = True
+    anytime: bool = False
+    slack: Callable[[float, int, float], float] | None = None
+    potential: Potential | None = None
+
+    def binds(self, forecaster: Any, nature: Any) -> bool:
+        """Whether it says something of a game of these two.
+
+        Parameters
+        ----------
+        forecaster : Forecaster
+        nature : Nature
+            One of the two is whose guarantee it is.
+
+        Returns
+        -------
+        bool
+            False also where it is not known: the forecaster does not declare whether it is deterministic, or the
+            guarantee is against others than those named above.
+        """
+        if isinstance(self.against, Sight):
+            return bool(nature.sight <= self.against)
+        if self.against == DETERMINISTIC_FORECASTERS:
+            return forecaster.deterministic is True
+        return self.against == EVERY_FORECASTER
+
+    @property
+    def short(self) -> str:
+        """The relation alone: ``cdl = O(√T log T)``."""
+        if self.kind == "rate":
+            return f"{self.measure} = {'O' if self.upper else 'Ω'}({self.formula})"
+        return f"{self.measure} {'≤' if self.upper else '≥'} {self.formula}"
+
+    def __str__(self) -> str:
+        mean = " in expectation" if self.kind == "expected" else ""
+        return f"total {self.short}{mean}, against {self.whom} ({self.source})"
+
+    @property
+    def whom(self) -> str:
+        """Whom it holds against, in words."""
+        return _WHOM[self.against] if isinstance(self.against, Sight) else self.against
+
+
+_WHOM = {
+    Sight.NOTHING: "every oblivious nature",
+    Sight.HISTORY: "every nature that sees the history",
+    Sight.LAW: "every nature that sees the law",
+    Sight.DRAW: "every sequence",
+}

@@ -1,0 +1,371 @@
+"""Γ, the joint distribution of predictions and outcomes: the only thing that a measure sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.validation import (
+    TOTALS,
+    check_lengths,
+    check_outcomes,
+    check_same_rows,
+    check_total,
+    check_unit,
+    check_weights,
+    integer,
+    vector,
+)
+
+Floats = NDArray[np.float64]
+
+FINEST = 2**50
+"""The finest grid to which predictions are rounded, in steps of 1/m: beyond it they hardly move at all."""
+
+_PARTS = ("predictions", "counts", "positives", "means")
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class JointDistribution:
+    """The distribution Γ of (v, y) on [0, 1] × {0, 1}, reduced to its level sets.
+
+    A level set is an exact floating-point value of the prediction: 0.3 and 0.1 + 0.2 are two levels. Build one
+    with `from_samples`, `from_counts` or `from_levels`; the arrays are read-only.
+
+    Attributes
+    ----------
+    predictions : (k,) floats
+        The distinct predictions v_1 < … < v_k.
+    counts : (k,) floats
+        Weight of each level set: the number of rounds that predicted v_i, where the samples have no weights.
+    positives : (k,) floats
+        Weight of the outcomes 1 in each level set.
+    means : (k,) floats
+        Conditional means q_i = E[y | v_i].
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_samples([0.2, 0.2, 0.7], [0, 1, 1])
+    >>> gamma.predictions, gamma.means, gamma.weight
+    (array([0.2, 0.7]), array([0.5, 1. ]), 3.0)
+    """
+
+    predictions: Floats
+    counts: Floats
+    positives: Floats
+    means: Floats
+
+    # ---------------------------------------------------------------- construction
+
+    @classmethod
+    def from_samples(
+        cls, p: ArrayLike, y: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> JointDistribution:
+        """Γ of a list of predictions and outcomes.
+
+        Parameters
+        ----------
+        p : (n,) array_like
+            Predictions in [0, 1]. Each is taken as the float64 that it is: a float32 0.3 is 0.30000001192….
+        y : (n,) array_like
+            Outcomes, each 0 or 1 (or a boolean).
+        weights : (n,) array_like, optional
+            Finite weights ≥ 0 with a positive sum; samples of weight 0 are dropped. Default: 1 each.
+
+        Returns
+        -------
+        JointDistribution
+            In O(n log n); a sample's place in the list does not matter (with `weights`, up to rounding in the sums).
+
+        Raises
+        ------
+        InvalidData
+            Empty, of unequal lengths, not one-dimensional, missing values, p outside [0, 1], y not 0 or 1,
+            weights negative, infinite or summing to 0. The message names the first offending position.
+        """
+        rows = {"p": p, "y": y} if weights is None else {"p": p, "y": y, "weights": weights}
+        p, y, *w = _vectors(rows)
+        check_unit("p", p)
+        check_outcomes(p, y)
+        if weights is None:
+            # A double in [0, 1] has its two top bits clear, so (bits of p, y) fits one integer with the order of
+            # (p, y): one plain sort, several times faster than sorting an index.
+            keys = encode(p, y)
+            keys.sort()
+            return cls.from_sorted_keys(keys)
+        check_weights("weights", w[0])
+        order = np.argsort(p, kind="stable")
+        return cls.from_sorted_levels(p[order] + 0.0, w[0][order], (w[0] * y)[order])
+
+    @classmethod
+    def from_counts(
+        cls, predictions: ArrayLike, counts: ArrayLike, positives: ArrayLike
+    ) -> JointDistribution:
+        """Γ from the number of rounds, and of outcomes 1, for each prediction.
+
+        Parameters
+        ----------
+        predictions : (k,) array_like
+            Values in [0, 1], in any order; equal ones are merged.
+        counts, positives : (k,) array_like
+            Finite weights with 0 ≤ positives ≤ counts; levels of count 0 are dropped.
+
+        Raises
+        ------
+        InvalidData
+            As `from_samples`; also where positives exceed counts.
+        """
+        v, n, s = _vectors({"predictions": predictions, "counts": counts, "positives": positives})
+        if _in_order(v, n, s, *TOTALS):  # in one pass, for the many small Γ of a game
+            return cls.from_sorted_levels(v + 0.0, n.copy(), s.copy())
+        check_unit("predictions", v)
+        check_weights("counts", n)
+        bad = ~((s >= 0) & (s <= n))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise InvalidData(
+                f"positives[{i}] = {float(s[i])!r} with counts[{i}] = {float(n[i])!r}; expected 0 ≤ positives ≤ counts"
+            )
+        order = np.argsort(v, kind="stable")
+        return cls.from_sorted_levels(v[order] + 0.0, n[order], s[order])
+
+    @classmethod
+    def from_levels(cls, predictions: ArrayLike, mass: ArrayLike, means: ArrayLike) -> JointDistribution:
+        """Γ of a theoretical example: mass and conditional mean of each prediction.
+
+        Parameters
+        ----------
+        predictions : (k,) array_like
+            Strictly increasing values in [0, 1].
+        mass : (k,) array_like
+            Positive weights; their sum is the total weight (1 for a distribution).
+        means : (k,) array_like
+            Conditional means in [0, 1], kept to the last digit.
+
+        Raises
+        ------
+        InvalidData
+            As `from_counts`; also where predictions do not increase or a mass is 0.
+
+        Examples
+        --------
+        >>> JointDistribution.from_levels([0.45], [1], [0.55]).residuals
+        array([0.1])
+        """
+        v, w, q = _vectors({"predictions": predictions, "mass": mass, "means": means})
+        check_unit("predictions", v)
+        check_unit("means", q)
+        check_weights("mass", w)
+        if not (v[1:] > v[:-1]).all():
+            raise InvalidData("predictions do not increase strictly; expected distinct sorted levels")
+        if not (w > 0).all():
+            raise InvalidData(f"mass[{int(np.argmin(w > 0))}] is 0; expected positive masses")
+        return cls._frozen(v + 0.0, w.copy(), w * q, q + 0.0)
+
+    @classmethod
+    def from_sorted_keys(cls, keys: NDArray[np.int64]) -> JointDistribution:
+        """Γ of samples given as the sorted integers of `encode`. For histories; nothing is checked."""
+        return cls._frozen(*_levels_of_keys(keys))
+
+    @classmethod
+    def from_sorted_levels(
+        cls, v: Floats, n: Floats, s: Floats, q: Floats | None = None
+    ) -> JointDistribution:
+        """Γ of weights with v ascending, perhaps with ties and zero weights; nothing is checked, nothing copied.
+
+        Where their means q are known, levels that stay alone keep them to the last digit, and joined ones have one in
+        between.
+        """
+        keep = n > 0
+        if not keep.all():
+            v, n, s = v[keep], n[keep], s[keep]
+            q = None if q is None else q[keep]
+        new = np.empty(len(v), dtype=bool)
+        new[0] = True
+        np.not_equal(v[1:], v[:-1], out=new[1:])
+        if not new.all():
+            starts = np.flatnonzero(new)
+            v, n, s = v[starts], np.add.reduceat(n, starts), np.add.reduceat(s, starts)
+            # Sums of weights are rounded; a level in which every outcome is 1 stays one.
+            np.minimum(s, n, out=s)
+            if q is not None:
+                q = np.clip(s / n, np.minimum.reduceat(q, starts), np.maximum.reduceat(q, starts))
+        return cls._frozen(v, n, s, s / n if q is None else q)
+
+    @classmethod
+    def _frozen(cls, *arrays: Floats) -> JointDistribution:
+        """Γ of these arrays, which nobody else has: read-only from here on."""
+        gamma = object.__new__(cls)
+        # What is read-only comes from another Γ, locked before.
+        parts = (locked(array) if array.flags.writeable else array for array in arrays)
+        vars(gamma).update(zip(_PARTS, parts, strict=True))
+        return gamma
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        raise InvalidData(
+            "JointDistribution is not built from its parts; expected from_samples, from_counts or from_levels"
+        )
+
+    def __reduce__(self) -> Any:
+        # Copies and pickles keep what cannot be computed again, and come back read-only.
+        return _restored, tuple(np.asarray(getattr(self, part)) for part in _PARTS)
+
+    # ---------------------------------------------------------------- what measures read
+
+    @property
+    def levels(self) -> int:
+        """k, the number of level sets."""
+        return len(self.predictions)
+
+    @cached_property
+    def weight(self) -> float:
+        """Total weight: T for a game of T rounds. The online total of a measure μ is weight · μ(Γ)."""
+        return float(self.counts.sum())
+
+    @cached_property
+    def mass(self) -> Floats:
+        """w_i: share of the weight at each level; sums to 1."""
+        mass: Floats = locked(self.counts / self.weight)
+        return mass
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """r_i = w_i (q_i − v_i); exactly 0 where the level is calibrated to the last digit."""
+        residuals: Floats = locked(self.mass * (self.means - self.predictions))
+        return residuals
+
+    @cached_property
+    def base_rate(self) -> float:
+        """E[y]."""
+        return float(self.positives.sum() / self.weight)
+
+    # ---------------------------------------------------------------- new from old
+
+    def merge(self, *others: JointDistribution) -> JointDistribution:
+        """Γ of all the rounds together: total weights add, equal levels join.
+
+        A level of one part keeps its mean to the last digit; the mean of joined ones lies between theirs.
+        """
+        parts = (self, *others)
+        for other in others:
+            check_gamma("merge", other)
+        check_total("merge: weights", sum(g.weight for g in parts))
+        v = np.concatenate([g.predictions for g in parts])
+        order = np.argsort(v, kind="stable")
+        n = np.concatenate([g.counts for g in parts])[order]
+        s = np.concatenate([g.positives for g in parts])[order]
+        return self.from_sorted_levels(v[order], n, s, np.concatenate([g.means for g in parts])[order])
+
+    def round(self, m: int) -> tuple[JointDistribution, float]:
+        """Every prediction moved to the nearest i/m (ties to the even i), and the mean distance E|v − i/m| moved."""
+        m = integer("round", "m", m, 1, FINEST)
+        grid = np.rint(self.predictions * m) / m
+        moved = float(self.mass @ np.abs(grid - self.predictions))
+        return self.from_sorted_levels(grid, self.counts, self.positives, self.means), moved
+
+    def flip(self) -> JointDistribution:
+        """Γ under (v, y) → (1 − v, 1 − y)."""
+        v = 1.0 - self.predictions[::-1]
+        if (v[1:] > v[:-1]).all():
+            q = 1.0 - self.means[::-1]
+            return self._frozen(v, self.counts[::-1].copy(), (self.counts - self.positives)[::-1].copy(), q)
+        return self.from_sorted_levels(
+            v, self.counts[::-1], (self.counts - self.positives)[::-1], 1.0 - self.means[::-1]
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"JointDistribution({self.levels} levels in [{self.predictions[0]:g}, {self.predictions[-1]:g}], "
+            f"weight {self.weight:g}, base rate {self.base_rate:.4g})"
+        )
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def check_gamma(where: str, gamma: Any) -> None:
+    """Refuse what is no Γ, `where` it was given."""
+    if not isinstance(gamma, JointDistribution):
+        raise InvalidData(
+            f"{where}: {type(gamma).__name__} given; expected a JointDistribution, such as "
+            "JointDistribution.from_samples(p, y)"
+        )
+
+
+def of_gamma(
+    function: Callable[Concatenate[JointDistribution, P], T],
+) -> Callable[Concatenate[JointDistribution, P], T]:
+    """A function of Γ and options that refuses, by its own name, what is no Γ."""
+
+    @wraps(function)
+    def checked(gamma: JointDistribution, *arguments: P.args, **options: P.kwargs) -> T:
+        if type(gamma) is not JointDistribution:
+            check_gamma(function.__name__, gamma)
+        return function(gamma, *arguments, **options)
+
+    return checked
+
+
+def encode(p: Floats, y: Floats) -> NDArray[np.int64]:
+    """One integer per sample, ordered as (p, y): the bits of p, then y. Needs 0 ≤ p ≤ 1."""
+    keys = np.asarray(p + 0.0).view(np.int64) << 1  # + 0.0 turns −0.0 into 0.0
+    keys |= y != 0
+    return keys
+
+
+@kernel
+def _in_order(v, n, s, least, most):
+    """Whether v ascends strictly in [0, 1], 0 ≤ s ≤ n, and the total of n is in [least, most]."""
+    total = 0.0
+    before = -1.0
+    good = v[0] >= 0.0
+    for i in range(len(v)):
+        good &= (before < v[i]) & (v[i] <= 1.0) & (s[i] >= 0.0) & (s[i] <= n[i])
+        before = v[i]
+        total += n[i]
+    return good and least <= total <= most
+
+
+@kernel
+def _levels_of_keys(keys):
+    """Levels, counts, positives and means of sorted keys."""
+    k = 0
+    last = np.int64(-1)
+    for key in keys:
+        if key >> 1 != last:
+            last = key >> 1
+            k += 1
+    bits = np.empty(k, np.int64)
+    n = np.zeros(k)
+    s = np.zeros(k)
+    i = -1
+    last = np.int64(-1)
+    for key in keys:
+        if key >> 1 != last:
+            last = key >> 1
+            i += 1
+            bits[i] = last
+        n[i] += 1.0
+        s[i] += key & 1
+    return bits.view(np.float64), n, s, s / n
+
+
+def _restored(*arrays: Floats) -> JointDistribution:
+    return JointDistribution._frozen(*(array.copy() for array in arrays))
+
+
+def _vectors(rows: dict[str, Any]) -> list[Floats]:
+    """The arrays given, by name, checked to be vectors of as many numbers; the caller's memory."""
+    vectors = {name: vector(name, values) for name, values in rows.items()}
+    check_lengths(vectors)
+    check_same_rows(rows)
+    return list(vectors.values())

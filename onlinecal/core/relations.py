@@ -1,0 +1,293 @@
+"""Inequalities between measures, in one place, and the bounds that follow from them.
+
+A relation says A ≤ c·B for every Γ. A bound on the total of B from above is then one on A, and a bound on A from below
+one on B: what a strategy is proved to hold or to force in one measure (`tightest`), and what is known of the best one
+(`rates.best_known`), says something of every measure that is related.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
+
+from onlinecal.core.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class Relation:
+    """smaller ≤ factor · larger, for every Γ; both as totals or both as averages.
+
+    Attributes
+    ----------
+    smaller, larger : str
+        Columns, with default options, or one of the `QUANTITIES` that are no column.
+    source : str
+        Authors, year, theorem; or the proof, where it is a line.
+    factor : float
+    """
+
+    smaller: str
+    larger: str
+    source: str
+    factor: float = 1.0
+
+    def __str__(self) -> str:
+        return f"{self.smaller} ≤ {_times(self.factor)}{self.larger}"
+
+
+#: what relations speak of and no column is called
+QUANTITIES = {
+    "distance": "the distance of the sequence from calibration, of which only brackets are tracked",
+    "swap_regret": "swap regret of any one task with payoffs in [0, 1], by best responses",
+    "action_swap_regret": "the same, for swaps that see only the action",
+    "external_regret": "the same, against the best fixed action",
+}
+
+_BGHN = "Błasiok et al. 2023"
+_HW = "Hu and Wu 2024; Gopalan and Hu 2025"
+_SUMS = "both from the prefix sums of the residuals"
+
+RELATIONS = (
+    # Distances and what is continuous.
+    Relation("distance_lower", "distance", f"{_BGHN}, Lemma 5.4"),
+    Relation("distance", "distance_upper", f"{_BGHN}, Lemma 5.4"),
+    Relation("distance", "distance_certificate", "the certificate moves every forecast by that much"),
+    Relation("distance_upper", "interval_ce", f"{_BGHN}, Theorem 6.2"),
+    Relation("interval_ce", "surrogate_interval_ce", f"{_BGHN}, Claim 6.6"),
+    Relation("surrogate_interval_ce", "ece", f"{_BGHN}, Definition 6.10, at ever narrower intervals"),
+    Relation("distance_lower", "smooth_ce", f"{_BGHN}, Theorem 7.3", 2.0),
+    Relation("smooth_ce", "distance_lower", f"{_BGHN}, Theorem 7.3", 2.0),
+    # The theorem has 3. On the line the squared norm of f in the space of the kernel is ½∫(f² + f'²). A weight of smCE,
+    # continued by e^{−|x|} on both sides, has ½(∫₀¹(f² + f'²) + f(0)² + f(1)²) ≤ 2, and one with f² and f'² near 1
+    # throughout comes near that.
+    Relation("smooth_ce", "kernel_ce", f"after {_BGHN}, Theorem 8.5, whose 3 can be √2", math.sqrt(2.0)),
+    Relation("smooth_ce", "ece", "|ω| ≤ 1"),
+    # For ω that attains smCE and its convolution ω_σ with the reflected kernel: E[ω r] = E[ω_σ r] + E[(ω − ω_σ) r],
+    # at most smECE_σ + σ √(2/π), and both terms are at most their factor times smECE at σ = smECE.
+    Relation("smooth_ce", "smooth_ece", "after Błasiok and Nakkiran 2024, Lemma 8", 1.8),
+    Relation("smooth_ece", "ece", "the kernel averages"),
+    Relation("kernel_ce", "ece", "K ≤ 1"),
+    Relation("kernel_ce", "kernel_ce_certificate", "Vovk, Takemura and Shafer 2005"),
+    # Decisions.
+    Relation("cdl", "ece", _HW, 2.0),
+    Relation("cdl", "v_cdl", f"{_HW}, Theorem 4.10", 2.0),
+    Relation("v_cdl", "cdl", "CDL is the largest over more tasks"),
+    Relation("swap_regret", "cdl", "CDL is the largest over all tasks"),
+    Relation("swap_regret[quadratic]", "cdl", "CDL is the largest over all tasks"),
+    Relation("swap_regret[quadratic]", "ece", "(q − v)² ≤ |q − v|"),
+    Relation("swap_regret[quadratic]", "cfdl", "the same number"),
+    Relation("cfdl", "swap_regret[quadratic]", "the same number"),
+    Relation("action_swap_regret", "swap_regret", "fewer swaps"),
+    Relation("external_regret", "action_swap_regret", "fewer swaps"),
+    Relation("external_regret", "u_calibration", "UCal is the largest over all tasks"),
+    Relation("u_calibration", "cdl", "Kleinberg et al. 2023: fewer swaps"),
+    # R_ext(t) = Σ_{v ≤ t} w (q − t) or −Σ_{v > t} w (q − t), each at most the bias of its interval, and the measure of
+    # the kinks of a task with payoffs in [0, 1] is at most 2.
+    Relation("u_calibration", "cutoff_ce", "external regret at a kink is at most the bias of an interval", 2.0),
+    Relation("scdl", "cdl", "Bairaktari et al. 2026, Lemma 3.4"),
+    Relation("scdl_binned", "cdl", "Bairaktari et al. 2026, Lemma 3.4"),
+    # Tests of the residual.
+    Relation("step_ce", "cutoff_ce", _SUMS),
+    Relation("cutoff_ce", "step_ce", _SUMS, 2.0),
+    Relation("cutoff_ce", "ece", "an interval is a set of levels"),
+    Relation("binned_ece", "ece", "errors within a bin cancel"),
+    Relation("weighted_ce", "smooth_ce", "ω = 1"),
+    Relation("weighted_ce", "step_ce", "the threshold 1"),
+    Relation("low_degree_ce", "cutoff_ce", "powers of v rise: a mean of half-lines"),
+    Relation("low_degree_ce", "smooth_ce", "v² changes by at most 2 |v − v'|", 2.0),
+)  # fmt: skip
+
+
+@cache
+def chain(smaller: str, larger: str) -> tuple[Relation, ...] | None:
+    """The relations that lead from one quantity to another with the least product of factors; None if none do.
+
+    Examples
+    --------
+    >>> [str(r) for r in chain("smooth_ce", "distance_certificate")]
+    ['smooth_ce ≤ 2 distance_lower', 'distance_lower ≤ distance', 'distance ≤ distance_certificate']
+    """
+    found: dict[str, tuple[float, tuple[Relation, ...]]] = {smaller: (1.0, ())}
+    open_ = [smaller]
+    while open_:
+        here = min(open_, key=lambda name: found[name][0])
+        open_.remove(here)
+        factor, way = found[here]
+        for relation in RELATIONS:
+            if relation.smaller == here:
+                known = found.get(relation.larger)
+                product = factor * relation.factor
+                if known is None or product < known[0]:
+                    found[relation.larger] = product, (*way, relation)
+                    open_.append(relation.larger)
+    return found[larger][1] if larger in found else None
+
+
+def factor(relations: Iterable[Relation]) -> float:
+    """The product of their factors."""
+    product = 1.0
+    for relation in relations:
+        product *= relation.factor
+    return product
+
+
+def reason(relations: Sequence[Relation]) -> str:
+    """A chain in words, with its sources.
+
+    Examples
+    --------
+    >>> reason(chain("smooth_ce", "distance"))
+    'smooth_ce ≤ 2 distance_lower ≤ 2 distance (Błasiok et al. 2023, Theorem 7.3; Lemma 5.4)'
+    """
+    text, product = relations[0].smaller, 1.0
+    sources: list[str] = []
+    for relation in relations:
+        product *= relation.factor
+        text += f" ≤ {_times(product)}{relation.larger}"
+        # A paper is named once, then its theorems alone.
+        author, comma, place = relation.source.partition(", ")
+        known = comma and any(source.startswith(f"{author}, ") for source in sources)
+        source = place if known else relation.source
+        if source not in sources:
+            sources.append(source)
+    return f"{text} ({'; '.join(sources)})"
+
+
+def _times(factor: float) -> str:
+    return "" if factor == 1.0 else f"{_number(factor)} "
+
+
+def _number(x: float) -> str:
+    """``2``, ``√2``, ``2√2`` or ``1.8``."""
+    square = round(x * x)
+    if abs(x * x - square) > 1e-9:
+        return f"{x:.4g}"
+    outside = max(n for n in range(1, 1 + math.isqrt(square)) if square % (n * n) == 0)
+    inside = square // outside**2
+    return f"{outside}" if inside == 1 else f"{outside if outside > 1 else ''}√{inside}"
+
+
+def through(guarantee: Guarantee, measure: str) -> Guarantee:
+    """What a guarantee on one measure says of another.
+
+    Raises
+    ------
+    LookupError
+        It says nothing of it.
+
+    Examples
+    --------
+    >>> from onlinecal.core.sight import Sight
+    >>> own = Guarantee("ece", "√T", lambda t: t**0.5, "expected", Sight.LAW, "nobody")
+    >>> through(own, "cdl").short
+    'cdl ≤ 2√T'
+    >>> through(own, "cdl").source
+    'nobody; with cdl ≤ 2 ece (Hu and Wu 2024; Gopalan and Hu 2025)'
+    """
+    upper = guarantee.upper
+    way = chain(measure, guarantee.measure) if upper else chain(guarantee.measure, measure)
+    if way is None:
+        raise LookupError(f"no relation leads from {guarantee.measure} to {measure}")
+    if not way:
+        return guarantee
+    times = factor(way)
+    scale = times if upper else 1.0 / times
+    formula, bound, slack = guarantee.formula, guarantee.bound, guarantee.slack
+    if guarantee.kind != "rate" and times != 1.0:
+        formula = _scaled(formula, scale)
+    return replace(
+        guarantee,
+        measure=measure,
+        formula=formula,
+        bound=lambda horizon: scale * bound(horizon),
+        source=f"{guarantee.source}; with {reason(way)}",
+        slack=None if slack is None else lambda horizon, runs, rate: scale * slack(horizon, runs, rate),
+    )
+
+
+def _scaled(formula: str, scale: float) -> str:
+    """A formula times a number: ``2(2√T + 1)``; of ``T/2`` another share or multiple of T."""
+    plain = re.fullmatch(r"(√?T)(?:/(\d+))?", formula)
+    if plain is not None:
+        number = scale / int(plain[2] or 1)
+        if (2.0 * number).is_integer() and number >= 1.0:
+            return f"{number:.4g}{plain[1]}" if number > 1.0 else plain[1]
+        if number < 1.0 and abs(round(1.0 / number) - 1.0 / number) < 1e-9:
+            return f"{plain[1]}/{round(1.0 / number)}"
+    return f"{_number(scale)}({formula})" if scale > 1.0 else f"({formula})/{_number(1.0 / scale)}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column of totals is to the relations.
+
+    Attributes
+    ----------
+    quantity : str
+    bounds : {"both", "above", "below"}
+        Which bounds on the quantity hold for the column: of a bracket's lower end those from above, of its upper end
+        those from below.
+    """
+
+    quantity: str
+    bounds: Literal["both", "above", "below"] = "both"
+
+    @classmethod
+    def of(cls, name: str, tasks: Iterable[str] = ()) -> Column:
+        """From the name of the column; `tasks` are those with payoffs in [0, 1] who best-respond to the forecast."""
+        measure, bracket, rest = name.partition("[")
+        inside = rest.removesuffix("]")
+        if not bracket or name in _NAMED:
+            return cls(name)
+        if inside == "lower":
+            return cls(measure, "above")
+        if inside == "upper":
+            return cls(measure, "below")
+        return cls(measure if inside in tasks else name)
+
+
+_NAMED = {relation.smaller for relation in RELATIONS} | {relation.larger for relation in RELATIONS}
+
+
+def tightest(
+    guarantees: Iterable[Guarantee], column: str, horizon: float, tasks: Iterable[str] = ()
+) -> list[Guarantee]:
+    """The tightest bounds on a column: of those that are stated on it and those that follow from others.
+
+    Parameters
+    ----------
+    guarantees : iterable of Guarantee
+        All that are proved of a game.
+    column : str
+    horizon : float
+        T, at which they are compared.
+    tasks : iterable of str
+        As for `Column.of`.
+
+    Returns
+    -------
+    list of Guarantee
+        On this column: at most one of each direction among those with a constant, and then one among the rates. A
+        stated one is preferred to another that says the same.
+    """
+    what = Column.of(column, tasks)
+    best: dict[tuple[bool, bool], Guarantee] = {}
+    for guarantee in sorted(guarantees, key=lambda g: g.measure != column):
+        follows = guarantee
+        if guarantee.measure != column:
+            if what.bounds == ("below" if guarantee.upper else "above"):
+                continue
+            try:
+                follows = through(guarantee, what.quantity)
+            except LookupError:
+                continue
+        key = follows.upper, follows.kind == "rate"
+        rival = best.get(key)
+        sign = 1.0 if follows.upper else -1.0
+        if rival is None or sign * (follows.bound(horizon) - rival.bound(horizon)) < 0.0:
+            best[key] = replace(follows, measure=column)
+    return [best[key] for key in sorted(best, key=lambda key: (key[1], not key[0]))]

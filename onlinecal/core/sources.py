@@ -1,0 +1,181 @@
+"""The source of somebody else's code, as a digest: results that it made are kept under it.
+
+Covered are the module of a class or function, the one under which it was named, and the modules that they import,
+directly or through others, at the top or inside of functions, as far as their files lie outside of what is installed,
+or belong to the same package. Comments and layout do not count. Not covered are installed libraries, modules that are
+imported by a computed name, and files that the code reads as data.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from onlinecal.core.errors import InvalidParameter
+
+
+def sources(thing: Any) -> dict[str, str]:
+    """Module → digest of its source, for the module of a class or function and those that it imports.
+
+    The modules of an installed package have one digest together, under the name of the package.
+
+    Parameters
+    ----------
+    thing : class, function or module
+        Of Python; one that was typed in, as in a notebook, has its own text as its source.
+
+    Raises
+    ------
+    InvalidParameter
+        Its source cannot be read.
+    """
+    first: str = thing.__name__ if inspect.ismodule(thing) else thing.__module__
+    if _file(first) is None:
+        try:
+            return {first: _digest(inspect.getsource(thing).encode())}
+        except (OSError, TypeError):
+            raise InvalidParameter(
+                f"the source of {first}:{thing.__name__} cannot be read, so what its results depend on cannot be told; "
+                "expected it in a file"
+            ) from None
+    found: dict[str, str] = {}
+    package: dict[str, str] = {}
+    waiting = [first]
+    while waiting:
+        name = waiting.pop()
+        file = None if name in found or name in package else _file(name)
+        if file is None or (name != first and not _counts(name, file, first)):
+            continue
+        status = file.stat()
+        into = package if _LIBRARIES & set(file.parts) else found
+        into[name], imports = _read(file, status.st_mtime_ns, status.st_size)
+        waiting += (each for level, module in imports for each in _named(name, file, level, module))
+    if package:
+        found[first.partition(".")[0]] = _digest(repr(sorted(package.items())).encode())
+    return dict(sorted(found.items()))
+
+
+def named_in(thing: Any, module: ModuleType) -> None:
+    """Takes note that somebody named a thing as one of this module, whichever module has made it.
+
+    What a module does to a thing that it imports and passes on, and the numbers that it has it made with, count like
+    its own code.
+    """
+    _NAMED.setdefault(id(thing), (thing, {}))[1][module.__name__] = module
+
+
+def namers(thing: Any) -> list[ModuleType]:
+    """The modules of which somebody named this thing as one."""
+    return list(_NAMED[id(thing)][1].values()) if id(thing) in _NAMED else []
+
+
+#: id → thing, which keeps the id its own, and its modules by name
+_NAMED: dict[int, tuple[Any, dict[str, ModuleType]]] = {}
+
+
+def _counts(name: str, file: Path, first: str) -> bool:
+    """Whether a module that is imported belongs to the code of `first`."""
+    top = name.partition(".")[0]
+    if top == "onlinecal" or _standard(file):
+        return False
+    return top == first.partition(".")[0] or not _LIBRARIES & set(file.parts)
+
+
+def of_python(module: str) -> bool:
+    """Whether a module is a part of Python itself."""
+    file = _file(module)
+    return module in sys.builtin_module_names if file is None else _standard(file)
+
+
+def of_library(module: str) -> bool:
+    """Whether a module is a part of Python, or of anything that was installed."""
+    file = _file(module)
+    return of_python(module) or (file is not None and bool(_LIBRARIES & set(file.parts)))
+
+
+#: folders of what was installed
+_LIBRARIES = {"site-packages", "dist-packages"}
+
+
+def _standard(file: Path) -> bool:
+    folders = (sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib"))
+    return not _LIBRARIES & set(file.parts) and any(map(file.is_relative_to, folders))
+
+
+def _file(module: str) -> Path | None:
+    """Where a module lies; None for one that is not in a file, or not to be found."""
+    loaded = sys.modules.get(module)
+    if loaded is None:
+        spec = _spec(module)
+        file = None if spec is None or not spec.has_location else spec.origin
+    else:
+        file = getattr(loaded, "__file__", None)
+    return Path(file) if file is not None and Path(file).is_file() else None
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Where Python would find a module, without importing the packages around it; None for what is no module."""
+    top, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+        for name in rest:
+            if spec is None or spec.submodule_search_locations is None:
+                return None
+            spec = PathFinder.find_spec(f"{spec.name}.{name}", spec.submodule_search_locations)
+    except (ImportError, ValueError):
+        return None  # a module that has been made by hand
+    return spec
+
+
+@lru_cache(maxsize=1024)
+def _read(file: Path, changed: int, size: int) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """Digest of a file, and what it imports: (dots of a relative import, name)."""
+    text = file.read_bytes()
+    try:
+        tree = ast.parse(text)
+        plain = ast.unparse(tree)
+    except (SyntaxError, ValueError, RecursionError):
+        return _digest(text), ()  # a compiled module, or one that has been edited since it was imported
+    return _digest(plain.encode("utf-8", "surrogatepass")), tuple(_imports(tree))
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield node.level, module
+            # What is imported from a package may be a module of it.
+            yield from ((node.level, f"{module}.{alias.name}".strip(".")) for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            # import_module(".part", __package__), however the function is reached
+            function, name = node.func, node.args[0].value
+            called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+            if called in ("import_module", "__import__") and isinstance(name, str):
+                plain = name.lstrip(".")
+                yield len(name) - len(plain), plain
+
+
+def _named(importer: str, file: Path, level: int, module: str) -> Iterator[str]:
+    """The full name of what `importer` imports, and the packages around it, whose code runs first."""
+    if level:
+        package = importer if file.name == "__init__.py" else importer.rpartition(".")[0]
+        above = package.split(".")[: len(package.split(".")) - level + 1]
+        module = ".".join([*above, module]).strip(".")
+    parts = module.split(".")
+    yield from (".".join(parts[:i]) for i in range(1, len(parts) + 1) if parts[0])
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16]

@@ -1,0 +1,128 @@
+"""Randomness without state: a stream is a function of what it is for, never of what was drawn before it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.uniforms import fill_uniforms
+
+
+class Stream:
+    """Uniforms on [0, 1) for a range of runs; run r's are the same in whatever batch it is played.
+
+    Each run has a Philox generator of its own whose key is a hash of (seed, path, run), so streams are independent
+    for every practical purpose, need no order of creation, and do not depend on Python's hash seed. They are NumPy's:
+    `numpy.random.Generator(numpy.random.Philox(key=…)).random()` gives the same numbers.
+
+    Parameters
+    ----------
+    seed : int
+        The study's seed.
+    path : tuple of str
+        What the numbers are for: role, strategy key, horizon.
+    runs : range
+        The runs of this batch.
+
+    Examples
+    --------
+    >>> both = Stream(1, ("outcome",), range(4)).block(5)
+    >>> bool((both[:, 2:] == Stream(1, ("outcome",), range(2, 4)).block(5)).all())
+    True
+    """
+
+    def __init__(self, seed: int, path: tuple[str, ...], runs: range) -> None:
+        self._origin = seed, path, runs
+        self._next = 0
+        keys = [_key(seed, path, run) for run in runs]
+        #: (runs, 2): the two words of each run's key, for `onlinecal.core.uniforms`
+        self.keys = np.array([(key & _WORD, key >> 64) for key in keys], np.uint64).reshape(-1, 2)
+
+    def child(self, *path: str) -> Stream:
+        """A stream for a part of whom this one is for; what has been drawn from this one does not matter."""
+        seed, above, runs = self._origin
+        return Stream(seed, (*above, *path), runs)
+
+    def block(self, rounds: int, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers.
+
+        With `out`, an earlier block of this stream that is done with, of as many rounds, nothing is allocated: the
+        numbers are written into it, and it is what is returned.
+        """
+        self._next += rounds
+        return self.block_from(self._next - rounds, rounds, out)
+
+    def block_from(
+        self, first: int, rounds: int, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Numbers first, first + 1, … of every run, (rounds, runs); `block` goes on where it was."""
+        # Transposed without a copy: a round reads one number of each run, and the next rounds find their neighbours
+        # in the cache.
+        block = np.empty((len(self.keys), rounds)).T if out is None else out
+        for row, keys in zip(block.T, self.keys, strict=True):
+            fill_uniforms(keys, first, row)
+        return block
+
+
+class Draws:
+    """Uniforms of a stream by the number of the round: each round has its own, however often they are asked for.
+
+    Parameters
+    ----------
+    stream : Stream
+    each : int, default 1
+        Uniforms a round and run.
+    rounds : int, default 1024
+        For how many rounds they are drawn at a time.
+    turn : callable, optional
+        Called once with every new block, (rounds · each, runs), which it may change in place.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        each: int = 1,
+        rounds: int = 1024,
+        *,
+        turn: Callable[[NDArray[np.float64]], None] | None = None,
+    ) -> None:
+        self.stream, self.each, self.rounds, self.turn = stream, each, rounds, turn
+        self.first = 1 - rounds
+        self.block: NDArray[np.float64] | None = None
+
+    def row(self, number: int) -> int:
+        """Which row of `block` is the first of this round's.
+
+        Raises
+        ------
+        InvalidParameter
+            The round is before those that were drawn for last, or more than a block after them.
+        """
+        if number >= self.first + self.rounds:
+            self.first += self.rounds
+            self.block = self.stream.block(self.rounds * self.each, out=self.block)
+            if self.turn is not None:
+                self.turn(self.block)
+        if not self.first <= number < self.first + self.rounds:
+            raise InvalidParameter(
+                f"round {number} is asked after round {self.first} was; expected rounds in their order"
+            )
+        return (number - self.first) * self.each
+
+    def of(self, number: int) -> NDArray[np.float64]:
+        """The uniforms of a round, (each, runs); good until rounds of the next block are asked for."""
+        row = self.row(number)
+        assert self.block is not None
+        return self.block[row : row + self.each]
+
+
+_WORD = 2**64 - 1
+
+
+def _key(seed: int, path: tuple[str, ...], run: int) -> int:
+    text = "\x1f".join((str(seed), *path, str(run)))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")

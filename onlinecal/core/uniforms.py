@@ -1,0 +1,70 @@
+"""The uniforms of `Stream` in compiled code: any number of any stream, without drawing those before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from onlinecal.core._compile import intrinsic, kernel
+
+# Philox 4x64-10 (Salmon, Moraes, Dror and Shaw 2011), as in NumPy: each counter gives four numbers.
+_M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+_W0, _W1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
+_STEP = 2.0**-53
+
+
+@intrinsic
+def _high(typingctx: Any, a: Any, b: Any) -> Any:
+    """The upper 64 bits of a product."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@kernel
+def _four(first, second, counter):
+    """The four 64-bit numbers of a counter, for the key of two words."""
+    a, b, c, d = np.uint64(counter), np.uint64(0), np.uint64(0), np.uint64(0)
+    for _ in range(10):
+        above, below, over, under = _high(_M0, a), _M0 * a, _high(_M1, c), _M1 * c
+        a, b, c, d = over ^ b ^ first, under, above ^ d ^ second, below
+        first += _W0
+        second += _W1
+    return a, b, c, d
+
+
+@kernel
+def uniform(keys, index):
+    """Number `index`, from 0, of the stream with these two words as its key; on [0, 1)."""
+    a, b, c, d = _four(keys[0], keys[1], (index >> 2) + 1)
+    lane = index & 3
+    word = a if lane == 0 else b if lane == 1 else c if lane == 2 else d
+    return (word >> np.uint64(11)) * _STEP
+
+
+@kernel
+def four_uniforms(keys, block, out):
+    """Numbers 4·block to 4·block + 3 of a stream."""
+    a, b, c, d = _four(keys[0], keys[1], block + 1)
+    out[0], out[1] = (a >> np.uint64(11)) * _STEP, (b >> np.uint64(11)) * _STEP
+    out[2], out[3] = (c >> np.uint64(11)) * _STEP, (d >> np.uint64(11)) * _STEP
+
+
+@kernel
+def fill_uniforms(keys, first, out):
+    """Numbers first, first + 1, … of a stream, into a vector."""
+    i, n = 0, len(out)
+    while i < n:
+        at = first + i
+        a, b, c, d = _four(keys[0], keys[1], (at >> 2) + 1)
+        for lane in range(at & 3, min(4, (at & 3) + n - i)):
+            word = a if lane == 0 else b if lane == 1 else c if lane == 2 else d
+            out[i] = (word >> np.uint64(11)) * _STEP
+            i += 1

@@ -1,0 +1,216 @@
+"""Checks of what comes from outside: numbers and words as options, vectors of samples.
+
+Each returns the value in the form in which the package goes on with it, or raises the error that says what was given
+and what was expected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
+
+Floats = NDArray[np.float64]
+
+# ---------------------------------------------------------------- options
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is one real number, of Python or of NumPy; a truth value is none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """The same for integers: 2 and np.int64(2), not 2.0."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def integer(where: str, name: str, value: Any, least: int, most: int | None = None) -> int:
+    """`value` as an int from `least` to `most`."""
+    if not is_whole(value) or value < least or (most is not None and value > most):
+        upper = "" if most is None else f" and at most {most}"
+        raise InvalidParameter(f"{where}: {name} = {value!r}; expected an integer of at least {least}{upper}")
+    return int(value)
+
+
+def count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """The same where no measure need be named: for an option that several have in common, a number, a seed."""
+    if not is_whole(value) or value < least or (most is not None and value > most):
+        upper = "" if most is None else f" and ≤ {most}"
+        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}{upper}")
+    return int(value)
+
+
+def number(where: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
+    """`value` as a float in [least, most]."""
+    if not is_number(value) or not least <= value <= most:
+        raise InvalidParameter(f"{where}: {name} = {value!r}; expected a number in [{least:g}, {most:g}]")
+    return as_float(value)
+
+
+def probability(name: str, value: Any) -> float:
+    """`value` as a float in [0, 1]."""
+    if not is_number(value) or not 0.0 <= value <= 1.0:
+        raise InvalidParameter(f"{name} = {value!r}; expected a number in [0, 1]")
+    return float(value)
+
+
+def positive(name: str, value: Any, what: str) -> float:
+    """`value` as a finite float > 0; `what` it is, for the message: "a positive width"."""
+    if not is_number(value) or not 0.0 < (real := as_float(value)) < math.inf:
+        raise InvalidParameter(f"{name} = {value!r}; expected {what}")
+    return real
+
+
+def choice(where: str, name: str, value: Any, known: tuple[str, ...]) -> str:
+    """`value` if it is one of the known words."""
+    if not isinstance(value, str) or value not in known:
+        words = ", ".join(repr(word) for word in known)
+        raise InvalidParameter(f"{where}: {name} = {value!r}; expected one of {words}")
+    return value
+
+
+def as_float(value: Any) -> float:
+    """A real number as a float; infinite where it is too large for one, NaN for the NaN of decimals that signals."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except ValueError:
+        return math.nan
+
+
+# ---------------------------------------------------------------- vectors
+
+
+def vector(name: str, values: Any, error: type[OnlinecalError] = InvalidData) -> Floats:
+    """A vector of float64, its memory the caller's where it is one already; a missing value becomes NaN.
+
+    Raises
+    ------
+    error
+        On what is not one-dimensional, or holds something else than real numbers and truth values: text (also that
+        of a number), dates and times, complex numbers, other objects. Of a masked array, where anything is masked.
+    """
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype == np.float64:
+        return values
+    masked = isinstance(values, np.ma.MaskedArray)
+    if masked and np.ma.getmaskarray(values).any():
+        at = ", ".join(str(i) for i in np.argwhere(np.ma.getmaskarray(values))[0])
+        raise error(f"{name}[{at}] is masked, that is a missing value; expected numbers without gaps")
+    try:
+        array = np.asarray(values.data if masked else values)
+    except Exception as reason:  # whatever the object's own conversion raises
+        said = str(reason).partition("\n")[0]
+        raise error(
+            f"{name} is not an array of numbers ({type(reason).__name__}: {said}); expected one"
+        ) from None
+    if array.ndim != 1:
+        given = f", of type {type(values).__name__}" if array.ndim == 0 else ""
+        raise error(f"{name} has shape {array.shape}{given}; expected one dimension")
+    if array.dtype.kind in "biu" or array.dtype in (np.float64, np.float32, np.float16):
+        return np.asarray(array, dtype=np.float64)
+    if array.dtype.kind == "c":
+        raise error(f"{name} holds complex numbers; expected real ones")
+    return _of_objects(name, values if isinstance(values, Sequence) else array.tolist(), array.dtype, error)
+
+
+def _of_objects(name: str, values: Sequence[Any], kind: np.dtype[Any], error: type[OnlinecalError]) -> Floats:
+    """Element by element, for lists in which not everything is a number."""
+    if kind.kind in "mM":
+        raise error(f"{name} holds dates or times ({kind}), and none is a number; expected numbers")
+    floats = np.empty(len(values))
+    for i, value in enumerate(values):
+        if isinstance(value, Real | Decimal | np.bool_):
+            floats[i] = as_float(value)
+        elif value is None or type(value).__name__ == "NAType":  # pandas.NA, not imported for that
+            floats[i] = math.nan
+        else:
+            raise error(f"{name}[{i}] = {value!r} is not a number; expected numbers")
+    return floats
+
+
+def check_lengths(vectors: Mapping[str, Floats]) -> None:
+    """Refuse vectors of unequal lengths, and empty ones."""
+    first, *others = vectors
+    size = len(vectors[first])
+    if size == 0:
+        raise InvalidData(f"no samples: {first} is empty; expected at least one value")
+    for name in others:
+        if len(vectors[name]) != size:
+            raise InvalidData(
+                f"{first} has {size} values and {name} has {len(vectors[name])}; expected as many of each"
+            )
+
+
+def check_same_rows(given: Mapping[str, Any]) -> None:
+    """Refuse pandas objects whose indices differ: rows that belong together are then not in one place.
+
+    What has no index is taken by position.
+    """
+    indices = {name: values.index for name, values in given.items() if hasattr(values, "index")}
+    indices = {
+        name: index for name, index in indices.items() if hasattr(index, "equals")
+    }  # a list has .index()
+    first = next(iter(indices), "")
+    for name, index in indices.items():
+        if not index.equals(indices[first]):
+            raise InvalidData(
+                f"{first} and {name} are pandas objects with different indices; expected the same rows in the same "
+                f"order: align them, or pass {first}.to_numpy() and {name}.to_numpy() to go by position"
+            )
+
+
+def check_unit(name: str, values: Floats) -> None:
+    """Refuse what is outside [0, 1] or missing."""
+    # min and max carry a NaN, so two passes without a temporary settle the good case.
+    if values.min() >= 0.0 and values.max() <= 1.0:
+        return
+    i = int(np.argmin((values >= 0.0) & (values <= 1.0)))
+    what = "a missing value" if np.isnan(values[i]) else "outside [0, 1]"
+    raise InvalidData(f"{name}[{i}] = {float(values[i])!r} is {what}; expected a probability in [0, 1]")
+
+
+def check_outcomes(p: Floats, y: Floats) -> None:
+    """Refuse outcomes y other than 0 and 1; the predictions p tell whether the two were exchanged."""
+    good = (y == 0.0) | (y == 1.0)
+    if good.all():
+        return
+    i = int(np.argmin(good))
+    hint = ""
+    if ((p == 0.0) | (p == 1.0)).all():
+        hint = " (arguments are (p, y): predictions first; these look swapped)"
+    what = "a missing value" if np.isnan(y[i]) else "not an outcome"
+    raise InvalidData(f"y[{i}] = {float(y[i])!r} is {what}; expected 0 or 1{hint}")
+
+
+#: Totals of weights with which sums and products of weights and probabilities neither overflow nor lose digits.
+TOTALS = (1e-200, 1e200)
+
+
+def check_weights(name: str, weights: Floats) -> None:
+    """Refuse weights that are negative, infinite or missing, and totals outside `TOTALS`."""
+    bad = ~((weights >= 0.0) & (weights < np.inf))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InvalidData(f"{name}[{i}] = {float(weights[i])!r}; expected a finite number ≥ 0")
+    with np.errstate(over="ignore"):
+        check_total(name, float(weights.sum()))
+
+
+def check_total(name: str, total: float) -> None:
+    """Refuse a total weight outside `TOTALS`."""
+    least, most = TOTALS
+    if not total > 0.0:
+        raise InvalidData(f"{name} sum to {total!r}; expected a positive finite total")
+    if not least <= total <= most:
+        raise InvalidData(
+            f"{name} sum to {total!r}; expected a total from {least:g} to {most:g}: multiply all by one number"
+        )

@@ -1,0 +1,1 @@
+"""Decision tasks, and what those who trust a forecast come to regret."""

@@ -1,0 +1,386 @@
+"""What a decision task is, and the account of one that is decided by trusting a forecast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution, check_gamma
+from onlinecal.core.validation import number, probability
+
+Floats = NDArray[np.float64]
+
+TIE = 2.0**-50
+"""Expected payoffs that differ by no more than this are a tie: so much may come of rounding the payoffs."""
+
+
+class Account(NamedTuple):
+    """What a decision maker who trusts the forecast gets, and the three regrets; all are averages per round.
+
+    Attributes
+    ----------
+    payoff : float
+        E[u(BR(v), y)].
+    external, action_swap, swap : float
+        See the functions of those names. external ≤ action_swap ≤ swap, and 0 ≤ action_swap.
+    """
+
+    payoff: float
+    external: float
+    action_swap: float
+    swap: float
+
+
+@runtime_checkable
+class Task(Protocol):
+    """A decision that depends on a binary outcome: anything with a name and an account of a Γ."""
+
+    @property
+    def name(self) -> str: ...
+
+    def account(self, gamma: JointDistribution) -> Account:
+        """Payoff and regrets of best-responding to the predictions of Γ."""
+
+
+def is_task(value: Any) -> bool:
+    """Whether this is a task; a class of tasks, which has the same names, is none."""
+    return isinstance(value, Task) and not isinstance(value, type)
+
+
+# -------------------------------------------------------------------- tasks
+
+
+@dataclass(frozen=True)
+class DecisionTask:
+    """A decision between finitely many actions with payoffs in [0, 1].
+
+    The best response to a prediction v is an action that maximises (1 − v) u(a, 0) + v u(a, 1). It changes at the
+    kinks of the table, and a level set on a kink is a tie, which is broken **against the forecaster**: the
+    decision maker takes, of the tied actions, one that pays least in hindsight (at q_i), the first such in
+    the list. The regret at a level is then the largest that best responses can have there, as in CDL.
+
+    Payoffs are rounded numbers: 0.7 against 1 − v has its kink near 0.3. So a level is on a kink where the expected
+    payoffs of the two actions differ by no more than 2⁻⁵⁰. Of several levels that close, *one* is on it, that at which
+    the regret is largest; those below it are below the kink and those above it above. Some exact task then has these
+    responses, and no regret is above CDL by more than rounding.
+
+    Parameters
+    ----------
+    name : str
+        Not empty.
+    payoffs : (A, 2) array_like
+        payoffs[a][y] = u(a, y) in [0, 1], A ≥ 1.
+    actions : (A,) sequence of str, optional
+        Distinct names. Default: "action 0", "action 1", ….
+
+    Raises
+    ------
+    InvalidParameter
+        On a payoff outside [0, 1], a row without exactly two payoffs, no action, repeated or too few names.
+
+    Source
+    ------
+    Hu & Wu 2024; Gopalan & Hu 2025, §4.
+
+    Deviations
+    ----------
+    The papers leave ties open; any rule gives the same supremum over tasks.
+
+    Examples
+    --------
+    >>> task = DecisionTask("umbrella", [[0.7, 0.7], [1, 0]], ["carry", "leave"])
+    >>> task.respond(0.31), task.respond(0.29)
+    ('carry', 'leave')
+    >>> task == DecisionTask("umbrella", ((0.7, 0.7), (1.0, 0.0)), ("carry", "leave"))
+    True
+    """
+
+    #: raised when its account changes: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+    name: str
+    payoffs: tuple[tuple[float, float], ...]
+    actions: tuple[str, ...] = field(
+        default=(), metadata={"key": False}
+    )  # no number depends on what they are called
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        payoffs = _payoffs(self.name, self.payoffs)
+        actions = _actions(self.name, self.actions, len(payoffs))
+        object.__setattr__(self, "payoffs", payoffs)
+        object.__setattr__(self, "actions", actions)
+
+    @cached_property
+    def table(self) -> Floats:
+        """The payoffs as a read-only (A, 2) array."""
+        table: Floats = locked(np.array(self.payoffs, dtype=np.float64))
+        return table
+
+    @cached_property
+    def _envelope(self) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+        """The actions that are best somewhere, by rising v, their payoffs, and between which v each kink lies."""
+        best, low, high = best_actions(self.payoffs, TIE)
+        return best, self.table[best], low, high
+
+    def respond(self, v: float) -> str:
+        """The first action that is a best response to v (games break ties by outcome, see the class)."""
+        v = probability("v", v)
+        best, _, low, high = self._envelope
+        tied = best[np.searchsorted(high, v, side="left") : np.searchsorted(low, v, side="right") + 1]
+        return self.actions[int(tied.min())]
+
+    def account(self, gamma: JointDistribution) -> Account:
+        """Payoff and regrets of best-responding to the predictions of Γ, in O(k A)."""
+        check_gamma(self.name, gamma)
+        return Account(*_account(gamma.predictions, gamma.mass, gamma.means, *self._envelope))
+
+    def __str__(self) -> str:
+        rows = ", ".join(
+            f"{action} pays {u0:.6g} if y = 0 and {u1:.6g} if y = 1"
+            for action, (u0, u1) in zip(self.actions, self.payoffs, strict=True)
+        )
+        return f"{self.name}: {rows}"
+
+
+@dataclass(frozen=True)
+class QuadraticTask:
+    """Name the probability itself: actions a in [0, 1], payoff 1 − (a − y)².
+
+    The best response to v is v, without ties. External regret is the Brier score less the variance of the
+    outcomes; swap and action swap regret are both Σ w_i (q_i − v_i)², since each level is its own action.
+
+    Source
+    ------
+    Gopalan & Hu 2025, §4.2.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_samples([0.5, 0.5, 0.0], [1, 1, 0])
+    >>> round(QuadraticTask().account(gamma).swap, 6)
+    0.166667
+    """
+
+    #: raised when its account changes: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+    name: str = "quadratic"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+    def respond(self, v: float) -> float:
+        """v itself."""
+        return probability("v", v)
+
+    def account(self, gamma: JointDistribution) -> Account:
+        """Payoff and regrets of predicting v, in O(k)."""
+        check_gamma(self.name, gamma)
+        return Account(*_quadratic_account(gamma.predictions, gamma.mass, gamma.means))
+
+    def __str__(self) -> str:
+        return f"{self.name}: any action a in [0, 1] pays 1 − (a − y)²"
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise InvalidParameter(f"task name = {name!r}; expected a non-empty string")
+
+
+def _payoffs(task: str, payoffs: Any) -> tuple[tuple[float, float], ...]:
+    try:
+        rows = [list(row) for row in payoffs]
+    except TypeError:
+        raise InvalidParameter(
+            f"task {task!r}: payoffs = {payoffs!r}; expected payoffs for y = 0 and y = 1, per action"
+        ) from None
+    if not rows:
+        raise InvalidParameter(f"task {task!r}: payoffs is empty; expected at least one action")
+    result = []
+    for a, row in enumerate(rows):
+        if len(row) != 2:
+            raise InvalidParameter(
+                f"task {task!r}: payoffs[{a}] = {row!r}; expected payoffs for y = 0 and y = 1"
+            )
+        for y, u in enumerate(row):
+            number(f"task {task!r}", f"payoffs[{a}][{y}]", u, 0.0, 1.0)
+        result.append((float(row[0]) + 0.0, float(row[1]) + 0.0))
+    return tuple(result)
+
+
+def _actions(task: str, actions: Any, count: int) -> tuple[str, ...]:
+    if isinstance(actions, str) or not isinstance(actions, Iterable):
+        raise InvalidParameter(f"task {task!r}: actions = {actions!r}; expected a list of names")
+    names = tuple(actions) or tuple(f"action {a}" for a in range(count))
+    if len(names) != count:
+        raise InvalidParameter(
+            f"task {task!r}: {len(names)} action names; expected {count}, one per row of payoffs"
+        )
+    for a, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise InvalidParameter(f"task {task!r}: actions[{a}] = {name!r}; expected a non-empty string")
+        if name in names[:a]:
+            raise InvalidParameter(f"task {task!r}: actions[{a}] = {name!r} again; expected distinct names")
+    return names
+
+
+_BELOW, _ABOVE = Fraction(-1), Fraction(2)  # outside of [0, 1]
+_Line = tuple[Fraction, Fraction, int]  # slope, value at v = 0, minus the action
+
+
+def best_actions(
+    payoffs: Sequence[tuple[float, float]], tie: float
+) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1], and where its kinks are.
+
+    Returns
+    -------
+    best : (E,) ints
+        The actions on the envelope from v = 0 to v = 1, of equal ones the first. Those that come within `tie` of it
+        at an end of [0, 1] are on it.
+    low, high : (E − 1,) floats, ascending
+        The action changes from best[j] to best[j + 1] at a v in [low[j], high[j]], where the two pay the same up to
+        `tie`.
+    """
+    lines: list[_Line] = [
+        (Fraction(u1) - Fraction(u0), Fraction(u0), -a) for a, (u0, u1) in enumerate(payoffs)
+    ]
+    hull: list[_Line] = []
+    for line in sorted(lines):
+        if hull and hull[-1][0] == line[0]:
+            hull.pop()  # parallel and no higher, or the same and later in the list
+        while len(hull) > 1 and _crossing(hull[-2], line) <= _crossing(hull[-2], hull[-1]):
+            hull.pop()
+        hull.append(line)
+    kinks = [(_crossing(a, b), Fraction(tie) / (b[0] - a[0])) for a, b in pairwise(hull)]
+    # Two lines that hardly cross do so almost anywhere, but not beyond the kinks beside theirs.
+    low = np.array([_not_below(max(at - reach, _BELOW)) for at, reach in kinks])
+    high = np.array([-_not_below(max(-at - reach, -_ABOVE)) for at, reach in kinks])
+    low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
+    within = slice(np.searchsorted(high, 0.0), np.searchsorted(low, 1.0, side="right"))
+    best = np.array([-line[2] for line in hull], np.int64)
+    return best[within.start : within.stop + 1], low[within], high[within]
+
+
+def _crossing(a: _Line, b: _Line) -> Fraction:
+    """Where line b, the steeper one, passes line a."""
+    return (a[1] - b[1]) / (b[0] - a[0])
+
+
+def _not_below(x: Fraction) -> float:
+    """The least float that is not below x."""
+    near = float(x)
+    return near if near >= x else math.nextafter(near, math.inf)
+
+
+@kernel
+def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
+    """For each kink the level on it, or −1, and the first level above it."""
+    kinks = len(low)
+    gain = payoffs[1:] - payoffs[:-1]
+    for j in range(kinks):
+        on[j], above[j] = -1, np.searchsorted(v, high[j], side="right")
+    # The sharpest kinks choose first: the others, between theirs, have little to lose.
+    for j in np.argsort(gain[:, 0] - gain[:, 1], kind="mergesort"):
+        first, end = np.searchsorted(v, low[j]), above[j]
+        for other in range(kinks):
+            if on[other] >= 0:
+                if other < j:
+                    first = max(first, on[other])
+                elif other > j:
+                    end = min(end, on[other] + 1)
+        # The regret at this kink as the level on it moves up: a level below the kink regrets that it is not above
+        # by max(g, 0), one above it that it is not below by max(−g, 0), and the one on it by |g|.
+        most, here = -np.inf, 0.0
+        for i in range(first, end):
+            g = (1.0 - q[i]) * gain[j, 0] + q[i] * gain[j, 1]
+            here += w[i] * max(g, 0.0)
+            if here > most:
+                most, on[j], above[j] = here, i, i + 1
+            here -= w[i] * max(-g, 0.0)
+
+
+@kernel
+def _account(v, w, q, best, payoffs, low, high):
+    """Payoff and external, action swap and swap regret, for the envelope of a table of payoffs."""
+    actions = payoffs.shape[0]
+    on, above = np.empty(actions, np.int64), np.empty(actions, np.int64)
+    _levels_on_kinks(v, w, q, payoffs, low, high, on, above)
+    mass = np.zeros(actions)  # of the levels that respond with each action
+    ones = np.zeros(actions)  # and of the outcomes 1 among them
+    total = 0.0
+    swap = 0.0
+    least = 0
+    for i in range(v.shape[0]):
+        while least < actions - 1 and above[least] <= i:
+            least += 1
+        choice = least
+        got = (1.0 - q[i]) * payoffs[least, 0] + q[i] * payoffs[least, 1]
+        a = least
+        while a < actions - 1 and on[a] == i:
+            a += 1
+            u = (1.0 - q[i]) * payoffs[a, 0] + q[i] * payoffs[a, 1]
+            if u < got or (u == got and best[a] < best[choice]):
+                got = u
+                choice = a
+        hindsight = got
+        for b in range(actions):
+            hindsight = max(hindsight, (1.0 - q[i]) * payoffs[b, 0] + q[i] * payoffs[b, 1])
+        total += w[i] * got
+        if q[i] != v[i]:  # a calibrated level has nothing to gain, whatever the rounding of its ties
+            swap += w[i] * (hindsight - got)
+        mass[choice] += w[i]
+        ones[choice] += w[i] * q[i]
+    action_swap = 0.0
+    external = -np.inf
+    for a in range(actions):
+        if mass[a] > 0.0:
+            gain = 0.0
+            for b in range(actions):
+                less0 = payoffs[b, 0] - payoffs[a, 0]
+                less1 = payoffs[b, 1] - payoffs[a, 1]
+                gain = max(gain, (mass[a] - ones[a]) * less0 + ones[a] * less1)
+            action_swap += gain
+    for b in range(actions):
+        gain = 0.0
+        for a in range(actions):
+            less0 = payoffs[b, 0] - payoffs[a, 0]
+            less1 = payoffs[b, 1] - payoffs[a, 1]
+            gain += (mass[a] - ones[a]) * less0 + ones[a] * less1
+        external = max(external, gain)
+    # The order between the three is a theorem; rounding must not undo it.
+    action_swap = min(action_swap, swap)
+    return total, min(external, action_swap), action_swap, swap
+
+
+@kernel
+def _quadratic_account(v, w, q):
+    """The same for payoff 1 − (a − y)²: reliability, and reliability less resolution."""
+    base = 0.0
+    for i in range(v.shape[0]):
+        base += w[i] * q[i]
+    lost = 0.0
+    swap = 0.0
+    spread = 0.0
+    for i in range(v.shape[0]):
+        error = q[i] - v[i]
+        apart = q[i] - base
+        lost += w[i] * (error * error + q[i] * (1.0 - q[i]))
+        swap += w[i] * (error * error)
+        spread += w[i] * (apart * apart)
+    return 1.0 - lost, swap - spread, swap, swap

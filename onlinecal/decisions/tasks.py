@@ -1,0 +1,359 @@
+"""Decision tasks, the responses of those who trust a forecast, and what they come to regret."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import count, probability
+from onlinecal.decisions.base import TIE, Account, DecisionTask, QuadraticTask, Task, is_task
+
+__all__ = [
+    "TASKS",
+    "TIE",
+    "Account",
+    "DecisionTask",
+    "QuadraticTask",
+    "Task",
+    "action_swap_regret",
+    "as_task",
+    "external_regret",
+    "payoff",
+    "quadratic",
+    "random_task",
+    "swap_regret",
+    "three_action",
+    "umbrella",
+    "v_shaped",
+]
+
+# -------------------------------------------------------------------- functions of Γ
+
+
+@of_gamma
+def payoff(gamma: JointDistribution, task: Task | str) -> float:
+    """Average payoff of a decision maker who trusts the forecast, E[u(BR(v), y)].
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    task : Task or str
+        A `DecisionTask`, a `QuadraticTask`, or anything with a name and an `account`; or the name of one in `TASKS`.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
+
+    Source
+    ------
+    Gopalan & Hu 2025, §4.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> payoff(JointDistribution.from_samples([0.9, 0.9, 0.1], [1, 1, 0]), v_shaped(0.5))
+    1.0
+    """
+    return as_task("payoff", task).account(gamma).payoff
+
+
+@of_gamma
+def swap_regret(gamma: JointDistribution, task: Task | str) -> float:
+    """Gain from replacing the response to each prediction by the best one in hindsight.
+
+    max over σ: [0, 1] → A of E[u(σ(v), y)] − E[u(BR(v), y)] = Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)) with
+    u(a, q) = (1 − q) u(a, 0) + q u(a, 1). The papers call it the fixed-task decision loss (CFDL) of the task.
+    A level on a kink is a tie, broken against the forecaster (see `DecisionTask`).
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    task : Task or str
+        As in `payoff`.
+
+    Returns
+    -------
+    float
+        In [0, 1]; exactly 0 where every level has q_i = v_i.
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
+
+    Source
+    ------
+    Hu & Wu 2024; Gopalan & Hu 2025, §4 (CFDL).
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
+    >>> round(swap_regret(gamma, v_shaped(0.5)), 6), swap_regret(gamma, v_shaped(0.6))
+    (0.1, 0.0)
+    """
+    return as_task("swap_regret", task).account(gamma).swap
+
+
+@of_gamma
+def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
+    """Gain from a swap that sees only the action taken: max over φ: A → A of E[u(φ(a), y)] − E[u(a, y)].
+
+    The responses a = BR(v) are those of `swap_regret`, ties included, so that it is never above it.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    task : Task or str
+        As in `payoff`.
+
+    Returns
+    -------
+    float
+        In [0, swap_regret].
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
+
+    Source
+    ------
+    Blum & Mansour 2007; Hu & Wu 2024.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    Two errors that a response to the prediction could mend and a response to the action cannot:
+
+    >>> gamma = JointDistribution.from_levels([0.6, 0.7], [0.5, 0.5], [0.3, 1.0])
+    >>> round(swap_regret(gamma, v_shaped(0.5)), 6), action_swap_regret(gamma, v_shaped(0.5))
+    (0.2, 0.0)
+    """
+    return as_task("action_swap_regret", task).account(gamma).action_swap
+
+
+@of_gamma
+def external_regret(gamma: JointDistribution, task: Task | str) -> float:
+    """Gain of the best fixed action: max_a E[u(a, y)] − E[u(BR(v), y)], with its sign.
+
+    It is negative where the forecast helps more than any constant. The responses are those of `swap_regret`.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    task : Task or str
+        As in `payoff`.
+
+    Returns
+    -------
+    float
+        In [−1, action_swap_regret].
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name.
+
+    Source
+    ------
+    Kleinberg, Paes Leme, Schneider & Teng 2023.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> external_regret(JointDistribution.from_samples([0.9, 0.1], [1, 0]), v_shaped(0.5))
+    -0.5
+    """
+    return as_task("external_regret", task).account(gamma).external
+
+
+def as_task(where: str, task: Any) -> Task:
+    """A task from one or its name; `where` it was given."""
+    if isinstance(task, str):
+        if task not in TASKS:
+            raise UnknownName.of("task", task, TASKS, LIST)
+        return TASKS[task]()
+    if not is_task(task):
+        raise InvalidParameter(f"{where}: task = {task!r}; expected a task or the name of one")
+    return cast(Task, task)
+
+
+# -------------------------------------------------------------------- named tasks
+
+
+def umbrella(*, cost: float = 0.3) -> DecisionTask:
+    """Carry an umbrella at a cost, or leave it and lose everything if it rains (y = 1).
+
+    Carrying pays 1 − cost whatever happens; leaving pays 1 if dry and 0 if wet. Carry if v > cost: one kink,
+    at the cost (the cost-loss model of weather forecasting).
+
+    Parameters
+    ----------
+    cost : float, default 0.3
+        In [0, 1].
+
+    Raises
+    ------
+    InvalidParameter
+        On a cost outside [0, 1].
+
+    Source
+    ------
+    Murphy 1977 (cost-loss ratio).
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> print(umbrella(cost=0.3))
+    umbrella: carry pays 0.7 if y = 0 and 0.7 if y = 1, leave pays 1 if y = 0 and 0 if y = 1
+    """
+    cost = probability("cost", cost)
+    payoffs = ((1.0 - cost, 1.0 - cost), (1.0, 0.0))
+    return DecisionTask(_called(umbrella, cost=cost), payoffs, ("carry", "leave"))
+
+
+def v_shaped(t: float = 0.5) -> DecisionTask:
+    """Two actions, "low" below the kink t and "high" above it, with payoffs stretched over [0, 1].
+
+    The regret density R(t) over max(t, 1 − t); the best of these tasks gives `v_cdl`.
+
+    Parameters
+    ----------
+    t : float, default 0.5
+        The kink, in [0, 1].
+
+    Raises
+    ------
+    InvalidParameter
+        On t outside [0, 1].
+
+    Source
+    ------
+    Hu & Wu 2024; Gopalan & Hu 2025, Theorem 4.10.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> v_shaped(0.5).payoffs, v_shaped(0.2).payoffs
+    (((1.0, 0.0), (0.0, 1.0)), ((0.25, 0.0), (0.0, 1.0)))
+    """
+    t = probability("t", t)
+    low, high = (t / (1.0 - t), 1.0) if t <= 0.5 else (1.0, (1.0 - t) / t)
+    return DecisionTask(_called(v_shaped, t=t), ((low, 0.0), (0.0, high)), ("low", "high"))
+
+
+def quadratic() -> QuadraticTask:
+    """Name the probability: payoff 1 − (a − y)², a in [0, 1]. See `QuadraticTask`."""
+    return QuadraticTask()
+
+
+def three_action() -> DecisionTask:
+    """The quadratic task with the actions 0, 1/2 and 1 only: kinks at 1/4 and 3/4.
+
+    Source
+    ------
+    Gopalan & Hu 2025, §4.2, restricted to three actions.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> three_action().payoffs
+    ((1.0, 0.0), (0.75, 0.75), (0.0, 1.0))
+    """
+    return DecisionTask("three_action", ((1.0, 0.0), (0.75, 0.75), (0.0, 1.0)), ("no", "unsure", "yes"))
+
+
+def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
+    """A random task in which every action is the best response to some prediction.
+
+    `actions` − 1 kinks uniform on [0, 1] with exponential weights; at each kink the payoff for y = 1 rises by
+    weight × (1 − kink) and that for y = 0 falls by weight × kink, scaled so that the larger range is 1.
+
+    Parameters
+    ----------
+    actions : int, default 4
+        From 1 to 10^6.
+    seed : int, default 0
+        At least 0; the same seed gives the same task.
+
+    Raises
+    ------
+    InvalidParameter
+        On actions out of range, or seed < 0.
+
+    Source
+    ------
+    The representation of proper scoring rules by kinks (Schervish 1989).
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> task = random_task(5, seed=3)
+    >>> len(task.actions), max(max(row) for row in task.payoffs)
+    (5, 1.0)
+    """
+    actions, seed = count("actions", actions, most=1_000_000), count("seed", seed, 0)
+    rng = np.random.default_rng(seed)
+    kinks = np.sort(rng.random(actions - 1))
+    weights = rng.exponential(size=actions - 1)
+    falls = np.concatenate([np.cumsum((weights * kinks)[::-1])[::-1], [0.0]])
+    rises = np.concatenate([[0.0], np.cumsum(weights * (1.0 - kinks))])
+    scale = max(falls[0], rises[-1]) or 1.0
+    payoffs = tuple((float(f), float(r)) for f, r in zip(falls / scale, rises / scale, strict=True))
+    return DecisionTask(_called(random_task, actions=actions, seed=seed), payoffs)
+
+
+def _called(constructor: Any, **options: Any) -> str:
+    """The name of a task: its constructor's, with the options that are not the defaults."""
+    parameters = inspect.signature(constructor).parameters
+    changed = [f"{name}={value!r}" for name, value in options.items() if value != parameters[name].default]
+    return f"{constructor.__name__}({', '.join(changed)})" if changed else constructor.__name__
+
+
+_CONSTRUCTORS = (umbrella, v_shaped, quadratic, three_action, random_task)
+TASKS: dict[str, Callable[..., Task]] = {constructor.__name__: constructor for constructor in _CONSTRUCTORS}
+"""The tasks by name; each can be built without arguments."""

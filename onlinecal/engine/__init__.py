@@ -1,0 +1,1 @@
+"""The engine: a forecaster and a nature meet round by round."""

@@ -1,0 +1,434 @@
+"""The engine: a forecaster and a nature meet round by round, many runs in lockstep.
+
+Round t = 1, 2, …: nature may reveal context; the forecaster states the law of p_t; nature, from what its `Sight`
+allows, states q_t; the engine draws p_t from the law and y_t = 1[u_t < q_t] from streams that depend only on the seed,
+the role, the strategies, the horizon and the number of the run. Players never draw their moves, so an adversary sees
+exactly what it declares, and a run's course does not depend on which other runs are played beside it.
+
+A round is a record (`onlinecal.rounds.record`). `Game.ask` makes one and `Game.resolve` tells its outcome to those who
+observe resolved rounds: the history, the forecaster, nature. Between the two other rounds may be asked and resolved.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from onlinecal.core.arrays import Rows
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key, strategy_name
+from onlinecal.core.streams import Stream
+from onlinecal.core.validation import count, is_number, is_whole
+from onlinecal.engine.history import History, history
+from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
+from onlinecal.forecasters.base import Forecaster
+from onlinecal.natures.base import Nature, NatureRound, Sight
+from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
+from onlinecal.rounds.protocol import check_specification, start
+from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
+
+#: the longest game: level counts and the clock stay exact far beyond, patience does not
+LONGEST = 10**9
+#: of the engine: rounds, draws, history, Γ and what is read of it; raised when a game comes out otherwise, since
+#: results are kept under it (tests/versions.py)
+VERSION = 1
+#: rounds whose uniforms are drawn at a time
+BLOCK = 1024
+#: run-rounds that the compiled loop plays before it tells of its progress
+SEGMENT = 2**21
+
+
+@dataclass(slots=True)
+class Open:
+    """A round that is asked and not resolved: its record, and nature's face of it."""
+
+    round: Round
+    nature: NatureRound
+
+
+class Game:
+    """One forecaster against one nature, in several runs; pausable between rounds.
+
+    Parameters
+    ----------
+    forecaster : Forecaster
+    nature : Nature
+    horizon : int
+        T, from 1 to 10^9; players that are tuned to a horizon are tuned to this one.
+    runs : range
+        Which runs to play. Run r is the same game in whatever batch it is played.
+    seed : int
+        Of all the randomness.
+    loop : {"auto", "event", "compiled"}
+        Who plays `advance`. The compiled loop plays pairs that are made of steps (`onlinecal.rounds.steps`), the event
+        loop plays all; the numbers are the same. "auto" takes the compiled one where it can.
+
+    threads : int, default 1
+        How many play the runs of the compiled loop; the numbers do not depend on it.
+
+    Attributes
+    ----------
+    asked, resolved : int
+        How many rounds have been asked, and how many of them have been resolved.
+    forecaster, nature
+        The players.
+    compiled : bool
+        Whether `advance` is the compiled loop's.
+    last : Round or None
+        The round that was asked last; None before there is one, and after unpickling.
+
+    Raises
+    ------
+    InvalidParameter
+        A horizon or number of runs out of range; a nature that cannot play as long or does not reveal what the
+        forecaster needs; a player that lacks a method of its protocol; not enough memory.
+
+    Notes
+    -----
+    Between calls a game can be pickled together with its open rounds, and continues identically. A copy is a game of
+    its own.
+
+    Once a player has failed at a round that others were told, or in the compiled loop, where runs are then in different
+    rounds, a game is over: whatever is asked of it raises the same error again.
+    """
+
+    def __init__(
+        self,
+        forecaster: Forecaster,
+        nature: Nature,
+        *,
+        horizon: int,
+        runs: range,
+        seed: int = 0,
+        loop: Literal["auto", "event", "compiled"] = "auto",
+        threads: int = 1,
+    ) -> None:
+        check_horizon(horizon)
+        if not is_whole(seed):
+            raise InvalidParameter(f"seed = {brief(seed)}; expected an integer")
+        if not isinstance(runs, range):
+            raise InvalidParameter(
+                f"runs = {brief(runs)}; expected a range: the numbers of the runs to be played"
+            )
+        if len(runs) < 1:
+            raise InvalidParameter("runs is empty; expected at least one run")
+        check_pair(forecaster, nature, horizon)
+        self.names = strategy_name(forecaster), strategy_name(nature)
+        keys, seed = (strategy_key(forecaster), strategy_key(nature)), int(seed)
+        size, at = len(runs), f"T={horizon}"
+        self.horizon, self.runs, self.asked, self.resolved = horizon, runs, 0, 0
+        self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
+        self.nature = start("nature", nature, horizon, runs, seed)
+        # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
+        self._outcome_uniforms = Stream(seed, ("outcome", keys[1], at), runs)
+        self._forecast_uniforms = Stream(seed, ("forecast", keys[0], at), runs)
+        self._blocks: tuple[Any, ...] | None = None
+        self._block = -1
+        self._context: dict[str, Rows | None] = dict.fromkeys(sorted(forecaster.needs))
+        self._sight = nature.sight
+        self._hears = nature.sight >= Sight.HISTORY
+        self._certifies = forecaster.certifies
+        self._recorder = Recorder(size)
+        able = [made_of_steps(player) for player in (self.forecaster, self.nature)]
+        if loop not in ("auto", "event", "compiled"):
+            raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
+        if loop == "compiled" and not all(able):
+            who = [repr(name) for name, steps in zip(self.names, able, strict=True) if not steps]
+            raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
+        self.compiled = all(able) and loop != "event"
+        self.threads = count("threads", threads)
+        self._stopped = ""
+        self._q = np.empty(size)
+        self._history: History | None = None
+        self._turn = "nature"
+        self.last: Round | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"last": None, "_blocks": None}
+
+    def __copy__(self) -> Game:
+        # Players and history belong to one game.
+        return copy.deepcopy(self)
+
+    # ---------------------------------------------------------------- playing
+
+    def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
+        """Plays up to and including round `until`, each round resolved before the next is asked.
+
+        Parameters
+        ----------
+        until : int
+            From 0 to the horizon; nothing happens if that round has been played.
+        progress : callable, optional
+            Told the number of rounds played since it was last told.
+
+        Raises
+        ------
+        InvalidForecast
+            A player stated something that is not a law or a probability, or failed; the message names it and the
+            round. In the event loop the game then stands before that round, unless others were told of it.
+        """
+        until = count("until", until, least=0)
+        if until > self.horizon:
+            raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
+        if self.compiled and self.asked == self.resolved < until:
+            self._advance_compiled(until, progress)
+        told = self.asked
+        while self.asked < until:
+            if progress is not None and self.asked % BLOCK == 0 and self.asked > told:
+                progress(self.asked - told)
+                told = self.asked
+            self.resolve(self.ask())
+        if progress is not None and self.asked > told:
+            progress(self.asked - told)
+
+    def _advance_compiled(self, until: int, progress: Callable[[int], None] | None) -> None:
+        self._check_alive()
+        if self._history is None:
+            self._history = history(len(self.runs), self.horizon, self.forecaster.grid)
+        keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
+        loop = CompiledLoop(self.forecaster, self.nature, self._history, keys)
+        while self.asked < until:
+            most = (
+                SEGMENT
+                if not (self.forecaster.grows or self.nature.grows)
+                else max(1024 * len(self.runs), 2**17)
+            )
+            last = min(until, self.asked + max(1, most // len(self.runs)))
+            rounds = last - self.asked
+            self.forecaster.reserve(rounds)
+            self.nature.reserve(rounds)
+            try:
+                loop.advance(self.asked, last, self.threads)
+            except Stopped as stop:
+                self._turn = "forecaster" if stop.forecaster else "nature"
+                error = self._failed(stop.fault, stop.number)
+                # Some runs have played on, others not; nothing more can be asked of this game.
+                self._stopped = str(error)
+                raise error from stop
+            self.asked = self.resolved = last
+            self._history.played(rounds)
+            if progress is not None:
+                progress(rounds)
+
+    def ask(self, time: float | None = None) -> Open:
+        """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.
+
+        Parameters
+        ----------
+        time : float, optional
+            On the game's clock. Default: the number of the round.
+
+        Returns
+        -------
+        Open
+            For `resolve`, once, at any later time.
+        """
+        self._check_next()
+        t, row = self.asked, self.asked % BLOCK
+        if time is not None:
+            check_time(time)
+        if t // BLOCK != self._block or self._blocks is None:
+            old = self._blocks or (None, None)
+            streams = self._forecast_uniforms, self._outcome_uniforms
+            self._block, first = t // BLOCK, t - row
+            self._blocks = tuple(s.block_from(first, BLOCK, out=o) for s, o in zip(streams, old, strict=True))
+        forecast_uniforms, outcome_uniforms = self._blocks
+        try:
+            round, face = self._question(t + 1, float(t + 1) if time is None else time)
+            self._turn = "forecaster"
+            self._recorder.draw(round, self.forecaster.forecast(round), forecast_uniforms, row)
+            self._turn = "nature"
+            stated = self.nature.probability(face)
+            if not take_numbers(stated, self._q):
+                raise self._no_probability(stated)
+            bad = decide(round, self._q, outcome_uniforms, row)
+            if bad >= 0:
+                raise self._no_probability(self._q[bad], bad)
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise self._failed(error, t + 1) from error
+        self.asked, self.last = t + 1, round
+        return Open(round, face)
+
+    def resolve(self, open: Open, time: float | None = None) -> None:
+        """Makes the outcome of a round known, in this order, to the history, the forecaster and nature.
+
+        Parameters
+        ----------
+        open : Open
+            From `ask` of this game; each once, in any order.
+        time : float, optional
+            On the game's clock, not before the question. Default: the time of the question.
+
+        Raises
+        ------
+        InvalidParameter
+            The round is none of this game's, or has been resolved; a time that is none. Nothing has changed then.
+        InvalidForecast
+            A player failed. The game is over, since others have been told.
+        """
+        self._check_alive()
+        round = open.round
+        if not self._recorder.wrote(round):
+            raise InvalidParameter(
+                f"round {round.number} was not asked by this game; expected one of its own, and of a pickled game "
+                "one that was pickled together with it"
+            )
+        if round.stage is Stage.RESOLVED:
+            raise InvalidParameter(f"round {round.number} has been resolved; expected each round once")
+        if time is not None:
+            check_time(time, round.time)
+        if self._history is None:
+            self._history = history(len(self.runs), self.horizon, self._recorder.grid)
+        resolve(round, round.time if time is None else time)
+        try:
+            self._tell(open)
+        except BaseException as error:
+            self._stopped = in_one_line(error, str) or f"round {round.number} was interrupted"
+            raise
+
+    def _tell(self, open: Open) -> None:
+        """Tells the history, the forecaster and nature a round."""
+        assert self._history is not None
+        round = open.round
+        try:
+            self._history.update(round)
+            self.resolved += 1
+            self._turn = "forecaster"
+            self.forecaster.update(round)
+            if self._hears:
+                self._turn = "nature"
+                self.nature.update(open.nature)
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise self._failed(error, round.number) from error
+
+    # ---------------------------------------------------------------- what came of it
+
+    def gammas(self) -> list[JointDistribution]:
+        """Γ of each run over the rounds that are resolved; needs one."""
+        self._check_alive()
+        if self._history is None:
+            raise InvalidParameter("no round has been played; Γ needs one")
+        return self._history.gammas()
+
+    @property
+    def history(self) -> History | None:
+        """The sufficient statistics of the resolved rounds; None before there is one."""
+        return self._history
+
+    def law(self) -> StatedLaw:
+        """What the forecaster would state in the next round, as it would be written down; asking changes nothing."""
+        self._check_next()
+        try:
+            round, _ = self._question(self.asked + 1, float(self.asked + 1))
+            self._turn = "forecaster"
+            Recorder(len(self.runs)).record(round, self.forecaster.forecast(round))
+            return round.law
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise self._failed(error, self.asked + 1) from error
+
+    def certificates(self) -> dict[str, Floats]:
+        """What the forecaster proves of its own play so far: name → (runs,) totals."""
+        self._check_alive()
+        return self.forecaster.certificates() if self._certifies else {}
+
+    # ---------------------------------------------------------------- inside
+
+    def _check_alive(self) -> None:
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+
+    def _check_next(self) -> None:
+        """Refuses a round that there is not."""
+        self._check_alive()
+        if self.asked >= self.horizon:
+            raise InvalidParameter(f"round {self.asked + 1} is beyond the horizon {self.horizon}")
+
+    def _question(self, number: int, time: float) -> tuple[Round, NatureRound]:
+        """The next round as forecaster and nature see it before they move."""
+        shown: dict[str, Any] = {}
+        round = Round(number, time, MappingProxyType(shown)) if self._context else Round(number, time)
+        face = NatureRound(round, self.names[1], self._sight)
+        if self._context:
+            self._turn = "nature"
+            revealed = self.nature.context(face)
+            for kind, rows in self._context.items():
+                values = np.asarray(revealed[kind])
+                if rows is None or rows.shape != values.shape or rows.dtype != values.dtype:
+                    rows = self._context[kind] = self._rows(kind, values)
+                shown[kind] = rows.keep(values)
+        return round, face
+
+    def _rows(self, kind: str, values: Any) -> Rows:
+        """Where context of this form is kept."""
+        if values.ndim < 1 or len(values) != len(self.runs) or values.dtype.kind not in "fiub":
+            what = f"revealed {kind} = {brief(values)}"
+            raise Unplayable(what, f"an array of numbers with a row for each of the {len(self.runs)} runs")
+        return Rows(values.shape, values.dtype)
+
+    def _no_probability(self, stated: Any, run: int | None = None) -> Unplayable:
+        expected = f"a probability in [0, 1], or one for each of the {len(self.runs)} runs"
+        return Unplayable(f"stated q = {brief(stated)}", expected, run)
+
+    def _failed(self, error: Exception, number: int) -> InvalidForecast:
+        """A player's own error, with its name and the round."""
+        who = f"{self._turn} {self.names[self._turn == 'nature']!r}"
+        if isinstance(error, Unplayable):
+            run = "" if error.run is None else f", run {self.runs[error.run]}"
+            return InvalidForecast(f"{who} {error.what} in round {number}{run}; expected {error.expected}")
+        return InvalidForecast(f"{who} failed in round {number}: {failure(error)}")
+
+
+def check_horizon(horizon: Any) -> None:
+    """Refuse a horizon that is not an integer from 1 to 10^9."""
+    if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
+        raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
+
+
+def check_time(time: Any, least: float = -math.inf) -> None:
+    """Refuse what is no time on a clock, or before this one."""
+    if not is_number(time) or not math.isfinite(time) or time < least:
+        after = "" if least == -math.inf else f", {least} or later"
+        raise InvalidParameter(f"time = {time!r}; expected a finite number{after}")
+
+
+def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:
+    """Refuse a nature that cannot play as long, or does not reveal what the forecaster needs."""
+    check_specification("forecaster", forecaster)
+    check_specification("nature", nature)
+    if nature.length is not None and horizon > nature.length:
+        raise InvalidParameter(
+            f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "
+            f"expected at most {nature.length}"
+        )
+    missing = sorted(forecaster.needs - nature.reveals)
+    if missing:
+        raise InvalidParameter(
+            f"forecaster {strategy_name(forecaster)!r} needs {', '.join(missing)}, which nature "
+            f"{strategy_name(nature)!r} does not reveal"
+        )
+
+
+def checkpoints(horizon: int, per_decade: int = 8, first: int = 10) -> list[int]:
+    """Geometric times up to and including the horizon: `per_decade` for each factor of ten, from `first` on.
+
+    >>> checkpoints(1000, per_decade=2)
+    [10, 32, 100, 316, 1000]
+    """
+    check_horizon(horizon)
+    steps = int(np.floor(per_decade * np.log10(max(horizon, first) / first) + 1e-9))
+    times = {round(first * 10 ** (i / per_decade)) for i in range(steps + 1)}
+    return sorted({t for t in times if t < horizon} | {int(horizon)})

@@ -1,0 +1,83 @@
+"""The face in Python: play, and look at what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core.progress import Progress
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.natures.base import as_nature
+from onlinecal.report.curves import Study
+from onlinecal.study.panel import Panel
+from onlinecal.study.plan import Entry, plan
+from onlinecal.study.run import play_cells
+
+
+def play(
+    forecaster: Any,
+    nature: Any,
+    *,
+    horizon: int | Sequence[int],
+    runs: int = 16,
+    seed: int = 0,
+    measures: Iterable[Any] = ("ece", "smooth_ce", "cdl"),
+    tasks: Iterable[Any] = (),
+    per_decade: int = 8,
+    progress: bool | None = None,
+) -> Study:
+    """Plays forecasters against natures and returns the curves.
+
+    Parameters
+    ----------
+    forecaster : Forecaster, scalar forecaster class, or list of them
+        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run.
+    nature : Nature, its class, or list of them
+    horizon : int or sequence of int
+        One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
+        at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
+        nature replays recorded outcomes.
+    runs : int, default 16
+        Independent runs.
+    seed : int, default 0
+    measures, tasks : iterable
+        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
+    per_decade : int, default 8
+        Checkpoints for each factor of ten, with one horizon; from 1 to 100.
+    progress : bool, optional
+        A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    InvalidParameter, UnknownName
+        Something that cannot be played.
+    InvalidForecast
+        A player stated something that is not a probability.
+
+    Examples
+    --------
+    >>> import onlinecal as oc
+    >>> study = oc.play(oc.forecasters.Constant(0.5), oc.natures.Bernoulli(1.0), horizon=1000, runs=2)
+    >>> study.curve("ece").mean[-1]
+    np.float64(500.0)
+    """
+    many = isinstance(forecaster, (list, tuple)), isinstance(nature, (list, tuple))
+    horizons = list(horizon) if isinstance(horizon, Iterable) else [horizon]
+    rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
+    cells = plan(
+        [Entry.of(as_forecaster(f)) for f in (forecaster if many[0] else [forecaster])],
+        [Entry.of(as_nature(n)) for n in (nature if many[1] else [nature])],
+        horizons=horizons,
+        runs=runs,
+        seed=seed,
+        panel=Panel.of(measures, tasks, rounds=rounds),
+        per_decade=per_decade,
+    )
+    with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
+        return Study(tuple(played for _, played in play_cells(cells, bar)))

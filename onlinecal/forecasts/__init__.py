@@ -1,0 +1,1 @@
+"""People's own forecasts."""

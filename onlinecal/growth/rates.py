@@ -1,0 +1,168 @@
+"""The best known rates, to hold measured growth against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal.core.relations import Column, chain, reason
+
+
+@dataclass(frozen=True)
+class KnownRate:
+    """What is known of the total T·μ that the best forecaster can hold against the worst nature.
+
+    Attributes
+    ----------
+    measure : str
+        A column.
+    upper : bool
+        Whether some forecaster attains it, or no forecaster can do better.
+    formula : str
+        In O or Ω.
+    exponent : float
+        Of T.
+    source : str
+    runs : bool
+        Whether a forecaster of this package attains it; an upper bound may be proved and yet not be playable.
+    logs : float
+        The power of log T beside that of T.
+    """
+
+    measure: str
+    upper: bool
+    formula: str
+    exponent: float
+    source: str
+    runs: bool = True
+    logs: float = 0.0
+
+    def at(self, times: ArrayLike) -> NDArray[np.float64]:
+        """The formula without its constant, which nobody states: T^exponent (log T)^logs; log T is 1 up to e."""
+        t = np.asarray(times, dtype=np.float64)
+        return t**self.exponent * np.maximum(np.log(t), 1.0) ** self.logs
+
+    def growth(self, first: float, last: float) -> float:
+        """The exponent with which it grows from one T to another, logarithms included."""
+        start, end = self.at([first, last])
+        return float(np.log(end / start) / np.log(last / first))
+
+    def __str__(self) -> str:
+        return f"{'O' if self.upper else 'Ω'}({self.formula})"
+
+
+#: Gopalan and Hu 2025, Table 1, and later papers. What follows from these by `RELATIONS` is not written here.
+KNOWN_RATES = (
+    KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998; 2.5·T^(2/3) for forecast hedging"),
+    KnownRate(
+        "ece", True, "T^(2/3−ε)", 2 / 3, "Dagan et al. 2025; not constructive enough to play", runs=False
+    ),
+    KnownRate(
+        "ece",
+        False,
+        "T^0.54389",
+        0.54389,
+        "Dagan et al. 2025, oblivious; after Qiao & Valiant 2021 (T^0.528)",
+    ),
+    KnownRate(
+        "distance_certificate", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2√T + 1); Qiao & Zheng 2024"
+    ),
+    KnownRate("smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024: coins that may stop early"),
+    KnownRate("kernel_ce", True, "√T", 1 / 2, "Vovk, Takemura & Shafer 2005 (√T/2)"),
+    KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024", logs=1.0),
+    KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023"),
+    # Whatever is forecast against a fair coin pays ½ a round in the task v_shaped(½), and the better of its two actions
+    # pays ½E|ones − zeros| = √(T/2π) more than that in all.
+    KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023: a fair coin, √(T/2π)"),
+    KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", runs=False, logs=0.5),
+    KnownRate(
+        "swap_regret[quadratic]",
+        True,
+        "T^(1/3) log T",
+        1 / 3,
+        "Fishelson et al. 2025; Luo, Senapati & Sharan 2025: T^(1/3) up to logarithms",
+        logs=1.0,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class OtherRate:
+    """A rate of a quantity that is no measure of this package: it is printed, and held against nothing.
+
+    Attributes
+    ----------
+    quantity, statement, source : str
+        The source says how much of it has been read.
+    """
+
+    quantity: str
+    statement: str
+    source: str
+
+
+#: of T rounds, as the abstracts state them
+OTHER_RATES = (
+    OtherRate(
+        "multicalibration error, three disjoint groups that may depend on the forecast",
+        "Ω(T^(2/3)), met up to logarithms",
+        "Collina, Lu, Noarov & Roth 2026, from the abstract",
+    ),
+    OtherRate(
+        "ℓ1 calibration error in K i.i.d. segments, or where mean outcomes deviate by C in all",
+        "Õ(min{√T + (TC)^(1/3), √(KT)})",
+        "Liu, Luo & Ratliff 2026, from the abstract",
+    ),
+    OtherRate(
+        "KL calibration: swap regret of the logarithmic loss",
+        "Õ(T^(1/3))",
+        "Luo, Senapati & Sharan 2025, from the abstract",
+    ),
+    OtherRate(
+        "swap regret of Lipschitz convex losses on [0, 1]; calibration error of medians",
+        "Õ(√T)",
+        "Hu, Schneider & Wu 2026, from the abstract",
+    ),
+    OtherRate(
+        "calibeating in the Brier loss by a forecaster that is also calibrated",
+        "O(log T), optimal for calibeating alone",
+        "Chen, Huang, Jordan & Luo 2026, from the abstract",
+    ),
+)
+
+
+#: one weight function, or a few bins: far easier than the measures that bound them, so what follows is not the best;
+#: and what one forecaster alone has
+_LEFT_OUT = frozenset({"weighted_ce", "low_degree_ce", "binned_ece", "scdl_binned", "kernel_ce_certificate"})
+
+
+def best_known(measure: str) -> tuple[KnownRate, ...]:
+    """The largest lower and the smallest upper rate of a measure, in this order, as far as they are known.
+
+    Those of `KNOWN_RATES`, and those that follow from one of them for a measure that `RELATIONS` relates to its own;
+    the source then names the relations. Of equal ones it is the one that a forecaster of this package attains, then the
+    one that takes the fewest relations. Of a bracket, the lower end has upper rates and the upper end lower ones.
+    """
+    if measure in _LEFT_OUT:
+        return ()
+    what = Column.of(measure)
+    found: dict[bool, list[tuple[KnownRate, int]]] = {False: [], True: []}
+    for rate in KNOWN_RATES:
+        if what.bounds == ("below" if rate.upper else "above"):
+            continue
+        way = chain(what.quantity, rate.measure) if rate.upper else chain(rate.measure, what.quantity)
+        if way is not None:
+            source = f"{rate.source}; with {reason(way)}" if way else rate.source
+            found[rate.upper].append((replace(rate, measure=measure, source=source), len(way)))
+    lower = [rate for rate, _ in sorted(found[False], key=lambda r: (-r[0].exponent, -r[0].logs, r[1]))]
+    upper = [
+        rate for rate, _ in sorted(found[True], key=lambda r: (r[0].exponent, r[0].logs, not r[0].runs, r[1]))
+    ]
+    return tuple(lower[:1] + upper[:1])
+
+
+def known_rates(measure: str) -> str:
+    """The best known bounds of a measure, ``"Ω(T^0.54389) … O(T^(2/3))"``; empty where nothing is known."""
+    return " … ".join(map(str, best_known(measure)))

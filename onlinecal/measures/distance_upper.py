@@ -1,0 +1,331 @@
+"""Upper and true distance from calibration: the best grouping of levels, and of rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import count
+from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
+from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
+from onlinecal.measures.witnesses.distances import LevelGroups, Potentials
+
+# Blocks of the contiguous grouping where every end would be too many.
+_BLOCKS = 1000
+
+
+@of_gamma
+def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket:
+    """Upper distance from calibration: the cheapest way to move whole levels so that all are calibrated.
+
+    dCE_up(Γ) = min over partitions of the levels into groups, each moved to its mean outcome, of
+    Σ_i w_i |v_i − mean of i's group|. Groups need not be contiguous.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+        Γ with k levels.
+    max_levels : int, default 12, 1 to 16
+        Exact by enumeration (O(3^k)) up to this k, else a bracket.
+
+    Returns
+    -------
+    Bracket
+        Of width 0 for k ≤ max_levels. Otherwise below: the lower end of `distance_lower`; above: the best
+        of the partition of `interval_ce`, the levels alone (the ECE), and contiguous groups that end at up
+        to 1000 blocks.
+
+    Raises
+    ------
+    InvalidParameter
+        On max_levels out of range.
+
+    Source
+    ------
+    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.2.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    Lemma 4.5: a fair coin forecast as 0.4 or 0.6.
+
+    >>> from onlinecal.core.joint import JointDistribution
+    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
+    >>> round(distance_upper(gamma).upper, 12)
+    0.1
+    """
+    labels, exact = _grouping(gamma, max_levels)
+    upper = _cost(gamma, labels)
+    if exact:
+        return Bracket(upper, upper)
+    return Bracket(min(distance_lower(gamma).lower, upper), upper)
+
+
+@of_gamma
+def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) -> LevelGroups:
+    """The groups of levels behind the upper end of `distance_upper`.
+
+    Parameters
+    ----------
+    gamma, max_levels
+        As in `distance_upper`.
+
+    Returns
+    -------
+    LevelGroups
+        Its `value(gamma)` is the upper end of the bracket, up to rounding.
+
+    Raises
+    ------
+    InvalidParameter
+        As `distance_upper`.
+
+    Source
+    ------
+    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.2.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.core.joint import JointDistribution
+    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
+    >>> print(distance_upper_witness(gamma))
+    2 levels in 1 groups, each moved to its mean outcome
+    """
+    return LevelGroups(_grouping(gamma, max_levels)[0])
+
+
+@of_gamma
+def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12) -> Potentials:
+    """Potentials that bound `distance_lower` below, and with it `distance_upper`.
+
+    Nothing is known that proves more in less time than the enumeration itself, which `max_levels` limits.
+
+    Parameters
+    ----------
+    gamma, max_levels
+        As in `distance_upper`.
+
+    Raises
+    ------
+    InvalidParameter
+        As `distance_upper`.
+
+    Source
+    ------
+    Błasiok, Gopalan, Hu, Nakkiran (2023), Theorem 5.5 and linear program (12).
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.core.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> round(distance_upper_counterpart(gamma).value(gamma), 8)
+    0.1
+    """
+    _enumerable("max_levels", max_levels)
+    return distance_lower_witness(gamma).potentials
+
+
+def true_distance(p: ArrayLike, y: ArrayLike, *, max_rounds: int = 12) -> Bracket:
+    """Distance of a finished sequence from the nearest perfectly calibrated one, divided by its length.
+
+    CalDist(p, y)/T = min over partitions of the rounds into groups, each forecast by its mean outcome, of
+    (1/T) Σ_t |p_t − mean of t's group|.
+
+    Parameters
+    ----------
+    p : (T,) array_like
+        Predictions in [0, 1].
+    y : (T,) array_like
+        Outcomes 0 or 1.
+    max_rounds : int, default 12, 1 to 16
+        Exact by enumeration (O(3^T)) up to this T, else a bracket.
+
+    Returns
+    -------
+    Bracket
+        Of width 0 for T ≤ max_rounds; otherwise from `distance_lower` to `distance_upper`.
+
+    Raises
+    ------
+    InvalidData
+        On p or y out of range.
+    InvalidParameter
+        On max_rounds out of range.
+
+    Source
+    ------
+    Qiao, Zheng (2024), CalDist; Błasiok, Gopalan, Hu, Nakkiran (2023), §4, for its place between the bounds.
+
+    Deviations
+    ----------
+    Divided by T, as all measures here.
+
+    Examples
+    --------
+    >>> round(true_distance([0.4, 0.6], [1, 0]).upper, 12)
+    0.1
+    """
+    most = _enumerable("max_rounds", max_rounds)
+    gamma = JointDistribution.from_samples(p, y)
+    predictions, outcomes = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if len(predictions) <= most:
+        share = np.full(len(predictions), 1.0 / len(predictions))
+        value = float(_enumerate(predictions, share, outcomes)[0])
+        return Bracket(value, value)
+    lower, upper = distance_lower(gamma).lower, distance_upper(gamma).upper
+    return Bracket(min(lower, upper), upper)
+
+
+# ---------------------------------------------------------------- inside
+
+
+def _enumerable(name: str, value: int) -> int:
+    if count(name, value) > 16:
+        raise InvalidParameter(f"{name} = {value!r}; expected at most 16, for 3^16 steps take a second")
+    return int(value)
+
+
+def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int64], bool]:
+    """The best groups found, and whether they are the best of all."""
+    most = _enumerable("max_levels", max_levels)
+    if not gamma.residuals.any():
+        return np.arange(gamma.levels), True
+    if gamma.levels <= most:
+        return _enumerate(gamma.predictions, gamma.mass, gamma.means)[1], True
+    k = gamma.levels
+    cuts = np.unique(np.linspace(0, k, min(k, _BLOCKS) + 1).astype(np.int64))
+    before = _contiguous(
+        gamma.predictions,
+        prefix_sums(gamma.mass),
+        prefix_sums(gamma.mass * gamma.means),
+        prefix_sums(gamma.mass * gamma.predictions),
+        cuts,
+    )
+    found = [np.arange(k), _labels(k, cuts[group_starts(before)])]
+    if _BLOCKS < k <= MOST["mean"]:
+        found.append(_labels(k, best_partition(gamma, "mean", None)[1]))
+    return min(found, key=lambda labels: _cost(gamma, labels)), False
+
+
+def _cost(gamma: JointDistribution, labels: NDArray[np.int64]) -> float:
+    """Σ w_i |v_i − mean outcome of i's group|."""
+    mass = np.bincount(labels, weights=gamma.mass)
+    ones = np.bincount(labels, weights=gamma.mass * gamma.means)
+    # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
+    alone = np.bincount(labels)[labels] == 1
+    means = np.where(alone, gamma.means, ones[labels] / mass[labels])
+    return float(gamma.mass @ np.abs(gamma.predictions - means))
+
+
+def _labels(k: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    steps = np.zeros(k, np.int64)
+    steps[starts[1:]] = 1
+    return np.cumsum(steps)
+
+
+@kernel
+def _contiguous(v, mass, ones, moved, cuts):
+    """Where the last group before each cut starts, for the best contiguous groups that end at cuts."""
+    m = len(cuts) - 1
+    cost = np.zeros(m + 1)
+    before = np.zeros(m + 1, np.int64)
+    for b in range(1, m + 1):
+        best = np.inf
+        end = cuts[b]
+        for a in range(b - 1, -1, -1):
+            start = cuts[a]
+            if cost[a] >= best:
+                continue
+            mean = (ones[end] - ones[start]) / (mass[end] - mass[start])
+            low, high = start, end  # the first level of the group above the mean
+            while low < high:
+                middle = (low + high) >> 1
+                if v[middle] > mean:
+                    high = middle
+                else:
+                    low = middle + 1
+            below = mean * (mass[low] - mass[start]) - (moved[low] - moved[start])
+            above = (moved[end] - moved[low]) - mean * (mass[end] - mass[low])
+            if cost[a] + below + above < best:
+                best = cost[a] + below + above
+                before[b] = a
+        cost[b] = best
+    return before
+
+
+@kernel
+def _enumerate(v, w, q):
+    """Least cost of all partitions into groups, and the groups, over subsets of at most 16 items."""
+    k = len(v)
+    full = (1 << k) - 1
+    single = np.zeros(full + 1)
+    for s in range(1, full + 1):
+        mass = 0.0
+        ones = 0.0
+        for i in range(k):
+            if s >> i & 1:
+                mass += w[i]
+                ones += w[i] * q[i]
+        mean = ones / mass
+        for i in range(k):
+            if s >> i & 1:
+                single[s] += w[i] * abs(v[i] - mean)
+    cost = np.zeros(full + 1)
+    choice = np.zeros(full + 1, np.int64)
+    for s in range(1, full + 1):
+        # The group of the lowest item: that item and any subset of the others.
+        lowest = s & -s
+        rest = s ^ lowest
+        part = rest
+        best = np.inf
+        while True:
+            here = single[part | lowest] + cost[rest ^ part]
+            if here < best:
+                best = here
+                choice[s] = part | lowest
+            if part == 0:
+                break
+            part = (part - 1) & rest
+        cost[s] = best
+    labels = np.zeros(k, np.int64)
+    left = full
+    group = 0
+    while left:
+        for i in range(k):
+            if choice[left] >> i & 1:
+                labels[i] = group
+        left ^= choice[left]
+        group += 1
+    return cost[full], labels
+
+
+MEASURES = (
+    Measure(
+        function=distance_upper,
+        symbol="dCE_up",
+        source="BGHN23 Def. 5.2",
+        complexity="O(3^k), k ≤ 12; beyond, a bracket",
+        bracket=True,
+        continuous="no",
+        complete="yes (c = 1/2)",
+        sound="yes (s = 1)",
+        decisions="",
+        witness=distance_upper_witness,
+        counterpart=distance_upper_counterpart,
+    ),
+)

@@ -1,0 +1,163 @@
+"""The residuals of Γ on a line, smoothed by a Gaussian on a mesh: what SmoothECE is computed with."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import dct, next_fast_len
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+
+Floats = NDArray[np.float64]
+
+# A mesh of spacing h errs by at most this times (h/σ)² Σ|r|: twice (linear spreading of the levels, linear
+# interpolation before the integral) 1/8 times E|Z² − 1| = 4 φ(1) = 0.96788, Z normal; rounded up.
+_MESH = 0.242
+# So many steps to a σ at least: then the cosines that the mesh does not have are below exp(−(2π)²/2) < 3e-9.
+_STEPS = 2.0
+FINEST = 1 << 20
+# exp(−9²/2) < 3e-18: cosines beyond, and parts of a Gaussian further out, do not count.
+_REACH = 9.0
+
+
+class Line:
+    """The residuals on a line of length L, cut to where anything is.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    transform : str
+        "identity" or "logit".
+    width : float
+        The largest σ that the line is for: Gaussians further apart than 2 · 9 σ do not meet, and wider gaps between
+        levels are cut to that, so that no mesh is spent on them. The ends fade out likewise.
+    """
+
+    def __init__(self, gamma: JointDistribution, transform: str, width: float) -> None:
+        r, v = gamma.residuals, gamma.predictions
+        self.fixed = 0.0
+        if transform == "identity":
+            self.coordinate, self.ends = v, (float(v[0]), 1.0 - float(v[-1]))
+        elif transform == "logit":
+            inner = (v > 0.0) & (v < 1.0)
+            self.fixed = float(np.abs(r[~inner]).sum())
+            v, r = v[inner], r[inner]
+            self.coordinate, self.ends = np.log(v) - np.log1p(-v), (math.inf, math.inf)
+            self.coordinate.setflags(write=False)  # as predictions are: kernels are compiled for one kind
+        else:
+            raise InvalidParameter(f"transform = {transform!r}; expected 'identity' or 'logit'")
+        self.place, self.length, self.width = self.coordinate, 1.0, math.inf
+        # To gain less than half of [0, 1] is not worth the rounding of places that are sums.
+        if len(v) and (transform == "logit" or self.shortened(width) <= 0.5):
+            first, last = (min(end, _REACH * width) for end in self.ends)
+            gaps = np.minimum(np.diff(self.coordinate), 2.0 * _REACH * width)
+            place = np.concatenate(([first], first + np.cumsum(gaps)))
+            self.length = float(place[-1]) + last
+            self.place, self.width = place / self.length, width
+        self.residuals = r
+        self.moving = float(np.abs(r).sum())
+        self.most = self.fixed + self.moving
+        self.least = self.fixed + abs(float(r.sum()))
+        self._cosines: dict[int, Floats] = {}
+
+    def shortened(self, width: float) -> float:
+        """The length of the line for σ up to `width`."""
+        return float(_shortened(self.coordinate, *self.ends, _REACH * width))
+
+    def mesh(self, sigma: float, accuracy: float) -> int:
+        """The number of steps whose error at σ is at most `accuracy`, if there is one below 2^20."""
+        need = self.length / sigma * max(_STEPS, math.sqrt(_MESH * self.moving / accuracy))
+        if need >= FINEST:
+            return FINEST
+        return int(next_fast_len(max(math.ceil(need), 64), real=True))
+
+    def bound(self, sigma: float, mesh: int) -> float:
+        """The error of `error` at σ on this mesh."""
+        return _MESH * self.moving * (self.length / (mesh * sigma)) ** 2
+
+    def origin(self, place: Floats) -> Floats:
+        """The predictions, or log odds, at places of the line from 0 to 1: as far from the nearest level as there."""
+        if self.place is self.coordinate:
+            return place
+        right = np.minimum(np.searchsorted(self.place, place), len(self.place) - 1)
+        left = np.maximum(right - 1, 0)
+        near = np.where(place - self.place[left] < self.place[right] - place, left, right)
+        return np.asarray(self.coordinate[near] + (place - self.place[near]) * self.length)
+
+    def error(self, sigma: float, mesh: int) -> float:
+        """smECE_σ on this mesh."""
+        if len(self.residuals) == 0:
+            return self.fixed
+        return self.fixed + float(absolute_integral(self.curve(sigma, mesh))) / mesh
+
+    def curve(self, sigma: float, mesh: int) -> Floats:
+        """The smoothed residual at the points of this mesh."""
+        if mesh not in self._cosines:
+            self._cosines = {mesh: dct(_spread(self.place, self.residuals, mesh), type=1)}
+        cosines = self._cosines[mesh]
+        narrow = math.pi * sigma / self.length
+        terms = min(mesh + 1, math.ceil(_REACH / narrow) + 1)
+        damped = np.zeros(mesh + 1)
+        damped[:terms] = cosines[:terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
+        return np.asarray(dct(damped, type=1))
+
+    def resolves(self, sigma: float, mesh: int) -> bool:
+        """Whether this mesh is fine enough for `bound` to hold."""
+        return sigma * mesh >= _STEPS * self.length
+
+    def around(self, sigma: float, mesh: int) -> tuple[float, float]:
+        """Between what σ* = smECE_{σ*} lies, as this mesh tells near σ: for every σ, between σ and smECE_σ."""
+        # Below this the mesh may err by more than σ.
+        sigma = max(
+            sigma,
+            (_MESH * self.moving * (self.length / mesh) ** 2) ** (1.0 / 3.0),
+            _STEPS * self.length / mesh,
+        )
+        if sigma > self.width:  # Gaussians meet here which do not
+            return self.least, self.most
+        value, error = self.error(sigma, mesh), self.bound(sigma, mesh)
+        return min(sigma, value - error), max(sigma, value + error)
+
+
+@kernel
+def _shortened(x, before, after, reach):
+    """The length of the line of these coordinates, gaps cut to 2 `reach`, and to `reach` at the ends."""
+    length = min(before, reach) + min(after, reach)
+    for i in range(1, len(x)):
+        length += min(x[i] - x[i - 1], 2.0 * reach)
+    return length
+
+
+@kernel
+def _spread(place, r, mesh):
+    """The residuals on mesh + 1 points, each split linearly onto its neighbours; inner ones halved.
+
+    The cosine transform of type I counts inner points twice and the two ends once.
+    """
+    out = np.zeros(mesh + 1)
+    for i in range(len(r)):
+        x = place[i] * mesh
+        j = min(int(x), mesh - 1)
+        share = x - j
+        out[j] += r[i] * (1.0 - share)
+        out[j + 1] += r[i] * share
+    for j in range(1, mesh):
+        out[j] *= 0.5
+    return out
+
+
+@kernel
+def absolute_integral(values):
+    """∫ |linear interpolation| over equal steps of length 1."""
+    total = 0.0
+    for j in range(len(values) - 1):
+        a, b = values[j], values[j + 1]
+        if a * b >= 0.0:
+            total += 0.5 * abs(a + b)
+        else:
+            total += 0.5 * (a * a + b * b) / abs(a - b)
+    return total

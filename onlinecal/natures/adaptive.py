@@ -1,0 +1,256 @@
+"""Natures that see the past but not this round's forecast: they wait for what they can use, and then keep it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.expressions import check_expression, grid_steps
+from onlinecal.core.streams import Stream
+from onlinecal.natures.base import Nature, NaturePlayer, Sight
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.rounds.steps import Memory, floats, hear, ints, memo, move, shared, shared_ints
+
+
+@dataclass(frozen=True)
+class EarlyStopping(Nature):
+    """Fair coins until the total bias Σ (y − p) reaches ± `bias`; from then on the outcome that cannot repair it.
+
+    After a positive bias (too many ones) every outcome is 1, after a negative one 0: y − p then never has the other
+    sign, whatever is forecast.
+
+    Parameters
+    ----------
+    bias : float or str, default "T^(1/3)"
+        The total bias that ends the coins, in (0, 10^9]; a number or an expression in T.
+
+    Guarantee
+    ---------
+    In a run whose coins have ended |Σ (y − p)| never falls again, so that the total smooth calibration error and the
+    total distance from calibration are at least `bias` from then on. That they do end is not proved: a
+    forecaster can keep the total bias small against coins (all its forecasts beside 1/2, on the side that
+    repairs), and pays for it elsewhere.
+
+    Information
+    -----------
+    Sees HISTORY; needs the horizon (through `bias`). Two numbers of state.
+
+    Source
+    ------
+    Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower bound
+    by coins that are given up early. Deviations: stops by the total bias alone, where the proof stops by the distance
+    itself; so their lower bound is not claimed.
+    """
+
+    bias: float | str = "T^(1/3)"
+    sight = Sight.HISTORY
+
+    def __post_init__(self) -> None:
+        check_expression("bias", self.bias, 1e-9, 1e9)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player whose coins are fair."""
+        bias = check_expression("bias", self.bias, 1e-9, 1e9, horizon)
+        memory = Memory(runs, floats=[0.5, 0.0], shared=[bias])
+        return CompiledNature(_stay, memory, sight=self.sight, hear=_stop)
+
+
+@move
+def _stay(run, number, size, forecast):
+    """q is the first number of the state."""
+    return floats(run)[0]
+
+
+@hear
+def _stop(run, number, size, forecast, outcome):
+    """The second is the total bias."""
+    state, bias = floats(run), shared(run)[0]
+    if state[0] == 0.5:
+        state[1] += outcome - forecast
+        if state[1] >= bias:
+            state[0] = 1.0
+        elif state[1] <= -bias:
+            state[0] = 0.0
+    return 0
+
+
+@dataclass(frozen=True)
+class Sidestepping(Nature):
+    """Leaves a bias behind at one value after another, and steps each time to where the others are not repaired.
+
+    [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of a cell, and adds up B = Σ (y − p) over
+    its forecasts within a cell's width of θ. It ends after L = ⌈T/cells⌉ rounds, or as soon as |B| ≥ √L; then the cell
+    gets the sign of B (none if |B| < √L). Outcomes of a larger mean repair negative biases below it, those of a
+    smaller one positive biases above it. So of the cells without a sign the next is one from which fewest signs
+    are repaired: to the right of every +, to the left of every −, if there is such a cell. Of those it takes the one in
+    the middle, so that a side remains for either sign. The signs that it does repair are forgotten. (If
+    all cells have signs, any cell may be taken again.)
+
+    Parameters
+    ----------
+    cells : int or str, default "T^(1/3)"
+        How many, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    None proved. Measured, as the slope of log T·ECE over fresh games of 1000, 2000, … 256,000 rounds, 16 runs, seed 0:
+    0.61 [0.59, 0.63] against forecast hedging and 0.63 [0.61, 0.65] against the CDL minimiser (a fair coin: 0.59 [0.52,
+    0.66] and 0.49 [0.45, 0.54]), 0.72 against almost one step ahead (0.72), 1.01 against the empirical mean (1.02).
+
+    Information
+    -----------
+    Sees HISTORY; needs the horizon. O(1) time a round and O(cells) at the end of an epoch; one sign a cell.
+
+    Source
+    ------
+    Inspired by Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", and the sign preservation
+    game of Dagan et al. 2025. Deviations: their adversaries choose cells by a recursive strategy with a proved
+    number of preserved signs; this one is greedy, and no lower bound is claimed for it.
+    """
+
+    cells: int | str = "T^(1/3)"
+    sight = Sight.HISTORY
+
+    def __post_init__(self) -> None:
+        grid_steps("cells", self.cells, 1000)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player in the middle cell."""
+        cells = grid_steps("cells", self.cells, horizon)
+        middle = (cells - 1) // 2
+        memory = Memory(
+            runs,
+            ints=[middle, 0, 0] + [0] * cells,
+            floats=[0.25 + 0.5 * (middle + 0.5) / cells, 0.0],
+            shared_ints=[-(-horizon // cells)],
+            memo=1,
+        )
+        return CompiledNature(_ask, memory, sight=self.sight, hear=_sidestep)
+
+
+@move
+def _ask(run, number, size, forecast):
+    """The state: θ and the bias near it; the cell, its rounds, the number of the epoch, and the signs of the cells."""
+    # A round that is resolved after its epoch tells nothing of the next one.
+    memo(run)[0] = ints(run)[2]
+    return floats(run)[0]
+
+
+@hear
+def _sidestep(run, number, size, forecast, outcome):
+    state, numbers, longest = ints(run), floats(run), shared_ints(run)[0]
+    if memo(run)[0] != state[2]:
+        return 0
+    signs = state[3:]
+    width, enough = 0.5 / len(signs), longest**0.5
+    state[1] += 1
+    if abs(forecast - numbers[0]) <= width:
+        numbers[1] += outcome - forecast
+    bias = numbers[1]
+    if state[1] >= longest or abs(bias) >= enough:
+        if bias >= enough:
+            signs[state[0]] = 1
+        elif bias <= -enough:
+            signs[state[0]] = -1
+        state[0] = _step_aside(signs, state[0])
+        numbers[0], numbers[1] = 0.25 + width * (state[0] + 0.5), 0.0
+        state[1] = 0
+        state[2] += 1
+    return 0
+
+
+@kernel
+def _step_aside(signs, here):
+    """The next cell, and the signs that it repairs taken away."""
+    cells = len(signs)
+    free = 0
+    for i in range(cells):
+        free += signs[i] == 0
+    # From the left: how many + lie to the right, and − to the left, of cell i.
+    harm = 0
+    for i in range(cells):
+        harm += signs[i] == 1
+    least, count = cells + 1, 0
+    for step in range(2):
+        # First how many cells do least harm, then the middle one of them.
+        wanted, now = count // 2, harm
+        seen = 0
+        for i in range(cells):
+            now -= signs[i] == 1
+            if signs[i] == 0 or free == 0:
+                if step == 0:
+                    if now < least:
+                        least, count = now, 0
+                    count += now == least
+                elif now == least:
+                    if seen == wanted:
+                        here = i
+                    seen += 1
+            now += signs[i] == -1
+    for i in range(cells):
+        if (i > here and signs[i] == 1) or (i < here and signs[i] == -1) or i == here:
+            signs[i] = 0
+    return here
+
+
+@dataclass(frozen=True)
+class HalfCrossing(Nature):
+    """Keeps the number of ones where the next outcome carries a forecast across one half, and then alternates.
+
+    A forecast that follows the mean of the outcomes moves by about 1/t with each. So after t rounds a forecast p would
+    be 1/2 if the ones were fewer by (p − 1/2)t: this number of ones, less t/2, is the target that p gives. It
+    takes the target of the forecast nearest to 1/2 that it has seen, where every round that has passed since makes
+    a forecast 2 % farther, and says 1 below the target and 0 from it on.
+
+    Guarantee
+    ---------
+    None proved. A forecaster that follows the mean of the outcomes is soon on the wrong side of 1/2 in every round: the
+    empirical mean's T·U-calibration is T/2. Fresh noise of order √T in the number of ones is what makes such a
+    forecaster safe: the perturbed leader's stays near √T (measured, 16 runs, 625 to 40,000 rounds: 0.9 to 1.2 times
+    √T), and with the same noise in every round it grows like T (1.3, 1.9, 3.0 and 6.6 times √T at 625, 2500, 10,000
+    and 40,000 rounds).
+
+    Information
+    -----------
+    Sees HISTORY; three numbers of state. Deterministic.
+
+    Source
+    ------
+    This package. Deviations: none.
+    """
+
+    sight = Sight.HISTORY
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player whose first outcome is 1."""
+        return CompiledNature(
+            _keep_crossing,
+            Memory(runs, ints=1, floats=[1.0, 0.0, 0.5, math.inf]),
+            sight=self.sight,
+            hear=_cross,
+        )
+
+
+#: how fast a forecast that was seen goes out of date
+FADE = 1.02
+
+
+@move
+def _keep_crossing(run, number, size, forecast):
+    """The state: q; ones − rounds/2, where this should be, how many outcomes away from 1/2 the forecast was; rounds."""
+    return floats(run)[0]
+
+
+@hear
+def _cross(run, number, size, forecast, outcome):
+    numbers, rounds = floats(run), ints(run)
+    away = (forecast - 0.5) * rounds[0]
+    numbers[3] *= FADE
+    if abs(away) <= numbers[3]:
+        numbers[2] = numbers[1] - away
+        numbers[3] = max(abs(away), 0.5)
+    numbers[1] += outcome - 0.5
+    numbers[0] = 1.0 if numbers[1] < numbers[2] else 0.0
+    rounds[0] += 1
+    return 0

@@ -1,0 +1,1 @@
+"""What is shown: pictures, tables, and the catalogue of what there is."""

@@ -1,0 +1,238 @@
+"""Everything that can be named in a scenario, and what is known about it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from onlinecal.core.errors import LIST, UnknownName
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.relations import tightest
+from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.decisions.tasks import TASKS
+from onlinecal.forecasters import FORECASTERS, as_forecaster
+from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
+from onlinecal.measures import MEASURES
+from onlinecal.measures.base import Measure
+from onlinecal.natures import NATURES, Nature
+from onlinecal.scenario import locate
+
+KINDS: dict[str, dict[str, Any]] = {
+    "forecasters": FORECASTERS,
+    "natures": NATURES,
+    "measures": MEASURES,
+    "tasks": TASKS,
+    "responses": RESPONSES,
+}
+
+#: T at which bounds that follow from each other are compared
+COMPARED_AT = 10**6
+
+
+#: What the keys in the sources of measures stand for.
+REFERENCES: dict[str, str] = {
+    "AGTTX22": "Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, *Metrics of Calibration for Probabilistic Predictions*, "
+    "JMLR 2022",
+    "BGHN23": "Błasiok, Gopalan, Hu, Nakkiran, *A Unifying Theory of Distance from Calibration*, STOC 2023 (numbers "
+    "of the full version, arXiv 2211.16886)",
+    "BHNU26": "Bairaktari, Hu, Nguyen, Ullman, *Testable and Actionable Calibration for Full Swap Regret*, 2026",
+    "BN24": "Błasiok, Nakkiran, *Smooth ECE*, ICLR 2024",
+    "Bri50": "Brier, *Verification of Forecasts Expressed in Terms of Probability*, Monthly Weather Review 1950",
+    "FV98": "Foster, Vohra, *Asymptotic Calibration*, Biometrika 1998",
+    "GH25": "Gopalan, Hu, *Calibration through the Lens of Indistinguishability*, SIGecom Exchanges 2025",
+    "GKSZ22": "Gopalan, Kim, Singhal, Zhao, *Low-Degree Multicalibration*, COLT 2022",
+    "Goo52": "Good, *Rational Decisions*, JRSS B 1952",
+    "HW24": "Hu, Wu, *Predict to Minimize Swap Regret for All Payoff-Bounded Tasks*, FOCS 2024",
+    "KPST23": "Kleinberg, Paes Leme, Schneider, Teng, *U-Calibration: Forecasting for an Unknown Agent*, COLT 2023",
+    "Mur73": "Murphy, *A New Vector Partition of the Probability Score*, Journal of Applied Meteorology 1973",
+    "NCH15": "Naeini, Cooper, Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*, AAAI 2015",
+    "QZ25": "Qiao, Zhao, *Truthfulness of Decision-Theoretic Calibration Measures*, COLT 2025",
+    "RSBRW25": "Rossellini, Soloff, Barber, Ren, Willett, *Can a Calibration Metric Be Both Testable and Actionable?*, "
+    "COLT 2025",
+    "SGR97": "Siu, Gish, Richardson, *Improved Estimation, Evaluation and Applications of Confidence Measures for "
+    "Speech Recognition*, Eurospeech 1997",
+}
+
+
+def measure_table() -> str:
+    """The capability table of all measures, in Markdown: the README shows it, a test holds the two together."""
+    head = (
+        "name",
+        "symbol",
+        "source",
+        "result",
+        "time",
+        "continuous",
+        "complete",
+        "sound",
+        "bounds for decision makers",
+    )
+    lines = [head, ("---",) * len(head)]
+    lines += [
+        (
+            f"`{m.name}`",
+            m.symbol,
+            m.source,
+            m.result,
+            m.complexity,
+            m.continuous,
+            m.complete,
+            m.sound,
+            m.decisions or "–",
+        )
+        for m in MEASURES.values()
+    ]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '∣') for cell in line)} |" for line in lines)
+
+
+def reference_list() -> str:
+    """`REFERENCES` as Markdown."""
+    return "\n".join(f"- {key}: {text}." for key, text in REFERENCES.items())
+
+
+def rows(kind: str = "") -> list[dict[str, str]]:
+    """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind.
+
+    Raises
+    ------
+    UnknownName
+        No such kind.
+    """
+    if kind == "rates":
+        return _rates()
+    if kind and kind not in KINDS:
+        raise UnknownName.of("kind", kind, [*KINDS, "rates"])
+    return [
+        {"kind": k, "name": name, "summary": _summary(thing), "known": _known(thing)}
+        for k, things in KINDS.items()
+        if kind in ("", k)
+        for name, thing in things.items()
+    ]
+
+
+def _rates() -> list[dict[str, str]]:
+    """The known rates, what follows from them for other measures, and those of quantities that are not tracked."""
+    stated = [rate.measure for rate in KNOWN_RATES]
+    follow = [
+        rate
+        for name in dict.fromkeys([*stated, *MEASURES])
+        for rate in best_known(name)
+        if (name, rate.upper) not in {(known.measure, known.upper) for known in KNOWN_RATES}
+    ]
+    return [
+        {
+            "kind": kind,
+            "name": r.measure,
+            "summary": str(r),
+            "known": r.source,
+            "exponent": f"{r.exponent:.4g}",
+        }
+        for kind, rates in (("rates", KNOWN_RATES), ("rates that follow from these", follow))
+        for r in rates
+    ] + [
+        {"kind": "rates of other quantities", "name": r.quantity, "summary": r.statement, "known": r.source}
+        for r in OTHER_RATES
+    ]
+
+
+def entry(name: str) -> dict[str, Any]:
+    """All that is known about one name; the first where several kinds have it."""
+    return entries(name)[0]
+
+
+def entries(name: str) -> list[dict[str, Any]]:
+    """All that is known about one name, registered or ``module:Class``, of each kind that has it.
+
+    Raises
+    ------
+    UnknownName
+        Nothing is called that.
+    """
+    things = [(kind, known[name]) for kind, known in KINDS.items() if name in known]
+    if not things and ":" in name:
+        thing = locate("strategy", name)
+        nature = isinstance(thing, type) and issubclass(thing, Nature)
+        if not nature and not any(hasattr(thing, method) for method in ("start", "forecast")):
+            raise UnknownName(f"{name!r} is neither a forecaster nor a nature")
+        things = [("natures" if nature else "forecasters", thing)]
+    if not things:
+        raise UnknownName.of("name", name, [n for known in KINDS.values() for n in known], LIST)
+    return [
+        {
+            "kind": kind,
+            "name": name,
+            "parameters": _parameters(thing),
+            "guarantees": [str(g) for g in _guarantees(thing)],
+            "implied": _implied(_guarantees(thing)),
+            **({"deterministic": _deterministic(thing)} if kind == "forecasters" else {}),
+            **({"loop": _loop(kind, thing)} if kind in ("forecasters", "natures") else {}),
+            "documentation": _documentation(thing),
+        }
+        for kind, thing in things
+    ]
+
+
+def _documentation(thing: Any) -> str:
+    return inspect.getdoc(thing.function if isinstance(thing, Measure) else thing) or ""
+
+
+def _summary(thing: Any) -> str:
+    return _documentation(thing).partition("\n")[0]
+
+
+def _known(thing: Any) -> str:
+    if isinstance(thing, Measure):
+        return thing.source
+    return "; ".join(g.short for g in _guarantees(thing))
+
+
+def _guarantees(thing: Any) -> tuple[Any, ...]:
+    """The guarantees of a strategy at its default parameters; none where it has parameters without default."""
+    if not isinstance(thing, type) or any(p["default"] is None and p["required"] for p in _parameters(thing)):
+        return ()
+    return getattr(thing(), "guarantees", ())
+
+
+def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
+    """What the guarantees say of other measures and of every task, a line a bound: ``≤ 2(2√T + 1): smooth_ce``."""
+    stated = {g.measure for g in guarantees}
+    names = [name for name in (*MEASURES, "swap_regret", "external_regret") if name not in stated]
+    lines: dict[str, list[str]] = {}
+    for name in names:
+        for g in tightest(guarantees, name, COMPARED_AT):
+            lines.setdefault(g.short.removeprefix(f"{name} "), []).append(name)
+    return [f"{relation}: {', '.join(measures)}" for relation, measures in lines.items()]
+
+
+def _deterministic(thing: Any) -> str:
+    """What a forecaster declares, in words."""
+    declared = getattr(thing, "deterministic", None)
+    if isinstance(declared, property) and not any(p["required"] for p in _parameters(thing)):
+        declared = thing().deterministic
+    if isinstance(declared, property):
+        return "depends on its parameters"
+    return "not declared" if declared is None else "yes" if declared else "no"
+
+
+def _loop(kind: str, thing: Any) -> str:
+    """Who plays a strategy, in words."""
+    from onlinecal.engine.loop import made_of_steps
+    from onlinecal.rounds.protocol import start
+
+    if any(p["required"] for p in _parameters(thing)):
+        return "depends on its parameters"
+    spec = as_forecaster(thing) if kind == "forecasters" else thing()
+    compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
+    return "compiled, beside others that are" if compiled else "event loop"
+
+
+def _parameters(thing: Any) -> list[dict[str, Any]]:
+    if isinstance(thing, Measure):
+        given = [(name, default) for name, default in thing.options.items()]
+    else:
+        given = [(p.name, p.default) for p in inspect.signature(thing).parameters.values()]
+    empty = inspect.Parameter.empty
+    return [
+        {"name": name, "default": None if default is empty else default, "required": default is empty}
+        for name, default in given
+    ]

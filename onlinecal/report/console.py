@@ -1,0 +1,427 @@
+"""Tables for the terminal, and the same rows as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from onlinecal.growth import Growth, simultaneous
+from onlinecal.growth.rates import best_known, known_rates
+from onlinecal.growth.words import legend, line, lines
+from onlinecal.report.curves import Curve, Study, summary
+
+if TYPE_CHECKING:
+    from onlinecal.checks.guarantees import Report, Verdict
+
+
+def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """One row for each nature, forecaster and measure: the total at the largest T and the growth exponent.
+
+    Returns
+    -------
+    list of dict
+        Keys nature, forecaster, measure, horizon, runs, total, half_width (of the 95 % interval of the mean, None for
+        one run), exponent: None, or `Growth.as_json`; and verdict, see `Curve.verdict`. The intervals of all exponents
+        hold together with 95 %, and so do the verdicts: of many with 95 % each some would be wrong by chance.
+    """
+    return [row for row, _ in _grown(study, measures)]
+
+
+def _grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str, Any], Growth | None]]:
+    """The rows of `totals`, each with its exponent as an object."""
+    curves = study.curves(measures)
+    level = simultaneous(len(curves))
+    rows = []
+    for curve in curves:
+        mean, half = summary(curve.totals[-1])
+        exponent = curve.exponent(level)
+        row = {
+            "nature": curve.nature,
+            "forecaster": curve.forecaster,
+            "measure": curve.measure,
+            "horizon": int(curve.rounds[-1]),
+            "runs": curve.totals.shape[1],
+            "total": mean,
+            "half_width": half if math.isfinite(half) else None,
+            "exponent": None if exponent is None else exponent.as_json(),
+            "verdict": curve.verdict(level),
+        }
+        rows.append((row, exponent))
+    return rows
+
+
+def print_totals(study: Study, title: str) -> None:
+    """A table for each nature: forecasters down, measures across; totals and exponents."""
+    aside = ("payoff[", "action_swap_regret[", "external_regret[")
+    measures = [m for m in study.measures if not m.startswith(aside) and not m.endswith("_certificate")]
+    rows = _grown(study, measures)
+    console = _console()
+    console.print(f"[bold]{escape(title)}[/bold]")
+    for nature in study.natures:
+        mine = {(r["forecaster"], r["measure"]): (r, g) for r, g in rows if r["nature"] == nature}
+        horizon = _longest(mine.values())
+        cells = {f: [_cell(mine.get((f, m)), horizon) for m in measures] for f in study.forecasters}
+        _print_grid(console, f"{nature}, T = {horizon:,}", measures, cells)
+    _print_legend(console, "mean total T·μ over the runs", [g for _, g in rows])
+
+
+def print_compare(study: Study, measure: str) -> None:
+    """Forecasters down, natures across."""
+    rows = {(r["forecaster"], r["nature"]): (r, g) for r, g in _grown(study, [measure])}
+    horizons = {n: _longest(r for (_, nature), r in rows.items() if nature == n) for n in study.natures}
+    title, headings = f"{measure}: total T·μ and exponent", [*horizons]
+    if len(set(horizons.values())) == 1:
+        title += f", T = {next(iter(horizons.values())):,}"
+    else:
+        headings = [f"{nature}\nT = {horizon:,}" for nature, horizon in horizons.items()]
+    cells = {
+        f: [_cell(rows.get((f, n)), horizon, whole=True) for n, horizon in horizons.items()]
+        for f in study.forecasters
+    }
+    console = _console()
+    _print_grid(console, title, headings, cells)
+    about = "total ± half-width of the 95 % interval of its mean over runs, each by itself"
+    _print_legend(console, about, [g for _, g in rows.values()])
+    rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(measure)}
+    if rates:
+        console.print(
+            f"best known against the worst nature: {known_rates(measure)}; {_remarks(study, measure)}",
+            markup=False,
+        )
+    said = {row["verdict"] for row, _ in rows.values()}
+    for verdict, meaning in _VERDICTS.items():
+        if verdict in said:
+            console.print(f"{verdict}: {meaning.format(rate=rates.get(verdict))}", markup=False)
+
+
+def _remarks(study: Study, measure: str) -> str:
+    """Where remarks are made: rates in T are about games tuned to T."""
+    if any(curve.fresh for curve in study.curves([measure])):
+        return "a remark where games tuned to their T grow elsewhere"
+    return "no remarks, for these are the rounds of one game, which is tuned to its end"
+
+
+def _print_grid(console: Console, title: str, headings: Sequence[str], rows: dict[str, list[str]]) -> None:
+    """A table with a column of names; where the console is too narrow, headings are broken, then the table is."""
+    names, shown, cells = list(rows), list(headings), list(rows.values())
+
+    def grid(columns: Sequence[int]) -> Table:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("forecaster")
+        for i in columns:
+            table.add_column(Text(shown[i]), justify="right", overflow="fold")
+        for name, row in zip(names, cells, strict=True):
+            table.add_row(Text(name), *(Text(row[i]) for i in columns))
+        return table
+
+    parts = [range(len(headings))]
+    if not _fits(console, grid(parts[0])):
+        names = [_broken(name, 16) for name in names]
+        cells = [[cell.replace(" ± ", "\n± ") for cell in row] for row in cells]
+        for i, heading in enumerate(headings):
+            width = max([12, *(len(line) for row in cells for line in row[i].splitlines())])
+            shown[i] = "\n".join(_broken(line, width) for line in heading.splitlines())
+        # As few tables as there can be, of nearly as many columns each.
+        for count in range(1, len(headings) + 1):
+            ends = [len(headings) * i // count for i in range(count + 1)]
+            parts = [range(first, last) for first, last in pairwise(ends)]
+            if all(_fits(console, grid(part)) for part in parts):
+                break
+    for part in parts:
+        console.print(Text(title + (" (continued)" if part.start else ""), style="italic"))
+        console.print(grid(part))
+
+
+def _fits(console: Console, table: Table) -> bool:
+    unbounded = console.options.update(width=100_000)
+    return console.measure(table, options=unbounded).maximum <= console.width
+
+
+def _broken(text: str, width: int) -> str:
+    """In lines of at most this width if possible: between words, and in longer ones after ``_ [ ( , =``."""
+    lines = [""]
+    for word in text.split():
+        start = " " if lines[-1] else ""
+        for piece in re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", word) if len(word) > width else [word]:
+            if lines[-1] and len(lines[-1] + start + piece) > width:
+                lines.append(piece)
+            else:
+                lines[-1] += start + piece
+            start = ""
+    return "\n".join(lines)
+
+
+#: what the remarks of `Curve.verdict` mean
+_VERDICTS = {
+    "above proven": "grows faster over these T than the bound proved for this forecaster, below which its total may "
+    "still lie, and no form that fits says that this ends",
+    "above O": "grows faster over these T than {rate}, which some forecaster is proved to keep against every nature "
+    "that its source admits, and no form that fits says that this ends",
+    "below Ω": "grows slower over these T than {rate}, and no form that fits says that this ends; it contradicts "
+    "nothing: so much the worst nature forces, and this one forces less",
+}
+
+
+def _print_legend(console: Console, totals: str, growths: Iterable[Growth | None]) -> None:
+    found = [growth for growth in growths if growth is not None]
+    console.print("; ".join([totals, *legend(found)] if found else [totals]), markup=False)
+
+
+def _longest(rows: Iterable[tuple[dict[str, Any], Growth | None]]) -> int:
+    return max((row["horizon"] for row, _ in rows), default=0)
+
+
+def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, whole: bool = False) -> str:
+    """A total and its growth, with its T where that is not that of the heading; whole with spread and verdict."""
+    if found is None:
+        return ""
+    row, growth = found
+    half = row["half_width"]
+    text = _number(row["total"])
+    if whole and half is not None:
+        text += f" ± {_number(half if half > 1e-12 * abs(row['total']) else 0.0)}"  # rounding is no spread
+    if row["horizon"] != horizon:
+        text += f"\nat T = {row['horizon']:,}"
+    text = "\n".join([text, *(["–"] if growth is None else lines(growth))])
+    return f"{text}\n{row['verdict']}".rstrip() if whole else text
+
+
+def _number(x: float) -> str:
+    if not math.isfinite(x) or x == 0:
+        return f"{x:g}"
+    if 100 <= abs(x) < 1e15:
+        return f"{x:,.0f}"
+    return f"{x:.3g}"
+
+
+def exponents_markdown(study: Study) -> str:
+    """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven.
+
+    The intervals of a table hold all together with 95 %. A cell that grows faster than the proven bound (see
+    `Curve.verdict`) is marked with †. What the signs mean stands below the tables.
+    """
+    parts, shown = [], []
+    marked = False
+    for measure in study.measures:
+        curves = {(c.forecaster, c.nature): c for c in study.curves([measure])}
+        if not curves:
+            continue
+        level = simultaneous(len(curves))
+        rates = known_rates(measure)
+        rows = [f"**{measure}**" + (f" (best known: {rates})" if rates else ""), ""]
+        rows.append("| forecaster | " + " | ".join(map(_in_markdown, study.natures)) + " | proven |")
+        rows.append("|---|" + "---|" * (len(study.natures) + 1))
+        for forecaster in study.forecasters:
+            mine = [curves.get((forecaster, nature)) for nature in study.natures]
+            if not any(mine):
+                continue
+            cells = []
+            for curve in mine:
+                growth = None if curve is None else curve.exponent(level)
+                if curve is None or growth is None:
+                    cells.append("–")
+                    continue
+                shown.append(growth)
+                above = curve.verdict(level) == "above proven"
+                marked = marked or above
+                cells.append(line(growth) + (" †" if above else ""))
+            proofs = sorted({_proof(c) for c in mine if c is not None} - {""})
+            proven = _in_markdown("; ".join(proofs)) or "–"
+            rows.append(f"| {_in_markdown(forecaster)} | " + " | ".join(cells) + f" | {proven} |")
+        parts.append("\n".join(rows))
+    if shown:
+        parts.append("\n".join(f"- {part}." for part in legend(shown, each="table")))
+    if marked:
+        parts.append("† G" + _VERDICTS["above proven"].removeprefix("g") + ".")
+    return "\n\n".join(parts)
+
+
+def _in_markdown(text: str) -> str:
+    """In a cell of a Markdown table, which ends at a bar or a new line."""
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def _proof(curve: Curve) -> str:
+    """The bound whose exponent `Curve.proven` is, ``0.60: O(√T log T)``; empty without one."""
+    slowest = curve.slowest_bound()
+    if slowest is None:
+        return ""
+    exponent, p = slowest
+    return f"{exponent:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
+
+
+def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
+    """The rows of `catalogue.rows`."""
+    if as_json:
+        print_json(rows)
+        return
+    console = _console()
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
+        table.add_column("name", style="bold", no_wrap=kind != "rates of other quantities")
+        table.add_column("total" if kind.startswith("rates") else "what it is")
+        table.add_column(
+            "proved"
+            if kind in ("forecasters", "natures")
+            else "source"
+            if kind == "measures" or kind.startswith("rates")
+            else ""
+        )
+        for row in rows:
+            if row["kind"] == kind:
+                table.add_row(escape(row["name"]), escape(row["summary"]), escape(row["known"]))
+        console.print(table)
+        console.print()
+
+
+def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
+    """What `catalogue.entry` returns."""
+    if as_json:
+        print_json(entry)
+        return
+    console = _console()
+    given = ", ".join(
+        p["name"] + ("" if p["required"] else f" = {json.dumps(p['default'], default=str)}")
+        for p in entry["parameters"]
+    )
+    console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
+    print(entry["documentation"])  # written for 110 columns; a narrower terminal wraps it as it sees fit
+    if "deterministic" in entry:
+        console.print(f"\n[bold]Deterministic[/bold]: {entry['deterministic']}")
+    if "loop" in entry:
+        console.print(f"\n[bold]Loop[/bold]: {entry['loop']}")
+    if entry["guarantees"]:
+        console.print("\n[bold]Proved, at the default parameters[/bold]")
+        for guarantee in entry["guarantees"]:
+            print(f"- {guarantee}")
+    if entry["implied"]:
+        console.print("\n[bold]Which implies[/bold] (swap_regret, external_regret: of every task)")
+        for line in entry["implied"]:
+            print(f"- {line}")
+
+
+def print_check(report: Report) -> None:
+    """The report of `onlinecal check`: a row for each guarantee, with the worst of its opponents."""
+    console = _console()
+    for name in dict.fromkeys(name for name, _ in report.findings):
+        console.print(f"[bold]{escape(name)}[/bold]")
+        for found, finding in report.findings:
+            if found == name:
+                console.print(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", markup=False)
+                if finding.fault:
+                    console.print(f"         {finding.fault}", markup=False)
+    for remark in report.remarks:
+        console.print(remark, markup=False)
+    if not report.verdicts:
+        return
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for v in report.verdicts:
+        groups.setdefault((v.strategy, v.guarantee.short), []).append(v)
+    rows = []
+    for (strategy, guarantee), verdicts in groups.items():
+        first = verdicts[0].guarantee
+        worst = max(verdicts, key=lambda v: v.ratio if first.upper else -v.ratio)
+        failed, unknown = (sum(v.holds is holds for v in verdicts) for holds in (False, None))
+        trends = [v.trend[0] for v in verdicts if v.trend is not None]
+        if failed:
+            said = f"FAILS against {failed} of {len(verdicts)}"
+            if any(v.step > 1.0 and v.holds is False for v in verdicts):
+                said += ", in a step of its proof"
+        elif first.kind == "rate" and not trends:
+            said = "a rate; its growth cannot be told"
+        elif unknown:
+            said = f"exceeded, perhaps by chance, against {unknown} of {len(verdicts)}"
+        else:
+            said = f"holds against {len(verdicts)}"
+        if trends:
+            growth = round(max(trends), 2) + 0.0  # no -0.00
+            said += f": ratio grows like T^{growth:.2f} at most"
+        rows.append(
+            (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
+        )
+    table = _checked(rows)
+    console.print(table if _fits(console, table) else _checked(rows, narrow=True))
+    console.print(
+        "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
+        "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "
+        "T/16 to T, and fails if it does by more than chance makes of it once in 10^6."
+    )
+
+
+def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
+    """The table of `print_check`; a narrow one has its names broken, and the bounds below what they bound."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("strategy", "guarantee", "worst", "where", ""):
+        table.add_column(
+            heading,
+            justify="right" if heading == "worst" else "left",
+            no_wrap=narrow and heading != "",
+            overflow="fold",
+        )
+    for strategy, guarantee, worst, where, said in rows:
+        cells = (strategy, guarantee, worst, where, said)
+        if narrow:
+            if len(guarantee) > 22:
+                measure, bound = re.split(" (?=[≤≥=] )", guarantee, maxsplit=1)
+                guarantee = f"{_broken(measure, 22)}\n{_broken(bound, 24)}"
+            opponent, _, at = where.rpartition(" round ")
+            where = f"{_broken(opponent, 13)}\nround {at}"
+            cells = (_broken(strategy, 14), guarantee, worst, where, said)
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def print_json(value: Any) -> None:
+    """Machine-readable, and nothing else, on stdout: strict JSON, which has no infinities.
+
+    A number that is not finite is null, and the key beside it that ends in ``_is`` says which: ``"total": null,
+    "total_is": "inf"``; the others are ``"-inf"`` and ``"nan"``.
+    """
+    utf = str(getattr(sys.stdout, "encoding", None)).lower().startswith("utf")
+    # Escaped where the stream could not hold it: a "?" in a name would be another name.
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=not utf, allow_nan=False, default=_bare))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        plain: dict[str, Any] = {}
+        for key, item in value.items():
+            plain[key] = _plain(item)
+            if _endless(item):
+                plain[f"{key}_is"] = str(float(item))
+        return plain
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return None if _endless(value) else value
+
+
+def _endless(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and not math.isfinite(value)
+
+
+def _bare(value: Any) -> Any:
+    """What JSON does not know: numbers of numpy as numbers, arrays as lists, anything else as text."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
+
+
+class _Console(Console):
+    """As `print`, it leaves to the command what becomes of output that nobody takes; rich's ends with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # rich calls this while it handles the error
+
+
+def _console() -> Console:
+    return _Console(highlight=False)

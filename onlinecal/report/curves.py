@@ -1,0 +1,318 @@
+"""The curves of totals against T that played cells hold, how they grow, and where that is beyond what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.growth import Growth, check_level, fit_growth, trend
+from onlinecal.growth.rates import best_known
+from onlinecal.measures import MEASURES
+from onlinecal.study.panel import ACCOUNT
+from onlinecal.study.played import Promise, Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Totals T·μ of one measure for one pair of players.
+
+    Attributes
+    ----------
+    measure, forecaster, nature : str
+    rounds : (n,) ints
+        T.
+    totals : (n, runs) floats
+    fresh : bool
+        True: each T is a game of its own, tuned to it, with outcomes of its own unless they are `recorded`. False: the
+        prefixes of one long game.
+    promises : tuple of (T, Promise)
+        The guarantees on this measure and their bounds.
+    recorded : bool
+        Whether all games were played on one recorded stream, the shorter ones on its beginning.
+    """
+
+    measure: str
+    forecaster: str
+    nature: str
+    rounds: NDArray[np.int64]
+    totals: Floats
+    fresh: bool
+    promises: tuple[tuple[int, Promise], ...] = ()
+    recorded: bool = False
+
+    @property
+    def mean(self) -> Floats:
+        """Mean over runs at each T; NaN where some are infinite and others minus infinite."""
+        with np.errstate(invalid="ignore"):
+            return self.totals.mean(axis=1)
+
+    def exponent(self, level: float = 0.95) -> Growth | None:
+        """How the total grows over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
+
+        The games on a recorded stream share their outcomes: they are taken for prefixes of one game, and their mean
+        over runs for its single run.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Of the interval; `growth.simultaneous` gives that for many curves at once.
+        """
+        rounds, totals = self.tail.rounds, self.tail.totals
+        if self.recorded:
+            totals = totals.mean(axis=1, keepdims=True)
+        return fit_growth(rounds, totals, fresh=self.independent, ceiling=self.ceiling, level=level)
+
+    @property
+    def tail(self) -> Curve:
+        """What is fitted: the last two decades of the prefixes of one game, whose early rounds say nothing of its
+        growth; all of fresh games.
+        """
+        keep = self.rounds >= (0 if self.fresh else self.rounds[-1] / 100)
+        return replace(self, rounds=self.rounds[keep], totals=self.totals[keep])
+
+    @property
+    def independent(self) -> bool:
+        """Whether the totals at different T come from games that share no randomness."""
+        return self.fresh and not self.recorded
+
+    @property
+    def ceiling(self) -> float:
+        """No value of the measure is above this; infinite where that is not known."""
+        name, bracket, _ = self.measure.partition("[")
+        if bracket and name in ACCOUNT:
+            return 1.0
+        name = name.partition("(")[0]
+        return MEASURES[name].largest if name in MEASURES else np.inf
+
+    def proven(self) -> float | None:
+        """The exponent with which the lowest proven bound grows over these T, logarithms included; None without one."""
+        slowest = self.slowest_bound()
+        return None if slowest is None else slowest[0]
+
+    def slowest_bound(self) -> tuple[float, Promise] | None:
+        """The exponent of `proven`, and the guarantee that it is of, at the last of these T."""
+        first, last = int(self.rounds[0]), int(self.rounds[-1])
+        if first == last or not self.fresh:
+            return None
+        starts = {p.formula: p.bound for t, p in self.promises if p.upper and t == first}
+        # Which bound is the tightest may change with T; then it is no power over these T.
+        ends = [p for t, p in self.promises if p.upper and t == last and p.formula in starts]
+        growth = [float(np.log(p.bound / starts[p.formula]) / np.log(last / first)) for p in ends]
+        return min(zip(growth, ends, strict=True), key=lambda pair: pair[0], default=None)
+
+    def verdict(self, level: float = 0.95) -> str:
+        """Whether the total grows out of what is proved and known, beyond doubt of the level; see `growth.trend`.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            As for `exponent`.
+
+        Returns
+        -------
+        str
+            ``"above proven"``: it grows faster over these T than the bound proved for this forecaster, and no form that
+            fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
+            ``"below Ω"``: slower than the lower one. Logarithms are part of the rates. Empty otherwise, and for games
+            that are not fresh and independent, since rates are about games tuned to T.
+        """
+        check_level(level)
+        if not self.independent:
+            return ""
+        asked = {
+            "above O" if rate.upper else "below Ω": rate.at(self.rounds) for rate in best_known(self.measure)
+        }
+        slowest = self.slowest_bound()
+        if slowest is not None:
+            values = {t: p.bound for t, p in self.promises if p.upper and p.formula == slowest[1].formula}
+            if len(values) == len(self.rounds):
+                asked = {"above proven": np.array([values[t] for t in self.rounds.tolist()])} | asked
+        # Each of three questions may be answered wrongly on one side only.
+        strict = 1.0 - (1.0 - level) * 2 / 3
+        for said, bound in asked.items():
+            grown = trend(self.rounds, self.totals, bound, level=strict)
+            if grown is not None and (grown.stays_below(0.0) if "below" in said else grown.stays_above(0.0)):
+                return said
+        return ""
+
+    def plot(self) -> Figure:
+        """This curve as a log-log figure."""
+        from onlinecal.report.plots import figure
+
+        return figure([self])
+
+
+@dataclass(frozen=True)
+class Study(Results):
+    """All the cells that were played, from `play` or from a results file, and what is made of them."""
+
+    @classmethod
+    def of(cls, results: Results) -> Study:
+        """The same cells, name and title."""
+        return cls(results.cells, results.name, results.title)
+
+    @property
+    def forecasters(self) -> list[str]:
+        """Labels in the order in which they appear."""
+        return list(dict.fromkeys(cell.forecaster for cell in self.cells))
+
+    @property
+    def natures(self) -> list[str]:
+        """Labels in the order in which they appear."""
+        return list(dict.fromkeys(cell.nature for cell in self.cells))
+
+    @property
+    def measures(self) -> list[str]:
+        """Columns in the order in which they appear."""
+        return list(dict.fromkeys(name for cell in self.cells for name in cell.totals))
+
+    def only(self, forecasters: Sequence[str] | None = None, natures: Sequence[str] | None = None) -> Study:
+        """The cells of these forecasters and natures; of all where none are named.
+
+        Raises
+        ------
+        UnknownName
+            One of them was not played.
+        """
+        who, whom = forecasters or self.forecasters, natures or self.natures
+        for kind, labels, known in (("forecaster", who, self.forecasters), ("nature", whom, self.natures)):
+            for label in labels:
+                if label not in known:
+                    raise UnknownName.of(kind, label, known)
+        return Study(
+            tuple(c for c in self.cells if c.forecaster in who and c.nature in whom), self.name, self.title
+        )
+
+    def curve(
+        self,
+        measure: str,
+        forecaster: str | None = None,
+        nature: str | None = None,
+        *,
+        horizon: int | None = None,
+    ) -> Curve:
+        """The totals of one measure against T.
+
+        Parameters
+        ----------
+        measure : str
+            A column: ``"cdl"``, ``"swap_regret[umbrella]"``.
+        forecaster, nature : str, optional
+            Labels; may be left out where there is only one.
+        horizon : int, optional
+            The prefixes of the game of this horizon. Default: the finals of the fresh games where there are several
+            horizons, else the prefixes of the one.
+
+        Raises
+        ------
+        UnknownName
+            Nothing of that name was played.
+        InvalidParameter
+            A label was left out where there are several, or that pair was not played.
+        """
+        who = self._only("forecaster", forecaster, self.forecasters)
+        whom = self._only("nature", nature, self.natures)
+        if measure not in self.measures:
+            raise UnknownName.of("measure", measure, self.measures)
+        cells = [c for c in self.cells if (c.forecaster, c.nature) == (who, whom) and measure in c.totals]
+        if horizon is not None:
+            cells = [c for c in cells if c.horizon == horizon]
+        if not cells:
+            at = "" if horizon is None else f" at horizon {horizon}"
+            raise InvalidParameter(f"{measure} of {who} against {whom}{at} was not played")
+        cells.sort(key=lambda c: c.horizon)
+        promises = tuple((c.horizon, p) for c in cells for p in c.promises if p.measure == measure)
+        fresh = len(cells) > 1
+        if fresh:
+            rounds = np.array([c.horizon for c in cells])
+            totals = np.stack([c.totals[measure][-1] for c in cells])
+        else:
+            rounds, totals = cells[0].rounds, cells[0].totals[measure]
+        recorded = any(c.recorded for c in cells)
+        return Curve(measure, who, whom, rounds, totals, fresh, promises, recorded)
+
+    def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
+        """Every curve that there is, once each: natures first, then measures, then forecasters."""
+        pairs = {(c.forecaster, c.nature): c for c in self.cells}
+        return [
+            self.curve(measure, who, whom)
+            for whom in self.natures
+            for measure in (self.measures if measures is None else dict.fromkeys(measures))
+            for who in self.forecasters
+            if (who, whom) in pairs and measure in pairs[who, whom].totals
+        ]
+
+    def exponent(
+        self,
+        measure: str,
+        forecaster: str | None = None,
+        nature: str | None = None,
+        *,
+        level: float = 0.95,
+    ) -> Growth | None:
+        """How the total of a curve grows, or None where it has no exponent (see `Curve.exponent`)."""
+        return self.curve(measure, forecaster, nature).exponent(level)
+
+    def table(self) -> pd.DataFrame:
+        """Every number: columns forecaster, nature, horizon, measure, round, run, total."""
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame(
+                {
+                    "forecaster": cell.forecaster,
+                    "nature": cell.nature,
+                    "horizon": cell.horizon,
+                    "measure": measure,
+                    "round": np.repeat(cell.rounds, totals.shape[1]),
+                    "run": np.tile(np.arange(totals.shape[1]), len(cell.rounds)),
+                    "total": totals.ravel(),
+                }
+            )
+            for cell in self.cells
+            for measure, totals in cell.totals.items()
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def plot(self, measures: Sequence[str] | None = None) -> Figure:
+        """The curves as a log-log figure."""
+        from onlinecal.report.plots import figure
+
+        return figure(self.curves(measures))
+
+    def _only(self, kind: str, label: str | None, labels: list[str]) -> str:
+        if label is None:
+            if len(labels) == 1:
+                return labels[0]
+            raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
+        if label not in labels:
+            raise UnknownName.of(kind, label, labels)
+        return label
+
+
+def summary(values: Any) -> tuple[float, float]:
+    """Mean over runs and the half-width of its 95 % interval by Student's t.
+
+    The half-width is 0 for identical runs, infinite for a single one, and NaN where some runs are infinite. The mean is
+    NaN where some are infinite and others minus infinite.
+    """
+    from scipy.special import stdtrit
+
+    v = np.asarray(values, dtype=np.float64)
+    if len(v) < 2:
+        return float(v.mean()), float("inf")
+    if (v == v[0]).all():
+        return float(v[0]), 0.0  # not what rounding in the mean would make of it
+    with np.errstate(invalid="ignore"):
+        return float(v.mean()), float(stdtrit(len(v) - 1, 0.975) * v.std(ddof=1) / np.sqrt(len(v)))

@@ -1,0 +1,148 @@
+"""Growth exponents as coloured tables: first what is drawn, as plain data, then the drawing."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.growth import WIDE, simultaneous
+from onlinecal.growth.rates import known_rates
+from onlinecal.growth.words import literal
+from onlinecal.report.curves import Study
+from onlinecal.report.plots import typeset
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A table of exponents as it is drawn: forecasters down, natures across.
+
+    Attributes
+    ----------
+    measure : str
+    forecasters, natures : list of str
+    values, halves : (forecasters, natures) floats
+        Mean growth exponents over the T that were played, and half of their intervals, which hold all together with
+        95 %; NaN where there is none or the interval tells little, and the halves also where the totals follow no power
+        law.
+    texts : list of list of str
+        What stands in the cells.
+    """
+
+    measure: str
+    forecasters: list[str]
+    natures: list[str]
+    values: Floats
+    halves: Floats
+    texts: list[list[str]]
+
+
+def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
+    """What `heat_map` draws: a table for each measure."""
+    result = []
+    for measure in measures:
+        values = np.full((len(study.forecasters), len(study.natures)), np.nan)
+        halves = values.copy()
+        texts = [["–"] * len(study.natures) for _ in study.forecasters]
+        curves = study.curves([measure])
+        for curve in curves:
+            growth = curve.exponent(simultaneous(len(curves)))
+            if growth is None:
+                continue
+            i, j = study.forecasters.index(curve.forecaster), study.natures.index(curve.nature)
+            if growth.shape == "curved":
+                values[i, j], texts[i][j] = growth.value, growth.bow.replace("…", "…\n")
+            elif growth.clear:
+                values[i, j], halves[i, j] = growth.value, (growth.high - growth.low) / 2
+                texts[i][j] = f"{growth.value:.2f}\n±{halves[i, j]:.2f}"
+            else:
+                texts[i][j] = "?"
+        result.append(Heat(measure, study.forecasters, study.natures, values, halves, texts))
+    return result
+
+
+def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figure:
+    """The exponents of a study as coloured tables, one for each measure.
+
+    Parameters
+    ----------
+    study : Study
+    measures : sequence of str
+        At least one column.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Each cell says the mean growth exponent over the T that were played and half of its interval, or, where the
+        totals follow no power law, the slopes over the first and the last half of these T; a question mark where the
+        interval is wider than 1, and a dash where the total is 0 or has too few horizons.
+    """
+    tables = heats(study, measures)
+    if not tables:
+        raise InvalidParameter("no measures to draw; expected at least one")
+    columns = min(2, len(tables))
+    rows = -(-len(tables) // columns)
+    wide, high = len(study.natures), len(study.forecasters)
+    fig = Figure(
+        figsize=(1.6 + columns * (1.3 + 0.72 * wide), 1.0 + rows * (1.0 + 0.46 * high)),
+        layout="constrained",
+        dpi=150,
+    )
+    axes = fig.subplots(rows, columns, squeeze=False)
+    for axis in axes.flat[len(tables) :]:
+        axis.set_visible(False)
+    for axis, heat in zip(axes.flat, tables, strict=False):
+        image = axis.imshow(heat.values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
+        for (i, j), value in np.ndenumerate(heat.values):
+            colour = "white" if value > 0.65 else "black"
+            axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=colour)
+        axis.set_xticks(range(wide), [*map(literal, heat.natures)], rotation=30, ha="right", fontsize=7.5)
+        axis.set_yticks(range(high), [*map(literal, heat.forecasters)], fontsize=7.5)
+        rates = known_rates(heat.measure)
+        axis.set_title(
+            literal(heat.measure) + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9
+        )
+        axis.tick_params(length=0)
+        for spine in axis.spines.values():
+            spine.set_visible(False)
+    bar = fig.colorbar(image, ax=axes, shrink=0.6)
+    bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
+    if title:
+        fig.suptitle(literal(title), fontsize=12)
+    letters = int(fig.get_figwidth() * 72 / (0.56 * 7.5))  # a letter is little more than half as wide as high
+    fig.supxlabel(textwrap.fill(_caption(study, tables), letters), fontsize=7.5, color="#444444")
+    return fig
+
+
+def _caption(study: Study, tables: Sequence[Heat]) -> str:
+    curves = study.curves([heat.measure for heat in tables])
+    kinds = {
+        "fresh games": [c for c in curves if c.independent],
+        "games of their own on one recorded stream": [c for c in curves if c.fresh and c.recorded],
+        "prefixes of one game": [c for c in curves if not c.fresh],
+    }
+    played = []
+    for kind, mine in kinds.items():
+        if mine:
+            times = [t for c in mine for t in c.tail.rounds.tolist()]
+            played.append(f"{kind}, T = {min(times):,} … {max(times):,}")
+    runs = sorted({c.totals.shape[1] for c in curves})
+    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    text = (
+        "; ".join(played) + f"; {several} run{'s' if runs[-1] > 1 else ''}. Exponents are means over these T"
+    )
+    if any(np.isfinite(heat.halves).any() for heat in tables):
+        text += "; ± half of their intervals, which hold in each table all together with 95 %"
+    if any(cell == "?" for heat in tables for row in heat.texts for cell in row):
+        text += f"; ?: the interval is wider than {WIDE:g}"
+    if any("…" in cell for heat in tables for row in heat.texts for cell in row):
+        text += "; a…b: no power law, but these slopes over the first and the last half of the T"
+    return text[0].upper() + text[1:] + "."

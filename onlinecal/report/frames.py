@@ -1,0 +1,277 @@
+"""What a figure of curves shows, as plain data: lines, bounds, best known rates, and what has no place on the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.growth import Growth, simultaneous
+from onlinecal.growth.rates import best_known
+from onlinecal.growth.words import literal, raised
+from onlinecal.report.curves import Curve
+
+Floats = NDArray[np.float64]
+
+#: percentiles of the runs
+BAND = (5.0, 95.0)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve as it is drawn.
+
+    Attributes
+    ----------
+    label : str
+        Forecaster, exponent where that is clear, and where points are missing and why; as matplotlib reads it, with
+        every ``$`` of the forecaster's own label escaped.
+    style : int
+        Which colour and marker.
+    rounds, mean, low, high : (n,) arrays
+        NaN where the mean has no place on the axis: where it is infinite, and, on a logarithmic axis, 0.
+    exponent : Growth or None
+    fresh : bool
+        Whether each T is a game of its own.
+    """
+
+    label: str
+    style: int
+    rounds: NDArray[np.int64]
+    mean: Floats
+    low: Floats
+    high: Floats
+    exponent: Growth | None
+    fresh: bool
+
+    @property
+    def shown(self) -> NDArray[np.bool_]:
+        """Which points are drawn."""
+        return np.isfinite(self.mean)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Points of a curve that lie beyond an edge of the axes, as arrows there.
+
+    Attributes
+    ----------
+    style : int
+    rounds : (n,) ints
+    up : bool
+        Infinite; else 0 on a logarithmic axis.
+    """
+
+    style: int
+    rounds: NDArray[np.int64]
+    up: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A guarantee as it is drawn: a rate is anchored at the curve's first point."""
+
+    label: str
+    style: int | None
+    rounds: Floats
+    values: Floats
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A best known rate of a measure as it is drawn: a slope, since it has no constant.
+
+    Attributes
+    ----------
+    label : str
+        Ω, O, or Θ where the two are one.
+    rounds, values : (n,) arrays
+        Starts at half the lowest curve at the first T that is drawn, where there is room.
+    """
+
+    label: str
+    rounds: NDArray[np.int64]
+    values: Floats
+
+
+@dataclass
+class Frame:
+    """One pair of axes: a measure against one nature.
+
+    Attributes
+    ----------
+    nature, measure : str
+    negative : bool
+        Whether some mean is negative: the axis is then linear around 0 and logarithmic beyond.
+    lines, marks, bounds, references : lists
+    absent : list of (int, str)
+        Style, and forecaster with the reason, of the curves that have no point to draw.
+    """
+
+    nature: str
+    measure: str
+    negative: bool = False
+    lines: list[Line] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    bounds: list[Bound] = field(default_factory=list)
+    absent: list[tuple[int, str]] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+
+
+def frames(curves: Sequence[Curve]) -> list[Frame]:
+    """What `figure` draws, one frame for each nature and measure, in the order of the curves."""
+    styles = {name: i for i, name in enumerate(dict.fromkeys(curve.forecaster for curve in curves))}
+    result: dict[tuple[str, str], Frame] = {}
+    for curve in curves:
+        frame = result.setdefault((curve.nature, curve.measure), Frame(curve.nature, curve.measure))
+        frame.negative = frame.negative or bool(((curve.mean < 0) & np.isfinite(curve.mean)).any())
+    for curve in curves:
+        _add(result[curve.nature, curve.measure], curve, styles[curve.forecaster], simultaneous(len(curves)))
+    for frame in result.values():
+        frame.bounds = [_below_all(bound, frame.lines) for bound in frame.bounds]
+        if not frame.negative:
+            frame.references = _references(frame.measure, [line for line in frame.lines if line.fresh])
+    return list(result.values())
+
+
+def _add(frame: Frame, curve: Curve, style: int, level: float) -> None:
+    """A curve into its frame: as a line, and in words what of it cannot be one."""
+    mean = curve.mean
+    shown = np.isfinite(mean) & (frame.negative | (mean > 0))
+    reasons = _missing(curve, shown)
+    if not shown.any():
+        frame.absent.append((style, f"{literal(curve.forecaster)}: {reasons}"))
+        return
+    exponent = curve.exponent(level)
+    slope = f"  $T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
+    band = np.full((2, len(mean)), np.nan)
+    band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
+    frame.lines.append(
+        Line(
+            literal(curve.forecaster) + slope + (f"; {reasons}" if reasons else ""),
+            style,
+            curve.rounds,
+            np.where(shown, mean, np.nan),
+            band[0],
+            band[1],
+            exponent,
+            curve.fresh,
+        )
+    )
+    for beyond, up in ((mean == np.inf, True), (~shown & (mean == 0), False)):
+        if beyond.any():
+            frame.marks.append(Mark(style, curve.rounds[beyond], up))
+    first = int(np.argmax(shown))
+    frame.bounds += _bounds(curve, style, float(curve.rounds[first]), float(mean[first]), frame.bounds)
+
+
+def _below_all(bound: Bound, lines: Sequence[Line]) -> Bound:
+    """A rate that a nature forces, moved to the lowest curve at its first T: it is about all of them."""
+    if bound.exact or bound.style is not None:
+        return bound
+    starts = [float(line.mean[line.rounds == bound.rounds[0]].min(initial=np.inf)) for line in lines]
+    lowest = min((start for start in starts if np.isfinite(start)), default=float(bound.values[0]))
+    return replace(bound, values=bound.values * (lowest / bound.values[0]))
+
+
+def _missing(curve: Curve, shown: NDArray[np.bool_]) -> str:
+    """In words, which means have no place on the axis, and why; empty if all have."""
+    mean, runs = curve.mean, curve.totals.shape[1]
+    parts = []
+    if (zero := ~shown & (mean == 0)).any():
+        parts.append("0 in every run" if not curve.totals.any() else f"0 {_when(curve.rounds, zero)}")
+    for infinite, words in (
+        (mean == np.inf, "infinite"),
+        (mean == -np.inf, "minus infinite"),
+        (np.isnan(mean), "infinite both ways, without a mean,"),
+    ):
+        if infinite.any():
+            last = np.flatnonzero(infinite)[-1]
+            count = int((~np.isfinite(curve.totals[last])).sum())
+            whom = "" if count == runs else f", in {count} of {runs} runs"
+            parts.append(f"{words} {_when(curve.rounds, infinite)}{whom}")
+    return "; ".join(parts)
+
+
+def _when(rounds: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
+    """Which T a mask holds: ``from T = 300 on``."""
+    where = np.flatnonzero(mask)
+    first, last = f"{rounds[where[0]]:,}", f"{rounds[where[-1]]:,}"
+    if len(where) == len(rounds):
+        return "at every T"
+    if len(where) == 1:
+        return f"at T = {first}"
+    if where[-1] - where[0] + 1 == len(where):
+        if where[-1] == len(rounds) - 1:
+            return f"from T = {first} on"
+        return f"up to T = {last}" if where[0] == 0 else f"from T = {first} to {last}"
+    return f"at {len(where)} T from {first} to {last}"
+
+
+def _references(measure: str, lines: Sequence[Line]) -> list[Reference]:
+    """The best known rates beside games tuned to their T; the prefixes of one game are not."""
+    rounds = np.unique(np.concatenate([line.rounds[line.shown] for line in lines])) if lines else np.array([])
+    if len(rounds) < 2:
+        return []
+    start = min(line.mean[line.rounds == rounds[0]].min(initial=np.inf) for line in lines) / 2
+    rates = best_known(measure)
+    if len({rate.formula for rate in rates}) < len(rates):
+        labels = [f"Θ({rates[0].formula})"]
+    else:
+        labels = [str(rate) for rate in rates]
+    shapes = [rate.at(rounds) for rate in rates]
+    return [
+        Reference(label, rounds, start * shape / shape[0])
+        for label, shape in zip(labels, shapes, strict=False)
+    ]
+
+
+def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequence[Bound]) -> list[Bound]:
+    """The guarantees on a curve, each kind once; those of the nature only once in a frame."""
+    found: dict[tuple[str, str, bool, str], list[tuple[int, float]]] = {}
+    for horizon, p in curve.promises:
+        found.setdefault((p.formula, p.kind, p.upper, p.against), []).append((horizon, p.bound))
+    result = []
+    for (formula, kind, upper, against), points in found.items():
+        x = np.array([t for t, _ in points], dtype=np.float64)
+        y = np.array([bound for _, bound in points])
+        exact = kind != "rate"
+        anchor = y[x == first]
+        if not exact and (len(x) < 2 or start <= 0.0 or len(anchor) == 0):
+            continue  # a rate says nothing at a single time, and has no place beside a negative curve
+        if not exact:
+            y = y * (start / anchor[0])
+        elif not curve.fresh and upper:
+            # The bound at the horizon holds at every time before it; one from below only at its own.
+            x = np.unique([first, x[-1]])
+            y = np.full(len(x), y[-1])
+        relation = ("≤" if upper else "≥") if exact else "∝"
+        mean = "mean " if kind == "expected" else ""
+        formula, against = literal(formula), literal(against)
+        # What a nature forces says whom it is forced on; a forecaster's own bound has the colour of its curve.
+        label = f"{mean}{relation} {formula}" + ("" if upper else f" ({against})")
+        if all(label != bound.label for bound in there) or upper:
+            result.append(Bound(label, style if upper else None, x, y, exact))
+    return result
+
+
+def games(curves: Sequence[Curve]) -> str:
+    """What the T are; where curves differ in that, of which natures, or of which pairs within a nature."""
+    kinds: dict[str, list[Curve]] = {}
+    for curve in curves:
+        own = "a game each, on the same recorded rounds" if curve.recorded else "a fresh game each"
+        kinds.setdefault(own if curve.fresh else "rounds of one game", []).append(curve)
+    if len(kinds) == 1:
+        return f"T: {next(iter(kinds))}."
+    parts = []
+    for kind, mine in kinds.items():
+        others = {curve.nature for rest in kinds.values() if rest is not mine for curve in rest}
+        whom = dict.fromkeys(
+            f"{curve.forecaster} against {curve.nature}" if curve.nature in others else curve.nature
+            for curve in mine
+        )
+        parts.append(f"{kind} ({', '.join(whom)})")
+    return f"T: {'; '.join(parts)}."

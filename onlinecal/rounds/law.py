@@ -1,0 +1,234 @@
+"""Laws of forecasts: as a forecaster states them, and as they are written down."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked, rows_for
+from onlinecal.core.errors import in_one_line
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Law:
+    """Finite laws of this round's forecast, one for each run, as a forecaster states them.
+
+    A player owns one `Law` and fills its arrays in place, so that a round allocates nothing; the engine copies what
+    it states.
+
+    Attributes
+    ----------
+    grid : (points,) floats or None
+        The values that a grid forecaster plays: a locked copy of what is given. With a grid the history keeps counts
+        by index, and no value is ever rounded back to a bin.
+    atoms : (runs, size) array
+        Indices into `grid` (int64), or, without a grid, the values themselves (float64).
+    weights : (runs, size) floats
+        Probabilities of the atoms; each row sums to 1.
+    """
+
+    def __init__(self, runs: int, size: int, grid: Floats | None = None) -> None:
+        self.grid = None if grid is None else locked(np.array(grid, np.float64))
+        self.atoms: NDArray[Any] = np.zeros((runs, size), np.float64 if grid is None else np.int64)
+        self.weights = np.full((runs, size), 1.0 / size)
+
+    @property
+    def points(self) -> bool:
+        """Whether each of the laws is a single point, which several atoms of one value are too."""
+        return _points(self.atoms, self.weights)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.grid is not None:
+            self.grid = locked(self.grid)
+
+
+class Unplayable(Exception):
+    """What a player did in a round makes no sense; the engine says so, with the player's name and the round.
+
+    Attributes
+    ----------
+    what : str
+        What it did: ``"stated q = 1.5"``.
+    expected : str
+    run : int or None
+        In which run, counted from 0 among those that the player plays.
+    """
+
+    def __init__(self, what: str, expected: str, run: int | None = None) -> None:
+        super().__init__(what, expected, run)
+        self.what, self.expected, self.run = what, expected, run
+
+
+class Block:
+    """The arrays of the records of some rounds whose laws have one shape: (rounds, runs, size) and (rounds, runs)."""
+
+    WRITTEN = ("atoms", "weights", "drawn", "atom", "forecast", "outcome")
+    __slots__ = ("_mean", "_shown", "_support", "grid", "owner", "points", *WRITTEN)
+
+    def __init__(self, atoms: NDArray[Any], grid: Floats | None, owner: Any) -> None:
+        runs, size = atoms.shape
+        rounds = rows_for(8 * runs * (2 * size + 4))
+        #: whose rounds these are
+        self.owner = owner
+        self.grid = grid
+        self.points = None if grid is None else len(grid)
+        self.atoms = np.empty((rounds, runs, size), atoms.dtype)
+        self.weights = np.empty((rounds, runs, size))
+        self.drawn = np.empty((rounds, runs), np.int64)
+        self.atom = np.empty((rounds, runs), atoms.dtype)
+        self.forecast = self.atom if grid is None else np.empty((rounds, runs))
+        self.outcome = np.empty((rounds, runs), np.int64)
+        self._shown: dict[str, list[Any]] = {}
+        #: computed when somebody asks
+        self._support: Floats | None = None
+        self._mean: Floats | None = None
+
+    def show(self, name: str, at: int) -> Any:
+        """One of the arrays in one round, locked; a view of its own, since shape and type can be set in place."""
+        rows = self._shown.get(name)
+        if rows is None:
+            # All rows at once, which takes half the time of one after the other.
+            rows = self._shown[name] = list(locked(getattr(self, name)))
+        return rows[at].view()
+
+    def support(self, at: int) -> Floats:
+        """The values of the atoms in one round, locked."""
+        if self.grid is None:
+            return self.show("atoms", at)
+        if self._support is None:
+            self._support = np.empty(self.atoms.shape)
+        _values(self.atoms, self.grid, at, self._support)
+        return self.show("_support", at)
+
+    def mean(self, at: int) -> Floats:
+        """Mean forecast of each run in one round, locked."""
+        if self._mean is None:
+            self._mean = np.empty(self.drawn.shape)
+        if self.grid is None:
+            _real_mean(self.atoms, self.weights, at, self._mean)
+        else:
+            _grid_mean(self.atoms, self.weights, self.grid, at, self._mean)
+        return self.show("_mean", at)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("grid", "owner", "points", *self.WRITTEN)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        if self.grid is None:
+            self.forecast = self.atom
+        else:
+            self.grid = locked(self.grid)  # a pickle forgets that it was
+        self._shown, self._support, self._mean = {}, None, None
+
+
+class StatedLaw:
+    """The laws of one round as the forecaster stated them; all arrays can only be read, and stay as they are."""
+
+    __slots__ = ("_at", "_block")
+
+    def __init__(self, block: Block, at: int) -> None:
+        self._block, self._at = block, at
+
+    @property
+    def grid(self) -> Floats | None:
+        """The values that the atoms are indices of, (points,); None where they are values themselves."""
+        grid = self._block.grid
+        return None if grid is None else grid.view()
+
+    @property
+    def atoms(self) -> NDArray[Any]:
+        """Indices into the grid, or values, (runs, size)."""
+        return self._block.show("atoms", self._at)
+
+    @property
+    def weights(self) -> Floats:
+        """Probabilities of the atoms, (runs, size)."""
+        return self._block.show("weights", self._at)
+
+    @property
+    def support(self) -> Floats:
+        """Values of the atoms, (runs, size)."""
+        return self._block.support(self._at)
+
+    @property
+    def mean(self) -> Floats:
+        """Mean forecast of each run, (runs,)."""
+        return self._block.mean(self._at)
+
+    @property
+    def points(self) -> bool:
+        """Whether each of the laws is a single point."""
+        return _points(self.atoms, self.weights)
+
+
+def _points(atoms: NDArray[Any], weights: Floats) -> bool:
+    known = np.where(weights > 0.0, atoms, -1)
+    return bool(((known == known.max(axis=1, keepdims=True)) | (weights == 0.0)).all())
+
+
+def take_numbers(stated: Any, out: Floats) -> bool:
+    """Copies numbers, or one for all, into a vector; False if they are none, or not as many.
+
+    What is no real number is not made one: a text, a part of a complex number, the time in a date.
+    """
+    if not isinstance(stated, np.ndarray | np.generic) and isinstance(stated, Real):
+        out.fill(float(stated))
+        return True
+    try:
+        np.copyto(out, stated, casting="same_kind")
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(stated, np.ma.MaskedArray)
+
+
+def brief(value: Any) -> str:
+    """A value in an error message."""
+    if type(value) is np.ndarray and value.ndim == 1 and len(value) <= 4 and value.dtype.kind in "fiub":
+        return "[" + ", ".join(f"{v:.12g}" for v in value) + "]"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    if isinstance(value, Law):
+        return f"a Law with atoms {_form(value.atoms)} and weights {_form(value.weights)}"
+    text = in_one_line(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _form(array: Any) -> str:
+    return f"of shape {array.shape}, {array.dtype}" if isinstance(array, np.ndarray) else brief(array)
+
+
+@kernel
+def _grid_mean(atoms, weights, grid, at, out):
+    """Mean of each law on a grid in one round."""
+    for r in range(atoms.shape[1]):
+        mean = 0.0
+        for j in range(atoms.shape[2]):
+            mean += weights[at, r, j] * grid[atoms[at, r, j]]
+        out[at, r] = mean
+
+
+@kernel
+def _real_mean(atoms, weights, at, out):
+    """Mean of each law given by values in one round."""
+    for r in range(atoms.shape[1]):
+        mean = 0.0
+        for j in range(atoms.shape[2]):
+            mean += weights[at, r, j] * atoms[at, r, j]
+        out[at, r] = mean
+
+
+@kernel
+def _values(atoms, grid, at, out):
+    """Values of the atoms of each law on a grid in one round."""
+    for r in range(atoms.shape[1]):
+        for j in range(atoms.shape[2]):
+            out[at, r, j] = grid[atoms[at, r, j]]

@@ -1,0 +1,380 @@
+"""Strategies as compiled steps: the rule for one run, written once, for the compiled loop and for the event loop.
+
+A step is a plain function of a `run`, through which it reaches its arrays (`ints`, `floats`, …), and of a few numbers.
+It is compiled to a C function of a fixed signature, so that one loop can call the steps of every strategy by their
+addresses; nothing is compiled for a pair.
+
+Signatures
+----------
+``law(run, number) -> size``
+    States the law of round `number` into `law_atoms` (indices, on a grid) or `law_values`, and `law_weights`; how many
+    atoms it has.
+``learn(run, number, size, drawn, outcome) -> code``
+    A resolved round: its law is in the same arrays, the atom at place `drawn` was drawn.
+``move(run, number, size, forecast) -> q``
+    Nature's probability of y = 1. What its sight does not allow is not there: `size` is 0, `forecast` NaN.
+``hear(run, number, size, forecast, outcome) -> code``
+    A resolved round, for natures that see the history.
+``reveal(run, number) -> code``
+    Writes the context of round `number` into `context`.
+
+A code is 0, or negative: the round is none of this player's. A step that raises an error is stopped in its round.
+
+Indices are not checked, as in all compiled code: who reads or writes beyond an array, be it by one place, breaks the
+process or plays with what happens to be there. With ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR``
+everything is compiled with checks, and an index out of range is an error that a step raises.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, types
+from numba.core import cgutils
+
+from onlinecal.core._compile import c_function, intrinsic, kernel, native_address
+from onlinecal.core.arrays import Rows
+from onlinecal.core.errors import InvalidParameter, in_one_line
+from onlinecal.core.streams import Stream
+from onlinecal.core.uniforms import fill_uniforms, four_uniforms, uniform
+from onlinecal.rounds.law import Unplayable
+
+_RUN, _INT, _FLOAT = types.CPointer(types.int64), types.int64, types.float64
+_WORD = types.uint64
+
+LAW = _INT(_RUN, _INT)
+LEARN = _INT(_RUN, _INT, _INT, _INT, _INT)
+MOVE = _FLOAT(_RUN, _INT, _INT, _FLOAT)
+HEAR = _INT(_RUN, _INT, _INT, _FLOAT, _INT)
+REVEAL = _INT(_RUN, _INT)
+
+#: the places of a run's arrays: the address of each, and its length behind
+INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
+FIELDS = 22
+
+#: what a call of a step that raised an error comes to: no size, no code and no probability
+RAISED = -(2**63)
+
+
+class Step:
+    """A function that is compiled when its address is first asked for."""
+
+    def __init__(self, signature: Any, function: Callable[..., Any]) -> None:
+        self.signature, self.function = signature, function
+        self.__doc__, self.__module__, self.__qualname__ = (
+            function.__doc__,
+            function.__module__,
+            function.__qualname__,
+        )
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The C function."""
+        return c_function(self.signature, self.function)
+
+    @cached_property
+    def address(self) -> int:
+        """Where it is in memory, for the calls below."""
+        return native_address(self.compiled)
+
+    def __reduce__(self) -> Any:
+        return _named, (self.__module__, self.__qualname__)
+
+
+def check_step(name: str, step: Any, signature: Any) -> None:
+    """Refuses what is no step of this signature: called by its address, it would read what nobody wrote.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if not isinstance(step, Step) or step.signature is not signature:
+        raise InvalidParameter(
+            f"{name} = {in_one_line(step)}; expected a function marked as the step `{name}`"
+        )
+
+
+def raised(step: Step, run: int) -> Unplayable:
+    """The fault of a step that raised an error."""
+    code = step.function.__code__
+    where = f"{step.__qualname__} ({code.co_filename}:{code.co_firstlineno})"
+    return Unplayable(f"raised an error in its step {where}", "a step that comes to its end", run)
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
+
+
+def law(function: Callable[..., Any]) -> Step:
+    """Marks the step that states a law."""
+    return Step(LAW, function)
+
+
+def learn(function: Callable[..., Any]) -> Step:
+    """Marks the step in which a forecaster is told a round."""
+    return Step(LEARN, function)
+
+
+def move(function: Callable[..., Any]) -> Step:
+    """Marks the step in which nature chooses q."""
+    return Step(MOVE, function)
+
+
+def hear(function: Callable[..., Any]) -> Step:
+    """Marks the step in which nature is told a round."""
+    return Step(HEAR, function)
+
+
+def reveal(function: Callable[..., Any]) -> Step:
+    """Marks the step in which nature reveals context."""
+    return Step(REVEAL, function)
+
+
+# ---------------------------------------------------------------- what a step sees
+
+
+def _pointer(kind: Any) -> Any:
+    @intrinsic
+    def pointer(typingctx: Any, address: Any) -> Any:
+        """A number as the address of numbers of this kind."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(types.CPointer(kind)))
+
+        return types.CPointer(kind)(types.int64), codegen
+
+    return pointer
+
+
+_ints_at, _floats_at, _words_at = _pointer(_INT), _pointer(_FLOAT), _pointer(_WORD)
+
+
+@kernel
+def ints(run):
+    """The whole numbers of the run's state."""
+    return carray(_ints_at(run[INTS]), run[INTS + 1])
+
+
+@kernel
+def floats(run):
+    """The real numbers of the run's state."""
+    return carray(_floats_at(run[FLOATS]), run[FLOATS + 1])
+
+
+@kernel
+def shared_ints(run):
+    """Whole numbers that all runs share; only to be read."""
+    return carray(_ints_at(run[SHARED_INTS]), run[SHARED_INTS + 1])
+
+
+@kernel
+def shared(run):
+    """Real numbers that all runs share; only to be read."""
+    return carray(_floats_at(run[SHARED]), run[SHARED + 1])
+
+
+@kernel
+def scratch(run):
+    """Room whose contents nobody keeps from one step to the next."""
+    return carray(_floats_at(run[SCRATCH]), run[SCRATCH + 1])
+
+
+@kernel
+def own_uniform(run, index):
+    """Number `index`, from 0, of the uniforms of the strategy's own stream."""
+    return uniform(carray(_words_at(run[KEYS]), run[KEYS + 1]), index)
+
+
+@kernel
+def cached_uniform(run, index, cache):
+    """The same, where the numbers are asked for in order: `cache`, five numbers of the state of which the first begins
+    as −1, keeps the four that are made at a time.
+    """
+    block = index >> 2
+    if cache[0] != block:
+        four_uniforms(carray(_words_at(run[KEYS]), run[KEYS + 1]), block, cache[1:])
+        cache[0] = block
+    return cache[1 + (index & 3)]
+
+
+@kernel
+def own_uniforms(run, first, out):
+    """Numbers first, first + 1, … of the same, into a vector."""
+    fill_uniforms(carray(_words_at(run[KEYS]), run[KEYS + 1]), first, out)
+
+
+@kernel
+def context(run):
+    """The context of the round: what nature reveals, or, for a forecaster, what it needs, in the order of the kinds."""
+    return carray(_floats_at(run[CONTEXT]), run[CONTEXT + 1])
+
+
+@kernel
+def law_atoms(run):
+    """The atoms of the law as indices of the grid."""
+    return carray(_ints_at(run[ATOMS]), run[ATOMS + 1])
+
+
+@kernel
+def law_values(run):
+    """The values of the law's atoms."""
+    return carray(_floats_at(run[VALUES]), run[VALUES + 1])
+
+
+@kernel
+def law_weights(run):
+    """The probabilities of the law's atoms."""
+    return carray(_floats_at(run[WEIGHTS]), run[WEIGHTS + 1])
+
+
+@kernel
+def memo(run):
+    """What the step at the question leaves for the one at the resolution of the same round."""
+    return carray(_floats_at(run[MEMO]), run[MEMO + 1])
+
+
+# ---------------------------------------------------------------- calls by address
+
+
+def _caller(signature: Any) -> Any:
+    @intrinsic
+    def call(typingctx: Any, address: Any, arguments: Any) -> Any:
+        """Calls the step of this signature at an address; `RAISED` if it raises an error."""
+
+        def codegen(context: Any, builder: Any, _: Any, args: Any) -> Any:
+            kind = context.call_conv.get_function_type(signature.return_type, signature.args)
+            function = builder.inttoptr(args[0], ir.PointerType(kind))
+            result, error = (cgutils.alloca_once(builder, slot.pointee) for slot in kind.args[:2])
+            own = [builder.extract_value(args[1], i) for i in range(len(signature.args))]
+            code = builder.call(function, [result, error, *own])
+            raised = ir.Constant(kind.args[0].pointee, RAISED)
+            return builder.select(builder.icmp_signed("==", code, code.type(0)), builder.load(result), raised)
+
+        return signature.return_type(types.int64, types.Tuple(signature.args)), codegen
+
+    return call
+
+
+call_law, call_learn, call_move = _caller(LAW), _caller(LEARN), _caller(MOVE)
+call_hear, call_reveal = _caller(HEAR), _caller(REVEAL)
+
+
+@intrinsic
+def run_of(typingctx: Any, fields: Any) -> Any:
+    """The run whose fields are in this vector, as steps take it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.make_array(signature.args[0])(context, builder, args[0]).data
+
+    return _RUN(fields), codegen
+
+
+@intrinsic
+def address_of(typingctx: Any, array: Any) -> Any:
+    """The address of an array's first number."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.int64(array), codegen
+
+
+# ---------------------------------------------------------------- memory
+
+
+class Memory:
+    """The arrays of a player that is made of steps, for all its runs.
+
+    Parameters
+    ----------
+    runs : int
+    ints, floats : int or array_like
+        The state with which each run begins, or how many zeros that is.
+    shared_ints, shared : array_like
+        What all runs read and none writes: parameters, recorded data.
+    scratch : int
+        Room for that many numbers.
+    stream : Stream, optional
+        The player's own uniforms.
+    context : int
+        Numbers of context, a run.
+    memo : int
+        Numbers that travel with a round, a run.
+    """
+
+    def __init__(
+        self,
+        runs: int,
+        *,
+        ints: Any = 0,
+        floats: Any = 0,
+        shared_ints: Any = (),
+        shared: Any = (),
+        scratch: int = 0,
+        stream: Stream | None = None,
+        context: int = 0,
+        memo: int = 0,
+    ) -> None:
+        self.runs = runs
+        self.ints, self.floats = _tiled(runs, ints, np.int64), _tiled(runs, floats, np.float64)
+        self.shared_ints = np.array(shared_ints, np.int64).reshape(-1)
+        self.shared = np.array(shared, np.float64).reshape(-1)
+        self.keys = np.zeros((runs, 2), np.uint64) if stream is None else stream.keys
+        self.room, self.context, self.memo = np.empty(scratch), context, memo
+        self.fields = np.zeros(FIELDS, np.int64)
+        self._memos = Rows((runs, memo))
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What `give` takes."""
+        return self.ints, self.floats, self.shared_ints, self.shared, self.keys
+
+    def check_runs(self, runs: int) -> str:
+        """What is wrong with it for a game of so many runs; "" if nothing is."""
+        return "" if self.runs == runs else f"its memory is for {self.runs} run(s); expected {runs}"
+
+    def fresh_memo(self) -> Any:
+        """Room for what travels with a round, (runs, memo)."""
+        return self._memos.fresh()
+
+    def check_memo(self, memo: Any) -> Any:
+        """Refuses what is no memo of this player's: `InvalidParameter`."""
+        if (
+            not isinstance(memo, np.ndarray)
+            or memo.shape != (self.runs, self.memo)
+            or memo.dtype != np.float64
+        ):
+            raise InvalidParameter("a round was not asked of this player, or its memo was exchanged")
+        return memo
+
+
+def _tiled(runs: int, first: Any, kind: Any) -> Any:
+    row = np.zeros(first, kind) if isinstance(first, int) else np.array(first, kind).reshape(-1)
+    return np.tile(row, (runs, 1))
+
+
+@kernel
+def give(fields, r, arrays, room, atoms, values, weights):
+    """Makes `fields` the run r of these arrays, with room and law of its own."""
+    ints, floats, shared_ints, shared, keys = arrays
+    fields[INTS], fields[INTS + 1] = address_of(ints) + 8 * r * ints.shape[1], ints.shape[1]
+    fields[FLOATS], fields[FLOATS + 1] = address_of(floats) + 8 * r * floats.shape[1], floats.shape[1]
+    fields[SHARED_INTS], fields[SHARED_INTS + 1] = address_of(shared_ints), len(shared_ints)
+    fields[SHARED], fields[SHARED + 1] = address_of(shared), len(shared)
+    fields[KEYS], fields[KEYS + 1] = address_of(keys) + 16 * r, 2
+    fields[SCRATCH], fields[SCRATCH + 1] = address_of(room), len(room)
+    fields[ATOMS], fields[ATOMS + 1] = address_of(atoms), len(atoms)
+    fields[VALUES], fields[VALUES + 1] = address_of(values), len(values)
+    fields[WEIGHTS], fields[WEIGHTS + 1] = address_of(weights), len(weights)
+
+
+@kernel
+def give_row(fields, place, rows, r):
+    """Makes row r of a (runs, n) array the run's context or memo."""
+    fields[place], fields[place + 1] = address_of(rows) + 8 * r * rows.shape[1], rows.shape[1]

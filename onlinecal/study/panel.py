@@ -1,0 +1,251 @@
+"""What is read at a checkpoint: measures and decision tasks, as named columns of totals."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from numbers import Real
+from typing import Any, NamedTuple, cast
+
+from onlinecal.core.content import content
+from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import as_float
+from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
+from onlinecal.decisions.base import is_task
+from onlinecal.decisions.tasks import TASKS, Task
+from onlinecal.measures import MEASURES
+from onlinecal.measures.base import Bracket, Measure
+
+#: what is tracked of a task, in the order of `tasks.Account`
+ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
+
+
+class Asked(NamedTuple):
+    """A measure that is asked for.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in tables.
+    function : callable
+        Γ ↦ value, its options set.
+    bracket : bool
+        Whether it takes two columns.
+    record : Measure
+    options : mapping
+    """
+
+    name: str
+    function: Callable[[JointDistribution], Any]
+    bracket: bool
+    record: Measure
+    options: Mapping[str, Any]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What its numbers depend on (see `onlinecal.core.content`)."""
+        name = next((name for name, record in MEASURES.items() if record is self.record), None)
+        what = (
+            content(self.record.function)
+            if name is None
+            else {"measure": name, "version": self.record.version}
+        )
+        return {"what": what, "options": {key: content(value) for key, value in self.options.items()}}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Measures and tasks that are evaluated together.
+
+    Build one with `Panel.of`. A measure gives the column of its name, with the options that were set
+    (``binned_ece(bins=15)``); one that returns a bracket, be it only above a number of levels
+    (`Measure.bind`), gives two, ``name[lower]`` and ``name[upper]``; a task gives ``payoff[task]``,
+    ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``; with a response other than the
+    best one the task is called so: ``swap_regret[umbrella, rounded(m=10)]``.
+    """
+
+    measures: tuple[Asked, ...]
+    tasks: tuple[Task, ...]
+
+    @classmethod
+    def of(
+        cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = (), *, rounds: int | None = None
+    ) -> Panel:
+        """A panel from names, tables or objects.
+
+        Parameters
+        ----------
+        measures : iterable
+            Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float, which may stand in
+            place of the name in a mapping too.
+        tasks : iterable
+            Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or
+            ``{"name": "mine", "payoffs": [[…, …], …]}``, or a task. A mapping may say how forecasts are acted on:
+            ``"response": "rounded"`` or ``"response": {"name": "rounded", "m": 10}`` (see
+            `onlinecal.decision_makers.responses`).
+        rounds : int, optional
+            No Γ will come from more rounds, hence none will have more levels. A measure that is exact up to some
+            number of levels keeps a single column where this is below. Default: any number.
+
+        Raises
+        ------
+        UnknownName
+            A name that is not in the catalogue.
+        InvalidParameter
+            An option that a measure, task or response does not have or refuses; two columns of one name.
+        """
+        named = map(named_measure, listed(measures))
+        panel = cls(
+            tuple(
+                Asked(name, bound, record.may_bracket(options, rounds), record, options)
+                for name, bound, record, options in named
+            ),
+            tuple(map(_task, listed(tasks))),
+        )
+        columns = panel.columns
+        if not columns:
+            raise InvalidParameter("no measures and no tasks; expected at least one of either")
+        for column in columns:
+            if columns.count(column) > 1:
+                raise InvalidParameter(f"{column!r} is asked for twice; expected each measure and task once")
+        for asked in panel.measures:
+            # A calibrated and a miscalibrated level: an option that is out of range shows before the game.
+            measured(asked.name, asked.function, _SAMPLE)
+        return panel
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of what `read` returns, in its order."""
+        names = []
+        for name, _, bracket, *_ in self.measures:
+            names += [f"{name}[lower]", f"{name}[upper]"] if bracket else [name]
+        return names + [f"{entry}[{task.name}]" for task in self.tasks for entry in ACCOUNT]
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """What the numbers in the columns depend on, beside the games; the order of the columns is not among it.
+
+        The name of a column is, for the file keeps numbers with their names.
+        """
+        measures = {asked.name: {**asked.content, "bracket": asked.bracket} for asked in self.measures}
+        return {"measures": measures, "tasks": {task.name: content(task) for task in self.tasks}}
+
+    def read(self, gamma: JointDistribution) -> list[float]:
+        """The total T·μ(Γ) of every column."""
+        values: list[float] = []
+        for name, measure, bracket, *_ in self.measures:
+            value = measured(name, measure, gamma)
+            if not isinstance(value, Bracket):
+                values += [value] * (2 if bracket else 1)
+            elif bracket:
+                values += [value.lower, value.upper]
+            else:
+                raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
+        for task in self.tasks:
+            values += task.account(gamma)
+        totals = [gamma.weight * value for value in values]
+        if any(map(math.isnan, totals)):
+            column = self.columns[[math.isnan(total) for total in totals].index(True)]
+            raise InvalidData(f"{column} is NaN on {gamma!r}; expected a number")
+        return totals
+
+
+_SAMPLE = JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
+
+
+def measured(
+    name: str, measure: Callable[[JointDistribution], Any], gamma: JointDistribution
+) -> float | Bracket:
+    """The value of a measure on Γ, which may be anybody's function: whatever goes wrong names it."""
+    try:
+        value = measure(gamma)
+        if isinstance(value, Real):
+            return as_float(value)
+    except OnlinecalError:
+        raise
+    except Exception as error:
+        raise InvalidData(f"measure {name!r} failed: {failure(error)}") from error
+    if not isinstance(value, Bracket):
+        raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
+    return value
+
+
+def listed(specs: Any) -> Iterable[Any]:
+    """Measures or tasks; a single one is a list of one."""
+    return specs if isinstance(specs, Iterable) and not isinstance(specs, str | Mapping) else [specs]
+
+
+def named_measure(
+    spec: Any,
+) -> tuple[str, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
+    """What a measure is called in tables, the measure with its options set, its record, and these options.
+
+    `spec` is as in `Panel.of`; a function that is not in the catalogue gets a record that says nothing.
+    """
+    options = dict(spec) if isinstance(spec, Mapping) else {"name": spec}
+    function = options.pop("name", None)
+    if callable(function):
+        name = getattr(function, "__name__", repr(function))
+    else:
+        name, options = _named("measure", spec)
+    text = ", ".join(f"{key}={value}" for key, value in options.items())
+    called = f"{name}({text})" if text else name
+    record = MEASURES.get(name)
+    if callable(function) and (record is None or record.function is not function):
+        record = Measure(function, "", "", "", least=-math.inf, largest=math.inf)
+        return called, _with(name, function, options), record, options
+    if record is None:
+        raise UnknownName.of("measure", name, MEASURES, LIST)
+    return called, record.bind(**options), record, options
+
+
+def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
+    """Somebody's function with its options set."""
+    if not options:
+        return function
+    try:
+        inspect.signature(function).bind(None, **options)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"measure {name!r}: {error}") from None
+    return partial(function, **options)
+
+
+def _task(spec: Any) -> Task:
+    if is_task(spec):
+        return cast(Task, spec)
+    name, options = _named("task", spec)
+    if "response" not in options:
+        return _plain_task(name, options)
+    response = as_response(options.pop("response"))
+    task = _plain_task(name, options)
+    # Best response is what a task means; said or not, it is one column.
+    return task if response == Best() else DecisionMaker(task, response)
+
+
+def _plain_task(name: str, options: dict[str, Any]) -> Task:
+    if "payoffs" in options:
+        from onlinecal.decisions.tasks import DecisionTask
+
+        unknown = sorted(set(options) - {"payoffs", "actions"})
+        if unknown:
+            raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")
+        return DecisionTask(name, options["payoffs"], options.get("actions", ()))
+    if name not in TASKS:
+        raise UnknownName.of("task", name, TASKS, LIST)
+    try:
+        return TASKS[name](**options)
+    except TypeError as error:
+        raise InvalidParameter(f"task {name!r}: {error}") from None
+
+
+def _named(kind: str, spec: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(spec, str):
+        return spec, {}
+    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
+        options = dict(spec)
+        return options.pop("name"), options
+    raise InvalidParameter(f"{kind} {spec!r}; expected a name or a table with a name")
