@@ -46,8 +46,8 @@ from tests import examples
 
 RUNS = 2048
 FIRST, LAST, HORIZON = BLOCK - 8, BLOCK + 16, 1100
-#: between what Python objects take, and an array of one bool a run with its header
-ROOM = RUNS + 110
+#: between what Python objects take, and that with an array of one bool a run
+ROOM = 3072
 
 
 @dataclass(frozen=True)
