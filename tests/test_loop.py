@@ -224,6 +224,13 @@ def test_the_example_of_the_docs(tmp_path, monkeypatch, seed):
     assert [finding for finding in conformance(smoothing, seed) if finding.fault] == []
 
 
+def test_memory_of_a_number_of_numpy_has_so_many_entries():
+    """As an array of one entry it would be written beyond its end."""
+    memory = Memory(3, ints=np.int64(6), floats=np.int32(7), scratch=np.int64(5))
+    assert (memory.ints.shape, memory.floats.shape, memory.room.shape) == ((3, 6), (3, 7), (5,))
+    assert Memory(2, ints=[4, 5], floats=[0.5]).ints.tolist() == [[4, 5], [4, 5]]
+
+
 # ---------------------------------------------------------------- steps that state what makes no sense
 
 

@@ -44,7 +44,7 @@ from onlinecal.natures import NATURES, Nature
 from onlinecal.rounds.steps import Step
 from tests import examples
 
-RUNS = 2048
+RUNS = 3072
 FIRST, LAST, HORIZON = BLOCK - 8, BLOCK + 16, 1100
 #: between what Python objects take, and that with an array of one bool a run
 ROOM = 3072

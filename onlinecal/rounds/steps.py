@@ -42,6 +42,7 @@ from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
 from onlinecal.core.uniforms import fill_uniforms, four_uniforms, uniform
+from onlinecal.core.validation import is_whole
 from onlinecal.rounds.law import Unplayable
 
 _RUN, _INT, _FLOAT = types.CPointer(types.int64), types.int64, types.float64
@@ -355,7 +356,8 @@ class Memory:
 
 
 def _tiled(runs: int, first: Any, kind: Any) -> Any:
-    row = np.zeros(first, kind) if isinstance(first, int) else np.array(first, kind).reshape(-1)
+    # A whole number of NumPy is a number too: as an array it would be a state of one entry.
+    row = np.zeros(int(first), kind) if is_whole(first) else np.array(first, kind).reshape(-1)
     return np.tile(row, (runs, 1))
 
 
