@@ -27,11 +27,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min,
     "max": max,
 }
+#: T at which a parameter is tried before the horizon is known
+TRIED = (2, 5, *(10**k for k in range(1, 10)))
 _GRAMMAR = f"numbers, T, + - * / ^, brackets and {', '.join(_FUNCTIONS)}"
-
-
-class NoValue(InvalidParameter):
-    """An expression that is understood has no finite value at some T."""
 
 
 def evaluate(expression: float | str, horizon: int) -> float:
@@ -74,7 +72,9 @@ def evaluate(expression: float | str, horizon: int) -> float:
             tree = ast.parse(expression.replace("^", "**").strip(), mode="eval")
             value = _value(tree.body, horizon)
         except (ArithmeticError, TypeError) as error:
-            raise NoValue(f"expression {expression!r} has no value at T = {horizon}: {error}") from None
+            raise InvalidParameter(
+                f"expression {expression!r} has no value at T = {horizon}: {error}"
+            ) from None
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise InvalidParameter(
                 f"expression {expression!r} is not understood; expected {_GRAMMAR}"
@@ -82,17 +82,21 @@ def evaluate(expression: float | str, horizon: int) -> float:
     else:
         raise InvalidParameter(f"{expression!r} is neither a number nor an expression in T")
     if isinstance(value, complex) or not math.isfinite(value):
-        raise NoValue(f"expression {expression!r} is {value} at T = {horizon}; expected a finite number")
+        raise InvalidParameter(
+            f"expression {expression!r} is {value} at T = {horizon}; expected a finite number"
+        )
     return float(value)
 
 
-def check_understood(expression: Any) -> None:
-    """Refuse what is neither a number nor an expression in T, whatever its value at some T may be."""
-    try:
-        evaluate(expression, 1_000_000)
-    except NoValue:
-        if not isinstance(expression, str):
-            raise
+def _at_some(check: Callable[[int], Any]) -> None:
+    """Refuse an expression that `check` refuses at every T that is tried; which T will be played is not known yet."""
+    for horizon in TRIED:
+        try:
+            check(horizon)
+            return
+        except InvalidParameter as error:
+            refused = error
+    raise refused
 
 
 def check_expression(
@@ -100,13 +104,13 @@ def check_expression(
 ) -> float:
     """The value of a parameter at a horizon, refused where it is outside [low, high].
 
-    A specification checks itself without a horizon: then an expression must be understood, and only a number be in
-    range. Its player checks the value at the horizon of the game.
+    A specification checks itself without a horizon: then an expression must be in range at some T of those that are
+    tried. Its player checks the value at the horizon of the game.
     """
-    if horizon is None and isinstance(expression, str):
-        check_understood(expression)
+    if horizon is None:
+        _at_some(lambda t: check_expression(name, expression, low, high, t))
         return math.nan
-    value = evaluate(expression, 1 if horizon is None else horizon)
+    value = evaluate(expression, horizon)
     if not low <= value <= high:
         at = f", which is {value:g} at T = {horizon}" if isinstance(expression, str) else ""
         raise InvalidParameter(f"{name} = {expression!r}{at}; expected a number in [{low:g}, {high:g}]")
@@ -114,11 +118,8 @@ def check_expression(
 
 
 def check_steps(name: str, expression: Any) -> None:
-    """Refuse what is no number of steps of a grid; an expression need only be understood, before T is known."""
-    if isinstance(expression, str):
-        check_understood(expression)
-    else:
-        grid_steps(name, expression, 1)
+    """Refuse what is no number of steps of a grid at any T that is tried, before T is known."""
+    _at_some(lambda t: grid_steps(name, expression, t))
 
 
 def grid_steps(name: str, expression: float | str, horizon: int) -> int:
