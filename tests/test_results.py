@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
@@ -93,7 +94,11 @@ def test_every_number_comes_back(results, whole):
         -(2.0**63),
     ]
     planned = cells(runs=len(values))[0]
-    odd = replace(play_cell(planned), totals={"ece": np.array([values]), "é × [1]": np.array([values[::-1]])})
+    odd = replace(
+        play_cell(planned),
+        totals={"ece": np.array([values]), "é × [1]": np.array([values[::-1]])},
+        columns=(Column("measure", "ece"), Column("function", "é × [1]")),
+    )
     with Store.open(results, write=True) as store:
         store.forget([planned.key])
         store.add(planned.key, "{}", odd)

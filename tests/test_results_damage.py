@@ -29,7 +29,7 @@ PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` w
         ("UPDATE measures SET name = 'x' || name", NUMBERS),
         ("""UPDATE measures SET "column" = '{"kind": "function"}' WHERE id = 2""", NUMBERS),
         (
-            """UPDATE measures SET "column" = replace("column", '"measure"}', '"function"}') WHERE id = 1""",
+            """UPDATE measures SET "column" = replace("column", '"kind": "measure"', '"kind": "function"') WHERE id = 1""",
             NUMBERS,
         ),
         ("UPDATE played SET seconds = 'long'", NUMBERS),
@@ -182,8 +182,8 @@ def test_an_index_that_says_something_else(results, whole):
         where = "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_measures_1'"
         ((page,), (size,)) = (db.execute(what).fetchone() for what in (where, "PRAGMA page_size"))
     data = bytearray(results.read_bytes())
-    first = data.index(b"swap_regret[umbrella]", (page - 1) * size, page * size)
-    data[first : first + 4] = b"SWAP"
+    first = data.index(b'"swap_regret"', (page - 1) * size, page * size)
+    data[first + 1 : first + 5] = b"SWAP"
     results.write_bytes(data)
     refused(results, r"it is damaged .*; --overwrite starts anew", resume=True)
     assert equal(played(results, cells(), overwrite=True)[0], whole)

@@ -99,7 +99,8 @@ class Curve:
         """No value of the measure is above this; infinite where that is not known."""
         if self.column.kind in ("decision_task", "quadratic_task"):
             return 1.0
-        return MEASURES[self.column.measure].largest if self.column.kind == "measure" else np.inf
+        record = MEASURES.get(self.column.measure) if self.column.kind == "measure" else None
+        return np.inf if record is None else record.largest
 
     def proven(self) -> float | None:
         """The exponent with which the lowest proven bound grows over these T, logarithms included; None without one."""

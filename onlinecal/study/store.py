@@ -241,7 +241,8 @@ class Store:
             )
             number = self._db.run("SELECT id FROM played WHERE key = ?", (key,)).fetchone()[0]
             self._db.run_many(
-                'INSERT OR IGNORE INTO measures (name, "column") VALUES (?, ?)',
+                'INSERT INTO measures (name, "column") VALUES (?, ?) '
+                'ON CONFLICT ("column") DO UPDATE SET name = excluded.name',
                 [(column.name, _written(column)) for column in new.totals],
             )
             ids = {column: i for i, column in self._columns().items()}
