@@ -29,7 +29,7 @@ PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` w
         ("UPDATE measures SET name = 'x' || name", NUMBERS),
         ("""UPDATE measures SET "column" = '{"kind": "function"}' WHERE id = 2""", NUMBERS),
         (
-            """UPDATE measures SET "column" = replace("column", '"kind": "measure"', '"kind": "function"') WHERE id = 1""",
+            """UPDATE measures SET "column" = replace("column", ': "measure"', ': "function"') WHERE id = 1""",
             NUMBERS,
         ),
         ("UPDATE played SET seconds = 'long'", NUMBERS),

@@ -123,7 +123,8 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
                 f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
     # Certificates are no columns of the panel; their bounds are stated.
-    columns = dict.fromkeys([*cell.panel.columns, *(g.column for g in stated)])
+    certified = (g.column for g in stated if g.column.kind == "certificate")
+    columns = dict.fromkeys([*cell.panel.columns, *certified])
     return tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
         for column in columns
