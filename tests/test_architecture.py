@@ -10,7 +10,7 @@ from tests.readme import README
 
 #: in the order of imports; the last are files
 ROOMS = (
-    "core", "rounds", "decisions", "measures", "forecasters", "natures", "decision_makers", "engine", "growth", "study",
+    "core", "rounds", "decisions", "measures", "forecasters", "natures", "schedules", "decision_makers", "engine", "growth", "study",
     "forecasts", "scenario", "checks", "report", "face", "cli", "__main__",
 )  # fmt: skip
 HOME = Path(onlinecal.__file__).parent

@@ -1,0 +1,83 @@
+"""Schedules: when questions are asked and when their outcomes become known.
+
+To add an arrival process or a kind of delay: write it in its file, as a frozen dataclass, and list it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import build, registry
+from onlinecal.core.validation import is_number
+from onlinecal.schedules.arrivals import Bursts, Poisson, Scheduled
+from onlinecal.schedules.base import Arrivals, Clock, Constant, Delays, EveryUnit, Schedule
+from onlinecal.schedules.delays import Geometric, Pareto, Recorded
+
+ARRIVALS = registry((EveryUnit, Poisson, Bursts, Scheduled))
+"""The arrival processes by name."""
+
+DELAYS = registry((Constant, Geometric, Pareto, Recorded))
+"""The kinds of delay by name."""
+
+
+def as_arrivals(spec: Any) -> Arrivals:
+    """Arrivals from what stands in a scenario: a name, a table with a name and parameters, or the thing itself.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+    """
+    if isinstance(spec, Arrivals):
+        return spec
+    name, options = _named("arrivals", spec, "a name, or a table with a name")
+    return build("arrival process", ARRIVALS, name, options)  # type: ignore[no-any-return]
+
+
+def as_delays(spec: Any) -> Delays:
+    """Delays from what stands in a scenario: as `as_arrivals`, or a number, which is a constant delay.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+
+    Examples
+    --------
+    >>> as_delays(10), as_delays("geometric")
+    (Constant(delay=10), Geometric(mean=10.0))
+    """
+    if isinstance(spec, Delays):
+        return spec
+    if is_number(spec):
+        return Constant(spec)
+    name, options = _named("delay", spec, "a number, a name, or a table with a name")
+    return build("delay", DELAYS, name, options)  # type: ignore[no-any-return]
+
+
+def _named(kind: str, spec: Any, expected: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(spec, str):
+        return spec, {}
+    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
+        return spec["name"], {key: value for key, value in spec.items() if key != "name"}
+    raise InvalidParameter(f"{kind} = {spec!r}; expected {expected}")
+
+
+__all__ = [
+    "ARRIVALS",
+    "DELAYS",
+    "Arrivals",
+    "Bursts",
+    "Clock",
+    "Constant",
+    "Delays",
+    "EveryUnit",
+    "Geometric",
+    "Pareto",
+    "Poisson",
+    "Recorded",
+    "Schedule",
+    "Scheduled",
+    "as_arrivals",
+    "as_delays",
+]

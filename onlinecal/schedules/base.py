@@ -1,0 +1,246 @@
+"""When questions are asked and their outcomes become known: what arrivals and delays are, and the clock of a game."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import check_number, strategy_key, strategy_label
+from onlinecal.core.streams import Stream
+from onlinecal.rounds.law import Floats
+
+#: questions whose times are drawn at a time
+BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When questions are asked; a subclass is a frozen dataclass of parameters."""
+
+    #: raised when its times change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+    def times(self, first: int, before: float, uniforms: Floats) -> Floats:
+        """The times of questions number first, first + 1, …, one for each uniform, which do not descend.
+
+        Parameters
+        ----------
+        first : int
+            From 1.
+        before : float
+            The time of the question before them; 0 for the first.
+        uniforms : (n,) floats on [0, 1)
+            The same for every question, in whatever blocks they are asked for.
+        """
+        raise TypeError(f"{type(self).__name__} has no method times(first, before, uniforms)")
+
+    @property
+    def length(self) -> int | None:
+        """How many questions there are; None for any number."""
+        return None
+
+
+@dataclass(frozen=True)
+class Delays:
+    """How long after a question its outcome becomes known; a subclass is a frozen dataclass of parameters."""
+
+    #: raised when its times change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+    def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
+        """When the outcomes of questions number first, first + 1, … become known; infinite for never.
+
+        Parameters
+        ----------
+        first : int
+            From 1.
+        asked : (n,) floats
+            When they are asked. No outcome is known before its question.
+        uniforms : (n,) floats on [0, 1)
+        """
+        raise TypeError(f"{type(self).__name__} has no method known(first, asked, uniforms)")
+
+    @property
+    def length(self) -> int | None:
+        """For how many questions it knows them; None for any number."""
+        return None
+
+
+@dataclass(frozen=True)
+class EveryUnit(Arrivals):
+    """Question t is asked at time t.
+
+    Source
+    ------
+    None. Deviations: none.
+    """
+
+    def times(self, first: int, before: float, uniforms: Floats) -> Floats:
+        """first, first + 1, …"""
+        return np.arange(first, first + len(uniforms), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Constant(Delays):
+    """Every outcome becomes known so long after its question.
+
+    At one time of the clock questions come before outcomes. With a question every unit, a delay of d hence means that
+    the outcome of round t is told at the end of round t + d, and 0 that it is told before the next question.
+
+    Parameters
+    ----------
+    delay : float, default 0
+        At least 0, in units of the clock.
+
+    Source
+    ------
+    None. Deviations: none.
+    """
+
+    delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("delay", self.delay, 0.0, 1e15)
+
+    def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
+        """asked + delay."""
+        return asked + float(self.delay)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Arrivals and delays of a game. All its runs share them, whoever forecasts.
+
+    Parameters
+    ----------
+    arrivals : Arrivals
+    delays : Delays
+
+    Examples
+    --------
+    >>> from onlinecal.schedules import Constant, Poisson, Schedule
+    >>> Schedule(delays=Constant(10)).label
+    'delay 10'
+    >>> Schedule(Poisson(2), Constant(10)).label
+    'poisson (rate=2), delay 10'
+    """
+
+    arrivals: Arrivals = EveryUnit()
+    delays: Delays = Constant()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arrivals, Arrivals) or not isinstance(self.delays, Delays):
+            raise InvalidParameter(
+                f"a schedule of {self.arrivals!r} and {self.delays!r}; expected Arrivals and Delays"
+            )
+
+    @property
+    def immediate(self) -> bool:
+        """Whether every outcome is known before the next question is asked, one question a unit."""
+        return (
+            isinstance(self.arrivals, EveryUnit)
+            and isinstance(self.delays, Constant)
+            and self.delays.delay == 0
+        )
+
+    @property
+    def label(self) -> str:
+        """For people: what differs from a question every unit and no delay; "" for nothing."""
+        parts = [] if isinstance(self.arrivals, EveryUnit) else [strategy_label(self.arrivals)]
+        if isinstance(self.delays, Constant):
+            parts += [f"delay {self.delays.delay:g}"] if self.delays.delay else []
+        else:
+            parts.append(f"{strategy_label(self.delays)} delay")
+        return ", ".join(parts)
+
+    @property
+    def length(self) -> int | None:
+        """How many questions there are; None for any number."""
+        return min((n for n in (self.arrivals.length, self.delays.length) if n is not None), default=None)
+
+    def clock(self, horizon: int, seed: int) -> Clock:
+        """The times of a game of so many questions: a function of the schedule, the horizon and the seed alone."""
+        return Clock(self, horizon, seed)
+
+
+class Clock:
+    """When each question of a game is asked, and when its outcome becomes known; read in order, block by block.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    horizon : int
+        T. The game ends when question T + 1 would be asked; where there is none, when everything is known.
+    seed : int
+    """
+
+    def __init__(self, schedule: Schedule, horizon: int, seed: int) -> None:
+        self.schedule, self.horizon = schedule, horizon
+        self._streams = [
+            Stream(seed, (role, strategy_key(part), f"T={horizon}"), range(1))
+            for role, part in (("arrivals", schedule.arrivals), ("delays", schedule.delays))
+        ]
+        length = schedule.length
+        self._last = horizon + 1 if length is None or length > horizon else horizon
+        self._first, self._before = 1, 0.0
+        self._asked: Floats = np.empty(0)
+        self._known: Floats = np.empty(0)
+
+    def times(self, number: int) -> tuple[float, float]:
+        """When question `number` is asked and its outcome becomes known; infinite beyond the last question.
+
+        Raises
+        ------
+        InvalidParameter
+            Times that go back, are not finite or, of an outcome, before its question; or of a question long past.
+        """
+        if number > self._last:
+            return math.inf, math.inf
+        while number >= self._first + len(self._asked):
+            self._draw()
+        at = number - self._first
+        if at < 0:
+            raise InvalidParameter(f"question {number} was asked before; expected them in their order")
+        return float(self._asked[at]), float(self._known[at])
+
+    def _draw(self) -> None:
+        if len(self._asked):
+            self._before = float(self._asked[-1])
+        self._first += len(self._asked)
+        count = min(BLOCK, self._last + 1 - self._first)
+        first = self._first
+        u, v = (stream.block_from(first - 1, count)[:, 0].copy() for stream in self._streams)
+        schedule = self.schedule
+        asked = _numbers(schedule.arrivals.times(first, self._before, u), count, schedule.arrivals)
+        steps = np.diff(asked, prepend=self._before if first > 1 else asked[0])
+        bad = ~(np.isfinite(asked) & (steps >= 0.0))
+        if bad.any():
+            i = int(np.argmax(bad))
+            before = f", after {asked[i - 1] if i else self._before!r}" if first + i > 1 else ""
+            raise InvalidParameter(
+                f"{strategy_label(schedule.arrivals)}: question {first + i} at time {asked[i]}{before}; expected "
+                "finite times that do not go back"
+            )
+        known = _numbers(schedule.delays.known(first, asked, v), count, schedule.delays)
+        bad = ~(known >= asked)
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise InvalidParameter(
+                f"{strategy_label(schedule.delays)}: the outcome of question {first + i} is known at time {known[i]}, "
+                f"which is asked at {asked[i]}; expected no outcome before its question"
+            )
+        self._asked, self._known = asked, known
+
+
+def _numbers(values: Any, count: int, part: Any) -> Floats:
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != (count,):
+        raise InvalidParameter(f"{strategy_label(part)} gave {values!r}; expected {count} times")
+    return numbers
