@@ -32,7 +32,7 @@ def as_arrivals(spec: Any) -> Arrivals:
     if isinstance(spec, Arrivals):
         return spec
     name, options = _named("arrivals", spec, "a name, or a table with a name")
-    return build("arrival process", ARRIVALS, name, options)  # type: ignore[no-any-return]
+    return build("arrival process", ARRIVALS, name, options)
 
 
 def as_delays(spec: Any) -> Delays:
@@ -52,7 +52,7 @@ def as_delays(spec: Any) -> Delays:
     if is_number(spec):
         return Constant(spec)
     name, options = _named("delay", spec, "a number, a name, or a table with a name")
-    return build("delay", DELAYS, name, options)  # type: ignore[no-any-return]
+    return build("delay", DELAYS, name, options)
 
 
 def _named(kind: str, spec: Any, expected: str) -> tuple[str, dict[str, Any]]:

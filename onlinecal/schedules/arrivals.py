@@ -71,7 +71,7 @@ class Bursts(Arrivals):
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
         """Multiples of `every`."""
         every = float(self.size if self.every is None else self.every)
-        return ((np.arange(first, first + len(uniforms)) - 1) // self.size + 1) * every
+        return (np.arange(first - 1, first - 1 + len(uniforms)) // self.size + 1.0) * every
 
 
 @dataclass(frozen=True)
