@@ -1,4 +1,5 @@
-"""Imports go one way: a room of the package knows those above it in the list only, which is that of README.md."""
+"""Imports go one way: a room of the package knows those above it in the list only, which is that of README.md.
+Functions state their types, but for those that are compiled."""
 
 import ast
 from pathlib import Path
@@ -63,3 +64,61 @@ def test_the_readme_lists_the_rooms_in_this_order():
 
 def test_no_file_is_long():
     assert not [f"{file.name}: {n}" for file in FILES if (n := len(file.read_text().splitlines())) > 450]
+
+
+# ---------------------------------------------------------------- types
+
+#: where a function is compiled by, whose types are found when it is called
+COMPILED = {
+    "onlinecal.core._compile": {"kernel"},
+    "onlinecal.rounds.steps": {"law", "learn", "move", "hear", "reveal"},
+}
+
+
+def untyped(source):
+    """The names of functions without all their types, wherever they stand, but those that are compiled."""
+    tree = ast.parse(source)
+    compiled = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in COMPILED.get(node.module, ())
+    }
+    methods = {id(f) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for f in node.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
+            if marks & compiled:
+                continue
+            of_object = id(node) in methods and "staticmethod" not in marks
+            inputs = [*node.args.posonlyargs, *node.args.args][of_object:]
+            inputs += [*node.args.kwonlyargs, *filter(None, (node.args.vararg, node.args.kwarg))]
+            if node.returns is None or any(given.annotation is None for given in inputs):
+                yield node.name
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(HOME)))
+def test_every_function_states_its_types(file):
+    assert not list(untyped(file.read_text()))
+
+
+def test_a_function_without_types_is_found():
+    source = (
+        "from onlinecal.core._compile import kernel as compiled\n"
+        "from onlinecal.rounds.steps import law\n"
+        "@compiled\ndef a(x): ...\n"
+        "@law\ndef b(run, number): ...\n"
+        "@kernel\ndef not_imported(x): ...\n"
+        "def no_result(x: int): ...\n"
+        "def no_input(x, y: int = 0) -> int: ...\n"
+        "def no_rest(*, x: int, **rest) -> int:\n    def inside(): ...\n"
+        "class A:\n"
+        "    def good(self, x: int) -> int: ...\n"
+        "    def bad(self, x) -> int: ...\n"
+        "    @staticmethod\n    def worse(self) -> int: ...\n"
+        "    @classmethod\n    def fine(cls) -> int: ...\n"
+    )
+    assert sorted(untyped(source)) == sorted(
+        ["not_imported", "no_result", "no_input", "no_rest", "inside", "bad", "worse"]
+    )
