@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -235,16 +234,33 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
         assert len(store.results().cells) == 2
 
 
-def test_help_does_not_load_what_it_does_not_need():
-    """Import time is what the user waits for: help must not pay for compilers and tables."""
+#: what the library of commands may load; of the arguments of a command it asks pydantic
+COMMANDS = {"typer", "click", "annotated_doc", "shellingham", "typing_extensions"}
+ARGUMENTS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
+
+
+@pytest.mark.parametrize("command", ["", "run", "compare", "plot", "list", "check", "show"])
+def test_help_loads_nothing_but_the_library_of_commands(command):
+    """Import time is what the user waits for."""
     code = (
-        "import sys; from onlinecal.cli import app\n"
-        "heavy = {'numba', 'numpy', 'scipy', 'matplotlib', 'pandas', 'pydantic'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
+        "import sys\n"
+        "before = set(sys.modules)\n"  # what the interpreter loads by itself
+        "from onlinecal.cli import main\n"
+        f"sys.argv = 'onlinecal {command} --help'.split()\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "loaded = {name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names\n"
+        "print(*sorted(loaded), file=sys.stderr)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
-    import_ = "import onlinecal, sys; assert 'numpy' not in sys.modules; onlinecal.JointDistribution"
-    subprocess.run([sys.executable, "-c", import_], check=True)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "Usage: onlinecal" in done.stdout
+    loaded = {name for name in done.stderr.split() if not name.startswith("_sysconfigdata")}
+    assert {"onlinecal", "typer"} <= loaded <= {"onlinecal"} | COMMANDS | (ARGUMENTS if command else set())
+
+
+def test_the_package_loads_nothing_before_it_is_asked():
+    code = "import onlinecal, sys; assert 'numpy' not in sys.modules; onlinecal.JointDistribution; sys.modules['numpy']"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_check(tmp_path):
