@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import cfunc, extending, njit
 from numba.core.caching import FunctionCache
@@ -19,14 +19,20 @@ from numba.core.caching import FunctionCache
 intrinsic: Any = extending.intrinsic
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compiles a function of arrays and numbers when it is first called."""
-    if not _can_be_cached(function):
-        return njit(error_model="numpy", nogil=True)(function)
-    compiled = njit(cache=True, error_model="numpy", nogil=True)(function)
-    if compiled is not function:  # compilation is not switched off
-        _forget_stale(Path(str(compiled.stats.cache_path)))
-    return compiled
+if TYPE_CHECKING:
+    # A kernel has the types that numba finds where it is called, so it is written without: whoever checks types is
+    # told to ask for none here, and takes it for `Any`. Every other function states its types.
+    from typing import no_type_check as kernel
+else:
+
+    def kernel(function: Callable[..., Any]) -> Any:
+        """Compiles a function of arrays and numbers when it is first called."""
+        if not _can_be_cached(function):
+            return njit(error_model="numpy", nogil=True)(function)
+        compiled = njit(cache=True, error_model="numpy", nogil=True)(function)
+        if compiled is not function:  # compilation is not switched off
+            _forget_stale(Path(str(compiled.stats.cache_path)))
+        return compiled
 
 
 def c_function(signature: Any, function: Callable[..., Any]) -> Any:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -111,29 +111,33 @@ def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def law(function: Callable[..., Any]) -> Step:
-    """Marks the step that states a law."""
-    return Step(LAW, function)
+if TYPE_CHECKING:  # steps are written without types, as kernels are
+    from typing import no_type_check as hear
+    from typing import no_type_check as law
+    from typing import no_type_check as learn
+    from typing import no_type_check as move
+    from typing import no_type_check as reveal
+else:
 
+    def law(function: Callable[..., Any]) -> Step:
+        """Marks the step that states a law."""
+        return Step(LAW, function)
 
-def learn(function: Callable[..., Any]) -> Step:
-    """Marks the step in which a forecaster is told a round."""
-    return Step(LEARN, function)
+    def learn(function: Callable[..., Any]) -> Step:
+        """Marks the step in which a forecaster is told a round."""
+        return Step(LEARN, function)
 
+    def move(function: Callable[..., Any]) -> Step:
+        """Marks the step in which nature chooses q."""
+        return Step(MOVE, function)
 
-def move(function: Callable[..., Any]) -> Step:
-    """Marks the step in which nature chooses q."""
-    return Step(MOVE, function)
+    def hear(function: Callable[..., Any]) -> Step:
+        """Marks the step in which nature is told a round."""
+        return Step(HEAR, function)
 
-
-def hear(function: Callable[..., Any]) -> Step:
-    """Marks the step in which nature is told a round."""
-    return Step(HEAR, function)
-
-
-def reveal(function: Callable[..., Any]) -> Step:
-    """Marks the step in which nature reveals context."""
-    return Step(REVEAL, function)
+    def reveal(function: Callable[..., Any]) -> Step:
+        """Marks the step in which nature reveals context."""
+        return Step(REVEAL, function)
 
 
 # ---------------------------------------------------------------- what a step sees

@@ -1,0 +1,184 @@
+"""The conformance checks: who breaks a rule is told which, and nobody is blamed who does not."""
+
+import itertools
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from onlinecal.checks.conformance import conformance
+from onlinecal.checks.guarantees import check
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import (
+    Constant,
+    Forecaster,
+    Law,
+)
+from onlinecal.natures import Bernoulli, Nature, Sight
+from tests.checks.test_guarantees import HONEST
+
+
+class _Player:
+    def __init__(self, runs):
+        self.law, self.seen, self.asked = Law(runs, 1), 0, 0
+
+    def forecast(self, round):
+        return self.law
+
+    def update(self, round): ...
+
+
+class _LatePlayer(_Player):
+    def forecast(self, round):
+        self.asked += round.number > 500
+        self.law.atoms[:] = self.asked % 7 / 7
+        return self.law
+
+
+@dataclass(frozen=True)
+class ImpureLate(Forecaster):
+    """Counts how often it is asked, from round 501 on."""
+
+    def start(self, horizon, runs, stream):
+        return _LatePlayer(runs)
+
+
+class _ForgetfulPlayer(_Player):
+    def forecast(self, round):
+        self.asked = round.number
+        self.law.atoms[:] = self.seen % 7 / 7
+        return self.law
+
+    def update(self, round):
+        self.seen += self.asked
+
+
+@dataclass(frozen=True)
+class Forgetful(Forecaster):
+    """Keeps on itself which round was asked last."""
+
+    def start(self, horizon, runs, stream):
+        return _ForgetfulPlayer(runs)
+
+
+@pytest.mark.parametrize("spec", [ImpureLate(), Forgetful()])
+def test_conformance_finds_who_remembers_an_open_round_elsewhere(spec, seed):
+    faults = {found.check for found in conformance(spec, seed) if found.fault}
+    assert "a question asked while a round is open changes nothing" in faults
+
+
+# ---------------------------------------------------------------- declarations
+
+
+@dataclass(frozen=True)
+class Declares(Nature):
+    """A coin that declares what it is told to."""
+
+    def start(self, horizon, runs, stream):
+        raise AssertionError("it is not started")
+
+
+def declaring(**what):
+    return type("Declares", (Declares,), what)()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "match"),
+    [
+        (declaring(sight="LAW"), "declares sight = 'LAW'; expected a Sight"),
+        (declaring(sight=2), "declares sight = 2; expected a Sight"),
+        (declaring(reveals="truth"), "declares reveals = 'truth'; expected a frozenset of names"),
+        (declaring(reveals=frozenset({1})), "declares reveals"),
+        (declaring(length="5"), "declares length = '5'; expected None or an integer"),
+        (declaring(length=0), "declares length = 0"),
+        (type("Wants", (Constant,), {"needs": "truth"})(), "declares needs = 'truth'"),
+        (type("Wants", (Constant,), {"certifies": ["ece"]})(), "declares certifies"),
+    ],
+)
+def test_what_is_no_declaration_is_refused(strategy, match):
+    pair = (strategy, Bernoulli()) if isinstance(strategy, Forecaster) else (Constant(), strategy)
+    with pytest.raises(InvalidParameter, match=match):
+        Game(*pair, horizon=5, runs=range(1))
+    with pytest.raises(InvalidParameter, match=match):
+        list(check([pair[0]], [pair[1]], horizon=16, runs=1, seed=0))
+    assert [found.check for found in conformance(strategy)] == ["what it declares"]
+
+
+def test_nested_strategies_conform(seed):
+    for strategy in HONEST:
+        assert [found for found in conformance(strategy, seed) if found.fault] == []
+
+
+# ---------------------------------------------------------------- plug-ins that break a rule each
+
+
+@dataclass(frozen=True)
+class Rule(Forecaster):
+    breaks: str = ""
+
+    def start(self, horizon, runs, stream):
+        return RulePlayer(self.breaks, runs)
+
+
+class RulePlayer:
+    clock = itertools.count()
+
+    def __init__(self, breaks, runs):
+        self.breaks, self.law, self.asked = breaks, Law(runs, 1), 0
+        self.told = 0
+        if breaks == "pickle":
+            self.hook = lambda: None
+
+    def forecast(self, round):
+        p = 0.5
+        if self.breaks == "purity":
+            self.asked += 1
+            p = 1 / (1 + self.asked)
+        if self.breaks == "repeat":
+            p = next(self.clock) % 997 / 997
+        if self.breaks == "split":
+            p = len(self.law.atoms) / 10
+        if self.breaks == "law":
+            p = 1.01 if round.number == 100 else 0.5
+        self.law.atoms[:] = p
+        return self.law
+
+    def update(self, round): ...
+
+
+@pytest.mark.parametrize(
+    ("breaks", "check_", "said"),
+    [
+        ("purity", "pure", "two different laws"),
+        ("law", "pure", "stated the forecasts [1.01]"),
+        ("repeat", "same seed", "differ"),
+        ("split", "split", "played beside it"),
+        ("pickle", "pickled", "cannot be pickled"),
+    ],
+)
+def test_who_breaks_a_rule_is_told_which(breaks, check_, said):
+    faults = {finding.check: finding.fault for finding in conformance(Rule(breaks))}
+    (fault,) = [fault for label, fault in faults.items() if check_ in label]
+    assert said in fault
+    assert "rule(breaks=" in fault
+
+
+def test_who_breaks_none_is_told_so():
+    assert [finding.fault for finding in conformance(Rule())] == [""] * 5
+
+
+def test_a_nature_that_looks_too_far_is_told_so():
+    @dataclass(frozen=True)
+    class Peeping(Nature):
+        sight: ClassVar[Sight] = Sight.NOTHING
+
+        def start(self, horizon, runs, stream):
+            return self
+
+        def probability(self, round):
+            return np.round(round.law.mean)
+
+    faults = [finding.fault for finding in conformance(Peeping())]
+    assert all("declares sight NOTHING" in fault for fault in faults)

@@ -1,0 +1,202 @@
+"""What must hold for every registered strategy, whatever it does.
+
+The cases come from the registries (tests/examples.py), so a new strategy is covered when it is registered.
+"""
+
+import dataclasses
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onlinecal.checks.conformance import HORIZON, RUNS, conformance, digest, play, trace
+from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.engine.game import BLOCK, Game
+from onlinecal.forecasters import FORECASTERS, Constant, Forecaster
+from onlinecal.natures import NATURES, Nature, Sight
+from onlinecal.report.catalogue import entry, rows
+from tests import examples
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("examples")
+
+
+@pytest.fixture(scope="session")
+def pairs(folder):
+    return examples.pairs(folder)
+
+
+@pytest.fixture(scope="session")
+def here(pairs, seed):
+    return {name(*pair): digest(play(*pair, seed)) for pair in pairs}
+
+
+def name(forecaster, nature):
+    return f"{strategy_key(forecaster)} against {strategy_key(nature)}"
+
+
+def digests(folder, seed):
+    """Of all cases; what the spawned process computes."""
+    return {name(*pair): digest(play(*pair, seed)) for pair in examples.pairs(Path(folder))}
+
+
+def test_every_strategy_is_covered(pairs):
+    assert {type(f) for f, _ in pairs} >= set(FORECASTERS.values())
+    assert {type(nature) for _, nature in pairs} >= set(NATURES.values())
+
+
+def test_who_has_no_example_is_named(monkeypatch, tmp_path):
+    @dataclasses.dataclass(frozen=True)
+    class Fussy(Nature):
+        taste: float
+
+    monkeypatch.setitem(NATURES, "fussy", Fussy)
+    with pytest.raises(
+        AssertionError, match="nature 'fussy' has the required parameters taste: add an example"
+    ):
+        examples.natures(tmp_path)
+
+    @dataclasses.dataclass(frozen=True)
+    class Clairvoyant(Constant):
+        needs = frozenset({"tomorrow"})
+
+    monkeypatch.delitem(NATURES, "fussy")
+    monkeypatch.setitem(FORECASTERS, "clairvoyant", Clairvoyant)
+    with pytest.raises(AssertionError, match=r"needs \['tomorrow'\], which no example of a nature reveals"):
+        examples.pairs(tmp_path)
+
+
+def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder, here, seed):
+    code = (
+        "import json, sys; from tests.checks.test_every_strategy import digests; "
+        "json.dump([hash('a'), digests(sys.argv[1], int(sys.argv[2]))], sys.stdout)"
+    )
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
+    hashes = set()
+    for hash_seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(folder), str(seed)],
+            env=environment,
+            cwd=root,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        hashed, there = json.loads(done.stdout)
+        hashes.add(hashed)
+        differing = [case for case in here if here[case] != there[case]]
+        assert differing == []
+    assert len(hashes) == 2
+
+
+def test_split_runs_are_joined_runs(pairs, seed):
+    for forecaster, nature in pairs:
+        joined = trace(play(forecaster, nature, seed))
+        split = trace(play(forecaster, nature, seed, range(2))) + trace(
+            play(forecaster, nature, seed, range(2, 3))
+        )
+        assert split == joined, name(forecaster, nature)
+
+
+def test_a_game_that_is_pickled_on_the_way_goes_on_identically(pairs, here, seed):
+    for forecaster, nature in pairs:
+        game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
+        # Before, within and at the end of a block; and once before the first round.
+        for until in (0, 1, HORIZON // 3, BLOCK, HORIZON):
+            game = pickle.loads(pickle.dumps(game))
+            game.advance(until)
+        got = digest(game)
+        assert got == here[name(forecaster, nature)], name(forecaster, nature)
+
+
+def test_forecasts_are_pure_and_laws_sum_to_one(pairs, seed):
+    for forecaster, nature in pairs:
+        game = play(forecaster, nature, seed, until=200)
+        first = game.law()
+        atoms, weights = first.atoms.copy(), first.weights.copy()
+        again = game.law()
+        assert (again.atoms == atoms).all(), name(forecaster, nature)
+        assert (again.weights == weights).all(), name(forecaster, nature)
+        assert weights.min() >= 0
+        assert weights.sum(axis=1) == pytest.approx(1, abs=1e-9)
+
+
+def curious(kinds, seen):
+    """A forecaster that needs these kinds of context and notes what it is shown."""
+
+    class Curious(Constant):
+        needs = kinds
+
+        def start(self, horizon, runs, stream):
+            player = super().start(horizon, runs, stream)
+            forecast = player.forecast
+
+            def looking(round):
+                seen.append({kind: np.array(values) for kind, values in round.context.items()})
+                return forecast(round)
+
+            player.forecast = looking
+            return player
+
+    return Curious()
+
+
+def test_context_is_what_is_declared_and_goes_to_those_who_need_it(folder, seed):
+    for nature in examples.natures(folder):
+        asked, unasked = [], []
+        play(curious(nature.reveals, asked), nature, seed, until=20)
+        play(curious(frozenset(), unasked), nature, seed, until=20)
+        assert unasked == [{}] * 20
+        for context in asked:
+            assert set(context) == nature.reveals
+            for values in context.values():
+                assert values.shape == (len(RUNS),)
+                assert values.dtype == np.float64
+                assert np.isfinite(values).all()
+
+
+def test_natures_that_declare_less_are_refused_more(folder, seed):
+    """What a nature declares is what it needs: with less it would not play."""
+    from onlinecal.core.errors import SightError
+
+    for nature in examples.natures(folder):
+        if nature.sight >= Sight.LAW and type(nature) not in (NATURES["mixture"], NATURES["switch"]):
+            game = Game(Constant(), nature, horizon=10, runs=RUNS, seed=seed, loop="event")
+            game._sight = Sight.HISTORY
+            with pytest.raises(SightError):
+                game.advance(10)
+
+
+def test_specifications_can_be_named_compared_and_pickled(folder):
+    for spec in [*examples.natures(folder), *examples.forecasters(folder)]:
+        copy = pickle.loads(pickle.dumps(spec))
+        assert copy == spec
+        assert strategy_key(copy) == strategy_key(spec)
+        assert hash(copy) == hash(spec)
+        assert strategy_label(spec)
+        assert type(spec).__name__ in repr(spec)
+        assert isinstance(spec, Forecaster | Nature)
+
+
+def test_the_catalogue_copes_with_all(folder):
+    listed = {row["name"] for row in rows()}
+    for registered in (*NATURES, *FORECASTERS):
+        assert registered in listed
+        assert entry(registered)["documentation"]
+    required = {p["name"] for p in entry("mixture")["parameters"] if p["required"]}
+    assert required == {"natures"}
+
+
+def test_the_checks_for_plug_ins_find_no_fault_in_ours(folder):
+    for strategy in (*examples.forecasters(folder), *examples.natures(folder)):
+        faults = {found.check: found.fault for found in conformance(strategy) if found.fault}
+        assert faults == {}, strategy_key(strategy)

@@ -1,0 +1,311 @@
+"""The guarantee report, with strategies that must fail it."""
+
+import dataclasses
+import math
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from onlinecal import natures as n
+from onlinecal.checks.guarantees import Report, check, report
+from onlinecal.core.errors import OnlinecalError, UnknownName
+from onlinecal.core.guarantee import Guarantee, Potential
+from onlinecal.core.strategy import strategy_label
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import (
+    BlumMansour,
+    Constant,
+    Doubling,
+    EmpiricalMean,
+    ExpertMixture,
+    Forecaster,
+    ForecastHedging,
+    FosterVohra,
+    PerturbedLeader,
+    Rounded,
+)
+from onlinecal.growth.outgrowth import outgrowth
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Sight
+
+# ---------------------------------------------------------------- guarantees that lie, or are none
+
+
+@dataclass(frozen=True)
+class Lies(ForecastHedging):
+    """States guarantees that are none of its own."""
+
+    how = "low"
+
+    @property
+    def guarantees(self):
+        return WAYS[self.how](super().guarantees)
+
+
+def replaced(stated, **what):
+    return [dataclasses.replace(g, **what) for g in stated]
+
+
+def fails(*_):
+    raise RuntimeError("boom")
+
+
+WAYS = {
+    "low": partial(replaced, bound=lambda t: 0.01),
+    "raises": fails,
+    "none": lambda stated: None,
+    "text": lambda stated: ["ece is small"],
+    "nan": partial(replaced, bound=lambda t: float("nan")),
+    "zero": partial(replaced, bound=lambda t: 0.0),
+    "no number": partial(replaced, bound=lambda t: "small"),
+    "bound raises": partial(replaced, bound=fails),
+    "no measure": partial(replaced, measure="nonsense"),
+}
+
+
+LIARS = {how: type("Liar" + how.title().replace(" ", ""), (Lies,), {"how": how}) for how in WAYS}
+globals().update({cls.__name__: cls for cls in LIARS.values()})  # what is named is a class of the module
+
+
+@pytest.mark.parametrize("how", [how for how in WAYS if how != "low"])
+def test_a_guarantee_that_is_none_is_refused(how):
+    with pytest.raises(OnlinecalError, match=r"liar|nonsense") as told:
+        list(check([LIARS[how]()], [Bernoulli()], horizon=64, runs=1, seed=0))
+    assert str(told.value).isprintable()
+
+
+def test_a_report_goes_on_where_a_guarantee_is_none(seed):
+    found = report(["tests.checks.test_guarantees:LiarRaises"], horizon=32, runs=1, seed=seed, progress=False)
+    assert [finding.check for _, finding in found.findings if finding.fault] == ["plays to the end"]
+    assert not found.good
+
+
+def test_a_bound_that_is_far_exceeded_does_not_hold(seed):
+    """Where chance may do it in so short a game it cannot be told; in a longer one it fails."""
+    liar = LIARS["low"]()
+    (short,) = check([liar], [Bernoulli()], horizon=64, runs=2, seed=seed)
+    assert short.ratio > 1
+    assert short.holds is None
+    (long,) = check([liar], [n.RandomWalk()], horizon=2000, runs=64, seed=seed)
+    assert long.holds is not True
+    honest = check([ForecastHedging()], [Bernoulli()], horizon=2000, runs=64, seed=seed)
+    assert all(v.holds is True for v in honest)
+
+
+# ---------------------------------------------------------------- honest ones in tiny games
+
+
+NESTED = ExpertMixture(
+    (Doubling(Rounded(PerturbedLeader(), 5, "random"), first=1), EmpiricalMean(), ForecastHedging())
+)
+
+
+HONEST = [Constant(), ForecastHedging(), Doubling(NESTED, first=1), Rounded(NESTED, 3, "nearest")]
+
+
+@pytest.mark.parametrize("horizon", range(1, 21))
+def test_honest_strategies_are_not_blamed_in_tiny_games(horizon, seed):
+    natures = [
+        Bernoulli(),
+        n.Contrarian(),
+        n.Switch(n.Mixture((n.Greedy(), Bernoulli())), n.Contrarian(), at=2),
+    ]
+    assert all(
+        v.holds is not False
+        for v in check([ForecastHedging(), Constant()], natures, horizon=horizon, runs=1, seed=seed)
+    )
+    for forecaster in HONEST:
+        for nature in natures:
+            whole = Game(forecaster, nature, horizon=horizon, runs=range(3), seed=seed)
+            alone = Game(forecaster, nature, horizon=horizon, runs=range(2, 0, -2), seed=seed, loop="event")
+            whole.advance(horizon), alone.advance(horizon)
+            for name in ("predictions", "counts", "positives"):
+                assert (getattr(whole.gammas()[2], name) == getattr(alone.gammas()[0], name)).all()
+
+
+@dataclass(frozen=True)
+class Liar(Constant):
+    """Promises what it cannot keep: an ECE of √T, of each kind."""
+
+    kind: str = "deterministic"
+
+    @property
+    def guarantees(self):
+        return (Guarantee("ece", "√T", math.sqrt, self.kind, Sight.LAW, "nowhere"),)
+
+
+def test_a_promise_that_is_kept_and_one_that_is_not(seed):
+    (kept,) = list(check([ForecastHedging()], [Drift()], horizon=2000, runs=8, seed=seed))
+    assert kept.holds
+    assert kept.ratio < 1
+    verdicts = list(check([Liar()], [Drift(0.0, 0.2), Contrarian()], horizon=2000, runs=8, seed=seed))
+    broken = [v for v in verdicts if v.strategy.startswith("liar")]
+    assert [v.holds for v in broken] == [False, False]
+    assert broken[1].ratio == pytest.approx(1000 / math.sqrt(2000))
+    contrary = next(v for v in verdicts if v.strategy == "contrarian")
+    assert contrary.holds
+    assert contrary.ratio == 1.0
+
+
+def test_an_expected_bound_without_slack_is_not_called_broken(seed):
+    (unknown,) = list(check([Liar(kind="expected")], [Drift(0.0, 0.2)], horizon=2000, runs=8, seed=seed))
+    assert unknown.ratio > 1
+    assert unknown.holds is None
+
+
+def test_a_rate_that_is_outgrown_fails(seed):
+    """Its total grows like T, so the ratio like √T: 0.5, with a standard deviation below 0.01 over 20 seeds."""
+    (rate,) = list(check([Liar(kind="rate")], [Drift(0.0, 0.2)], horizon=4096, runs=8, seed=seed))
+    assert rate.trend[0] == pytest.approx(0.5, abs=0.05)
+    assert 0.1 < rate.trend[1] < rate.trend[0] < rate.trend[2]
+    assert rate.holds is False
+    assert not Report((rate,), ()).good
+
+
+@pytest.mark.parametrize("forecaster", [PerturbedLeader(), BlumMansour()], ids=strategy_label)
+def test_a_rate_that_is_kept_holds_or_is_open(forecaster, seed):
+    """A kept rate fails in one of 10⁶ seeds."""
+    (rate,) = list(check([forecaster], [Bernoulli()], horizon=4096, runs=4, seed=seed))
+    assert rate.holds is not False
+    assert rate.trend[1] < rate.trend[0] < rate.trend[2]
+
+
+def test_a_rate_in_a_short_game_has_no_trend(seed):
+    (rate,) = list(check([Liar(kind="rate")], [Drift()], horizon=255, runs=2, seed=seed))
+    assert (rate.trend, rate.holds) == (None, None)
+
+
+def test_the_trend_and_its_interval(seed):
+    """Log-normal totals of known growth: the interval of 1e-3 on each side leaves out the truth in 2 of 1000; of 300,
+    more than 8 with probability below 1e-6.
+    """
+    rng = np.random.default_rng(seed)
+    out = 0
+    for _ in range(300):
+        totals = [t**0.8 * np.exp(0.3 * rng.normal(size=n)) for t, n in ((100, 64), (1600, 16))]
+        estimate, low, high = outgrowth([100, 1600], totals, math.sqrt, 1e-3)
+        assert low < estimate < high
+        out += not low < 0.3 < high
+    assert out <= 8
+    for broken in ([[0.0, 0.0], [1.0, 2.0]], [[1.0], [2.0]], [[1.0, math.inf], [1.0, 2.0]]):
+        estimate, low, high = outgrowth([1, 2], broken, math.sqrt, 1e-3)
+        assert math.isnan(estimate)
+        assert (low, high) == (-math.inf, math.inf)
+
+
+def test_determinism_is_no_matter_of_checkpoints(seed):
+    """Foster–Vohra often plays a single point, in short games at every checkpoint, and randomises between them."""
+    for s in range(seed, seed + 20):
+        found = check([FosterVohra()], [Contrarian(), Greedy()], horizon=8, runs=1, seed=s)
+        assert {v.strategy for v in found} == {"foster vohra"}
+
+
+@dataclass(frozen=True)
+class Silent(Forecaster):
+    """A certain law; it does not say whether it is deterministic."""
+
+    def start(self, horizon, runs, stream):
+        return Constant(0.4).start(horizon, runs, stream)
+
+
+def test_who_does_not_say_is_not_held_to_be_deterministic():
+    assert Silent().deterministic is None
+    assert list(check([Silent()], [Contrarian()], horizon=50, runs=2, seed=0)) == []
+    found = list(check([Constant(0.4)], [Contrarian()], horizon=50, runs=2, seed=0))
+    assert {(v.strategy, v.holds) for v in found} == {("contrarian", True)}
+
+
+def test_a_step_of_a_proof_that_is_broken_fails_the_bound(seed):
+    """Half the growth that hedging's proof allows is too little in some round, and twice as much is plenty."""
+    (guarantee,) = ForecastHedging().guarantees
+    for factor, holds in ((0.25, False), (1.0, True)):
+        potential = Potential(
+            guarantee.potential.of, lambda *state, f=factor: f * guarantee.potential.growth(*state)
+        )
+        (verdict,) = list(
+            check(
+                [Promising((replace(guarantee, potential=potential),))],
+                [Drift()],
+                horizon=1000,
+                runs=4,
+                seed=seed,
+            )
+        )
+        assert (verdict.step <= 1) is holds
+        assert verdict.holds is holds
+        assert verdict.ratio < 1
+
+
+@dataclass(frozen=True)
+class Promising(ForecastHedging):
+    """Hedging with other guarantees."""
+
+    others: tuple = ()
+
+    def __init__(self, others):
+        object.__setattr__(self, "m", "T^(1/3)")
+        object.__setattr__(self, "others", others)
+
+    @property
+    def guarantees(self):
+        return self.others
+
+
+def test_guarantees_apply_only_to_what_they_cover(seed):
+    # Hedging promises nothing to natures that see the draw; what such a contrarian promises still applies.
+    verdicts = list(check([ForecastHedging()], [Contrarian(sees="draw")], horizon=100, runs=2, seed=seed))
+    assert {v.strategy for v in verdicts} == {'contrarian (sees="draw")'}
+    assert [str(v.guarantee) for v in verdicts] == [str(g) for g in Contrarian(sees="draw").guarantees]
+    assert not list(check([Constant()], [Bernoulli()], horizon=100, runs=2, seed=seed))
+
+
+def test_a_report_of_named_strategies():
+    found = report(["almost_one_step_ahead"], horizon=300, runs=2, seed=1, progress=False)
+    assert found.good
+    assert {v.guarantee.measure for v in found.verdicts if v.strategy == "almost one step ahead"} == {
+        "distance_certificate",
+        "smooth_ce",
+    }
+    assert len(found.findings) == 7
+    rows = found.rows()
+    assert all(row["holds"] for row in rows["guarantees"])
+    assert all(row["fault"] == "" for row in rows["conformance"])
+    assert found.remarks == ()
+    with pytest.raises(UnknownName, match="did you mean 'drift'"):
+        report(["drfit"], horizon=10, runs=1, seed=0)
+
+
+def test_whose_guarantees_are_not_among_the_verdicts_is_said():
+    found = report(["constant", "bernoulli", "contrarian"], horizon=64, runs=2, seed=1, progress=False)
+    assert found.remarks == (
+        "constant states no guarantee, so there is none to measure.",
+        "bernoulli states u_calibration = Ω(√T); cdl = Ω(√T): not of a kind, or not against opponents, that are "
+        "measured here.",
+    )
+    assert any(v.strategy == "contrarian" for v in found.verdicts)
+
+
+@pytest.mark.parametrize("first", [1, 2000])
+def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(tmp_path, monkeypatch, first):
+    (tmp_path / "nans.py").write_text(
+        "from onlinecal.natures import Nature\n"
+        f"first = {first}\n"
+        "class Nan:\n"
+        "    def __init__(self): self.round = 0\n"
+        "    def forecast(self): return 0.5 if self.round + 1 < first else float('nan')\n"
+        "    def update(self, forecast, outcome): self.round += 1\n"
+        "class Nature(Nature):\n"
+        "    def start(self, horizon, runs, stream): return self\n"
+        "    def probability(self, round): return 0.5 if round.number < first else float('nan')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "nans", raising=False)
+    found = report(["nans:Nan", "nans:Nature"], horizon=4 * first, runs=1, seed=0, progress=False)
+    assert not found.good
+    for name in ("nans:Nan", "nans:Nature"):
+        (fault, *_) = [f.fault for n, f in found.findings if n == name and f.fault]
+        assert f"in round {first}, run 0; expected" in fault
+        assert "nan" in fault

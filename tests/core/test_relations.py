@@ -1,0 +1,367 @@
+"""The relations between measures, each on random Γ with ties and on examples that attain it, and what follows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import onlinecal as oc
+from onlinecal.core.columns import QUADRATIC, Column
+from onlinecal.core.guarantee import Forecasters, Guarantee
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.relations import QUANTITIES, RELATIONS, applies, chain, factor, reason, through, tightest
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import strategy_key
+from onlinecal.decisions.tasks import quadratic, three_action, v_shaped
+from onlinecal.engine.game import Game
+from onlinecal.growth.rates import KNOWN_RATES
+from onlinecal.measures import MEASURES, Bracket, true_distance
+from tests import examples
+from tests.decisions.test_tasks import decision_tasks
+from tests.strategies import gammas
+
+REGRETS = {"swap_regret": "swap", "action_swap_regret": "action_swap", "external_regret": "external"}
+CERTIFICATES = ("distance_certificate", "kernel_ce_certificate")
+
+
+def ends(gamma, name, task=None):
+    """Lower and upper end of a quantity on Γ; of a regret, that of the task."""
+    if name == QUADRATIC:
+        return (quadratic().account(gamma).swap,) * 2
+    if name in REGRETS:
+        return (getattr(task.account(gamma), REGRETS[name]),) * 2
+    value = MEASURES[name].function(gamma)
+    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+
+
+def tolerance(relation):
+    # smooth_ce is exact; smooth_ece is right to 1e-4 below 5e-4 and to 1.1e-6 above.
+    return 2e-4 if "smooth_ece" in (relation.smaller, relation.larger) else 1e-9
+
+
+ON_GAMMA = [r for r in RELATIONS if not {r.smaller, r.larger} & {"distance", *CERTIFICATES}]
+ELSEWHERE = [r for r in RELATIONS if r not in ON_GAMMA]
+
+
+def test_every_name_is_a_column_or_said_to_be_none():
+    columns = {*MEASURES, *CERTIFICATES, QUADRATIC, *QUANTITIES}
+    for relation in RELATIONS:
+        assert {relation.smaller, relation.larger} <= columns
+        assert relation.factor >= 1.0
+        assert relation.source
+    pairs = [(r.smaller, r.larger) for r in RELATIONS]
+    assert len(set(pairs)) == len(pairs)
+
+
+@given(gamma=gammas(max_levels=6), task=decision_tasks())
+@settings(max_examples=60)
+def test_every_relation_holds(gamma, task):
+    # Within the tolerance of a tie a task takes two levels for one.
+    assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)
+    values = {name: ends(gamma, name, task) for r in ON_GAMMA for name in (r.smaller, r.larger)}
+    for relation in ON_GAMMA:
+        smaller, larger = values[relation.smaller][0], values[relation.larger][1]
+        assert smaller <= relation.factor * larger + tolerance(relation), str(relation)
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_the_true_distance_lies_between_its_bounds(data):
+    tenths = st.integers(0, 10).map(lambda i: i / 10)
+    p = data.draw(st.lists(tenths | st.floats(0.0, 1.0), min_size=1, max_size=6))
+    y = data.draw(st.lists(st.integers(0, 1), min_size=len(p), max_size=len(p)))
+    gamma = JointDistribution.from_samples(p, y)
+    distance = true_distance(p, y)
+    assert distance.width == 0.0
+    assert ends(gamma, "distance_lower")[0] <= distance.upper + 1e-9
+    assert distance.lower <= ends(gamma, "distance_upper")[1] + 1e-9
+
+
+@pytest.mark.parametrize("nature", [oc.natures.Contrarian("draw"), oc.natures.Drift()], ids=strategy_key)
+def test_certificates_are_above_what_they_certify(nature, seed):
+    for forecaster, certificate, measure in (
+        (oc.forecasters.AlmostOneStepAhead(), "distance_certificate", None),
+        (oc.forecasters.DefensiveForecasting(), "kernel_ce_certificate", "kernel_ce"),
+    ):
+        horizon = 12
+        game = Game(forecaster, nature, horizon=horizon, runs=range(4), seed=seed)
+        said = [([], []) for _ in range(4)]
+        for t in range(horizon):
+            before = [dict(zip(g.predictions.tolist(), zip(g.counts, g.positives, strict=True), strict=True))
+                      for g in game.gammas()] if t else [{}] * 4  # fmt: skip
+            game.advance(t + 1)
+            for (p, y), old, gamma in zip(said, before, game.gammas(), strict=True):
+                # The level that has gained a round is the forecast.
+                for v, n, s in zip(gamma.predictions.tolist(), gamma.counts, gamma.positives, strict=True):
+                    if n != old.get(v, (0, 0))[0]:
+                        p.append(v)
+                        y.append(int(s - old.get(v, (0, 0))[1]))
+        for run, (p, y) in enumerate(said):
+            found = (
+                true_distance(p, y).lower
+                if measure is None
+                else ends(JointDistribution.from_samples(p, y), measure)[0]
+            )
+            assert horizon * found <= game.certificates()[certificate][run] + 1e-9
+
+
+def test_the_relations_that_are_not_on_gamma_are_those_above():
+    assert {(r.smaller, r.larger) for r in ELSEWHERE} == {
+        ("distance_lower", "distance"),
+        ("distance", "distance_upper"),
+        ("distance", "distance_certificate"),
+        ("kernel_ce", "kernel_ce_certificate"),
+    }
+
+
+# -------------------------------------------------------------------- constants
+
+E = 1e-6
+
+
+def levels(v, w, q):
+    return JointDistribution.from_levels(v, w, q)
+
+
+def zigzag(steps):
+    """Residuals whose mean embedding is a weight that stays near 1 and goes up and down with slope 1."""
+    v = np.linspace(0.01, 0.99, steps + 1)
+    weight = np.where(np.arange(steps + 1) % 2, 1 - (v[1] - v[0]), 1.0)
+    r = np.linalg.solve(np.exp(-abs(v[:, None] - v)), weight)
+    return levels(v, np.ones(steps + 1), v + 0.009 * r / abs(r).max())
+
+
+#: Γ that attain at least 90 % of a factor above 1; None where no such Γ is known
+ATTAIN = {
+    ("distance_lower", "smooth_ce"): levels([0.5 - E, 0.5 + E], [1, 1], [1, 0]),
+    # Outcomes 1 moved down from 0.05 alone: the outcomes 0 that stay there lose as much.
+    ("smooth_ce", "distance_lower"): levels([0, 0.05], [0.05, 0.95], [1, 0]),
+    ("smooth_ce", "kernel_ce"): zigzag(300),
+    ("smooth_ce", "smooth_ece"): None,
+    ("cdl", "ece"): levels([0.5], [1], [0.5 + E]),
+    ("cdl", "v_cdl"): levels([E, 1 - E], [1, 1], [0.1, 0.9]),
+    ("u_calibration", "cutoff_ce"): levels([0.5], [1], [0.5 + E]),
+    ("cutoff_ce", "step_ce"): levels([0.5 - 2 * E, 0.5 - E], [1, 2], [0, 1]),
+    ("low_degree_ce", "smooth_ce"): levels([0.98, 1], [1, 0.02], [1, 0]),
+}
+
+
+def test_each_factor_has_an_example_or_is_said_to_have_none():
+    assert set(ATTAIN) == {(r.smaller, r.larger) for r in RELATIONS if r.factor > 1.0}
+
+
+@pytest.mark.parametrize("relation", [r for r in RELATIONS if ATTAIN.get((r.smaller, r.larger))], ids=str)
+def test_the_factor_cannot_be_lowered(relation):
+    gamma = ATTAIN[relation.smaller, relation.larger]
+    smaller, larger = ends(gamma, relation.smaller)[0], ends(gamma, relation.larger)[1]
+    assert smaller >= 0.9 * relation.factor * larger > 0.0
+
+
+# -------------------------------------------------------------------- chains
+
+
+def test_a_chain_is_the_one_with_the_least_factor():
+    names = {r.smaller for r in RELATIONS} | {r.larger for r in RELATIONS}
+    best = {(a, b): 1.0 if a == b else math.inf for a in names for b in names}
+    for r in RELATIONS:
+        best[r.smaller, r.larger] = r.factor
+    for middle in names:  # Floyd and Warshall
+        for a in names:
+            for b in names:
+                best[a, b] = min(best[a, b], best[a, middle] * best[middle, b])
+    for (a, b), product in best.items():
+        way = chain(a, b)
+        if math.isinf(product):
+            assert way is None
+            continue
+        assert factor(way) == pytest.approx(product)
+        assert [r.smaller for r in way] + [b] == [a, *(r.larger for r in way)]
+    # No chain may bring a quantity below itself, or some relation is false.
+    assert all(best[a, a] == 1.0 for a in names)
+
+
+def test_a_chain_names_a_paper_once():
+    assert reason(chain("smooth_ce", "interval_ce")) == (
+        "smooth_ce ≤ 2 distance_lower ≤ 2 distance ≤ 2 distance_upper ≤ 2 interval_ce (Błasiok et al. 2023, Theorem "
+        "7.3; Lemma 5.4; Theorem 6.2)"
+    )
+
+
+# -------------------------------------------------------------------- what follows for strategies
+
+
+def bound(measure, formula, value, *, upper=True, kind="expected", slack=None):
+    against = Sight.LAW if upper else Forecasters.DETERMINISTIC
+    return Guarantee(
+        measure, formula, lambda t: value * t**0.5, kind, against, "somebody", upper, slack=slack
+    )
+
+
+def test_a_bound_goes_through_the_relations():
+    own = bound("ece", "2√T + 1", 3.0, slack=lambda t, runs, rate: 5.0)
+    follows = through(own, "cdl")
+    assert (follows.measure, follows.formula, follows.bound(100)) == ("cdl", "2(2√T + 1)", 60.0)
+    assert follows.slack(100, 1, 0.1) == 10.0
+    assert (follows.kind, follows.against, follows.upper) == (own.kind, own.against, own.upper)
+    assert follows.source == "somebody; with cdl ≤ 2 ece (Hu and Wu 2024; Gopalan and Hu 2025)"
+    forced = bound("u_calibration", "T/2", 1.0, upper=False)
+    assert [through(forced, m).formula for m in ("cdl", "cutoff_ce", "step_ce")] == ["T/2", "T/4", "T/8"]
+    assert through(bound("ece", "T/2", 1.0), "cdl").formula == "T"
+    assert through(bound("kernel_ce", "√T/2", 1.0), "smooth_ce").formula == "√2(√T/2)"
+    assert through(bound("kernel_ce", "√T/2", 1.0), "distance_lower").formula == "2√2(√T/2)"
+    assert through(bound("smooth_ece", "T", 1.0), "smooth_ce").formula == "1.8(T)"
+    assert through(forced, "step_ce").bound(100) == 2.5
+    with pytest.raises(LookupError, match="from u_calibration to smooth_ce"):
+        through(forced, "smooth_ce")
+    assert through(bound("cdl", "√T", 1.0, kind="rate"), "v_cdl").formula == "√T"
+
+
+def test_the_tightest_bound_of_each_kind_is_kept():
+    stated = [
+        bound("ece", "√T", 1.0),
+        bound("kernel_ce", "√T/2", 0.5),
+        bound("cdl", "√T log T", 1.0, kind="rate"),
+    ]
+    (one,) = tightest(stated, Column("measure", "smooth_ce"), 100)
+    assert (one.formula, one.measure) == ("√2(√T/2)", "smooth_ce")  # less than √T, which the ECE gives
+    exact, rate = tightest(stated, Column("measure", "cdl"), 100)
+    assert (exact.formula, rate.formula) == ("2√T", "√T log T")
+    # A stated one is preferred to one that follows and says the same.
+    assert (
+        tightest([stated[0], bound("smooth_ce", "own", 1.0)], Column("measure", "smooth_ce"), 100)[0].formula
+        == "own"
+    )
+    assert tightest(stated, Column("measure", "brier"), 100) == []
+
+
+def test_columns_of_brackets_and_tasks():
+    ends = [Column("measure", "distance_lower", end=end) for end in ("", "lower", "upper")]
+    assert {c.quantity for c in ends} == {"distance_lower"}
+    assert [(applies(c, True), applies(c, False)) for c in ends] == [
+        (True, True),
+        (True, False),
+        (False, True),
+    ]
+    mine = Column("other_task", "swap_regret", task="mine")
+    plain = Column("decision_task", "swap_regret", task="mine")
+    rounded = Column("decision_task", "swap_regret", task="mine", response="rounded")
+    assert [c.quantity for c in (mine, plain, rounded)] == ["", "swap_regret", ""]
+    named = Column("quadratic_task", "swap_regret", task="brier")
+    assert (named.name, named.quantity) == ("swap_regret[brier]", QUADRATIC)
+    # A task that has the name of the quadratic one is not it, nor is a function that has a measure's name it.
+    assert Column("decision_task", "swap_regret", task="quadratic").quantity == "swap_regret"
+    assert Column("function", "ece").quantity == ""
+    stated = [bound("ece", "√T", 1.0), bound("distance", "T/2", 0.5, upper=False)]
+    assert [g.upper for g in tightest(stated, Column("measure", "distance_upper", end="lower"), 100)] == [
+        True
+    ]
+    assert [g.upper for g in tightest(stated, Column("measure", "distance_upper", end="upper"), 100)] == [
+        False
+    ]
+
+
+COIN = oc.natures.Bernoulli()
+FEW = (COIN, oc.natures.Contrarian(), oc.natures.Contrarian("draw"), oc.natures.Greedy("square"))
+TASKS = (v_shaped(0.5), three_action(), quadratic())
+PANEL = ("ece", "cdl", "v_cdl", "u_calibration", "smooth_ce", "kernel_ce", "step_ce", "cutoff_ce", "scdl",
+         "low_degree_ce", "weighted_ce", "interval_ce")  # fmt: skip
+RUNS, RATE = 8, 1e-9
+
+
+def hold(forecasters, natures, horizon, seed):
+    """Plays every pair and holds its totals against all bounds with a constant that follow; which those were.
+
+    Bounds for every sequence hold without exception. Of those in expectation the mean over runs may exceed the bound by
+    the slack that chance exceeds with probability 1e-9, for each of some hundreds.
+    """
+    seen = set()
+    for forecaster in forecasters:
+        for nature in natures:
+            stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+            if forecaster.needs or not any(g.kind != "rate" for g in stated):
+                continue
+            study = oc.play(forecaster, nature, horizon=horizon, runs=RUNS, seed=seed, measures=PANEL, tasks=TASKS,
+                            progress=False)  # fmt: skip
+            for what, (column, totals) in zip(
+                study.cells[0].columns, study.cells[0].totals.items(), strict=True
+            ):
+                for g in tightest(stated, what, horizon):
+                    if g.kind == "rate":
+                        continue
+                    seen.add((g.kind, g.upper, column))
+                    case = f"{strategy_key(forecaster)} {strategy_key(nature)} {g}"
+                    if g.kind == "expected":
+                        limit = g.bound(horizon) + g.slack(horizon, RUNS, RATE)
+                        assert totals[-1].mean() <= limit, case
+                    elif g.upper:
+                        assert totals[-1].max() <= g.bound(horizon) + 1e-6, case
+                    else:
+                        assert totals[-1].min() >= g.bound(horizon) - 1e-6, case
+    return seen
+
+
+def test_what_follows_holds_in_games(seed):
+    f = oc.forecasters
+    who = (
+        f.ForecastHedging(),
+        f.AlmostOneStepAhead(),
+        f.DefensiveForecasting(),
+        f.LastOutcome(),
+        f.Constant(0.5),
+    )
+    seen = hold(who, FEW, 200, seed)
+    assert ("expected", True, "swap_regret[v_shaped]") in seen
+    assert ("deterministic", True, "low_degree_ce") in seen
+    assert {c for kind, upper, c in seen if not upper} >= {"ece", "cdl", "v_cdl", "u_calibration", "step_ce"}
+
+
+@pytest.mark.slow
+def test_what_follows_holds_for_everybody(seed, tmp_path):
+    natures = [nature for nature in examples.natures(tmp_path) if nature.length is None]
+    hold(examples.forecasters(tmp_path), natures, 300, seed)
+
+
+def test_the_control_breaks_what_follows(seed):
+    """A randomised forecaster is not forced, and a deterministic one does not keep what hedging does."""
+    forced = through(oc.natures.Contrarian().guarantees[1], "cdl")
+    study = oc.play(
+        oc.forecasters.ForecastHedging(), FEW[1], horizon=2000, runs=4, seed=seed, measures=["cdl"]
+    )
+    assert study.cells[0].totals["cdl"][-1].max() < 0.5 * forced.bound(2000)
+    kept = through(oc.forecasters.ForecastHedging().guarantees[0], "cdl")
+    study = oc.play(oc.forecasters.AlmostOneStepAhead(), FEW[1], horizon=2000, runs=1, measures=["cdl"])
+    assert study.cells[0].totals["cdl"][-1].min() > 1.4 * kept.bound(2000)
+
+
+def test_what_is_implied_is_promised_and_drawn():
+    study = oc.play(
+        oc.forecasters.ForecastHedging(),
+        oc.natures.Contrarian(),
+        horizon=[100, 400, 1600],
+        runs=2,
+        measures=["smooth_ce", "cdl", "brier", "distance_lower"],
+        tasks=["umbrella", {"name": "umbrella", "response": "rounded"}],
+    )
+    formulas = {}
+    for cell in study.cells:
+        for p in cell.promises:
+            formulas.setdefault(p.measure, set()).add(p.formula)
+    own = "2√(mT) + T/(2m)"
+    assert formulas == {
+        "smooth_ce": {own},
+        "distance_lower[lower]": {own},
+        "cdl": {f"2({own})"},
+        "swap_regret[umbrella]": {f"2({own})"},
+        "action_swap_regret[umbrella]": {f"2({own})"},
+        "external_regret[umbrella]": {f"2({own})"},
+    }
+    assert study.curve("smooth_ce").proven() == study.curve("cdl").proven() is not None
+
+
+def test_known_rates_are_of_what_relations_know():
+    names = {r.smaller for r in RELATIONS} | {r.larger for r in RELATIONS}
+    assert {rate.measure for rate in KNOWN_RATES} <= names

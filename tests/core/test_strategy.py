@@ -1,0 +1,127 @@
+"""Specifications: names, keys, labels, and how they are made from a name and parameters."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from onlinecal.core import strategy as s
+from onlinecal.core.errors import InvalidParameter, UnknownName
+
+
+@dataclass(frozen=True)
+class Plain:
+    q: float = 0.5
+    m: int | str = "T^(1/3)"
+
+
+@dataclass(frozen=True)
+class FileReader:
+    file: str = field(default="a.csv", metadata={"key": False})
+    above: float | None = None
+
+    @property
+    def fingerprint(self):
+        return "0f"
+
+
+@dataclass(frozen=True)
+class MadeOfOthers:
+    parts: tuple
+    inner: object = None
+    rule: object = None
+
+    def __post_init__(self):
+        if not self.parts:
+            raise InvalidParameter("parts = (); expected at least one")
+        if self.inner == 0:
+            raise ZeroDivisionError("inner")
+
+
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [("CDLMinimiser", "cdl_minimiser"), ("ForecastHedging", "forecast_hedging"), ("K29", "k29"),
+     ("AlmostOneStepAhead", "almost_one_step_ahead"), ("Drift", "drift")],
+)  # fmt: skip
+def test_names_are_classes_in_snake_case(cls, name):
+    assert s.strategy_name(type(cls, (), {})) == s.strategy_name(type(cls, (), {})()) == name
+    assert s.strategy_name(type(cls, (), {"name": "called"})) == "called"
+
+
+def test_a_key_says_who_plays():
+    assert s.strategy_key(Plain()) == 'plain(m="T^(1/3)", q=0.5)'
+    assert (
+        s.strategy_key(FileReader("b.csv")) == "file_reader(above=null, sha256=0f)"
+    )  # no matter where it lies
+    nested = MadeOfOthers((Plain(), 2), inner=Plain(0.25), rule=math.sqrt)
+    assert s.strategy_key(nested) == (
+        'made_of_others(inner=plain(m="T^(1/3)", q=0.25), parts=[plain(m="T^(1/3)", q=0.5), 2], rule=math:sqrt)'
+    )
+
+
+@pytest.mark.parametrize("one", [1, 1.0, np.int64(1), np.float32(1.0), np.float64(1.0)])
+def test_equal_numbers_are_one_key(one):
+    assert s.strategy_key(Plain(one)) == s.strategy_key(Plain(1))
+    assert s.strategy_key(Plain(one + 0.5)) != s.strategy_key(Plain(1))
+
+
+def test_a_label_says_what_differs_from_the_defaults():
+    assert s.strategy_label(Plain()) == "plain"
+    assert s.strategy_label(Plain(0.25, 10)) == "plain (q=0.25, m=10)"
+    assert (
+        s.strategy_label(MadeOfOthers((Plain(1.0), Plain()))) == "made of others (parts=[plain (q=1), plain])"
+    )
+    assert s.strategy_label(type("CDLMinimiser", (), {})()) == "CDL minimiser"
+
+
+KNOWN = s.registry([Plain, MadeOfOthers])
+
+
+def test_a_strategy_is_built_from_a_name_and_parameters():
+    assert list(KNOWN.items()) == [("plain", Plain), ("made_of_others", MadeOfOthers)]
+    assert s.build("nature", KNOWN, "plain", {"q": 0.1}) == Plain(0.1)
+    assert s.build("nature", KNOWN, "made_of_others", {"parts": [1, 2]}).parts == (
+        1,
+        2,
+    )  # lists of a TOML file
+    assert s.parameters(Plain(0.1)) == {"q": 0.1, "m": "T^(1/3)"}
+    assert (s.required(Plain), s.required(MadeOfOthers)) == ([], ["parts"])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "said"),
+    [
+        ("plan", {}, UnknownName, "unknown nature 'plan'; did you mean 'plain'"),
+        ("plain", {"Q": 1}, InvalidParameter, "nature 'plain' has no parameter 'Q'; known: m, q"),
+        ("made_of_others", {}, InvalidParameter, "nature 'made_of_others' needs the parameter 'parts'"),
+        ("made_of_others", {"parts": []}, InvalidParameter, r"parts = \(\); expected"),
+        ("made_of_others", {"parts": [1], "inner": 0}, InvalidParameter, "cannot be made: ZeroDivisionError: inner"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_built_is_said(name, options, error, said):
+    with pytest.raises(error, match=said):
+        s.build("nature", KNOWN, name, options)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, math.inf, "0.5", None, True, 0.5j, [0.5]])
+def test_what_is_no_probability_is_refused(bad):
+    with pytest.raises(InvalidParameter, match=r"q = .*; expected a number in \[0, 1\]"):
+        s.check_probability("q", bad)
+
+
+@pytest.mark.parametrize("good", [0, 1, 0.0, 1.0, 0.5, np.float32(0.5), np.int8(1)])
+def test_probabilities_are_good(good):
+    s.check_probability("q", good)
+
+
+@pytest.mark.parametrize("bad", [0, 11, 2.0, "2", True, math.nan, None])
+def test_what_is_no_whole_number_of_the_range_is_refused(bad):
+    with pytest.raises(InvalidParameter, match=r"m = .*; expected an integer from 1 to 10$"):
+        s.check_whole("m", bad, 1, 10)
+    s.check_whole("m", np.int64(10), 1, 10)
+
+
+def test_a_large_end_of_a_range_is_written_as_a_power():
+    with pytest.raises(InvalidParameter, match=r"from 1 to 10\^6$"):
+        s.check_whole("m", 0, 1, 10**6)

@@ -1,0 +1,82 @@
+"""Streams: a function of what they are for, in whatever order and batch they are drawn."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.streams import Draws, Stream
+
+
+def test_a_stream_is_numpys_with_the_key_that_is_said():
+    """The key of a run, written out once more; results that are on record depend on it."""
+    text = "\x1f".join(("3", "nature", "drift()", "100", "5"))
+    key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+    expected = np.random.Generator(np.random.Philox(key=key)).random(9)
+    stream = Stream(3, ("nature", "drift()", "100"), range(5, 6))
+    assert (stream.block(9)[:, 0] == expected).all()
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=8))
+def test_blocks_of_any_size_give_the_same_numbers(sizes):
+    stream, whole = (Stream(1, ("a",), range(3)) for _ in range(2))
+    blocks = [stream.block(size) for size in sizes]
+    assert (np.concatenate(blocks) == whole.block(sum(sizes))).all()
+
+
+def test_a_block_is_written_into_what_is_given():
+    stream, other = (Stream(1, ("a",), range(3)) for _ in range(2))
+    first = stream.block(4)
+    assert stream.block(4, out=first) is first
+    assert (first == other.block_from(4, 4)).all()
+    assert (other.block(8)[4:] == first).all()  # `block_from` has moved nothing
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Stream(2, ("a", "b"), range(2)), Stream(1, ("a",), range(2)), Stream(1, ("a", "c"), range(2)),
+     Stream(1, ("b", "a"), range(2)), Stream(1, ("ab",), range(2)), Stream(1, ("a", "b"), range(2, 4)),
+     Stream(1, ("a", "b", ""), range(2))],
+)  # fmt: skip
+def test_seed_path_and_run_all_count(other):
+    mine = Stream(1, ("a", "b"), range(2)).block(50)
+    assert not (mine == other.block(50)).any()
+
+
+def test_a_child_is_the_stream_of_the_longer_path_whatever_was_drawn():
+    parent = Stream(1, ("a",), range(2))
+    parent.block(17)
+    assert (parent.child("b", "c").block(5) == Stream(1, ("a", "b", "c"), range(2)).block(5)).all()
+
+
+def test_draws_belong_to_rounds():
+    whole = Stream(1, ("a",), range(2)).block(2 * 25)
+    draws = Draws(Stream(1, ("a",), range(2)), each=2, rounds=10)
+    for number in (1, 1, 7, 10, 11, 12, 11, 20, 21, 25):  # skipped or asked for again, each has its own
+        assert (draws.of(number) == whole[2 * number - 2 : 2 * number]).all()
+
+
+def test_every_new_block_is_turned_once():
+    turned = []
+
+    def turn(block):
+        turned.append(block.shape)
+        np.negative(block, out=block)
+
+    draws = Draws(Stream(1, ("a",), range(3)), rounds=4, turn=turn)
+    rows = np.concatenate([draws.of(number).copy() for number in range(1, 9)])
+    assert (rows == -Stream(1, ("a",), range(3)).block(8)).all()
+    assert turned == [(4, 3)] * 2
+
+
+@pytest.mark.parametrize("number", [4, 17])
+def test_rounds_out_of_their_order_are_refused(number):
+    """Round 4 was in the block before; round 17 is in the one after the next."""
+    draws = Draws(Stream(1, ("a",), range(1)), rounds=4)
+    draws.of(1)
+    draws.of(5)
+    with pytest.raises(InvalidParameter, match=f"round {number} is asked after round"):
+        draws.of(number)

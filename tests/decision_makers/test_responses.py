@@ -1,0 +1,288 @@
+"""Statements of docstrings and tables that no other file tests: rates, columns of the measure table, constants."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decision_makers.responses import (
+    RESPONSES,
+    Best,
+    DecisionMaker,
+    Noisy,
+    Rounded,
+    RoundedDown,
+    as_response,
+    response_name,
+)
+from onlinecal.decisions import tasks
+from onlinecal.measures import cdl, scdl, scdl_binned
+from onlinecal.report.catalogue import entry
+from onlinecal.scenario import load
+from onlinecal.study.panel import Panel
+from tests.oracles.tasks import crowded, tied
+from tests.strategies import gammas
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.02, 2), st.integers(1, 30))
+def test_laplace_noise_hides_which_forecast_it_was(v, other, scale, m):
+    noisy = Noisy(scale, m=m)
+    one, two = (noisy.beliefs(JointDistribution.from_levels([p], [1], [0.5])) for p in (v, other))
+    most = math.exp(abs(v - other) / scale)
+    masses = dict(zip(two.predictions.tolist(), two.mass.tolist(), strict=True))
+    for belief, mass in zip(one.predictions.tolist(), one.mass.tolist(), strict=True):
+        assert mass <= most * masses.get(belief, 0.0) * (1 + 1e-9) + 1e-12
+
+
+LAWS = {
+    "laplace": lambda scale: stats.laplace(scale=scale),
+    "gaussian": lambda scale: stats.norm(scale=scale),
+    "uniform": lambda scale: stats.uniform(-scale, 2 * scale),
+}
+
+
+def random_tasks():
+    return st.builds(tasks.random_task, st.integers(2, 6), st.integers(0, 10**6))
+
+
+def all_responses():
+    m = st.integers(1, 50)
+    scale = st.floats(1e-3, 2.0)
+    return st.one_of(
+        st.just(Best()),
+        st.just(Rounded()),
+        st.builds(Rounded, m),
+        st.builds(RoundedDown, m),
+        st.builds(Noisy, scale, st.sampled_from(sorted(LAWS)), m),
+    )
+
+
+def shares(response, v):
+    """Belief → probability, given the forecast v: from the descriptions of the responses."""
+    if isinstance(response, Best):
+        return {v: 1.0}
+    m = response.m
+    if isinstance(response, RoundedDown):
+        return {max(j / m for j in range(m + 1) if j / m <= v): 1.0}
+    if isinstance(response, Rounded):
+        return {j / m: max(0.0, 1 - m * abs(v - j / m)) for j in range(m + 1)}
+    law = LAWS[response.noise](response.scale)
+    below = [-math.inf, *((j + 0.5) / m for j in range(m)), math.inf]
+    return {
+        j / m: float(law.cdf(high - v) - law.cdf(low - v))
+        for j, (low, high) in enumerate(itertools.pairwise(below))
+    }
+
+
+@given(gammas(), all_responses().filter(lambda r: r != Rounded()))
+@settings(max_examples=200)
+def test_beliefs_are_those_of_the_description(gamma, response):
+    mass, ones = {}, {}
+    for v, w, q in zip(gamma.predictions.tolist(), gamma.mass.tolist(), gamma.means.tolist(), strict=True):
+        for x, share in shares(response, v).items():
+            mass[x] = mass.get(x, 0.0) + w * share
+            ones[x] = ones.get(x, 0.0) + w * share * q
+    beliefs = response.beliefs(gamma)
+    assert beliefs.weight == pytest.approx(gamma.weight, rel=1e-9)
+    got = dict(zip(beliefs.predictions.tolist(), beliefs.mass.tolist(), strict=True))
+    got_ones = beliefs.positives / beliefs.weight
+    assert {x for x in mass if mass[x] > 1e-12} <= set(got) <= set(mass)
+    for (x, w), s in zip(got.items(), got_ones, strict=True):
+        assert w == pytest.approx(mass[x], abs=1e-12)
+        assert s == pytest.approx(ones[x], abs=1e-12)
+
+
+@given(gammas(), all_responses(), random_tasks())
+@settings(max_examples=200)
+def test_the_account_of_a_decision_maker(gamma, response, task):
+    """Payoffs of the belief's best response, action by action, from the law of the beliefs."""
+    who = DecisionMaker(task, response)
+    account = who.account(gamma)
+    assert -1e-12 <= account.action_swap <= account.swap <= 1
+    assert account.external <= account.action_swap
+    beliefs = response.beliefs(gamma)
+    assume(not crowded(beliefs, task))
+    u = task.table
+    payoff = swap = 0.0
+    for x, w, q in zip(beliefs.predictions, beliefs.mass, beliefs.means, strict=True):
+        # Ties are broken against the forecaster.
+        true = u @ [1 - q, q]
+        worst = true[tied(float(x), task)].min()
+        payoff += w * worst
+        swap += w * (true.max() - worst) if q != x else 0.0
+    assert account.payoff == pytest.approx(payoff, abs=1e-9)
+    assert account.swap == pytest.approx(swap, abs=1e-9)
+    for function, name in [
+        (tasks.payoff, "payoff"),
+        (tasks.external_regret, "external"),
+        (tasks.action_swap_regret, "action_swap"),
+        (tasks.swap_regret, "swap"),
+    ]:
+        assert function(gamma, who) == getattr(account, name)
+
+
+@given(gammas(), random_tasks())
+@settings(max_examples=300)
+def test_rounding_keeps_the_promise_of_scdl(gamma, task):
+    """BHNU26 Theorem 4.2 for random Γ and tasks, and its lemma for every m."""
+    assert tasks.swap_regret(gamma, DecisionMaker(task, Rounded())) <= 4 * scdl(gamma) + 1e-9
+    for m in (1, 3, 16):
+        bound = 2 * (scdl_binned(gamma, m=m) + 1 / m)
+        assert tasks.swap_regret(gamma, DecisionMaker(task, Rounded(m))) <= bound + 1e-9
+
+
+def test_without_rounding_the_promise_is_broken():
+    """The controls: forecasts a hair beside a kink, on the wrong side; only random rounding forgives them."""
+    gamma = JointDistribution.from_samples([0.5 - 1e-9, 0.5 + 1e-9], [1, 0])
+    task = tasks.v_shaped(0.5)
+    promise = 4 * scdl(gamma)
+    assert promise < 1e-3
+    assert tasks.swap_regret(gamma, DecisionMaker(task, Rounded())) <= promise
+    assert tasks.swap_regret(gamma, DecisionMaker(task, Best())) == 1.0
+    assert tasks.swap_regret(gamma, DecisionMaker(task, RoundedDown(10))) == 1.0  # 0.4 and the tie 0.5
+    assert cdl(gamma) == pytest.approx(1.0, abs=1e-6)
+
+
+@given(gammas(), random_tasks())
+def test_best_response_is_the_task_itself(gamma, task):
+    assert DecisionMaker(task, Best()).account(gamma) == task.account(gamma)
+
+
+def test_noise_forgives_what_best_response_does_not():
+    """Hartline, Wu and Yang's point: noise of scale √distance bounds the swap regret by its order."""
+    task = tasks.v_shaped(0.5)
+    for distance in (1e-4, 1e-6):
+        gamma = JointDistribution.from_samples([0.5 - distance, 0.5 + distance], [1, 0])
+        assert tasks.swap_regret(gamma, DecisionMaker(task, Best())) == 1.0
+        for noise in LAWS:
+            scale = math.sqrt(distance)
+            who = DecisionMaker(task, Noisy(scale, noise, m=100_000))
+            # The beliefs of the two levels differ by at most distance/scale in total variation; reading adds 1/m.
+            assert tasks.swap_regret(gamma, who) <= 4 * scale + 1e-4
+
+
+def test_small_and_large_noise():
+    gamma = JointDistribution.from_levels([0.2, 0.7], [1, 3], [0.5, 0.5])
+    for noise in LAWS:
+        assert (Noisy(1e-6, noise, m=10).beliefs(gamma).mass == [0.25, 0.75]).all()
+        # At 0 and 1, half of the mass that the noise of a forecast at the end takes out of [0, 1].
+        edge = JointDistribution.from_levels([0.0], [1], [0.5])
+        assert Noisy(0.3, noise, m=1000).beliefs(edge).mass[0] == pytest.approx(0.5, abs=2e-3)
+
+
+def test_noise_agrees_with_drawing_it(seed):
+    """The law of beliefs against 40,000 draws, each share within 4.5/√40000 except with probability < 2·exp(−40)."""
+    rng = np.random.default_rng(seed)
+    for noise, law in LAWS.items():
+        z = law(0.2).rvs(40_000, random_state=rng)
+        read = np.rint(np.clip(0.37 + z, 0, 1) * 10) / 10
+        beliefs = Noisy(0.2, noise, m=10).beliefs(JointDistribution.from_levels([0.37], [1], [1]))
+        for x, w in zip(beliefs.predictions, beliefs.mass, strict=True):
+            assert abs((read == x).mean() - w) < 4.5 / 200
+
+
+# ---------------------------------------------------------------- names, panels, scenarios
+
+
+def test_names():
+    assert (
+        [response_name(r()) for r in RESPONSES.values()]
+        == list(RESPONSES)
+        == [
+            "best",
+            "rounded",
+            "rounded_down",
+            "noisy",
+        ]
+    )
+    assert response_name(Noisy(0.1, "uniform")) == "noisy(scale=0.1, noise=uniform)"
+    assert as_response("rounded") == Rounded()
+    assert as_response(Rounded(3)) == Rounded(3)
+    assert entry("noisy")["kind"] == "responses"
+    for cls in RESPONSES.values():
+        for section in ("Guarantee", "Source", "Deviations"):
+            assert section in cls.__doc__
+
+
+def test_columns_of_a_panel():
+    panel = Panel.of(
+        tasks=[
+            "umbrella",
+            {"name": "umbrella", "response": {"name": "rounded", "m": 10}},
+            {"name": "v_shaped", "t": 0.3, "response": "rounded_down"},
+            {"name": "mine", "payoffs": [[1, 0], [0, 1]], "response": {"name": "noisy"}},
+            DecisionMaker(tasks.quadratic(), Rounded()),
+        ]
+    )
+    assert [c for c in panel.names if c.startswith("swap")] == [
+        "swap_regret[umbrella]",
+        "swap_regret[umbrella, rounded(m=10)]",
+        "swap_regret[v_shaped(t=0.3), rounded_down]",
+        "swap_regret[mine, noisy]",
+        "swap_regret[quadratic, rounded]",
+    ]
+    gamma = JointDistribution.from_samples([0.33, 0.33, 0.8], [0, 0, 1])
+    row = dict(zip(panel.names, panel.read(gamma), strict=True))
+    assert row["payoff[umbrella]"] == pytest.approx(3 * 0.7)
+    # 0.33 is read as 0.3 (a tie, broken against the forecaster: carry) or 0.4.
+    assert row["payoff[umbrella, rounded(m=10)]"] == pytest.approx(3 * 0.7)
+    with pytest.raises(InvalidParameter, match="asked for twice"):
+        Panel.of(tasks=["umbrella", {"name": "umbrella", "response": "best"}])
+
+
+def test_scenarios(tmp_path):
+    file = tmp_path / "a.toml"
+    text = """
+horizon = 100
+tasks = [{ name = "umbrella", cost = 0.4, response = { name = "rounded", m = 10 } }]
+[[forecasters]]
+name = "constant"
+[[natures]]
+name = "bernoulli"
+"""
+    file.write_text(text)
+    (cell,) = load(file).cells
+    assert cell.panel.names[0] == "payoff[umbrella(cost=0.4), rounded(m=10)]"
+    for good, bad, said in [
+        ('"rounded"', '"round"', "unknown response 'round'; did you mean 'rounded'"),
+        ("m = 10", "n = 10", "response 'rounded' has no parameter 'n'"),
+        ("m = 10", "m = 0", "m = 0; expected an integer"),
+        ('{ name = "rounded", m = 10 }', "3", "response = 3; expected a name or a table with a name"),
+        ("cost", "price", "task 'umbrella'"),
+    ]:
+        assert good in text
+        file.write_text(text.replace(good, bad))
+        with pytest.raises(ScenarioError, match=said):
+            load(file)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Rounded(0),
+        lambda: Rounded(2.5),
+        lambda: RoundedDown(0),
+        lambda: RoundedDown(True),
+        lambda: Noisy(0),
+        lambda: Noisy(float("nan")),
+        lambda: Noisy(noise="cauchy"),
+        lambda: Noisy(m=10**6),
+        lambda: DecisionMaker("umbrella", Best()),
+        lambda: DecisionMaker(tasks.umbrella(), "best"),
+        lambda: as_response(Rounded),
+        lambda: as_response({"m": 3}),
+    ],
+)
+def test_bad_parameters(make):
+    with pytest.raises(InvalidParameter, match="expected"):
+        make()
+    with pytest.raises(UnknownName):
+        as_response("none")

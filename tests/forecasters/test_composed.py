@@ -1,0 +1,146 @@
+"""Forecasters made of others: restarts, rounding, mixtures."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import (
+    AlmostOneStepAhead,
+    Constant,
+    DefensiveForecasting,
+    Doubling,
+    ExpertMixture,
+    ForecastHedging,
+    PerturbedLeader,
+    Rounded,
+)
+from onlinecal.measures import brier, ece
+from onlinecal.natures import Bernoulli, Contrarian, Drift
+from tests.forecasters.test_baselines import first_law
+from tests.rounds_by_hand import asked
+
+
+def test_doubling_restarts_with_doubled_horizons():
+    spec = Doubling(ForecastHedging(), first=4)
+    game = Game(spec, Bernoulli(0.5), horizon=4 + 8 + 16, runs=range(2))
+    for stop, length in ((4, 4), (5, 8), (12, 8), (13, 16), (28, 16)):
+        game.advance(stop)
+        assert game.forecaster.length == length
+    values = {float(v) for g in game.gammas() for v in g.predictions}
+    grids = {
+        i / m for horizon in (4, 8, 16) for m in [math.ceil(horizon ** (1 / 3) - 1e-9)] for i in range(m + 1)
+    }
+    assert values <= grids
+
+
+def test_doubling_keeps_the_order_of_the_error(seed):
+    """Restarts cost a constant factor: the sum over epochs is below 1/(1 − 2^{−2/3}) < 2.71 times the last bound."""
+    horizon = 16 * (2**9 - 1)
+    game = Game(Doubling(ForecastHedging()), Contrarian(), horizon=horizon, runs=range(8), seed=seed)
+    game.advance(horizon)
+    mean = horizon * np.mean([ece(g) for g in game.gammas()])
+    # The slack of hedging's own test at this horizon and rate 1e-9 is 290.
+    assert mean <= 2.71 * 2.6 * horizon ** (2 / 3) + 290
+
+
+def test_rounding():
+    hedging = ForecastHedging(7)
+    # Hedging on sevenths starts with 3/7 and 4/7.
+    for how, expected in (("nearest", {0.5: 1.0}), ("down", {0.25: 0.5, 0.5: 0.5})):
+        values, weights = first_law(Rounded(hedging, 4, how).start(100, 1, None))
+        law = {}
+        for v, w in zip(values.tolist(), weights.tolist(), strict=True):
+            law[v] = law.get(v, 0) + w
+        assert law == expected
+    values, weights = first_law(Rounded(hedging, 4, "random").start(100, 1, None))
+    assert float(values @ weights) == pytest.approx(0.5)
+    assert set(values.tolist()) == {0.25, 0.5, 0.75}
+
+
+@given(st.floats(0, 1), st.integers(1, 20))
+def test_random_rounding_keeps_the_mean(p, m):
+    values, weights = first_law(Rounded(Constant(p), m, "random").start(10, 1, None))
+    assert float(values @ weights) == pytest.approx(p, abs=1e-12)
+    assert np.abs(values[weights > 0] - p).max() < 1 / m + 1e-12
+
+
+def test_a_rounded_forecaster_hears_what_it_said():
+    """Rounding to its own grid changes nothing at all."""
+    plain = Game(ForecastHedging(8), Contrarian(), horizon=500, runs=range(4))
+    rounded = Game(Rounded(ForecastHedging(8), 8, "nearest"), Contrarian(), horizon=500, runs=range(4))
+    for game in (plain, rounded):
+        game.advance(500)
+    # The draws differ, since the strategies do; what the inner player knows must fit what was played.
+    inner, counts, ones = rounded.forecaster.part.player, rounded.history.counts, rounded.history.positives
+    assert (inner.memory.ints == 8 * ones - np.arange(9) * counts).all()
+    assert plain.history.counts.sum() == counts.sum()
+
+
+def test_the_mixture_is_as_good_as_its_best_expert(seed):
+    """Hedge: the expected Brier total exceeds the best expert's by at most √(T ln K / 2).
+
+    Two constants, and coins of bias 0.9: the best expert's loss is known. The mean over 8 runs of 4000 rounds lies
+    within T·√(ln(2/1e-9)/(2·32000)) < 74 of its expectation with probability 1 − 1e-9.
+    """
+    horizon, experts = 4000, (Constant(0.9), Constant(0.2), Constant(0.5))
+    game = Game(ExpertMixture(experts), Bernoulli(0.9), horizon=horizon, runs=range(8), seed=seed)
+    game.advance(horizon)
+    total = horizon * np.mean([brier(g) for g in game.gammas()])
+    best = horizon * 0.09
+    assert total <= best + math.sqrt(horizon * math.log(3) / 2) + 74
+    assert (
+        horizon * (0.9 * 0.64 + 0.1 * 0.04) > best + math.sqrt(horizon * math.log(3) / 2) + 74
+    )  # the control
+
+
+def test_parts_have_randomness_of_their_own(seed):
+    """Two that are alike differ by their noise; with one stream for all they would be one, and a mixture would judge
+    them by the very numbers from which they are made.
+    """
+    stream = Stream(seed, ("x",), range(3))
+    mixture = ExpertMixture((PerturbedLeader(), PerturbedLeader())).start(100, 3, stream)
+    doubling = Doubling(PerturbedLeader(), first=2).start(100, 3, stream)
+    keys = [mixture.uniforms.stream.keys, *(part.player.memory.keys for part in mixture.parts)]
+    for number in (1, 3, 7):
+        doubling.forecast(asked(number))
+        keys.append(doubling.part.player.memory.keys)
+    assert len({key.tobytes() for key in keys}) == len(keys)
+    # 48 ratios of noise: each is the same in both by a chance below one half.
+    assert len({part.state(asked()).law.atoms.tobytes() for part in mixture.parts}) == 2
+
+
+def test_experts_of_a_mixture_hear_forecasts_of_their_own():
+    game = Game(
+        ExpertMixture((ForecastHedging(5), AlmostOneStepAhead(3), DefensiveForecasting())),
+        Drift(),
+        horizon=300,
+        runs=range(3),
+    )
+    game.advance(300)
+    hedging, ahead, defensive = (part.player for part in game.forecaster.parts)
+    assert np.abs(hedging.memory.ints).max() < 5 * 300
+    assert np.abs(ahead.memory.ints[:, :-1]).max() <= 3
+    assert (defensive.memory.floats[:, 0] > 0).all()
+    assert sum(g.weight for g in game.gammas()) == 900
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Doubling(3),
+        lambda: Doubling(Constant(), first=0),
+        lambda: Rounded(Constant(), 0),
+        lambda: Rounded(Constant(), 3, "up"),
+        lambda: ExpertMixture(()),
+        lambda: ExpertMixture((Constant(), "x")),
+    ],
+)
+def test_parameters_out_of_range(make):
+    with pytest.raises(InvalidParameter):
+        make()

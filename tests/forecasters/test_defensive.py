@@ -1,0 +1,178 @@
+"""Defensive forecasting: its roots and parameters, and its theorem on every sequence, with nothing left to chance.
+
+A mutated copy breaks the theorem.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game, checkpoints
+from onlinecal.forecasters import DefensiveForecasting, Law
+from onlinecal.measures import (
+    kernel_ce,
+    smooth_ce,
+)
+from onlinecal.natures import NATURES, Bernoulli, Contrarian
+from tests.forecasters.test_almost_one_step_ahead import ROUNDING, playable
+from tests.rounds_by_hand import asked, played
+
+KERNELS = [("laplace", 1.0), ("laplace", 0.1), ("gaussian", 1.0), ("gaussian", 0.1)]
+
+
+def kernel_sum(past, p, kernel, scale):
+    """S(p) by its definition."""
+    d = np.array([s for s, _ in past]) - p
+    k = np.exp(-np.abs(d) / scale) if kernel == "laplace" else np.exp(-((d / scale) ** 2))
+    return float(k @ np.array([y - s for s, y in past])) + 0.5 - p if past else 0.5 - p
+
+
+@pytest.mark.parametrize(("kernel", "scale"), KERNELS)
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=120))
+@settings(max_examples=30)
+def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
+    player = DefensiveForecasting(kernel, scale).start(40, 1, None)  # blocks of 16 points: they split
+    past = []
+    for t, y in enumerate(outcomes[:40]):
+        p = float(player.forecast(asked(t + 1)).atoms[0, 0])
+        s = kernel_sum(past, p, kernel, scale)
+        assert (
+            (p == 0.0 and s <= 1e-12)
+            or (p == 1.0 and s >= -1e-12)
+            or abs(s) < 1e-12 * (t + 1) / scale + 1e-13
+        )
+        player.update(played(player.law, p, y))
+        past.append((p, y))
+
+
+@pytest.mark.parametrize(("kernel", "scale"), KERNELS)
+def test_more_rounds_than_the_horizon_find_room(kernel, scale, seed):
+    """A player that was started for 10 rounds plays 600: the same as one that was started for them."""
+    rng = np.random.default_rng(seed)
+    short, long = (DefensiveForecasting(kernel, scale).start(horizon, 3, None) for horizon in (10, 600))
+    for t in range(600):
+        law, expected = short.forecast(asked(t + 1)), long.forecast(asked(t + 1))
+        # Sums over other blocks are rounded in another order.
+        assert law.atoms == pytest.approx(expected.atoms, abs=1e-9)
+        p, y = expected.atoms[:, 0].copy(), rng.integers(0, 2, 3)
+        for player in (short, long):
+            player.update(played(player.law, p, y))
+
+
+def test_guarantees_are_named_for_their_kernel():
+    measures = [g.measure for g in DefensiveForecasting("gaussian", 0.5).guarantees]
+    assert measures == ["kernel_ce(kernel=gaussian, scale=0.5)"]
+    assert [g.measure for g in DefensiveForecasting().guarantees] == ["kernel_ce", "smooth_ce"]
+
+
+def defensive_ratio(forecaster, nature, horizon, seed, runs=4):
+    """The largest T·kCE / √(Σp(1−p)); that √(Σp(1−p)) ≤ √T/2, and for Laplace smCE ≤ √2·kCE, is asserted."""
+    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+    worst = 0.0
+    for t in checkpoints(horizon):
+        game.advance(t)
+        for gamma, certificate in zip(
+            game.gammas(), game.certificates()["kernel_ce_certificate"], strict=True
+        ):
+            total = t * kernel_ce(gamma, kernel=forecaster.kernel, scale=forecaster.scale)
+            assert certificate <= math.sqrt(t) / 2 + ROUNDING
+            worst = max(worst, total / certificate if certificate > 0 else float(total > ROUNDING))
+            if (forecaster.kernel, forecaster.scale) == ("laplace", 1.0):
+                assert t * smooth_ce(gamma) <= math.sqrt(2) * total * (1 + ROUNDING)
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale"), [("laplace", 1.0), ("laplace", 0.1), ("gaussian", 1.0), ("gaussian", 0.1)]
+)
+@pytest.mark.parametrize("name", NATURES)
+def test_defensive_forecasting_keeps_its_word(name, kernel, scale, seed, against):
+    for nature in against(name):
+        ratio = defensive_ratio(DefensiveForecasting(kernel, scale), nature, playable(nature, 1000), seed)
+        assert ratio <= 1 + ROUNDING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NATURES)
+def test_defensive_forecasting_keeps_its_word_at_scale(name, seed, full, against):
+    for nature in against(name):
+        horizon = playable(nature, 300_000 if full else 100_000)
+        assert defensive_ratio(DefensiveForecasting(), nature, horizon, seed) <= 1 + ROUNDING
+
+
+@dataclass(frozen=True)
+class Coarse(DefensiveForecasting):
+    """Plays a worse point: a root to one digit after `digits`, or of S without the term ½(1 − 2p)."""
+
+    digits: int | None = None
+
+    def start(self, horizon, runs, stream):
+        return _CoarsePlayer(runs, self.digits)
+
+
+class _CoarsePlayer:
+    def __init__(self, runs, digits):
+        self.law, self.digits, self.past, self.variance = Law(runs, 1), digits, [[] for _ in range(runs)], 0.0
+
+    def forecast(self, round):
+        for run, past in enumerate(self.past):
+            drop = 0.0 if self.digits is not None else 1.0  # K29 without the star
+
+            def s(p, past=past, drop=drop):
+                return kernel_sum(past, p, "laplace", 1.0) - drop * (0.5 - p)
+
+            low, high = 0.0, 1.0
+            if s(0.0) <= 0 or s(1.0) >= 0:
+                low = high = 0.0 if s(0.0) <= 0 else 1.0
+            for _ in range(50):
+                middle = (low + high) / 2
+                low, high = (middle, high) if s(middle) > 0 else (low, middle)
+            self.law.atoms[run, 0] = (
+                low if self.digits is None else math.floor(low * 10**self.digits) / 10**self.digits
+            )
+        return self.law
+
+    def update(self, round):
+        self.variance = self.variance + round.forecast * (1 - round.forecast)
+        for past, p, y in zip(self.past, round.forecast.tolist(), round.outcome.tolist(), strict=True):
+            past.append((p, y))
+
+    def certificates(self):
+        return {"kernel_ce_certificate": np.sqrt(np.minimum(self.variance, np.inf))}
+
+
+@pytest.mark.parametrize("digits", [1, None])
+def test_worse_points_break_the_word(digits, seed):
+    """A root to one digit, and plain K29. Against a contrarian, which uses every slip; the game is deterministic."""
+    assert defensive_ratio(Coarse(digits=digits), Contrarian(), 400, seed, runs=1) > 1.2
+
+
+def test_memory_and_terms_of_defensive_forecasting():
+    game = Game(DefensiveForecasting(), Bernoulli(), horizon=40_000, runs=range(2))
+    for until in (1_000, 10_000, 25_000, 40_000):
+        game.advance(until)
+        memory = game.forecaster.memory
+        used = memory.ints.nbytes + memory.floats.nbytes
+        assert 24 <= used / (2 * until) <= 120 or until == 1_000
+    gaussian = DefensiveForecasting("gaussian").start(1000, 2, Stream(0, ("x",), range(2)))
+    assert gaussian.memory.floats.shape == (2, 1 + 18)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DefensiveForecasting("matern"),
+        lambda: DefensiveForecasting(scale=0.01),
+    ],
+)
+def test_parameters_out_of_range(make):
+    with pytest.raises(InvalidParameter):
+        make()

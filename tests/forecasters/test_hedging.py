@@ -1,0 +1,100 @@
+"""Hedging on a grid: the pair that is found, its biases, its weights, its constants."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import (
+    CDLMinimiser,
+    ForecastHedging,
+)
+from onlinecal.forecasters.hedging import _sinh, pair
+from onlinecal.natures import Bernoulli
+from tests.rounds_by_hand import asked
+
+
+def laws(player):
+    """What a fresh player of one run says before it has seen anything."""
+    law = player.forecast(asked(1))
+    return {float(law.atoms[0, j]): float(law.weights[0, j]) for j in range(law.atoms.shape[1])}
+
+
+@given(st.integers(1, 40).flatmap(lambda m: st.lists(st.integers(-5, 5), min_size=m + 1, max_size=m + 1)))
+def test_a_pair_of_opposite_signs_is_always_found(bias):
+    bias[0], bias[-1] = abs(bias[0]), -abs(bias[-1])
+    i = pair(np.array(bias))
+    assert bias[i] >= 0 >= bias[i + 1]
+
+
+@given(st.integers(1, 30), st.data())
+def test_biases_are_what_they_say(m, data):
+    """After any game the forecaster's integers are m·E, and the AdaNormalHedge ratio is that of its definition."""
+    horizon = data.draw(st.integers(1, 60))
+    game = Game(
+        CDLMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=data.draw(st.integers(0, 99))
+    )
+    game.advance(horizon)
+    counts, ones = game.history.counts, game.history.positives
+    bias, rounds = np.split(game.forecaster.memory.ints, 2, axis=1)
+    assert (bias == m * ones - np.arange(m + 1) * counts).all()
+    assert (rounds == counts).all()
+    law = game.forecaster.forecast(asked(horizon + 1))
+    for run in range(2):
+        i = law.atoms[run, 0]
+        h = [abs(ada_normal_hedge(bias[run, j] / m, counts[run, j])) for j in (i, i + 1)]
+        share = 0.5 if sum(h) == 0 else h[1] / sum(h)
+        assert law.weights[run, 0] == pytest.approx(share, abs=1e-12)
+
+
+def ada_normal_hedge(bias, rounds):
+    """h(E, n) by the letter of Luo and Schapire."""
+
+    def w(r, c):
+        return 0.5 * (
+            math.exp(max(r + 1, 0) ** 2 / (3 * (c + 1))) - math.exp(max(r - 1, 0) ** 2 / (3 * (c + 1)))
+        )
+
+    return w(bias, rounds) - w(-bias, rounds)
+
+
+@given(st.floats(0, 2 / 3))
+def test_the_series_is_the_hyperbolic_sine(x):
+    assert _sinh(x) == pytest.approx(math.sinh(x), rel=4e-16, abs=5e-324)
+
+
+def test_weights_of_huge_biases_do_not_overflow():
+    player = CDLMinimiser(2).start(10**9, 1, None)
+    player.memory.ints[0] = (0, 2 * 10**8, -2 * 10**8, 10, 10**8, 10**8)
+    law = player.forecast(asked(1))
+    assert np.isfinite(law.weights).all()
+    assert law.weights.sum() == 1.0
+    player.memory.ints[0, :3] = (0, 2 * 10**8, -1)
+    assert player.forecast(asked(1)).weights[0].tolist() == [0.0, 1.0]
+
+
+def test_hedging_has_two_and_a_half_at_cubes():
+    (guarantee,) = ForecastHedging().guarantees
+    for root in (5, 10, 40, 100):
+        assert guarantee.bound(root**3) == pytest.approx(2.5 * root**2)
+    # m is rounded up elsewhere, which costs little.
+    assert all(guarantee.bound(t) <= 2.5 * t ** (2 / 3) * 1.03 for t in range(1000, 20_000, 7))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ForecastHedging(0),
+        lambda: ForecastHedging("T^(1/0)"),
+        lambda: CDLMinimiser(-3),
+    ],
+)
+def test_parameters_out_of_range(make):
+    with pytest.raises(InvalidParameter):
+        make()

@@ -1,0 +1,283 @@
+"""The column "bounds for decision makers": every entry on random Γ, and Γ that attain its constant."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
+from onlinecal.decisions import tasks
+from onlinecal.decisions.base import DecisionTask, QuadraticTask
+from onlinecal.measures import MEASURES, decision
+from onlinecal.measures.smooth_ce import smooth_ce_witness
+from tests.decisions.test_tasks import decision_tasks
+from tests.strategies import gammas
+
+tight = 1e-9
+
+
+def value(name, gamma, **options):
+    return MEASURES[name].function(gamma, **options)
+
+
+def some_tasks():
+    """Tables with dominated and repeated actions, random proper tasks, V-shaped, quadratic, three actions."""
+    return (
+        decision_tasks()
+        | st.builds(tasks.random_task, st.integers(1, 6), st.integers(0, 10**6))
+        | st.builds(tasks.v_shaped, st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 1.0]) | st.floats(0, 1))
+        | st.sampled_from([tasks.quadratic(), tasks.three_action(), tasks.umbrella()])
+    )
+
+
+# -------------------------------------------------------------------- what decision makers lose, from its definition
+
+
+def swap(gamma, task):
+    return task.account(gamma).swap
+
+
+def monotone_swap(gamma, task):
+    """The most that a swap gains which never answers a higher prediction by an action that suits lower ones.
+
+    Actions are ordered by what they pay more if y = 1 than if y = 0; the best swap that ascends in this order by
+    dynamic programming over levels. Of the quadratic task, where actions are probabilities: isotonic regression.
+    """
+    w, q = gamma.mass, gamma.means
+    if isinstance(task, QuadraticTask):
+        best = isotonic_regression(q, weights=w).x
+        return float(w @ ((gamma.predictions - q) ** 2 - (best - q) ** 2))
+    table = task.table[np.argsort(task.table[:, 1] - task.table[:, 0], kind="stable")]
+    pays = w[:, None] * ((1 - q)[:, None] * table[:, 0] + q[:, None] * table[:, 1])
+    best = np.zeros(len(table))
+    for row in pays:
+        best = np.maximum.accumulate(best) + row
+    return float(best.max()) - task.account(gamma).payoff
+
+
+def in_bins(gamma, m, strategy, where):
+    """Γ of who responds to a point of each prediction's bin: `where` of the way from its lower to its upper end."""
+    v = gamma.predictions
+    if strategy == "width":
+        edges = np.arange(m + 1) / m
+        bins = np.minimum(np.searchsorted(edges, v, side="right") - 1, m - 1)
+        low, high = edges[bins], edges[bins + 1]
+    else:
+        middle = (np.cumsum(gamma.counts) - gamma.counts / 2) / gamma.weight
+        bins = np.minimum((middle * m).astype(int), m - 1)
+        low = np.array([v[bins == b].min() for b in bins])
+        high = np.array([v[bins == b].max() for b in bins])
+    beliefs = np.clip(low + where * (high - low), 0.0, 1.0)
+    return JointDistribution.from_counts(beliefs, gamma.counts, gamma.positives)
+
+
+def squared_gain(gamma, delta):
+    """How much smaller the squared loss of v + δ(v) is."""
+    v, q = gamma.predictions, gamma.means
+    return float(gamma.mass @ ((v - q) ** 2 - (v + delta - q) ** 2))
+
+
+def over_costs(gamma, function):
+    """∫ function(cost) d cost of what is linear between the predictions."""
+    ends = np.unique(np.concatenate([[0.0, 1.0], gamma.predictions]))
+    return sum((b - a) * function((a + b) / 2) for a, b in pairwise(ends))
+
+
+def against_foresight(gamma, cost):
+    """The loss of an umbrella carried if v > cost against one that is carried if it rains."""
+    wet = gamma.base_rate
+    return wet * (1 - cost) + (1 - wet) - tasks.payoff(gamma, tasks.umbrella(cost=float(cost)))
+
+
+# -------------------------------------------------------------------- every entry on random Γ
+
+SAID = {
+    "ece": "swap regret of every task ≤ 2 ECE",
+    "binned_ece_width": "swap regret of responding to a point of the bin, not v, ≤ 2 ×, every task",
+    "smooth_ce": "gain in squared loss from v + δ(v), δ 1-Lipschitz, ≤ 2 smCE",
+    "cfdl": "swap regret of this task",
+    "v_cdl": "swap regret of every two-action task; of every task ≤ 2 V-CDL",
+    "cdl": "swap regret of every task",
+    "u_calibration": "external regret of every task",
+    "scdl_binned": "swap regret ≤ 2 (SCDL_m + 1/m) after rounding to 1/m, every task",
+    "scdl": "swap regret ≤ 4 SCDL after soft rounding, every task",
+    "cutoff_ce": "regret of every task against monotone swaps ≤ 2 cutCE",
+    "step_ce": "regret of every task against monotone swaps ≤ 4 stepCE",
+    "brier": "twice the mean loss against foresight over cost-loss tasks with a uniform cost",
+    "log_loss": "ln 2 − NLL is the growth rate of a gambler who bets v and 1 − v at even odds",
+}
+
+
+def test_what_is_said_is_what_is_tested_here():
+    assert {m.name: m.decisions for m in MEASURES.values() if m.decisions} == SAID
+
+
+@given(gammas(), some_tasks())
+@settings(max_examples=300)
+def test_swap_regrets(gamma, task):
+    # Within the tolerance of a tie a task takes two levels for one.
+    assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)
+    regret = swap(gamma, task)
+    for order in (1.0, 2.0, math.inf):
+        assert regret <= 2 * value("ece", gamma, order=order) + tight
+    assert value("cfdl", gamma, task=task) == regret
+    assert regret <= value("cdl", gamma) + tight
+    assert regret <= 2 * value("v_cdl", gamma) + tight
+    if isinstance(task, DecisionTask) and len(task.actions) == 2:
+        assert regret <= value("v_cdl", gamma) + tight
+    assert tasks.external_regret(gamma, task) <= value("u_calibration", gamma) + tight
+    gain = monotone_swap(gamma, task)
+    assert gain <= 2 * value("cutoff_ce", gamma) + tight
+    assert gain <= 4 * value("step_ce", gamma) + tight
+    assert -tight <= gain <= regret + tight
+
+
+@given(gammas(max_levels=6), decision_tasks(3))
+def test_the_oracle_of_monotone_swaps_by_enumeration(gamma, task):
+    assume(gamma.levels <= 4)
+    table = task.table[np.argsort(task.table[:, 1] - task.table[:, 0], kind="stable")]
+    w, q = gamma.mass, gamma.means
+    best = max(
+        sum(w[i] * ((1 - q[i]) * table[a][0] + q[i] * table[a][1]) for i, a in enumerate(sigma))
+        for sigma in np.ndindex(*[len(table)] * gamma.levels)
+        if list(sigma) == sorted(sigma)
+    )
+    assert monotone_swap(gamma, task) == pytest.approx(best - task.account(gamma).payoff, abs=1e-12)
+
+
+@given(gammas(), some_tasks(), st.integers(1, 12), st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0, 1))
+@settings(max_examples=200)
+def test_who_responds_to_a_bin(gamma, task, m, where):
+    assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)
+    for strategy in ("width", "quantile"):
+        beliefs = in_bins(gamma, m, strategy, where)
+        assume(beliefs.levels == 1 or np.diff(beliefs.predictions).min() > 1e-6)
+        assert swap(beliefs, task) <= 2 * value("binned_ece_width", gamma, bins=m, strategy=strategy) + tight
+
+
+@given(gammas(), some_tasks(), st.integers(1, 40))
+@settings(max_examples=200)
+def test_who_rounds(gamma, task, m):
+    assert swap(gamma, DecisionMaker(task, Rounded())) <= 4 * value("scdl", gamma) + tight
+    soft, hard = (value("scdl_binned", gamma, m=m, soft=soft) for soft in (True, False))
+    assert swap(gamma, DecisionMaker(task, Rounded(m))) <= 2 * (soft + 1 / m) + tight
+    assert swap(gamma, DecisionMaker(task, RoundedDown(m))) <= 2 * (hard + 1 / m) + tight
+
+
+@given(gammas(), st.data())
+@settings(max_examples=200)
+def test_what_lipschitz_recalibration_gains(gamma, data):
+    v, bound = gamma.predictions, 2 * value("smooth_ce", gamma)
+    for c in (1.0, 0.5, 0.1):  # the weights of smCE itself, kept in [0, 1], which leaves them 1-Lipschitz
+        delta = np.clip(c * smooth_ce_witness(gamma).weights, -v, 1 - v)
+        assert squared_gain(gamma, delta) <= bound + tight
+    steps = data.draw(st.lists(st.floats(0, 1), min_size=len(v) - 1, max_size=len(v) - 1))
+    first = data.draw(st.floats(0, 1))
+    monotone = np.minimum(first + np.concatenate([[0.0], np.cumsum(steps * np.diff(v))]), 1.0)
+    assert squared_gain(gamma, monotone - v) <= bound + tight
+    assert squared_gain(gamma, gamma.base_rate - v) <= bound + tight
+    # Any 1-Lipschitz function: κ − v is 2-Lipschitz, so that half of it is a weight.
+    signs = data.draw(st.lists(st.floats(-1, 1), min_size=len(v) - 1, max_size=len(v) - 1))
+    free = np.clip(first + np.concatenate([[0.0], np.cumsum(signs * np.diff(v))]), 0.0, 1.0)
+    assert squared_gain(gamma, free - v) <= 2 * bound + tight
+
+
+@given(gammas())
+def test_scores(gamma):
+    mean = over_costs(gamma, lambda cost: against_foresight(gamma, cost))
+    assert value("brier", gamma) == pytest.approx(2 * mean, abs=1e-12)
+    loss = value("log_loss", gamma)
+    wealth = 0.0
+    for v, n, ones in zip(gamma.predictions, gamma.counts, gamma.positives, strict=True):
+        for share, times in ((v, ones), (1 - v, n - ones)):
+            if times > 0:
+                wealth += times * (math.log(2 * share) if share > 0 else -math.inf)
+    assert math.log(2) - loss == pytest.approx(wealth / gamma.weight, abs=1e-9)
+
+
+# -------------------------------------------------------------------- and the constants
+
+E = 1e-3
+HALF = tasks.v_shaped(0.5)
+
+
+def levels(v, w, q):
+    return JointDistribution.from_levels(v, w, q)
+
+
+def worst(gamma, name):
+    """The regret of the task that its measure finds worst, from its payoffs."""
+    task = {"cdl": decision.worst_decision_task, "u_calibration": decision.worst_external_task,
+            "v_cdl": decision.worst_kink}[name](gamma).task  # fmt: skip
+    return tasks.external_regret(gamma, task) if name == "u_calibration" else swap(gamma, task)
+
+
+#: (gain, bound) of a Γ that attains at least 90 % of what is said
+ATTAIN = {
+    "ece": lambda: (swap(g := levels([0.5], [1], [0.5 + E]), HALF), 2 * value("ece", g)),
+    # The lower end of the bin, from a prediction at its upper one.
+    "binned_ece_width": lambda: (
+        swap(in_bins(g := levels([0.599], [1], [0.65]), 10, "width", 0.0), HALF),
+        2 * value("binned_ece_width", g, bins=10),
+    ),
+    "smooth_ce": lambda: (
+        squared_gain(g := levels([0.48, 0.52], [1, 1], [1, 0]), 0.5 - g.predictions),
+        2 * value("smooth_ce", g),
+    ),
+    "cfdl": lambda: (swap(g := levels([0.3], [1], [0.9]), HALF), value("cfdl", g, task=HALF)),
+    "v_cdl": lambda: (worst(g := levels([E, 1 - E], [1, 1], [0.1, 0.9]), "cdl"), 2 * value("v_cdl", g)),
+    "cdl": lambda: (worst(g := levels([0.2, 0.8], [1, 1], [0.4, 0.6]), "cdl"), value("cdl", g)),
+    "u_calibration": lambda: (
+        worst(g := levels([0.4, 0.6], [1, 1], [0.6, 0.4]), "u_calibration"),
+        value("u_calibration", g),
+    ),
+    "scdl_binned": lambda: (
+        swap(g := levels([0.5], [1], [0.7]), DecisionMaker(HALF, Rounded(8))),
+        2 * (value("scdl_binned", g, m=8) + 1 / 8),
+    ),
+    "scdl": lambda: (
+        swap(g := levels([0.5], [1], [0.75]), DecisionMaker(HALF, Rounded())),
+        4 * value("scdl", g),
+    ),
+    "cutoff_ce": lambda: (monotone_swap(g := levels([0.499], [1], [1]), HALF), 2 * value("cutoff_ce", g)),
+    "step_ce": lambda: (
+        monotone_swap(g := levels([0.499, 0.4995], [1, 2], [0, 1]), HALF),
+        4 * value("step_ce", g),
+    ),
+    "brier": lambda: (2 * over_costs(g := levels([0.3], [1], [1]), lambda c: against_foresight(g, c)), 0.49),
+    "log_loss": lambda: (math.log(2 * 0.9), math.log(2) - value("log_loss", levels([0.9], [1], [1]))),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_constant_is_attained(name):
+    gain, bound = ATTAIN[name]()
+    assert 0.9 * bound <= gain <= bound * (1 + 1e-9)
+
+
+def test_the_two_action_tasks_attain_v_cdl():
+    gamma = levels([0.2, 0.8], [1, 1], [0.4, 0.6])
+    assert worst(gamma, "v_cdl") == pytest.approx(value("v_cdl", gamma))
+
+
+def test_what_was_said_before_is_not_so():
+    """The examples against constants that are half of these."""
+    gamma = levels([0.4, 0.6], [1, 1], [1, 0])
+    assert squared_gain(gamma, 0.5 - gamma.predictions) == pytest.approx(0.11)
+    assert value("smooth_ce", gamma) == pytest.approx(0.06)
+    gamma = levels([0.499], [1], [1])
+    assert monotone_swap(gamma, HALF) == 1.0 > value("cutoff_ce", gamma)
+    gamma = levels([0.4999, 0.49995], [0.2, 0.8], [0, 1])
+    assert monotone_swap(gamma, HALF) == pytest.approx(0.8)
+    assert 2 * value("step_ce", gamma) == pytest.approx(0.6, abs=1e-3)
+    certain = levels([0.5], [1], [1])
+    assert value("brier", certain) < 2 * over_costs(
+        certain, lambda c: 1 - tasks.payoff(certain, tasks.umbrella(cost=float(c)))
+    )

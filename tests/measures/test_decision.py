@@ -1,0 +1,292 @@
+"""CDL, its relatives and U-calibration: linear programs, worst tasks, inequalities, known values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions import tasks
+from onlinecal.measures import decision
+from onlinecal.measures.binned import ece
+from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
+from tests.decisions.test_tasks import decision_tasks
+from tests.oracles import decision as oracle
+from tests.strategies import calibrated_gammas, close_gammas, gammas
+
+TOTAL = (cdl, v_cdl, u_calibration)
+WITNESS = {
+    cdl: decision.worst_decision_task,
+    v_cdl: decision.worst_kink,
+    u_calibration: decision.worst_external_task,
+}
+tight = 1e-9
+
+
+def close(value):
+    return pytest.approx(value, abs=tight)
+
+
+# -------------------------------------------------------------------- oracles
+
+
+def scaled(gamma):
+    """Γ on multiples of 1e-6: HiGHS drops coefficients below 1e-9, and with them levels as close as that."""
+    return gamma.round(10**6)[0]
+
+
+@given(gammas(max_levels=5))
+@settings(max_examples=200, deadline=None)
+def test_cdl_equals_the_linear_program_over_proper_scoring_rules(gamma):
+    gamma = scaled(gamma)
+    assert cdl(gamma) == close(oracle.cdl(gamma))
+
+
+@given(gammas(max_levels=6))
+@settings(max_examples=200, deadline=None)
+def test_u_calibration_equals_the_linear_program(gamma):
+    gamma = scaled(gamma)
+    assert u_calibration(gamma) == close(oracle.u_calibration(gamma))
+
+
+@given(gammas())
+@settings(max_examples=200, deadline=None)
+def test_v_cdl_is_the_best_kink(gamma):
+    assert v_cdl(gamma) == pytest.approx(oracle.v_cdl(gamma), abs=1e-14)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(50, 400))
+@settings(max_examples=20, deadline=None)
+def test_v_cdl_at_many_levels(seed, k):
+    rng = np.random.default_rng(seed)
+    v = np.unique(rng.random(k))
+    gamma = JointDistribution.from_levels(v, rng.random(len(v)) + 0.1, rng.random(len(v)))
+    assert v_cdl(gamma) == pytest.approx(oracle.v_cdl(gamma), abs=1e-13)
+
+
+# -------------------------------------------------------------------- witnesses
+
+
+@pytest.mark.parametrize("measure", TOTAL)
+@given(gamma=gammas())
+@settings(max_examples=200, deadline=None)
+def test_worst_task_attains_the_value(measure, gamma):
+    witness = WITNESS[measure](gamma)
+    assert witness.value(gamma) == pytest.approx(measure(gamma), abs=1e-13)
+    assert str(witness)
+    payoffs = np.array(witness.payoffs)
+    assert payoffs.min() >= 0.0
+    assert payoffs.max() <= 1.0
+
+
+@pytest.mark.parametrize("measure", TOTAL)
+@given(gamma=gammas())
+@settings(max_examples=200, deadline=None)
+def test_regret_of_the_worst_task_by_best_responses(measure, gamma):
+    # Nothing of kinks: the payoff table alone.
+    witness = WITNESS[measure](gamma)
+    regret = tasks.external_regret if witness.regret == "external" else tasks.swap_regret
+    assert regret(gamma, witness.task) == close(measure(gamma))
+
+
+@given(calibrated_gammas())
+@settings(deadline=None)
+def test_nothing_to_regret_where_calibrated(gamma):
+    for measure in TOTAL:
+        assert measure(gamma) == 0.0
+        assert WITNESS[measure](gamma).value(gamma) <= 0.0
+    for name in tasks.TASKS:
+        assert cfdl(gamma, task=name) == 0.0
+
+
+# -------------------------------------------------------------------- inequalities
+
+
+@given(gammas())
+@settings(max_examples=200, deadline=None)
+def test_order_of_the_measures(gamma):
+    value, single, u = cdl(gamma), v_cdl(gamma), u_calibration(gamma)
+    squared = float(gamma.mass @ (gamma.means - gamma.predictions) ** 2)
+    assert cfdl(gamma) == close(squared)
+    assert squared <= value + tight
+    assert value <= 2 * ece(gamma) + tight
+    highest = max(oracle.regret_density(gamma, t) for t in oracle.candidates(gamma))
+    assert highest <= single + tight
+    assert single <= value + tight
+    assert value <= 2 * highest + tight
+    assert u <= value + tight
+    assert 0.0 <= u <= 1.0
+    assert 0.0 <= value <= 1.0
+
+
+@given(gammas(), decision_tasks())
+@settings(max_examples=200, deadline=None)
+def test_no_task_beats_the_worst_one(gamma, task):
+    assert cfdl(gamma, task=task) <= cdl(gamma) + tight
+    assert tasks.external_regret(gamma, task) <= u_calibration(gamma) + tight
+
+
+@st.composite
+def tables(draw, gamma):
+    """Payoffs with kinks at the levels of Γ, with weights over 12 orders; or such that hardly differ; or any."""
+    kind = draw(st.sampled_from(["kinks", "hardly", "any"]))
+    unit = st.floats(0.0, 1.0)
+    size = draw(st.integers(1, 4))
+    if kind == "kinks":
+        t = np.sort(draw(st.lists(st.sampled_from(gamma.predictions.tolist()), min_size=size, max_size=size)))
+        weights = 10.0 ** np.array(draw(st.lists(st.floats(-12.0, 0.0), min_size=size, max_size=size)))
+        falls = np.append(np.cumsum((weights * t)[::-1])[::-1], 0.0)
+        rises = np.append(0.0, np.cumsum(weights * (1.0 - t)))
+        return np.stack([falls, rises], axis=1) / max(falls[0], rises[-1])
+    if kind == "hardly":
+        apart = draw(st.sampled_from([1e-17, 1e-16, 1e-15, 1e-12]))
+        steps = draw(
+            st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=size, max_size=size)
+        )
+        return np.clip(np.array(draw(st.tuples(unit, unit))) + apart * np.array(steps), 0.0, 1.0)
+    return np.array(draw(st.lists(st.tuples(unit, unit), min_size=size, max_size=size)))
+
+
+@given(st.data())
+@settings(max_examples=500, deadline=None)
+def test_cdl_bounds_every_task_whatever_is_as_good_as_a_tie(data):
+    """Each kink may be off by what makes a payoff of TIE; sums err by some 1e-15."""
+    gamma = data.draw(close_gammas())
+    table = data.draw(tables(gamma))
+    account = tasks.DecisionTask("drawn", table).account(gamma)
+    off = 2.0 * len(table) * tasks.TIE + 1e-14
+    assert account.swap <= cdl(gamma) + off
+    assert account.external <= u_calibration(gamma) + off
+    if len(table) <= 2:
+        assert account.swap <= v_cdl(gamma) + off
+
+
+@given(close_gammas())
+@settings(max_examples=300, deadline=None)
+def test_the_worst_task_is_as_bad_by_best_responses_however_close_the_levels(gamma):
+    for measure in (cdl, v_cdl):
+        regret = tasks.swap_regret(gamma, WITNESS[measure](gamma).task)
+        assert regret == pytest.approx(measure(gamma), abs=1e-14)
+
+
+# -------------------------------------------------------------------- known values
+
+
+def test_one_level_off_by_a_tenth():
+    gamma = JointDistribution.from_levels([0.45], [1.0], [0.55])
+    assert cdl(gamma) == pytest.approx(2 / 11, abs=1e-15)
+    assert ece(gamma) == pytest.approx(0.1, abs=1e-15)
+    assert len(decision.worst_decision_task(gamma).payoffs) == 2
+    assert len(decision.worst_decision_task(gamma.flip()).payoffs) == 2
+    assert v_cdl(gamma) == pytest.approx(2 / 11, abs=1e-15)
+
+
+def test_two_kinks_beat_one():
+    gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
+    assert cdl(gamma) == pytest.approx(0.2, abs=1e-15)
+    assert v_cdl(gamma) == pytest.approx(0.125, abs=1e-15)
+    witness = decision.worst_decision_task(gamma)
+    assert witness.kinks == (0.2, 0.8)
+    assert np.allclose(witness.payoffs, [(1, 0), (0.8, 0.8), (0, 1)], atol=1e-15)
+
+
+def test_even_shift_has_ece_eps_and_cdl_of_order_eps_squared():
+    v = np.linspace(1 / 3, 2 / 3, 1001)
+    gamma = JointDistribution.from_levels(v, np.ones(1001), v + 0.05)
+    assert ece(gamma) == pytest.approx(0.05, abs=1e-12)
+    assert cdl(gamma) == pytest.approx(0.0075425, abs=5e-8)
+    assert cdl(gamma) <= 3 * 0.05**2 * 1.01
+
+
+def test_mirrored_predictions():
+    # Each prediction is 0.1 on the wrong side of 1/2; any constant would do better.
+    gamma = JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.6, 0.4])
+    assert tasks.swap_regret(gamma, tasks.v_shaped(0.5)) == pytest.approx(0.2)
+    assert u_calibration(gamma) == pytest.approx(0.2)
+
+
+def test_touching_points_close_to_one_half():
+    # Three points of R at 0.48, 0.495 and 0.52: the chord above 1/2 is between the last two.
+    gamma = JointDistribution.from_levels([0.48, 0.495, 0.52], [1.0, 1.0, 1.0], [0.8, 0.8, 0.7])
+    assert cdl(gamma) == close(oracle.cdl(gamma))
+    assert decision.worst_decision_task(gamma).value(gamma) == pytest.approx(cdl(gamma), abs=1e-14)
+    mirror = JointDistribution.from_levels([0.48, 0.505, 0.52], [1.0, 1.0, 1.0], [0.3, 0.2, 0.2])
+    assert cdl(mirror) == close(oracle.cdl(mirror))
+
+
+@pytest.mark.parametrize("v", [0.0, 1.0])
+def test_certain_and_wrong(v):
+    gamma = JointDistribution.from_samples([v], [1 - v])
+    for measure in TOTAL:
+        assert measure(gamma) == 1.0
+        assert WITNESS[measure](gamma).value(gamma) == pytest.approx(1.0, abs=1e-14)
+    right = JointDistribution.from_samples([v], [v])
+    for measure in TOTAL:
+        assert measure(right) == 0.0
+
+
+@given(st.floats(0.0, 1.0), st.sampled_from([0, 1]))
+def test_one_sample(v, y):
+    gamma = JointDistribution.from_samples([v], [y])
+    # R is one jump of |y − v| at v and 0 at y: a triangle over [0, 1] with its top at v.
+    expected = abs(y - v) / max(v, 1 - v)
+    for measure in TOTAL:
+        assert measure(gamma) == pytest.approx(expected, abs=1e-14)
+
+
+# -------------------------------------------------------------------- invariances
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_symmetric_under_exchange_of_outcomes(gamma):
+    assume(gamma.flip().levels == gamma.levels)  # 1 − v joins levels that lie closer than rounding
+    for measure in TOTAL:
+        assert measure(gamma.flip()) == close(measure(gamma))
+    assert cfdl(gamma.flip()) == close(cfdl(gamma))
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_order_of_samples_and_split_of_mass_do_not_matter(data):
+    p = data.draw(st.lists(st.integers(0, 10), min_size=1, max_size=20))
+    y = data.draw(st.lists(st.integers(0, 1), min_size=len(p), max_size=len(p)))
+    samples = [(i / 10, o) for i, o in zip(p, y, strict=True)]
+    mixed = data.draw(st.permutations(samples))
+    gamma = JointDistribution.from_samples(*zip(*samples, strict=True))
+    other = JointDistribution.from_samples(*zip(*mixed, strict=True))
+    double = JointDistribution.from_samples(*zip(*(samples + mixed), strict=True))
+    for measure in (*TOTAL, cfdl):
+        assert measure(gamma) == measure(other)
+        assert measure(gamma) == pytest.approx(measure(double), abs=1e-15)
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_whole_counts_and_shares_agree(gamma):
+    shares = JointDistribution.from_levels(gamma.predictions, gamma.mass, gamma.means)
+    for measure in TOTAL:
+        assert measure(shares) == pytest.approx(measure(gamma), abs=1e-14)
+
+
+# -------------------------------------------------------------------- options
+
+
+def test_cfdl_takes_names_and_tasks():
+    gamma = JointDistribution.from_levels([0.45], [1.0], [0.55])
+    assert cfdl(gamma, task="v_shaped") == cfdl(gamma, task=tasks.v_shaped())
+    with pytest.raises(UnknownName, match="did you mean 'umbrella'"):
+        cfdl(gamma, task="umbrela")
+    with pytest.raises(InvalidParameter, match="task = 3"):
+        cfdl(gamma, task=3)
+
+
+def test_records_name_their_functions():
+    assert [m.name for m in decision.MEASURES] == ["cfdl", "v_cdl", "cdl", "u_calibration"]
+    for record in decision.MEASURES:
+        assert record.function.__doc__
+        if record.witness is not None:
+            assert record.witness is WITNESS[record.function]

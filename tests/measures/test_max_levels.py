@@ -1,0 +1,70 @@
+"""Measures of many levels: rounded to a grid, with a bracket wide enough for what that changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.measures import MEASURES, Bracket
+from tests.gammas_metric import many_levels
+from tests.measures.test_witnesses_in_words import RECORDS
+from tests.strategies import gammas
+
+
+def ends(value):
+    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+
+
+LIMITED = {
+    "interval_ce": [{}, {"width": "max"}],
+    "smooth_ce": [{}],
+    "distance_lower": [{}],
+    "kernel_ce": [{}, {"kernel": "gaussian", "scale": 0.1}, {"scale": 0.2}],
+    "random_interval_ce": [{"epsilon": 0.1}, {"epsilon": 0.03}],
+    "surrogate_interval_ce": [{}],
+    "brier": [{}],
+}
+
+
+CASES = [(name, options) for name, many in LIMITED.items() for options in many]
+
+
+def test_which_measures_take_max_levels():
+    for record in RECORDS:
+        if "max_levels" in record.options and record.fallback is None:
+            continue  # distance_upper: up to which it enumerates
+        if record.name in LIMITED:
+            record.bind(max_levels=10, **record.example)
+        else:
+            with pytest.raises(InvalidParameter, match="nothing is proved"):
+                record.bind(max_levels=10, **record.example)
+    with pytest.raises(InvalidParameter, match="nothing is proved about rounding"):
+        MEASURES["smooth_ce"].bind(max_levels=10, metric="logit")
+    with pytest.raises(InvalidParameter, match="max_levels = 1"):
+        MEASURES["smooth_ce"].bind(max_levels=1)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+@given(gamma=gammas(max_levels=20), most=st.integers(2, 12))
+@settings(max_examples=60)
+def test_the_widened_bracket_holds_the_value(name, options, gamma, most):
+    record = MEASURES[name]
+    exact = record.function(gamma, **options)
+    limited = record.bind(max_levels=most, **options)(gamma)
+    if gamma.levels <= most:
+        assert limited == exact
+        return
+    assert isinstance(limited, Bracket)
+    low, high = ends(exact)
+    assert limited.lower <= low + 1e-9
+    assert limited.upper >= high - 1e-9
+    assert 0.0 <= limited.lower <= limited.upper <= record.largest
+
+
+@pytest.mark.parametrize("name", ["smooth_ce", "distance_lower", "brier"])
+def test_a_finer_grid_gives_a_narrower_bracket(name):
+    gamma = many_levels(3, 3000, 0.1)
+    widths = [MEASURES[name].bind(max_levels=m)(gamma).width for m in (11, 101, 1001)]
+    assert widths[0] > 5 * widths[1] > 25 * widths[2]

@@ -1,0 +1,163 @@
+"""SCDL: the formula term by term, its lemmas, and the response that it vouches for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions import tasks
+from onlinecal.measures import soft_binned
+from onlinecal.measures.decision import cdl
+from onlinecal.measures.soft_binned import FINEST, SoftRounding, scdl, scdl_binned, soft_rounding
+from tests.decisions.test_tasks import decision_tasks
+from tests.oracles import decision as oracle
+from tests.strategies import calibrated_gammas, gammas
+
+grids = st.integers(1, 40)
+
+
+@given(gammas(), grids, st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_formula(gamma, m, soft):
+    assert scdl_binned(gamma, m=m, soft=soft) == pytest.approx(oracle.scdl_binned(gamma, m, soft), abs=1e-12)
+
+
+@given(gammas())
+@settings(max_examples=50, deadline=None)
+def test_minimum_over_grids(gamma):
+    expected = oracle.scdl(gamma, 64)
+    if expected > 1 / 64:
+        assert scdl(gamma) == pytest.approx(expected, abs=1e-12)
+    else:
+        assert scdl(gamma) <= 1 / 64
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_value_is_the_minimum_over_all_powers_of_two(gamma):
+    every = [max(scdl_binned(gamma, m=2**e), 2.0**-e) for e in range(51)]
+    if (gamma.means == gamma.predictions).all():
+        assert scdl(gamma) == 0.0
+    else:
+        assert scdl(gamma) == pytest.approx(min(every), rel=1e-9, abs=1e-15)
+
+
+@given(gammas(), grids)
+@settings(max_examples=200, deadline=None)
+def test_lemmas(gamma, m):
+    value = scdl_binned(gamma, m=m)
+    assert value <= scdl_binned(gamma, m=2 * m) + 1e-12  # Lemma 3.2
+    assert value <= cdl(gamma) + 1e-12  # Lemma 3.4
+    assert cdl(SoftRounding(m).rounded(gamma)) <= 2 * (value + 1 / m) + 1e-12  # Lemma 4.3
+    assert scdl(gamma) <= 2 * cdl(gamma) + 1e-14
+
+
+@given(gammas())
+@settings(max_examples=200, deadline=None)
+def test_response_has_swap_regret_of_at_most_four_times_the_value_for_the_worst_task(gamma):
+    response = soft_rounding(gamma)
+    assert response.value(gamma) == pytest.approx(scdl(gamma), abs=1e-12)
+    assert cdl(response.rounded(gamma)) <= 4 * scdl(gamma) + 1e-12
+
+
+@given(gammas(), decision_tasks())
+@settings(deadline=None)
+def test_response_in_a_task(gamma, task):
+    response = soft_rounding(gamma)
+    assert tasks.swap_regret(response.rounded(gamma), task) <= 4 * scdl(gamma) + 1e-9
+
+
+@given(gammas(), grids)
+@settings(deadline=None)
+def test_rounding_keeps_mass_mean_and_outcomes(gamma, m):
+    rounded = SoftRounding(m).rounded(gamma)
+    assert rounded.weight == pytest.approx(gamma.weight, rel=1e-12)
+    assert rounded.base_rate == pytest.approx(gamma.base_rate, abs=1e-12)
+    before = (gamma.mass * gamma.predictions).sum()
+    assert (rounded.mass * rounded.predictions).sum() == pytest.approx(before, abs=1e-12)
+    assert np.allclose(rounded.predictions * m, np.rint(rounded.predictions * m), atol=1e-9)
+    mass, ones = oracle.rounded(gamma, m)
+    index = np.rint(rounded.predictions * m).astype(int)
+    assert rounded.mass == pytest.approx(mass[index], abs=1e-12)
+    assert rounded.positives / rounded.weight == pytest.approx(ones[index], abs=1e-12)
+
+
+@given(st.floats(0, 1), st.integers(1, 1000))
+def test_law_of_the_rounding(v, m):
+    law = SoftRounding(m).law(v)
+    assert sum(p for _, p in law) == pytest.approx(1.0, abs=1e-12)
+    assert sum(x * p for x, p in law) == pytest.approx(v, abs=1e-12)
+    assert all(0 <= x <= 1 and p >= 0 for x, p in law)
+    assert all(abs(x - v) <= 1 / m for x, _ in law)
+
+
+@pytest.mark.parametrize("m", [10, 49, 93, 98, 1000])
+def test_grid_values_are_not_rounded(m):
+    for i in range(m + 1):
+        assert SoftRounding(m).law(i / m) == ((i / m, 1.0),)
+
+
+@pytest.mark.parametrize("m", [10, 49, 93, 98])
+def test_hard_bins_of_values_just_below_the_grid(m):
+    for i in range(1, m + 1):
+        below = np.nextafter(i / m, 0)
+        gamma = JointDistribution.from_levels([below], [1.0], [1.0 if i < m else 0.0])
+        assert scdl_binned(gamma, m=m, soft=False) == pytest.approx(
+            oracle.scdl_binned(gamma, m, False), abs=1e-12
+        )
+
+
+@given(calibrated_gammas(), grids)
+@settings(deadline=None)
+def test_calibrated_is_exactly_zero(gamma, m):
+    assert scdl(gamma) == 0.0
+    assert scdl_binned(gamma, m=m) == 0.0
+    response = soft_rounding(gamma)
+    assert response.bins is None
+    assert response.rounded(gamma) is gamma
+    assert response.law(0.3) == ((0.3, 1.0),)
+    assert response.value(gamma) == 0.0
+
+
+@given(gammas())
+@settings(deadline=None)
+def test_symmetric_under_exchange_of_outcomes(gamma):
+    for m in (1, 3, 16):
+        assert scdl_binned(gamma.flip(), m=m) == pytest.approx(scdl_binned(gamma, m=m), abs=1e-9)
+
+
+def test_continuity_where_cdl_jumps():
+    # All mass at 1/2 is calibrated; moved by 1e-6 towards the outcomes' side CDL jumps and SCDL does not.
+    gamma = JointDistribution.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])
+    assert cdl(gamma) > 0.49
+    assert scdl(gamma) < 0.01
+
+
+def test_almost_calibrated_ends():
+    gamma = JointDistribution.from_levels([0.1 + 0.2], [1.0], [0.3])
+    assert 0.0 < scdl(gamma) <= 1 / FINEST
+    assert str(soft_rounding(gamma))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g: scdl_binned(g, m=0),
+        lambda g: scdl_binned(g, m=2.0),
+        lambda g: scdl_binned(g, m=2**51),
+        lambda g: scdl_binned(g, soft=1),
+        lambda g: SoftRounding(0),
+        lambda g: SoftRounding(4).law(1.5),
+    ],
+)
+def test_bad_options_are_refused(call):
+    with pytest.raises(InvalidParameter, match="expected"):
+        call(JointDistribution.from_samples([0.5], [1]))
+
+
+def test_records():
+    assert [m.name for m in soft_binned.MEASURES] == ["scdl_binned", "scdl"]

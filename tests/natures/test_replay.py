@@ -1,0 +1,209 @@
+"""Recorded streams: files, columns, times, and what a bad file says."""
+
+import pytest
+
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import Constant
+from onlinecal.natures import (
+    Replay,
+)
+from tests.examples import recording
+from tests.natures.test_stochastic import truths
+from tests.rounds_by_hand import question
+
+
+def test_replay_plays_the_file(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("day,outcome,mm\n1,0,0.0\n2,1,2.5\n3,1,0.1\n")
+    assert truths(Replay(str(file)), 3)[:, 0].tolist() == [0, 1, 1]
+    assert truths(Replay(str(file), outcome="mm", above=1.0), 3)[:, 0].tolist() == [0, 1, 0]
+    assert Replay(str(file)).length == 3
+    with pytest.raises(InvalidParameter, match="horizon = 4, but nature 'replay' has 3 rounds"):
+        Game(Constant(), Replay(str(file)), horizon=4, runs=range(1))
+
+
+def test_a_replay_is_known_by_what_it_holds(tmp_path):
+    one, two, three = (tmp_path / name for name in ("1.csv", "2.csv", "3.csv"))
+    one.write_text("outcome\n0\n1\n")
+    two.write_text("outcome\n0\n1\n")
+    three.write_text("outcome\n1\n1\n")
+    assert strategy_key(Replay(str(one))) == strategy_key(Replay(str(two)))
+    assert strategy_key(Replay(str(one))) != strategy_key(Replay(str(three)))
+
+
+def test_the_rain_of_seattle():
+    pytest.importorskip("vega_datasets", reason="the extra 'data' is not installed")
+    rain = Replay("package:vega_datasets/_data/seattle-weather.csv", outcome="precipitation", above=0.0)
+    assert rain.length == 1461
+    assert rain.outcomes.sum() == 623
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("outcome\n", "no rows"),
+        ("Outcome\n1\n", r"no column 'outcome'; did you mean 'Outcome'"),
+        ("a,b\n1,2\n", r"no column 'outcome'; known: a, b"),
+        ("outcome\n1\n\n0\n", "line 3: column 'outcome' is missing"),
+        ("outcome,x\n1,1\nNaN,2\n", "line 3: column 'outcome' is missing"),
+        ("outcome\n1\nyes\n", "line 3: column 'outcome' is 'yes'; expected a number"),
+        ("outcome\n1\ninf\n", "line 3"),
+        ("outcome\n1\n0.5\n", "line 3: column 'outcome' holds 0.5; expected 0 or 1"),
+        ("outcome\n1\n2\n", "holds 2; expected 0 or 1"),
+        ('outcome\n"1\n', "is not a CSV file"),
+    ],
+)
+def test_bad_files(tmp_path, text, said):
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    with pytest.raises(InvalidData, match=said):
+        Replay(str(file))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(InvalidData, match="no such file"):
+        Replay(str(tmp_path / "none.csv"))
+    with pytest.raises(InvalidData, match="cannot be read"):
+        Replay(str(tmp_path))
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(bytes(range(256)) * 20)
+    with pytest.raises(InvalidData, match=r"not a CSV file|no column"):
+        Replay(str(binary))
+    with pytest.raises(InvalidData, match="package 'no_such_package' is not installed"):
+        Replay("package:no_such_package/a.csv")
+
+
+def test_replay_reveals_the_base_forecast_only_where_it_is_named(tmp_path):
+    file = str(recording(tmp_path))
+    plain, based = Replay(file), Replay(file, base="base")
+    assert plain.reveals == frozenset()
+    assert based.reveals == {"base"}
+    assert not hasattr(plain.start(10, 3, Stream(0, (), range(3))), "context")
+    player = based.start(10, 3, Stream(0, (), range(3)))
+    for t in (1, 2, 10):
+        context = player.context(question(t))
+        assert set(context) == {"base"}
+        assert context["base"].tolist() == [((t - 1) * 13 % 21) / 20] * 3
+    assert (truths(based, 100) == truths(plain, 100)).all()
+
+    class Needy(Constant):
+        needs = frozenset({"base"})
+
+    with pytest.raises(InvalidParameter, match="needs base, which nature 'replay' does not reveal"):
+        Game(Needy(), plain, horizon=5, runs=range(1))
+    Game(Needy(), based, horizon=5, runs=range(1)).advance(5)
+
+
+def test_a_replay_with_other_base_forecasts_or_times_is_another(tmp_path):
+    keys = set()
+    for i, rows in enumerate(["0,0.5,1", "0,0.25,1", "0,0.25,2"]):
+        file = tmp_path / f"{i}.csv"
+        file.write_text(f"outcome,p,t\n{rows}\n")
+        keys.add(strategy_key(Replay(str(file), base="p", time="t")))
+    assert len(keys) == 3
+
+
+def test_times_are_numbers_or_dates(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text(
+        "outcome,n,day,moment\n0,1,1970-01-02,1970-01-01T12:00\n1,1,1970-01-02,1970-01-02T00:00:00Z\n"
+    )
+    assert Replay(str(file)).times is None
+    assert Replay(str(file), time="n").times.tolist() == [1, 1]
+    assert Replay(str(file), time="day").times.tolist() == [1, 1]
+    assert Replay(str(file), time="moment").times.tolist() == [0.5, 1]
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "said"),
+    [
+        ("1,1.01,3", {"base": "p"}, r"line 3: column 'p' holds 1.01; expected a forecast in \[0, 1\]"),
+        ("1,-0.1,3", {"base": "p"}, "line 3: column 'p' holds -0.1"),
+        ("1,,3", {"base": "p"}, "line 3: column 'p' is missing; expected a number"),
+        ("1,x,3", {"base": "p"}, "line 3: column 'p' is 'x'"),
+        ("1,1,3", {"base": "q"}, "no column 'q'"),
+        ("1,1,1", {"time": "t"}, "line 3: column 't' goes back in time, from 2 to 1; expected rows in order"),
+        ("1,1,soon", {"time": "t"}, "line 3: column 't' is 'soon'; expected a number or a date"),
+        ("1,1,", {"time": "t"}, "line 3: column 't' is missing"),
+        (
+            "1,1,2020-01-01",
+            {"time": "t"},
+            "line 3: column 't' is '2020-01-01'; expected a number or a date like those",
+        ),
+    ],
+)
+def test_bad_columns(tmp_path, row, options, said):
+    file = tmp_path / "bad.csv"
+    file.write_text(f"outcome,p,t\n0,0.5,2\n{row}\n")
+    with pytest.raises(InvalidData, match=said):
+        Replay(str(file), **options)
+
+
+def test_a_parquet_file_is_read_like_csv(tmp_path):
+    pytest.importorskip("pyarrow", reason="the extra 'data' is not installed")
+    import pandas as pd
+
+    file = tmp_path / "a.parquet"
+    frame = pd.DataFrame(
+        {
+            "outcome": [False, True, True],
+            "p": [0.25, 0.5, 1.0],
+            "mm": [0, 3, 1],
+            "day": pd.to_datetime(["1970-01-01", "1970-01-02", "1970-01-02"]),
+            "gap": [0.5, None, 0.5],
+            "word": ["a", "b", "c"],
+        }
+    )
+    frame.to_parquet(file)
+    replay = Replay(str(file), base="p", time="day")
+    assert replay.outcomes.tolist() == [0, 1, 1]
+    assert replay.forecasts.tolist() == [0.25, 0.5, 1]
+    assert replay.times.tolist() == [0, 1, 1]
+    assert Replay(str(file), "mm", above=1).outcomes.tolist() == [0, 1, 0]
+    csv = tmp_path / "a.csv"
+    frame.assign(outcome=frame["outcome"].astype(int)).to_csv(csv, index=False)
+    assert strategy_key(Replay(str(csv), base="p", time="day")) == strategy_key(replay)
+    for column, said in [
+        ("mm", "row 2: column 'mm' holds 3; expected 0 or 1"),
+        ("gap", "row 2: column 'gap' is missing"),
+        ("word", "row 1: column 'word' is 'a'"),
+        ("day", "row 1: column 'day'"),
+        ("none", "no column 'none'"),
+    ]:
+        with pytest.raises(InvalidData, match=said):
+            Replay(str(file), column)
+    frame[:0].to_parquet(file)
+    with pytest.raises(InvalidData, match="no rows"):
+        Replay(str(file))
+    file.write_text("outcome\n0\n")
+    with pytest.raises(InvalidData, match="is not a Parquet file"):
+        Replay(str(file))
+
+
+def test_parquet_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    file = tmp_path / "a.pq"
+    with pytest.raises(InvalidData, match="no such file"):
+        Replay(str(file))
+    file.write_bytes(b"PAR1")
+    with pytest.raises(
+        InvalidData, match=r"pyarrow, which is not installed; install it \(pip install pyarrow"
+    ):
+        Replay(str(file))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Replay(3),
+        lambda: Replay("a.csv", base=3),
+        lambda: Replay("a.csv", time=3),
+    ],
+)
+def test_parameters_out_of_range(make):
+    with pytest.raises(InvalidParameter):
+        make()

@@ -1,0 +1,112 @@
+"""Natures whose rounds are independent: their rules and what they reveal."""
+
+import math
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.streams import Stream
+from onlinecal.natures import (
+    Bernoulli,
+    Drift,
+    LogisticFeatures,
+    Sawtooth,
+    Sinusoid,
+    UniformTruth,
+)
+from tests.rounds_by_hand import question
+
+
+def truths(nature, horizon, runs=3, seed=0):
+    """q_1, …, q_T of an oblivious nature."""
+    player = nature.start(horizon, runs, Stream(seed, ("nature",), range(runs)))
+    rounds = map(question, range(1, horizon + 1))
+    return np.array([np.broadcast_to(player.probability(round), runs).copy() for round in rounds])
+
+
+def test_rules():
+    assert (truths(Bernoulli(0.3), 5) == 0.3).all()
+    assert truths(Drift(), 4)[:, 0].tolist() == pytest.approx([1 / 8, 3 / 8, 5 / 8, 7 / 8])
+    assert truths(Drift(1.0, 0.5), 2)[:, 0].tolist() == pytest.approx([0.875, 0.625])
+    assert truths(Drift(0.7, 0.7), 3)[:, 0].tolist() == pytest.approx([0.7] * 3)
+    assert 0 <= truths(Drift(), 1)[0, 0] <= 1
+
+
+def test_uniform_truths_are_uniform_and_known_before(seed):
+    q = truths(UniformTruth(), 4000, runs=2, seed=seed)
+    # Kolmogorov–Smirnov for 8000 values: above 4.5/√8000 with probability below 2·exp(−2·4.5²) < 1e-17.
+    ranks = np.sort(q.ravel())
+    assert np.abs(ranks - (np.arange(8000) + 0.5) / 8000).max() < 4.5 / math.sqrt(8000)
+    player = UniformTruth().start(10, 2, Stream(seed, ("nature",), range(2)))
+    assert (player.context(question(3))["truth"] == q[2]).all()
+
+
+def uniforms(horizon, runs=3, seed=0):
+    """What a nature of `truths` draws."""
+    return Stream(seed, ("nature",), range(runs)).block(horizon)
+
+
+def test_sawtooth_is_drift_in_every_cycle():
+    saw = truths(Sawtooth(4), 1000)[:, 0]
+    drift = truths(Drift(), 250)[:, 0]
+    assert saw == pytest.approx(np.tile(drift, 4), abs=1e-12)
+    assert truths(Sawtooth(1), 60) == pytest.approx(truths(Drift(), 60), abs=1e-15)
+    assert (truths(Sawtooth("T^(1/2)/5"), 100) == truths(Sawtooth(2), 100)).all()
+    assert (truths(Sawtooth(0), 5) == 0).all()
+    assert truths(Sawtooth(1e9), 1000).max() <= 1
+
+
+def test_sinusoid():
+    q = truths(Sinusoid(period=40, amplitude=0.3), 100)[:, 0]
+    assert q == pytest.approx([0.5 + 0.3 * math.sin(2 * math.pi * t / 40) for t in range(1, 101)], abs=1e-12)
+    full = truths(Sinusoid(), 1000)
+    assert full.max() == pytest.approx(1, abs=1e-9)
+    assert 0 <= full.min() <= 1e-9
+    assert full.max() <= 1
+    assert (full[:100] == truths(Sinusoid(100), 1000)[:100]).all()
+    assert truths(Sinusoid(), 3).shape == (3, 3)  # the period is never below a round
+
+
+def test_features_give_the_truth_through_the_curve(seed):
+    nature = LogisticFeatures(slope=-3.0, bend=2.0)
+    player = nature.start(2000, 2, Stream(seed, ("nature",), range(2)))
+    q = truths(nature, 2000, 2, seed)
+    x = []
+    for t in range(1, 2001):
+        context = player.context(question(t))
+        assert set(context) == {"features"} == nature.reveals
+        x.append(context["features"].copy())
+    x = np.array(x)
+    assert q == pytest.approx((1 / (1 + np.exp(3 * x))) ** 2, abs=1e-12)
+    # Kolmogorov–Smirnov for 4000 values: above 4/√4000 with probability below 2·exp(−32) < 3e-14.
+    ranks = (np.sort(x.ravel()) + 1) / 2
+    assert np.abs(ranks - (np.arange(4000) + 0.5) / 4000).max() < 4 / math.sqrt(4000)
+
+
+def test_a_forecaster_cannot_change_the_truth_that_it_is_shown():
+    player = LogisticFeatures().start(10, 2, Stream(0, ("nature",), range(2)))
+    before = player.probability(question()).copy()
+    player.context(question())["features"][:] = 0.0
+    assert (player.probability(question()) == before).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Bernoulli(1.01),
+        lambda: Bernoulli(float("nan")),
+        lambda: Drift(-0.1),
+        lambda: Sawtooth(-1),
+        lambda: Sawtooth("T^(1/0)"),
+        lambda: Sawtooth(float("inf")),
+        lambda: Sinusoid(0.5),
+        lambda: Sinusoid(amplitude=0.6),
+        lambda: Sinusoid("__import__('os')"),
+        lambda: LogisticFeatures(slope=1e3),
+        lambda: LogisticFeatures(bend=0),
+    ],
+)
+def test_parameters_out_of_range(make):
+    with pytest.raises(InvalidParameter):
+        make()

@@ -1,0 +1,92 @@
+"""Plans: what cannot be played is said before anything is."""
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.game import Game
+from tests.study.test_run import equal
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"horizon": 0}, "expected an integer from 1"),
+        ({"horizon": 10**12}, "expected an integer from 1"),
+        ({"horizon": []}, "no horizons"),
+        ({"horizon": [100, 50, 100]}, "horizon 100 is given twice"),
+        ({"horizon": 10.5}, "horizon = 10.5; expected an integer"),
+        ({"runs": 0}, "runs = 0"),
+        ({"runs": 2.0}, "runs = 2.0"),
+        ({"seed": "x"}, "seed = 'x'"),
+        ({"per_decade": 10**12}, "per_decade = 1000000000000; expected an integer from 1 to 100"),
+        ({"per_decade": 0}, "per_decade = 0"),
+        ({"measures": []}, "no measures and no tasks"),
+        ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
+        ({"measures": ["eec"]}, "did you mean 'ece'"),
+        ({"measures": [{"name": "binned_ece", "bns": 3}]}, "has no option 'bns'; did you mean 'bins'"),
+        ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
+        ({"measures": [3]}, "measure 3; expected a name"),
+        ({"tasks": ["umbrela"]}, "did you mean 'umbrella'"),
+        ({"tasks": [{"name": "mine", "payoffs": [[0, 2]]}]}, r"payoffs\[0\]\[1\] = 2"),
+        ({"tasks": [{"name": "mine", "payoffs": [[0, 1]], "x": 1}]}, "no option 'x'"),
+        ({"tasks": [{"name": "umbrella", "price": 1}]}, "price"),
+    ],
+)
+def test_what_cannot_be_played_is_said_before_playing(options, said):
+    options = {"horizon": 50, "runs": 2} | options
+    with pytest.raises(oc.OnlinecalError, match=said):
+        oc.play(oc.forecasters.Constant(), oc.natures.Drift(), **options)
+
+
+def test_classes_and_single_names_stand_for_themselves():
+    study = oc.play(
+        oc.forecasters.ForecastHedging,
+        oc.natures.Drift,
+        horizon=50,
+        runs=2,
+        measures="ece",
+        tasks={"name": "umbrella"},
+    )
+    listed = oc.play(
+        [oc.forecasters.ForecastHedging()],
+        [oc.natures.Drift()],
+        horizon=[50],
+        runs=2,
+        measures=["ece"],
+        tasks=["umbrella"],
+    )
+    assert equal(study, listed)
+    assert [row.name for row in oc.evaluate([0.5], [1], measures="ece").rows] == ["ece"]
+    with pytest.raises(InvalidParameter, match="nature 'replay' needs the parameter 'file'"):
+        oc.play(oc.forecasters.Constant, oc.natures.Replay, horizon=5)
+    with pytest.raises(InvalidParameter, match="3 is not a nature; expected a Nature, or its class"):
+        oc.play(oc.forecasters.Constant, 3, horizon=5)
+
+
+def test_what_depends_on_the_horizon_is_refused_before_the_first_game(monkeypatch):
+    def never(*_):
+        raise AssertionError("a game was played")
+
+    class Tired:
+        def __init__(self, horizon):
+            self.rest = 1 / (400 - horizon)
+
+        def forecast(self): ...
+        def update(self, forecast, outcome): ...
+
+    monkeypatch.setattr(Game, "advance", never)
+    for forecaster, said in (
+        (
+            oc.forecasters.ForecastHedging("1500-T"),
+            "'forecast_hedging' at T = 4000: m = '1500-T' is a grid of -2500",
+        ),
+        (Tired, "'Tired' cannot be started at T = 400: ZeroDivisionError: division by zero"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            oc.play(forecaster, oc.natures.Drift(), horizon=[100, 400, 4000], runs=2)
+
+
+def test_labels_must_differ():
+    with pytest.raises(InvalidParameter, match="two forecasters are called 'constant'"):
+        oc.play([oc.forecasters.Constant(), oc.forecasters.Constant()], oc.natures.Drift(), horizon=5)

@@ -1,0 +1,111 @@
+"""Cells as they are played: what is tracked, batches, prefixes, bounds, certificates."""
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
+from onlinecal.engine.game import Game
+from onlinecal.study import Entry, plan, play_cell
+from onlinecal.study.panel import Panel
+
+PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
+
+
+def cells(horizons=(50, 100, 200), runs=3, seed=1, panel=PANEL, forecasters=None, natures=None):
+    return plan(
+        [
+            Entry.of(f)
+            for f in forecasters or (oc.forecasters.ForecastHedging(), oc.forecasters.AlmostOneStepAhead())
+        ],
+        [Entry.of(n) for n in natures or (oc.natures.Drift(), oc.natures.Contrarian())],
+        horizons=horizons,
+        runs=runs,
+        seed=seed,
+        panel=panel,
+    )
+
+
+def equal(first, second):
+    return all(
+        (a.forecaster, a.nature, a.horizon, a.promises) == (b.forecaster, b.nature, b.horizon, b.promises)
+        and (a.rounds == b.rounds).all()
+        and list(a.totals) == list(b.totals)
+        and all((a.totals[m] == b.totals[m]).all() for m in a.totals)
+        for a, b in zip(first.cells, second.cells, strict=True)
+    )
+
+
+def test_what_is_tracked_is_what_the_measures_say():
+    study = oc.play(
+        oc.forecasters.ForecastHedging(),
+        oc.natures.Drift(),
+        horizon=300,
+        runs=5,
+        seed=7,
+        measures=["ece", "cdl", oc.measures.smooth_ce],
+        tasks=["umbrella", {"name": "mine", "payoffs": [[1, 0], [0, 1]]}],
+    )
+    # The same games again, by hand.
+    game = Game(oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=300, runs=range(5), seed=7)
+    curve = study.curve("ece")
+    for i, t in enumerate(curve.rounds):
+        game.advance(int(t))
+        for run, gamma in enumerate(game.gammas()):
+            assert curve.totals[i, run] == t * oc.measures.ece(gamma)
+            assert study.curve("cdl").totals[i, run] == t * oc.measures.cdl(gamma)
+            assert study.curve("smooth_ce").totals[i, run] == t * oc.measures.smooth_ce(gamma)
+            swap = study.curve(f"swap_regret[{umbrella().name}]").totals[i, run]
+            assert swap == t * swap_regret(gamma, umbrella())
+            mine = study.curve("swap_regret[mine]").totals[i, run]
+            assert mine == t * swap_regret(gamma, DecisionTask("mine", [[1, 0], [0, 1]]))
+
+
+def test_many_runs_are_played_in_batches_without_a_difference(monkeypatch):
+    (cell,) = cells(
+        horizons=[100], runs=10, forecasters=[oc.forecasters.CDLMinimiser()], natures=[oc.natures.Drift()]
+    )
+    whole = play_cell(cell)
+    monkeypatch.setattr("onlinecal.study.run.BATCH", 4)
+    assert all((whole.totals[m] == total).all() for m, total in play_cell(cell).totals.items())
+
+
+def test_fresh_games_and_prefixes():
+    fresh = oc.play(oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=[100, 400, 1600], runs=2)
+    curve = fresh.curve("ece")
+    assert curve.fresh
+    assert curve.rounds.tolist() == [100, 400, 1600]
+    assert [t for t, _ in curve.promises] == [100, 400, 1600]
+    prefix = oc.play(oc.forecasters.ForecastHedging(), oc.natures.Drift(), horizon=1600, runs=2).curve("ece")
+    assert not prefix.fresh
+    assert prefix.rounds[-1] == 1600
+    assert (prefix.totals[-1] == curve.totals[-1]).all()
+    assert (fresh.curve("ece", horizon=1600).totals == prefix.totals[-1:]).all()
+
+
+def test_guarantees_are_drawn_only_where_they_hold():
+    natures = [oc.natures.Contrarian(), oc.natures.Contrarian(sees="draw")]
+    study = oc.play(oc.forecasters.ForecastHedging(), natures, horizon=50, runs=1, measures=["ece"])
+    uppers = [[p.upper for p in cell.promises] for cell in study.cells]
+    # Hedging mixes, so what a contrarian who sees the law forces on deterministic forecasters is not forced on it.
+    assert uppers == [[True], [False]]
+
+
+def test_certificates_are_curves_too():
+    study = oc.play(oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=900, runs=2)
+    curve = study.curve("distance_certificate")
+    assert curve.promises[0][1].bound == 61.0
+    assert curve.totals.max() <= 61.0
+
+
+def test_a_recorded_stream_is_played_as_long_as_it_lasts(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("outcome\n" + "0\n1\n" * 60)
+    replay = oc.natures.Replay(str(file))
+    assert [c.horizon for c in cells(forecasters=[oc.forecasters.Constant()], natures=[replay])] == [
+        50,
+        100,
+        120,
+    ]
+    with pytest.raises(InvalidParameter, match="has 120 rounds; expected at most 120"):
+        cells(horizons=[200], natures=[replay])

@@ -1,0 +1,246 @@
+"""Scenario files: what is good is played as written, what is not is one clear line."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from onlinecal.core.errors import ScenarioError
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key
+from onlinecal.scenario import load
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+GOOD = """
+name = "test"
+seed = 3
+runs = 2
+horizons = [10, 20]
+measures = ["ece", {name = "binned_ece", bins = 5}]
+tasks = ["umbrella", {name = "mine", payoffs = [[1, 0], [0, 0.5]], actions = ["stay", "go"]}]
+[[forecasters]]
+name = "forecast_hedging"
+m = "T^(1/2)"
+label = "mine"
+[[natures]]
+name = "bernoulli"
+q = 0.25
+"""
+
+
+def loaded(tmp_path, text):
+    file = tmp_path / "some.toml"
+    file.write_text(text)
+    return load(file)
+
+
+def test_a_good_one(tmp_path):
+    plan = loaded(tmp_path, GOOD)
+    assert [c.horizon for c in plan.cells] == [10, 20]
+    cell = plan.cells[0]
+    assert (cell.runs, cell.seed) == (2, 3)
+    assert cell.forecaster.label == "mine"
+    assert strategy_key(cell.forecaster.strategy) == 'forecast_hedging(m="T^(1/2)")'
+    assert strategy_key(cell.nature.strategy) == "bernoulli(q=0.25)"
+    assert cell.panel.names[:2] == ["ece", "binned_ece(bins=5)"]
+    assert cell.panel.names[-1] == "swap_regret[mine]"
+    assert plan.meta["scenario"] == GOOD
+
+
+def test_the_name_defaults_to_the_files(tmp_path):
+    assert loaded(tmp_path, GOOD.replace('name = "test"\n', "", 1)).scenario.name == "some"
+
+
+def test_bare_names(tmp_path):
+    text = 'horizon = 10\nmeasures = ["ece"]\nforecasters = [{players}]\nnatures = ["drift"]'
+    (cell,) = loaded(tmp_path, text.format(players='"constant"')).cells
+    assert (cell.forecaster.label, cell.nature.label) == ("constant", "drift")
+    for players, said in (
+        ('"constnt"', "unknown forecaster 'constnt'; did you mean 'constant'"),
+        ("3", "forecasters.0 = 3: expected a name, or a table with a name$"),
+        ("", r"forecasters = \[\]: expected at least one$"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, text.format(players=players))
+
+
+def test_geometric_horizons(tmp_path):
+    text = GOOD.replace("[10, 20]", "{from = 10, to = 1000, count = 3}")
+    assert [c.horizon for c in loaded(tmp_path, text).cells] == [10, 100, 1000]
+
+
+def test_one_horizon_is_read_on_the_way(tmp_path):
+    (cell,) = loaded(
+        tmp_path, GOOD.replace("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2")
+    ).cells
+    assert cell.times == (10, 32, 100)
+
+
+def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):
+    (tmp_path / "rain.csv").write_text("outcome\n" + "1\n" * 30)
+    monkeypatch.chdir("/")
+    text = GOOD.replace('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "rain.csv"')
+    assert loaded(tmp_path, text).cells[0].nature.strategy.length == 30
+
+
+def test_a_slow_strategy_may_be_played_less_long(tmp_path):
+    plan = loaded(tmp_path, GOOD.replace('label = "mine"', "longest = 15"))
+    assert [c.horizon for c in plan.cells] == [10]
+
+
+def test_plug_ins(tmp_path, monkeypatch):
+    (tmp_path / "my_plug_in.py").write_text(
+        "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
+        "class Needy(Half):\n    def __init__(self, horizon, a, b=1): pass\n"
+    )
+    # Beside the scenario.
+    monkeypatch.chdir("/")
+    monkeypatch.setattr("sys.path", sys.path[:])
+    plugged = GOOD.replace('name = "forecast_hedging"\nm = "T^(1/2)"', 'name = "my_plug_in:Half"')
+    assert loaded(tmp_path, plugged).cells[0].forecaster.label == "mine"
+    for name, said in (("my_plug_in:Hal", "has no 'Hal'"), ("no_such:Half", "No module named 'no_such'")):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, plugged.replace("my_plug_in:Half", name))
+    for written, said in (
+        ('my_plug_in:Needy"', "'Needy' cannot be made without arguments: .* needs a; expected defaults"),
+        ('my_plug_in:Half"\na = 1', "'my_plug_in:Half' has no parameter 'a'; there are none"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, plugged.replace('my_plug_in:Half"', written))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise ValueError('boom')", "module 'broken_plug_in' cannot be imported: ValueError: boom"),
+        ("x = (", "module 'broken_plug_in' cannot be imported: SyntaxError: .* was never closed"),
+        ("import sys; sys.exit(3)", "module 'broken_plug_in' cannot be imported: SystemExit: 3"),
+        ("import no_such_module", "No module named 'no_such_module'"),
+        (
+            "from onlinecal.natures import Drift\nclass Half(Drift):\n    def __init__(self): 1 / 0",
+            r"'broken_plug_in:Half' cannot be made: ZeroDivisionError: division by zero \(.*broken_plug_in.py:3\)",
+        ),
+    ],
+)
+def test_a_plug_in_that_is_broken_is_one_clear_line(tmp_path, monkeypatch, text, said):
+    (tmp_path / "broken_plug_in.py").write_text(text)
+    monkeypatch.setattr("sys.path", sys.path[:])
+    plugged = GOOD.replace('name = "bernoulli"\nq = 0.25', 'name = "broken_plug_in:Half"')
+    with pytest.raises(ScenarioError, match=said) as raised:
+        loaded(tmp_path, plugged)
+    assert "\n" not in str(raised.value)
+    sys.modules.pop("broken_plug_in", None)
+    for name in (":Half", "..a:Half", "a b:Half"):
+        with pytest.raises(ScenarioError, match=r"some.toml: nature '"):
+            loaded(tmp_path, plugged.replace("broken_plug_in:Half", name))
+
+
+def test_measures_that_are_plug_ins(tmp_path, monkeypatch):
+    (tmp_path / "my_gauges.py").write_text(
+        "def bias(gamma): return float(gamma.residuals.sum())\n"
+        "def tail(gamma, power=2): return float((abs(gamma.residuals) ** power).sum())\n"
+        "number = 3\n"
+    )
+    monkeypatch.chdir("/")
+    monkeypatch.setattr("sys.path", sys.path[:])
+    asked = '"my_gauges:bias", "my_gauges:tail", {name = "my_gauges:tail", power = 3}, {name = "binned_ece"'
+    (cell, _) = loaded(tmp_path, GOOD.replace('{name = "binned_ece"', asked)).cells
+    assert cell.panel.names[1:4] == ["bias", "tail", "tail(power=3)"]
+    gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.75, 0.75])
+    assert cell.panel.read(gamma)[1:4] == [0.25, 0.0625, 0.015625]
+    for old, new, said in (
+        ("my_gauges:bias", "my_gauges:bas", "measure 'my_gauges:bas': module 'my_gauges' has no 'bas'"),
+        ("my_gauges:bias", "my_gauges:number", "measure 'my_gauges:number' is 3; expected a function of a"),
+        ("power = 3", "pow = 3", "measure 'tail': got an unexpected keyword argument 'pow'"),
+        ("power = 3", "gamma = 3", "measure 'tail': multiple values for argument 'gamma'"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            loaded(tmp_path, GOOD.replace('{name = "binned_ece"', asked.replace(old, new)))
+
+
+@pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda f: f.name)
+def test_ours_are_good(file):
+    pytest.importorskip("vega_datasets", reason="the extra 'data' is not installed")
+    plan = load(file)
+    assert plan.cells
+    assert plan.scenario.title
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("seed = 3", "sed = 3", "unknown key 'sed'; did you mean 'seed'"),
+        ("runs = 2", "runs = 0", "runs = 0: expected at least 1"),
+        ("runs = 2", 'runs = "2"', "runs = '2': expected an integer$"),
+        ("[10, 20]", "[10, 0]", "horizons.1 = 0"),
+        ("[10, 20]", "[1e1, 20]", "horizons.0 = 10.0: expected an integer; write 10$"),
+        ("horizons = [10, 20]", "horizon = 1e3", "horizon = 1000.0: expected an integer; write 1000$"),
+        ('name = "test"', "name = 3", "name = 3: expected text$"),
+        ('"ece", {', "3, {", "measures.0 = 3: expected a name, or a table with a name$"),
+        ("[10, 20]", "[]", "no horizons"),
+        ("[10, 20]", "[10, 10]", "horizon 10 is given twice"),
+        ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*: from = 100 is above to = 10"),
+        ("[10, 20]", "{from = 1, to = 3, count = 9}", "there are 3 horizons, fewer than count = 9"),
+        ("[10, 20]", "[1000000000000]", "1000000000000"),
+        ("horizons = [10, 20]", "horizon = -1", "horizon = -1"),
+        (
+            "horizons = [10, 20]",
+            "horizon = 1000000000000",
+            "horizon = 1000000000000: expected at most 1000000000",
+        ),
+        ("horizons = [10, 20]", "", "give either horizon"),
+        ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "one of the two"),
+        ("[10, 20]", "{from = 1, to = 9}", "count"),
+        ("[10, 20]", "{from = 1, to = 9, count = 3, step = 1}", "unknown key 'step'"),
+        ('"ece"', '"eec"', "unknown measure 'eec'; did you mean 'ece'"),
+        ("bins = 5", "bin = 5", "no option 'bin'; did you mean 'bins'"),
+        ('"umbrella"', '"umbrela"', "unknown task 'umbrela'; did you mean 'umbrella'"),
+        ("[0, 0.5]]", "[0, 1.5]]", r"payoffs\[1\]\[1\] = 1.5"),
+        (
+            '"forecast_hedging"',
+            '"forecast_hedgin"',
+            "unknown forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'",
+        ),
+        ('"forecast_hedging"', '"zzz"', "unknown forecaster 'zzz'; see `onlinecal list`$"),
+        ('m = "T^(1/2)"', "n = 3", "forecaster 'forecast_hedging' has no parameter 'n'"),
+        ('m = "T^(1/2)"', "m = \"__import__('os')\"", "is not understood"),
+        ('m = "T^(1/2)"', 'm = "T^(1/0)"', "has no value"),
+        (
+            'm = "T^(1/2)"',
+            'm = "T - 15"',
+            "some.toml: forecaster 'forecast_hedging' at T = 10: m = 'T - 15' is a grid",
+        ),
+        ("q = 0.25", "q = 1.25", r"q = 1.25; expected a number in \[0, 1\]"),
+        ("q = 0.25", 'q = "x"', "q = 'x'"),
+        (
+            'name = "bernoulli"\n',
+            "",
+            "a nature has no name: .*; expected name = one of those that `onlinecal list natures` shows",
+        ),
+        ('label = "mine"', "label = 3", "label = 3; expected text"),
+        ('label = "mine"', "longest = 0", "horizon = 0"),
+        ('label = "mine"', "longest = 5", "up to T = 5, but the shortest horizon is 10"),
+        ('name = "bernoulli"\nq = 0.25', 'name = "replay"', "needs the parameter 'file'"),
+        ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "none.csv"', "no such file"),
+        ('name = "test"', 'name = "../test"', "name = '../test': expected letters, digits"),
+        ("[[natures]]", "[[nature]]", "nature"),
+        ("runs = 2", "runs = = 2", "not valid TOML"),
+    ],
+)
+def test_bad_ones_are_one_clear_line(tmp_path, old, new, said):
+    assert old in GOOD
+    with pytest.raises(ScenarioError, match=said) as raised:
+        loaded(tmp_path, GOOD.replace(old, new, 1))
+    assert "\n" not in str(raised.value)
+    assert "some.toml" in str(raised.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ScenarioError, match="No such file"):
+        load(tmp_path / "none.toml")
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        load(tmp_path)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ScenarioError, match="UTF-8"):
+        load(tmp_path / "binary.toml")
