@@ -32,7 +32,7 @@ from onlinecal.engine.single import SingleRounds
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
-from onlinecal.rounds.protocol import check_specification, start
+from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
@@ -433,23 +433,6 @@ def check_time(time: Any, least: float = -math.inf) -> None:
     if not is_number(time) or not math.isfinite(time) or time < least:
         after = "" if least == -math.inf else f", {least} or later"
         raise InvalidParameter(f"time = {time!r}; expected a finite number{after}")
-
-
-def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:
-    """Refuse a nature that cannot play as long, or does not reveal what the forecaster needs."""
-    check_specification("forecaster", forecaster)
-    check_specification("nature", nature)
-    if nature.length is not None and horizon > nature.length:
-        raise InvalidParameter(
-            f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "
-            f"expected at most {nature.length}"
-        )
-    missing = sorted(forecaster.needs - nature.reveals)
-    if missing:
-        raise InvalidParameter(
-            f"forecaster {strategy_name(forecaster)!r} needs {', '.join(missing)}, which nature "
-            f"{strategy_name(nature)!r} does not reveal"
-        )
 
 
 def checkpoints(horizon: int, per_decade: int = 8, first: int = 10) -> list[int]:

@@ -134,9 +134,7 @@ class SingleRounds:
                 number, at,
             )  # fmt: skip
             if what != FINE and what != WIDER:
-                law = (
-                    tuple(array[:size] for array in forecaster.buffers) if what == LAW else forecaster.buffers
-                )
+                stated = tuple(array[:size] for array in forecaster.buffers)
                 said = fault(forecaster, nature, what, run, size, stated, q)
                 raise Stopped(what in (SIZE, LAW), number, said)
             if size > 2 or block.width > 2:
