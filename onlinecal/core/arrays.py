@@ -34,6 +34,11 @@ def locked(array: NDArray[Any]) -> Any:
     return np.asarray(_Window(array))
 
 
+def address(array: Any) -> int:
+    """Where an array's numbers are."""
+    return int(array.__array_interface__["data"][0])
+
+
 def rows_for(size: int) -> int:
     """How many rows of `size` bytes are allocated together."""
     return min(1024, max(16, BYTES // max(size, 1)))
@@ -57,6 +62,11 @@ class Rows:
         """An array that nobody else has; its owner fills it."""
         self._turn()
         return self._written[self._at]
+
+    def both(self) -> tuple[NDArray[Any], Any]:
+        """A fresh array for its owner to fill, and the same one locked, to be shown."""
+        self._turn()
+        return self._written[self._at], self._shown[self._at]
 
     def keep(self, values: Any) -> NDArray[Any]:
         """A locked copy of the values."""

@@ -28,10 +28,11 @@ from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_number, is_whole
 from onlinecal.engine.history import History, history
 from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
+from onlinecal.engine.single import SingleRounds
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
-from onlinecal.rounds.protocol import check_specification, start
+from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
@@ -143,6 +144,8 @@ class Game:
             who = [repr(name) for name, steps in zip(self.names, able, strict=True) if not steps]
             raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
         self.compiled = all(able) and loop != "event"
+        self._single: SingleRounds | None = None
+        self._able = all(able)
         self.threads = count("threads", threads)
         self._stopped = ""
         self._q = np.empty(size)
@@ -151,7 +154,7 @@ class Game:
         self.last: Round | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"last": None, "_blocks": None}
+        return self.__dict__ | {"last": None, "_blocks": None, "_single": None}
 
     def __copy__(self) -> Game:
         # Players and history belong to one game.
@@ -208,8 +211,7 @@ class Game:
             try:
                 loop.advance(self.asked, last, self.threads)
             except Stopped as stop:
-                self._turn = "forecaster" if stop.forecaster else "nature"
-                error = self._failed(stop.fault, stop.number)
+                error = self._failed(stop, stop.number)
                 # Some runs have played on, others not; nothing more can be asked of this game.
                 self._stopped = str(error)
                 raise error from stop
@@ -232,32 +234,39 @@ class Game:
             For `resolve`, once, at any later time.
         """
         self._check_next()
-        t, row = self.asked, self.asked % BLOCK
+        t = self.asked
         if time is not None:
             check_time(time)
-        if t // BLOCK != self._block or self._blocks is None:
-            old = self._blocks or (None, None)
-            streams = self._forecast_uniforms, self._outcome_uniforms
-            self._block, first = t // BLOCK, t - row
-            self._blocks = tuple(s.block_from(first, BLOCK, out=o) for s, o in zip(streams, old, strict=True))
-        forecast_uniforms, outcome_uniforms = self._blocks
+        at = float(t + 1) if time is None else time
         try:
-            round, face = self._question(t + 1, float(t + 1) if time is None else time)
-            self._turn = "forecaster"
-            self._recorder.draw(round, self.forecaster.forecast(round), forecast_uniforms, row)
-            self._turn = "nature"
-            stated = self.nature.probability(face)
-            if not take_numbers(stated, self._q):
-                raise self._no_probability(stated)
-            bad = decide(round, self._q, outcome_uniforms, row)
-            if bad >= 0:
-                raise self._no_probability(self._q[bad], bad)
+            round, face = self._steps().ask(t + 1, at) if self._able else self._play(t + 1, at)
         except OnlinecalError:
             raise
         except Exception as error:
             raise self._failed(error, t + 1) from error
         self.asked, self.last = t + 1, round
         return Open(round, face)
+
+    def _play(self, number: int, time: float) -> tuple[Round, NatureRound]:
+        """Asks a round of players that are not both made of steps."""
+        t, row = number - 1, (number - 1) % BLOCK
+        if t // BLOCK != self._block or self._blocks is None:
+            old = self._blocks or (None, None)
+            streams = self._forecast_uniforms, self._outcome_uniforms
+            self._block, first = t // BLOCK, t - row
+            self._blocks = tuple(s.block_from(first, BLOCK, out=o) for s, o in zip(streams, old, strict=True))
+        forecast_uniforms, outcome_uniforms = self._blocks
+        round, face = self._question(number, time)
+        self._turn = "forecaster"
+        self._recorder.draw(round, self.forecaster.forecast(round), forecast_uniforms, row)
+        self._turn = "nature"
+        stated = self.nature.probability(face)
+        if not take_numbers(stated, self._q):
+            raise self._no_probability(stated)
+        bad = decide(round, self._q, outcome_uniforms, row)
+        if bad >= 0:
+            raise self._no_probability(self._q[bad], bad)
+        return round, face
 
     def resolve(self, open: Open, time: float | None = None) -> None:
         """Makes the outcome of a round known, in this order, to the history, the forecaster and nature.
@@ -301,6 +310,10 @@ class Game:
         assert self._history is not None
         round = open.round
         try:
+            if self._able:
+                self.resolved += 1
+                self._steps().tell(round, open.nature, self._history)
+                return
             self._history.update(round)
             self.resolved += 1
             self._turn = "forecaster"
@@ -372,6 +385,21 @@ class Game:
                 shown[kind] = rows.keep(values)
         return round, face
 
+    def _steps(self) -> SingleRounds:
+        """Who plays single rounds of players that are made of steps."""
+        if self._single is None:
+            keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
+            self._single = SingleRounds(
+                self.forecaster,
+                self.nature,
+                self._recorder,
+                keys,
+                self.names[1],
+                self._sight,
+                [*self._context],
+            )
+        return self._single
+
     def _rows(self, kind: str, values: Any) -> Rows:
         """Where context of this form is kept."""
         if values.ndim < 1 or len(values) != len(self.runs) or values.dtype.kind not in "fiub":
@@ -385,6 +413,8 @@ class Game:
 
     def _failed(self, error: Exception, number: int) -> InvalidForecast:
         """A player's own error, with its name and the round."""
+        if isinstance(error, Stopped):
+            self._turn, error = "forecaster" if error.forecaster else "nature", error.fault
         who = f"{self._turn} {self.names[self._turn == 'nature']!r}"
         if isinstance(error, Unplayable):
             run = "" if error.run is None else f", run {self.runs[error.run]}"
@@ -403,23 +433,6 @@ def check_time(time: Any, least: float = -math.inf) -> None:
     if not is_number(time) or not math.isfinite(time) or time < least:
         after = "" if least == -math.inf else f", {least} or later"
         raise InvalidParameter(f"time = {time!r}; expected a finite number{after}")
-
-
-def check_pair(forecaster: Forecaster, nature: Nature, horizon: int) -> None:
-    """Refuse a nature that cannot play as long, or does not reveal what the forecaster needs."""
-    check_specification("forecaster", forecaster)
-    check_specification("nature", nature)
-    if nature.length is not None and horizon > nature.length:
-        raise InvalidParameter(
-            f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "
-            f"expected at most {nature.length}"
-        )
-    missing = sorted(forecaster.needs - nature.reveals)
-    if missing:
-        raise InvalidParameter(
-            f"forecaster {strategy_name(forecaster)!r} needs {', '.join(missing)}, which nature "
-            f"{strategy_name(nature)!r} does not reveal"
-        )
 
 
 def checkpoints(horizon: int, per_decade: int = 8, first: int = 10) -> list[int]:

@@ -17,6 +17,9 @@ from onlinecal.rounds.record import Round
 class History(Protocol):
     """An observer of resolved rounds, for R runs."""
 
+    #: how many it has
+    rounds: int
+
     def update(self, round: Round) -> None:
         """Adds a round whose outcome is known."""
 
@@ -34,13 +37,16 @@ class GridHistory:
         self.grid = grid
         self.counts = np.zeros((runs, len(grid)), np.int64)
         self.positives = np.zeros((runs, len(grid)), np.int64)
+        self.rounds = 0
 
     def update(self, round: Round) -> None:
         """Counts the atoms that were drawn."""
         _count(round.atom, round.outcome, self.counts, self.positives)
+        self.rounds += 1
 
     def played(self, rounds: int) -> None:
-        """Counts are all there is."""
+        """The counts hold so many more rounds."""
+        self.rounds += rounds
 
     def gammas(self) -> list[JointDistribution]:
         """Γ of each run, from its counts."""

@@ -96,18 +96,18 @@ class CompiledLoop:
 
     def _play(self, first: int, last: int, runs: range) -> None:
         mine, theirs = self.forecaster, self.nature
-        grid, counts, positives, keys = _kept(self.history)
+        grid, counts, positives, keys = kept(self.history)
         size = mine.size
         own = (
             np.zeros(FIELDS, np.int64), mine.memory.arrays, np.empty_like(mine.memory.room),
             np.zeros(mine.memory.context), np.zeros(mine.memory.memo),
             np.zeros(size, np.int64), np.zeros(size), np.zeros(size),
         )  # fmt: skip
-        law = size if theirs.sight >= Sight.LAW else 0
+        shown = size if theirs.sight >= Sight.LAW else 0
         other = (
             np.zeros(FIELDS, np.int64), theirs.memory.arrays, np.empty_like(theirs.memory.room),
             np.zeros(theirs.memory.context), np.zeros(theirs.memory.memo),
-            np.zeros(0, np.int64), np.zeros(law), np.zeros(law),
+            np.zeros(0, np.int64), np.zeros(shown), np.zeros(shown),
         )  # fmt: skip
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q = play(
@@ -115,24 +115,30 @@ class CompiledLoop:
             last, grid, counts, positives, keys,
         )  # fmt: skip
         if what != FINE:
-            raise Stopped(what in (SIZE, LAW, LEARN), number, self._said(what, run, code, own[5:], q))
+            law = own[5:] if what != LAW else tuple(array[:code] for array in own[5:])
+            raise Stopped(what in (SIZE, LAW, LEARN), number, fault(mine, theirs, what, run, code, law, q))
 
-    def _said(self, what: int, run: int, size: int, law: Any, q: float) -> Unplayable:
-        if RAISED in (size, q):
-            steps = *self.forecaster.steps, *self.nature.steps
-            step = steps[(SIZE, LEARN, PROBABILITY, HEAR, REVEAL).index(what)]
-            assert step is not None
-            return raised(step, run)
-        if what == SIZE:
-            return Unplayable(f"stated a law of {size} atoms", f"1 to {len(law[0])}", run)
-        if what == LAW:
-            grid = self.forecaster.grid
-            return no_law(law[1][:size] if grid is None else law[0][:size], law[2][:size], grid, run)
-        if what == PROBABILITY:
-            return Unplayable(f"stated q = {brief(q)}", "a probability in [0, 1]", run)
-        if what == REVEAL:
-            return Unplayable("revealed nothing", "its context", run)
-        return Unplayable("refused a round that it had played", "to be told it", run)
+
+def fault(
+    forecaster: CompiledForecaster, nature: CompiledNature, what: int, run: int, code: int, law: Any, q: float
+) -> Unplayable:
+    """What a kernel that stopped says of the player: of the size of its law or the code of its step, its law (atoms,
+    values, weights), its q.
+    """
+    if RAISED in (code, q):
+        step = (*forecaster.steps, *nature.steps)[(SIZE, LEARN, PROBABILITY, HEAR, REVEAL).index(what)]
+        assert step is not None
+        return raised(step, run)
+    if what == SIZE:
+        return Unplayable(f"stated a law of {code} atoms", f"1 to {forecaster.size}", run)
+    if what == LAW:
+        grid = forecaster.grid
+        return no_law(law[1] if grid is None else law[0], law[2], grid, run)
+    if what == PROBABILITY:
+        return Unplayable(f"stated q = {brief(q)}", "a probability in [0, 1]", run)
+    if what == REVEAL:
+        return Unplayable("revealed nothing", "its context", run)
+    return Unplayable("refused a round that it had played", "to be told it", run)
 
 
 class Stopped(Exception):
@@ -161,7 +167,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def _kept(history: History) -> tuple[Any, ...]:
+def kept(history: History) -> tuple[Any, ...]:
     """Grid, counts, positives and keys of a history; empty where it has none."""
     if isinstance(history, GridHistory):
         return history.grid, history.counts, history.positives, np.zeros((0, 0), np.int64)

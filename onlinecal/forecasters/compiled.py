@@ -114,24 +114,25 @@ class CompiledForecaster:
         memory = self.memory
         round.memo = memory.fresh_memo() if memory.memo else None
         self._take_context(round)
-        needed = self._state(round)
+        if self.fit(self._state(round)):
+            self._state(round)
+        return self.law
+
+    def fit(self, needed: int) -> bool:
+        """Has so many atoms in its law, or keeps one that is not much wider; whether that is another now."""
         width = self.law.weights.shape[1]
         self._idle = self._idle + 1 if 2 * needed <= width > 2 else 0
         if needed > width or self._idle > PATIENCE:
-            self.law = Law(memory.runs, max(2, needed), self.law.grid)
+            self.law = Law(self.memory.runs, max(2, needed), self.law.grid)
             self._idle = 0
-            self._state(round)
-        return self.law
+            return True
+        return False
 
     def update(self, round: Round) -> None:
         """A round whose outcome is known."""
         check_round(round, self.law)
         self._take_context(round)
-        if self._reserve is not None:
-            if self._left == 0:
-                self._left = 1024
-                self._reserve(self.memory, self._left)
-            self._left -= 1
+        self.make_room()
         memory, law = self.memory, round.law
         learn = _learn_real if law.grid is None else _learn_grid
         bad, code = learn(
@@ -140,6 +141,18 @@ class CompiledForecaster:
         )  # fmt: skip
         if bad >= 0:
             raise raised(self.steps[1], bad) if code == RAISED else not_ours(round)
+
+    def make_room(self) -> None:
+        """Makes room for the round that it is about to be told."""
+        if self._reserve is not None:
+            if self._left == 0:
+                self._left = 1024
+                self._reserve(self.memory, self._left)
+            self._left -= 1
+
+    def table(self) -> Any:
+        """`Memory.table` for its law and context."""
+        return self.memory.table(self._context, *self.buffers)
 
     @property
     def grows(self) -> bool:

@@ -134,11 +134,7 @@ class CompiledNature:
         hear, memory = self.steps[1], self.memory
         if hear is None:
             return
-        if self._reserve is not None:
-            if self._left == 0:
-                self._left = 1024
-                self._reserve(memory, self._left)
-            self._left -= 1
+        self.make_room()
         forecast, outcome = heard(round, memory.runs)
         values, weights = self._law(round)
         bad, code = _hear(
@@ -167,6 +163,18 @@ class CompiledNature:
         if bad >= 0:
             raise Unplayable("revealed nothing", "its context", bad)
         return {kind: self._context[:, i] for i, kind in enumerate(self.reveals)}
+
+    def make_room(self) -> None:
+        """Makes room for the round that it is about to be told."""
+        if self._reserve is not None:
+            if self._left == 0:
+                self._left = 1024
+                self._reserve(self.memory, self._left)
+            self._left -= 1
+
+    def table(self, values: Floats, weights: Floats) -> Any:
+        """`Memory.table` for its context, and for laws in these arrays."""
+        return self.memory.table(self._context, self.buffers[0], values, weights)
 
     @property
     def grows(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import locked, rows_for
+from onlinecal.core.arrays import address, locked, rows_for
 from onlinecal.core.errors import in_one_line
 
 Floats = NDArray[np.float64]
@@ -70,11 +70,23 @@ class Block:
     """The arrays of the records of some rounds whose laws have one shape: (rounds, runs, size) and (rounds, runs)."""
 
     WRITTEN = ("atoms", "weights", "drawn", "atom", "forecast", "outcome")
-    __slots__ = ("_mean", "_shown", "_support", "grid", "owner", "points", *WRITTEN)
+    __slots__ = (
+        "_addresses",
+        "_mean",
+        "_shown",
+        "_support",
+        "grid",
+        "owner",
+        "points",
+        "rounds",
+        "width",
+        *WRITTEN,
+    )
 
     def __init__(self, atoms: NDArray[Any], grid: Floats | None, owner: Any) -> None:
         runs, size = atoms.shape
-        rounds = rows_for(8 * runs * (2 * size + 4))
+        self.rounds = rounds = rows_for(8 * runs * (2 * size + 4))
+        self.width = size
         #: whose rounds these are
         self.owner = owner
         self.grid = grid
@@ -86,9 +98,18 @@ class Block:
         self.forecast = self.atom if grid is None else np.empty((rounds, runs))
         self.outcome = np.empty((rounds, runs), np.int64)
         self._shown: dict[str, list[Any]] = {}
+        self._addresses: Ints | None = None
         #: computed when somebody asks
         self._support: Floats | None = None
         self._mean: Floats | None = None
+
+    @property
+    def addresses(self) -> Ints:
+        """Where the arrays of `WRITTEN` are, then how many runs and atoms they have; for kernels."""
+        if self._addresses is None:
+            places = [address(getattr(self, name)) for name in self.WRITTEN]
+            self._addresses = np.array([*places, *self.atoms.shape[1:]], np.int64)
+        return self._addresses
 
     def show(self, name: str, at: int) -> Any:
         """One of the arrays in one round, locked; a view of its own, since shape and type can be set in place."""
@@ -118,7 +139,10 @@ class Block:
         return self.show("_mean", at)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("grid", "owner", "points", *self.WRITTEN)}
+        return {
+            name: getattr(self, name)
+            for name in ("grid", "owner", "points", "rounds", "width", *self.WRITTEN)
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -127,7 +151,7 @@ class Block:
             self.forecast = self.atom
         else:
             self.grid = locked(self.grid)  # a pickle forgets that it was
-        self._shown, self._support, self._mean = {}, None, None
+        self._shown, self._addresses, self._support, self._mean = {}, None, None, None
 
 
 class StatedLaw:

@@ -65,6 +65,23 @@ def check_specification(role: str, strategy: Any) -> None:
         raise _undeclared(role, strategy, "length", strategy.length, "None or an integer ≥ 1")
 
 
+def check_pair(forecaster: Any, nature: Any, horizon: int) -> None:
+    """Refuse a nature that cannot play as long, or does not reveal what the forecaster needs."""
+    check_specification("forecaster", forecaster)
+    check_specification("nature", nature)
+    if nature.length is not None and horizon > nature.length:
+        raise InvalidParameter(
+            f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "
+            f"expected at most {nature.length}"
+        )
+    missing = sorted(forecaster.needs - nature.reveals)
+    if missing:
+        raise InvalidParameter(
+            f"forecaster {strategy_name(forecaster)!r} needs {', '.join(missing)}, which nature "
+            f"{strategy_name(nature)!r} does not reveal"
+        )
+
+
 def _undeclared(role: str, strategy: Any, name: str, value: Any, expected: str) -> InvalidParameter:
     return InvalidParameter(
         f"{role} {strategy_name(strategy)!r} declares {name} = {in_one_line(value)}; expected {expected}"

@@ -153,7 +153,7 @@ class Recorder:
             It is no `Law` for so many runs, has another grid than the laws before it, or its atoms or weights are no
             law in some run.
         """
-        b, at = self._place(law), self._at
+        b, at = self.place(law)
         if self.grid is None:
             bad = _draw_real(law.atoms, law.weights, uniforms, row, at, b.atoms, b.weights, b.drawn, b.atom)
         else:
@@ -168,18 +168,28 @@ class Recorder:
 
     def record(self, round: Round, law: Any) -> None:
         """Copies the law without a draw; `tell` adds what was drawn. Raises as `draw`."""
-        b = self._place(law)
+        b, at = self.place(law)
         points = 0 if self.grid is None else len(self.grid)
-        self._take(round, law, _copy(law.atoms, law.weights, points, self._at, b.atoms, b.weights))
+        self._take(round, law, _copy(law.atoms, law.weights, points, at, b.atoms, b.weights))
 
     def _take(self, round: Round, law: Any, bad: int) -> None:
         if bad >= 0:
             raise no_law(law.atoms[bad], law.weights[bad], self.grid, bad)
+        self.take(round)
+
+    def take(self, round: Round) -> None:
+        """The law in the row that `place` gave is this round's, and its forecast is drawn."""
         round._block, round._at, round._stage = self._block, self._at, Stage.DRAWN
         self._at += 1
 
-    def _place(self, law: Any) -> Block:
-        """The arrays for the next law; it goes to row `_at`."""
+    def place(self, law: Any) -> tuple[Block, int]:
+        """The arrays for the next law, of this form, and the row to which it goes.
+
+        Raises
+        ------
+        Unplayable
+            It is no `Law` for so many runs, or has another grid than those before it.
+        """
         known = self._known
         if (
             law is not known[0]
@@ -192,10 +202,19 @@ class Recorder:
         ):
             self._meet(law)
         block = self._block
-        if block is None or self._at == len(block.drawn) or block.atoms.shape[1:] != law.atoms.shape:
+        if block is None or self._at == block.rounds or block.atoms.shape[1:] != law.atoms.shape:
             block, self._at = Block(law.atoms, self.grid, self), 0
             self._block = block
-        return block
+        return block, self._at
+
+    def again(self) -> tuple[Block, int]:
+        """The same for a law of the form of the last one."""
+        block = self._block
+        assert block is not None
+        if self._at == block.rounds:
+            block, self._at = Block(block.atoms[0], self.grid, self), 0
+            self._block = block
+        return block, self._at
 
     def _meet(self, law: Any) -> None:
         """Checks the form of a law with arrays that were not seen before."""

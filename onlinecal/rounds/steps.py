@@ -38,7 +38,7 @@ from numba import carray, types
 from numba.core import cgutils
 
 from onlinecal.core._compile import c_function, intrinsic, kernel, native_address
-from onlinecal.core.arrays import Rows
+from onlinecal.core.arrays import Rows, address
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
 from onlinecal.core.uniforms import fill_uniforms, four_uniforms, uniform
@@ -157,6 +157,24 @@ def _pointer(kind: Any) -> Any:
 
 
 _ints_at, _floats_at, _words_at = _pointer(_INT), _pointer(_FLOAT), _pointer(_WORD)
+
+
+@kernel
+def ints_at(address, length):
+    """So many whole numbers at an address."""
+    return carray(_ints_at(address), length)
+
+
+@kernel
+def floats_at(address, length):
+    """So many real numbers at an address."""
+    return carray(_floats_at(address), length)
+
+
+@kernel
+def words_at(address, length):
+    """So many words of 64 bits at an address."""
+    return carray(_words_at(address), length)
 
 
 @kernel
@@ -326,6 +344,8 @@ class Memory:
         context: int = 0,
         memo: int = 0,
     ) -> None:
+        #: how often an attribute was set
+        self.changes: int
         self.runs = runs
         self.ints, self.floats = _tiled(runs, ints, np.int64), _tiled(runs, floats, np.float64)
         self.shared_ints = np.array(shared_ints, np.int64).reshape(-1)
@@ -334,6 +354,11 @@ class Memory:
         self.room, self.context, self.memo = np.empty(scratch), context, memo
         self.fields = np.zeros(FIELDS, np.int64)
         self._memos = Rows((runs, memo))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Who keeps addresses sees by this number that an array was exchanged, as it is where a state grows.
+        self.__dict__["changes"] = self.__dict__.get("changes", 0) + 1
+        self.__dict__[name] = value
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -354,9 +379,26 @@ class Memory:
             not isinstance(memo, np.ndarray)
             or memo.shape != (self.runs, self.memo)
             or memo.dtype != np.float64
+            or not memo.flags.c_contiguous
         ):
             raise InvalidParameter("a round was not asked of this player, or its memo was exchanged")
         return memo
+
+    def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
+        """Three times the fields of a run, for `turn_to`: whose turn it is, the first run, and by how much they differ
+        from one run to the next. Good until `changes` changes; where the memo is, the caller sets.
+        """
+        table = np.zeros((3, FIELDS), np.int64)
+        for place, rows in ((INTS, self.ints), (FLOATS, self.floats), (KEYS, self.keys), (CONTEXT, context)):
+            table[1, place : place + 2] = address(rows), rows.shape[1]
+            table[2, place] = rows.strides[0]
+        for place, array in (
+            (SHARED_INTS, self.shared_ints), (SHARED, self.shared), (SCRATCH, self.room),
+            (ATOMS, atoms), (VALUES, values), (WEIGHTS, weights),
+        ):  # fmt: skip
+            table[1, place : place + 2] = address(array), len(array)
+        table[1, MEMO + 1], table[2, MEMO] = self.memo, 8 * self.memo
+        return table.ravel()
 
 
 def _tiled(runs: int, first: Any, kind: Any) -> Any:
@@ -384,3 +426,19 @@ def give(fields, r, arrays, room, atoms, values, weights):
 def give_row(fields, place, rows, r):
     """Makes row r of a (runs, n) array the run's context or memo."""
     fields[place], fields[place + 1] = address_of(rows) + 8 * r * rows.shape[1], rows.shape[1]
+
+
+@kernel
+def begin(table, memo):
+    """Makes a table's fields those of its first run, with the memos of a round."""
+    table[FIELDS + MEMO] = address_of(memo)
+    for i in range(FIELDS):
+        table[i] = table[FIELDS + i]
+
+
+@kernel
+def turn_to(table, r):
+    """Run r of a table that has begun, as steps take it."""
+    for place in (INTS, FLOATS, KEYS, CONTEXT, MEMO):
+        table[place] = table[FIELDS + place] + r * table[2 * FIELDS + place]
+    return run_of(table)

@@ -78,6 +78,69 @@ def test_the_loops_give_the_same_bytes(pairs, seed):
         assert came_to(played(pair, range(2), 90, "compiled", seed, horizon=100)) == whole, pair
 
 
+def by_methods(monkeypatch):
+    """The event loop plays by the methods of the players, as it does where one is not made of steps."""
+    monkeypatch.setattr("onlinecal.engine.game.made_of_steps", lambda player: False)
+
+
+def record(round):
+    """All that a resolved round says."""
+    law = round.law
+    arrays = [law.mean, round.atom, round.forecast, round.outcome]
+    # How wide a law's arrays are is nobody's concern.
+    used = [[v[w > 0].tobytes(), w[w > 0].tobytes()] for v, w in zip(law.support, law.weights, strict=True)]
+    context = {kind: values.tobytes() for kind, values in round.context.items()}
+    return used, [array.tobytes() for array in arrays], round.number, round.time, round.resolved, context
+
+
+def in_flight(pair, seed, horizon, flying, stop=False):
+    """All records of a game with rounds that wait for others, and what it came to."""
+    game = Game(*pair, horizon=horizon, runs=range(3), seed=seed, loop="event")
+    waiting, records = [], []
+    while game.resolved < horizon:
+        if game.asked < horizon:
+            waiting.append(game.ask(time=game.asked + 0.5))
+        if len(waiting) > flying or game.asked == horizon:
+            open = waiting.pop(7 * game.resolved % len(waiting))
+            game.resolve(open, time=horizon + 1.0)
+            records.append(record(open.round))
+        if stop and game.asked % 20 == 0:
+            game, waiting = pickle.loads(pickle.dumps((game, waiting)))
+    return records, came_to(game)
+
+
+@pytest.mark.parametrize("flying", [0, 6])
+def test_single_rounds_of_steps_are_those_of_the_methods(pairs, seed, flying, monkeypatch):
+    """Records too, byte for byte, also where rounds are open and a game is pickled together with them."""
+    some = pairs[seed % 3 :: 3]
+    kernels = [in_flight(pair, seed, 60, flying) for pair in some]
+    stopped = [in_flight(pair, seed, 60, flying, stop=True) for pair in some[::4]]
+    by_methods(monkeypatch)
+    for pair, whole in zip(some, kernels, strict=True):
+        assert in_flight(pair, seed, 60, flying) == whole, pair
+    assert stopped == kernels[::4]
+
+
+def test_a_state_that_grows_elsewhere_is_found_again(seed, monkeypatch):
+    """Arrays are reached by address; who exchanges them between two rounds must not be read where they were."""
+
+    def play():
+        game = Game(f.DefensiveForecasting(), n.Greedy(), horizon=300, runs=range(3), seed=seed, loop="event")
+        for number in range(300):
+            open = game.ask()
+            for player in (game.forecaster, game.nature):
+                if number % 7 == 0:
+                    player.reserve(50 * number)
+                memory = player.memory
+                memory.ints, memory.floats = memory.ints.copy(), memory.floats.copy()
+            game.resolve(open)
+        return came_to(game)
+
+    whole = play()
+    by_methods(monkeypatch)
+    assert play() == whole
+
+
 @pytest.mark.slow
 def test_the_loops_give_the_same_bytes_in_longer_games(pairs, seed, full):
     """Beyond a block of uniforms, and where states have grown."""
