@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.expressions import check_steps, grid_steps
+from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
@@ -50,7 +50,7 @@ class ForecastHedging(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through m). O(log m) time a round, m + 1 counters a run.
+    O(log m) time a round, m + 1 counters a run.
 
     Source
     ------
@@ -60,11 +60,18 @@ class ForecastHedging(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/3)"
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -129,7 +136,7 @@ class CDLMinimiser(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through m). O(log m) time a round, 2(m + 1) counters a run.
+    O(log m) time a round, 2(m + 1) counters a run.
 
     Source
     ------
@@ -139,11 +146,18 @@ class CDLMinimiser(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/2)"
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -207,7 +221,7 @@ class AlmostOneStepAhead(Forecaster):
 
     Information
     -----------
-    Deterministic; needs the horizon (through m). O(log m) time a round, m + 1 counters a run.
+    O(log m) time a round, m + 1 counters a run.
 
     Source
     ------
@@ -217,11 +231,18 @@ class AlmostOneStepAhead(Forecaster):
 
     certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})
     deterministic: ClassVar[bool | None] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/2)"
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,9 @@ class Replay(Nature):
     """
 
     recorded = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     file: str = field(metadata={"key": False})  # the digest of what it holds tells more than where it lies
     outcome: str = "outcome"
