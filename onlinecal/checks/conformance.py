@@ -12,10 +12,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from onlinecal.checks.facts import HORIZON, RUNS, stated_facts
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
@@ -25,10 +27,6 @@ from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Bernoulli, Contrarian, Nature, NatureRound
 from onlinecal.natures.base import NaturePlayer
 from onlinecal.rounds.protocol import check_specification
-
-#: beyond a block of uniforms, of the engine's and of the natures'
-HORIZON = BLOCK + 100
-RUNS = range(3)
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,9 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
     Finding
         A check that raises one of onlinecal's errors has that error as its fault.
     """
+    kind = "forecaster" if isinstance(strategy, Forecaster) else "nature"
     try:
-        check_specification("forecaster" if isinstance(strategy, Forecaster) else "nature", strategy)
+        check_specification(kind, strategy)
     except OnlinecalError as error:
         yield Finding("what it declares", str(error))
         return
@@ -93,12 +92,11 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
         ("a question asked while a round is open changes nothing", _open),
         ("pickled in the middle it goes on identically", _pickle),
     ]
-    if getattr(strategy, "deterministic", None) is True:
-        checks.append(("it is deterministic, as it declares", _certainty))
     for label, check in checks:
         yield Finding(label, _first_fault(check, opponents, seed))
+    for label, measure in stated_facts(strategy):
+        yield Finding(label, _first_fault(partial(measure, kind), opponents, seed))
     if name is not None:
-        kind = "forecaster" if isinstance(strategy, Forecaster) else "nature"
         label = "a spawned process with another hash seed plays the same"
         yield Finding(label, _first_fault(lambda f, n, s: _spawn(f, n, s, kind, name), opponents[:1], seed))
 
@@ -156,15 +154,6 @@ def _purity(forecaster: Forecaster, nature: Nature, seed: int) -> str:
         second = game.law()
         if not (np.array_equal(second.atoms, atoms) and np.array_equal(second.weights, weights)):
             return f"asked twice in round {until + 1} it states two different laws"
-    return ""
-
-
-def _certainty(forecaster: Forecaster, nature: Nature, seed: int) -> str:
-    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
-    for until in range(200):
-        game.advance(until)
-        if not game.law().points:
-            return f"it declares itself deterministic, but its law of round {until + 1} has several points"
     return ""
 
 

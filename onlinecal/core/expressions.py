@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -86,6 +87,15 @@ def evaluate(expression: float | str, horizon: int) -> float:
             f"expression {expression!r} is {value} at T = {horizon}; expected a finite number"
         )
     return float(value)
+
+
+def depends_on_horizon(expression: float | str) -> bool:
+    """Whether a parameter speaks of T; one that does need not change with it (``"T/T"``).
+
+    >>> depends_on_horizon("T^(1/3)"), depends_on_horizon("2^3"), depends_on_horizon(8)
+    (True, False, False)
+    """
+    return isinstance(expression, str) and re.search(r"\bT\b", expression) is not None
 
 
 def _at_some(check: Callable[[int], Any]) -> None:

@@ -73,6 +73,12 @@ class Forecaster:
     certifies: ClassVar[frozenset[str]] = frozenset()
     #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
     deterministic: ClassVar[bool | None] = None
+    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.facts
+    needs_horizon: ClassVar[bool | None] = None
+    #: whether rounds may be resolved late and in any order
+    safe_under_delay: ClassVar[bool | None] = None
+    #: how the state of a run grows, at most: "O(m)"
+    memory: ClassVar[str | None] = None
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
 
@@ -134,18 +140,40 @@ class Scalar(Forecaster):
                 f"{', '.join(missing)}; expected defaults for all but horizon"
             )
 
+    def _declared(self, fact: str, kind: type) -> Any:
+        declared = getattr(self.make, fact, None)
+        return declared if isinstance(declared, kind) else None
+
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
         """What its class declares."""
-        declared = getattr(self.make, "deterministic", None)
-        return declared if isinstance(declared, bool) else None
+        return self._declared("deterministic", bool)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """What its class declares, or else whether it is told the horizon."""
+        declared = self._declared("needs_horizon", bool)
+        return self._tuned if declared is None else declared
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """What its class declares."""
+        return self._declared("safe_under_delay", bool)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """What its class declares."""
+        return self._declared("memory", str)
+
+    @property
+    def _tuned(self) -> bool:
+        import inspect
+
+        return "horizon" in inspect.signature(self.make).parameters
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """One object of its own for each run."""
-        import inspect
-
-        arguments = inspect.signature(self.make).parameters
-        tuned = "horizon" in arguments
+        tuned = self._tuned
         return _Lifted([self.make(horizon=horizon) if tuned else self.make() for _ in range(runs)])
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal.core.expressions import check_steps, grid_steps
+from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
@@ -40,7 +40,7 @@ class Constant(Forecaster):
 
     Information
     -----------
-    Deterministic, no state, does not need the horizon.
+    Looks at nothing.
 
     Source
     ------
@@ -48,6 +48,9 @@ class Constant(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     p: float = 0.5
 
@@ -69,7 +72,7 @@ class LastOutcome(Forecaster):
 
     Information
     -----------
-    Deterministic, remembers one outcome, does not need the horizon.
+    Remembers one outcome.
 
     Source
     ------
@@ -77,6 +80,9 @@ class LastOutcome(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player that remembers nothing yet."""
@@ -112,7 +118,7 @@ class UniformRandom(Forecaster):
 
     Information
     -----------
-    Randomised, no state.
+    Looks at nothing.
 
     Source
     ------
@@ -120,11 +126,18 @@ class UniformRandom(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = 10
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player whose law never changes."""
@@ -150,7 +163,7 @@ class Truthful(Forecaster):
 
     Information
     -----------
-    Needs the context ``truth``. Deterministic, no state.
+    Needs the context ``truth``.
 
     Source
     ------
@@ -159,6 +172,9 @@ class Truthful(Forecaster):
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without state."""
@@ -180,7 +196,7 @@ class Tempered(Forecaster):
 
     Information
     -----------
-    Needs the context ``truth``. Deterministic, no state.
+    Needs the context ``truth``.
 
     Source
     ------
@@ -189,6 +205,9 @@ class Tempered(Forecaster):
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     beta: float = 2.0
 
@@ -237,7 +256,7 @@ class EmpiricalMean(Forecaster):
 
     Information
     -----------
-    Deterministic, two counters a run, does not need the horizon.
+    Two counters a run.
 
     Source
     ------
@@ -245,6 +264,9 @@ class EmpiricalMean(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     prior: float = 1.0
 

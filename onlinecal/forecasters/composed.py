@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_expression, check_steps, evaluate, grid_steps
+from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, evaluate, grid_steps
+from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_whole, strategy_name
 from onlinecal.core.streams import Draws, Stream
+from onlinecal.forecasters._laws import add_law, believe, below, hedge, nearest, split_between
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.rounds.law import Floats, Ints, Law
 from onlinecal.rounds.protocol import protocol_fault
@@ -39,12 +40,14 @@ class Doubling(Forecaster):
 
     Information
     -----------
-    As the restarted one; does not need the horizon. Keeps the history, since grids change with the epoch.
+    As the restarted one. Keeps the history, since grids change with the epoch.
 
     Source
     ------
     The doubling trick, Cesa-Bianchi et al. 1997. Deviations: none.
     """
+
+    needs_horizon: ClassVar[bool | None] = False
 
     of: Forecaster
     first: int = 16
@@ -62,6 +65,16 @@ class Doubling(Forecaster):
     def deterministic(self) -> bool | None:  # type: ignore[override]
         """Whether the restarted one is."""
         return self.of.deterministic
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Where the restarted one is."""
+        return self.of.safe_under_delay
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of the restarted one: epochs are of `first` rounds, or of no more than 2T."""
+        return memory_of({"of": self.of})
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player at the beginning of its first epoch."""
@@ -114,6 +127,21 @@ class Rounded(Forecaster):
         """Whether the other is and the rounding is not random."""
         return False if self.how == "random" else self.of.deterministic
 
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where the other or the grid does."""
+        return some([depends_on_horizon(self.m), self.of.needs_horizon])
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Where the other is."""
+        return self.of.safe_under_delay
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of the other, whose laws are among it."""
+        return memory_of({"of": self.of})
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
         part = _Part(self.of, self.of.start(horizon, runs, stream), runs)
@@ -138,7 +166,7 @@ class ExpertMixture(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through the rate). Time and memory of all experts.
+    Time of all experts.
 
     Source
     ------
@@ -167,6 +195,21 @@ class ExpertMixture(Forecaster):
     def deterministic(self) -> bool | None:  # type: ignore[override]
         """Whether its only expert is."""
         return self.of[0].deterministic if len(self.of) == 1 else False
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where an expert does or, if there are several, the rate."""
+        return some([len(self.of) > 1 and depends_on_horizon(self.rate), *(e.needs_horizon for e in self.of)])
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Where all experts are."""
+        return every(expert.safe_under_delay for expert in self.of)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of all experts."""
+        return memory_of({f"of[{k}]": expert for k, expert in enumerate(self.of)})
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with equal weights."""
@@ -272,13 +315,13 @@ class _RoundedPlayer:
         if self.law.atoms.shape[1] != self.fold * size:
             self.law = Law(runs, self.fold * size, self.grid)
         if self.how == "random":
-            _split_between(values, weights, self.grid, self.law.atoms, self.law.weights)
+            split_between(values, weights, self.grid, self.law.atoms, self.law.weights)
         else:
             self.law.weights[...] = weights
             if self.how == "nearest":
-                _nearest(values, len(self.grid) - 1, self.law.atoms)
+                nearest(values, len(self.grid) - 1, self.law.atoms)
             else:
-                _below(values, self.grid, self.law.atoms)
+                below(values, self.grid, self.law.atoms)
         return self.law
 
     def update(self, round: Round) -> None:
@@ -305,10 +348,10 @@ class _MixturePlayer:
         size = sum(law.weights.shape[1] for law in laws)
         if self.law.atoms.shape[1] != size:
             self.law = Law(len(self.loss), size)
-        _hedge(self.loss, self.rate, self.shares)
+        hedge(self.loss, self.rate, self.shares)
         first = 0
         for k, law in enumerate(laws):
-            _add_law(law.support, law.weights, self.shares, k, first, self.law.atoms, self.law.weights)
+            add_law(law.support, law.weights, self.shares, k, first, self.law.atoms, self.law.weights)
             first += law.weights.shape[1]
         return self.law
 
@@ -317,7 +360,7 @@ class _MixturePlayer:
         first = 0
         for k, (part, inner) in enumerate(zip(self.parts, memo.rounds, strict=True)):
             law = inner.law
-            _believe(
+            believe(
                 round.drawn,
                 first,
                 memo.uniforms,
@@ -338,77 +381,3 @@ class _Experts:
 
     rounds: list[Round]
     uniforms: Floats
-
-
-@kernel
-def _nearest(values, m, atoms):
-    """Each value to the nearest point of the grid, at a tie to the even one."""
-    runs, size = values.shape
-    for r in range(runs):
-        for j in range(size):
-            atoms[r, j] = np.int64(np.rint(values[r, j] * m))
-
-
-@kernel
-def _below(values, grid, atoms):
-    """Each value to the point of the grid at or below it; compared with the grid, as a product may round over it."""
-    runs, size = values.shape
-    for r in range(runs):
-        for j in range(size):
-            atoms[r, j] = np.searchsorted(grid, values[r, j], side="right") - 1
-
-
-@kernel
-def _split_between(values, weights, grid, atoms, shares):
-    """Each value onto its two neighbours of the grid, with the value as the mean."""
-    runs, size = values.shape
-    m = len(grid) - 1
-    for r in range(runs):
-        for j in range(size):
-            i = min(max(np.searchsorted(grid, values[r, j], side="right") - 1, 0), m - 1)
-            up = min(1.0, max(0.0, (values[r, j] - grid[i]) / (grid[i + 1] - grid[i])))
-            atoms[r, 2 * j], atoms[r, 2 * j + 1] = i, i + 1
-            shares[r, 2 * j], shares[r, 2 * j + 1] = weights[r, j] * (1.0 - up), weights[r, j] * up
-
-
-@kernel
-def _hedge(loss, rate, shares):
-    runs, experts = loss.shape
-    for r in range(runs):
-        least = loss[r, 0]
-        for k in range(1, experts):
-            least = min(least, loss[r, k])
-        total = 0.0
-        for k in range(experts):
-            shares[r, k] = math.exp(rate * (least - loss[r, k]))
-            total += shares[r, k]
-        for k in range(experts):
-            shares[r, k] /= total
-
-
-@kernel
-def _add_law(values, weights, shares, k, first, atoms, mixed):
-    """Adds the law of expert k, in its share, from place `first` on."""
-    runs, size = values.shape
-    for r in range(runs):
-        for j in range(size):
-            atoms[r, first + j] = values[r, j]
-            mixed[r, first + j] = shares[r, k] * weights[r, j]
-
-
-@kernel
-def _believe(drawn, first, uniforms, k, values, weights, outcome, loss, own):
-    """Charges expert k its expected squared loss, and says which atom it is to believe was drawn: the engine's where
-    that is the expert's, else one by its own law.
-    """
-    runs, size = weights.shape
-    for r in range(runs):
-        j = drawn[r] - first
-        pick, total, u = 0, 0.0, uniforms[k, r]
-        for i in range(size):
-            w = weights[r, i]
-            loss[r, k] += w * (values[r, i] - outcome[r]) ** 2
-            if w > 0.0 and total <= u:
-                pick = i
-            total += w
-        own[r] = j if 0 <= j < size else pick

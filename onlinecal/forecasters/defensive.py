@@ -47,7 +47,7 @@ class DefensiveForecasting(Forecaster):
 
     Information
     -----------
-    Deterministic; needs no horizon. Laplace: O(log t) time a round, and at most 120 bytes a
+    Laplace: O(log t) time a round, and at most 120 bytes a
     round and run beyond the first thousand; Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source
@@ -59,6 +59,8 @@ class DefensiveForecasting(Forecaster):
 
     certifies: ClassVar[frozenset[str]] = frozenset({"kernel_ce_certificate"})
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0
@@ -67,6 +69,11 @@ class DefensiveForecasting(Forecaster):
         if self.kernel not in ("laplace", "gaussian"):
             raise InvalidParameter(f"kernel = {self.kernel!r}; expected 'laplace' or 'gaussian'")
         check_number("scale", self.scale, 0.05, 100.0)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """The tree of the Laplace kernel, or the terms of the series of the Gaussian one."""
+        return "O(t)" if self.kernel == "laplace" else "O(1 + 1/scale^2)"
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with no past."""

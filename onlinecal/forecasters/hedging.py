@@ -15,7 +15,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_steps, grid_steps
+from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
@@ -51,7 +51,7 @@ class ForecastHedging(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through m). O(log m) time a round, m + 1 counters a run.
+    O(log m) time a round, m + 1 counters a run.
 
     Source
     ------
@@ -61,11 +61,18 @@ class ForecastHedging(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/3)"
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -130,7 +137,7 @@ class CDLMinimiser(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through m). O(log m) time a round, 2(m + 1) counters a run.
+    O(log m) time a round, 2(m + 1) counters a run.
 
     Source
     ------
@@ -140,11 +147,18 @@ class CDLMinimiser(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/2)"
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -208,7 +222,7 @@ class AlmostOneStepAhead(Forecaster):
 
     Information
     -----------
-    Deterministic; needs the horizon (through m). O(log m) time a round, m + 1 counters a run.
+    O(log m) time a round, m + 1 counters a run.
 
     Source
     ------
@@ -218,11 +232,18 @@ class AlmostOneStepAhead(Forecaster):
 
     certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})
     deterministic: ClassVar[bool | None] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/2)"
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

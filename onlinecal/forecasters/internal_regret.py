@@ -16,7 +16,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_steps, grid_steps
+from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
 from onlinecal.core.guarantee import Guarantee, log
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
@@ -56,7 +56,7 @@ class FosterVohra(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through m); 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a
+    2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a
     round, to a point or a pair. With ``swaps="all"`` points with few rounds have wide jumps, and many rounds, from one
     in ten against a coin to two in three against a contrarian, have a closed set of more. Its elimination is kept, in
     (m + 1)² floats a run, and mended in O(m²) steps; it is made anew, in O(m³), when a point is played that has been
@@ -72,6 +72,7 @@ class FosterVohra(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
 
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
@@ -80,6 +81,16 @@ class FosterVohra(Forecaster):
         check_steps("m", self.m)
         if self.swaps not in ("next", "all"):
             raise InvalidParameter(f"swaps = {self.swaps!r}; expected 'next' or 'all'")
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """Where all regrets are in the matrix, so is what is kept of its elimination."""
+        return "O(m^2)" if self.swaps == "all" else "O(m)"
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -144,7 +155,7 @@ class BlumMansour(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through m). Mostly a few steps a round, to a point or a pair; while the counts are
+    Mostly a few steps a round, to a point or a pair; while the counts are
     small the cube of the size of a closed set; 3(m + 1) numbers a run and (m + 1)² for all runs together.
 
     Source
@@ -156,11 +167,18 @@ class BlumMansour(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/3)"
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_expression
+from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_whole
@@ -44,7 +44,7 @@ class PerturbedLeader(Forecaster):
 
     Information
     -----------
-    Randomised; needs the horizon (through the mean). O(atoms) time a round, two counters a run.
+    O(atoms) time a round; two counters a run beside the law.
 
     Source
     ------
@@ -53,6 +53,8 @@ class PerturbedLeader(Forecaster):
     """
 
     deterministic: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(atoms)"
 
     mean: float | str = "T^(1/2)"
     atoms: int = 16
@@ -60,6 +62,11 @@ class PerturbedLeader(Forecaster):
     def __post_init__(self) -> None:
         check_expression("mean", self.mean, 0.0, 1e12)
         check_whole("atoms", self.atoms, 1, 1000)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `mean` does."""
+        return depends_on_horizon(self.mean)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with noise of this horizon."""

@@ -43,7 +43,7 @@ class Calibeating(Forecaster):
 
     Information
     -----------
-    Needs the context ``base``. Deterministic; does not need the horizon. O(1) time a round, 2·bins counters a run.
+    Needs the context ``base``. O(1) time a round, 2·bins counters a run.
 
     Source
     ------
@@ -53,6 +53,9 @@ class Calibeating(Forecaster):
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(bins)"
 
     bins: int = 20
 
@@ -100,7 +103,7 @@ class OnlinePlatt(Forecaster):
 
     Information
     -----------
-    Needs the context ``base``. Deterministic; does not need the horizon. O(1) time a round.
+    Needs the context ``base``. O(1) time a round.
 
     Source
     ------
@@ -110,6 +113,9 @@ class OnlinePlatt(Forecaster):
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     rate: float = 0.1
     ridge: float = 1.0
@@ -155,6 +161,9 @@ class TrackingPlatt(Forecaster):
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(bins)"
 
     rate: float = 0.1
     ridge: float = 1.0

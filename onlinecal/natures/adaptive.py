@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.expressions import check_expression, check_steps, grid_steps
+from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, grid_steps
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
@@ -34,7 +35,7 @@ class EarlyStopping(Nature):
 
     Information
     -----------
-    Sees HISTORY; needs the horizon (through `bias`). Two numbers of state.
+    Sees HISTORY. Two numbers of state.
 
     Source
     ------
@@ -45,9 +46,16 @@ class EarlyStopping(Nature):
 
     bias: float | str = "T^(1/3)"
     sight = Sight.HISTORY
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     def __post_init__(self) -> None:
         check_expression("bias", self.bias, 1e-9, 1e9)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `bias` does."""
+        return depends_on_horizon(self.bias)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player whose coins are fair."""
@@ -100,7 +108,7 @@ class Sidestepping(Nature):
 
     Information
     -----------
-    Sees HISTORY; needs the horizon. O(1) time a round and O(cells) at the end of an epoch; one sign a cell.
+    Sees HISTORY. O(1) time a round and O(cells) at the end of an epoch; one sign a cell.
 
     Source
     ------
@@ -111,6 +119,9 @@ class Sidestepping(Nature):
 
     cells: int | str = "T^(1/3)"
     sight = Sight.HISTORY
+    needs_horizon: ClassVar[bool | None] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(cells)"
 
     def __post_init__(self) -> None:
         check_steps("cells", self.cells)
@@ -221,6 +232,9 @@ class HalfCrossing(Nature):
     """
 
     sight = Sight.HISTORY
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player whose first outcome is 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
@@ -36,13 +36,17 @@ class Contrarian(Nature):
 
     Information
     -----------
-    Sees LAW or DRAW; no state.
+    Sees LAW or DRAW.
 
     Source
     ------
     Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
     Deviations: none.
     """
+
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     sees: Literal["law", "draw"] = "law"
 
@@ -152,6 +156,8 @@ class Greedy(Nature):
     kink: float = 0.5
     cells: int | None = None
     sight = Sight.LAW
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
 
     def __post_init__(self) -> None:
         if self.target not in get_args(Target):
@@ -161,6 +167,11 @@ class Greedy(Nature):
         check_probability("kink", self.kink)
         if self.cells is not None:
             check_whole("cells", self.cells, 1, 10**6)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """A sum for each level, or cell."""
+        return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that has seen no level yet."""

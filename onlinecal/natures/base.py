@@ -116,6 +116,12 @@ class Nature:
     #: whether its outcomes are recorded: games of several horizons then meet the same ones again, the shorter those of
     #: the longer's beginning, and are not independent
     recorded: ClassVar[Any] = False
+    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.facts
+    needs_horizon: ClassVar[bool | None] = None
+    #: whether rounds may be resolved late and in any order
+    safe_under_delay: ClassVar[bool | None] = None
+    #: how the state of a run grows, at most: "O(cells)"
+    memory: ClassVar[str | None] = None
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_expression
+from onlinecal.core.expressions import check_expression, depends_on_horizon
+from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
@@ -81,6 +82,21 @@ class Mixture(Nature):
         """The rounds of the part that has fewest."""
         return min((part.length for part in self.natures if part.length is not None), default=None)
 
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where a part does."""
+        return some(part.needs_horizon for part in self.natures)
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Where all parts are."""
+        return every(part.safe_under_delay for part in self.natures)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of all parts."""
+        return memory_of({f"natures[{i}]": part for i, part in enumerate(self.natures)})
+
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player of all parts."""
         parts = [
@@ -117,8 +133,8 @@ class Switch(Nature):
 
     Information
     -----------
-    Sees what the more seeing of its parts sees; each part is shown only what its own sight allows. Needs the horizon.
-    Reveals the kinds of context that both parts reveal.
+    Sees what the more seeing of its parts sees; each part is shown only what its own sight allows. Reveals
+    the kinds of context that both parts reveal.
 
     Source
     ------
@@ -148,6 +164,21 @@ class Switch(Nature):
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
         """What both reveal, so that no round lacks it."""
         return self.first.reveals & self.then.reveals
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `at` or one of them does."""
+        return some([depends_on_horizon(self.at), self.first.needs_horizon, self.then.needs_horizon])
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Where both are."""
+        return every([self.first.safe_under_delay, self.then.safe_under_delay])
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of both."""
+        return memory_of({"first": self.first, "then": self.then})
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player of both, each tuned to its share of the rounds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.strategy import check_number, check_probability, check_whole
@@ -72,12 +73,19 @@ class KinkApproach(Nature):
     dwell: float = 0.2
     cells: int | None = None
     sight = Sight.LAW
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
 
     def __post_init__(self) -> None:
         check_probability("kink", self.kink)
         check_number("dwell", self.dwell, 1e-3, 100.0)
         if self.cells is not None:
             check_whole("cells", self.cells, 1, 10**6)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """A count for each level, or cell."""
+        return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that has seen no level yet."""
@@ -163,7 +171,7 @@ class SparseBias(Nature):
 
     Information
     -----------
-    Sees LAW; needs the horizon. O(size of the law) time a round; count and bias of each level, 24 bytes an entry in a
+    Sees LAW. O(size of the law) time a round; count and bias of each level, 24 bytes an entry in a
     hash table: against a forecaster without a grid 48 to 96 bytes a round and run. Deterministic.
 
     Source
@@ -174,6 +182,9 @@ class SparseBias(Nature):
     kink: float = 0.5
     reach: float = 0.15
     sight = Sight.LAW
+    needs_horizon: ClassVar[bool | None] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(t)"
 
     def __post_init__(self) -> None:
         check_probability("kink", self.kink)

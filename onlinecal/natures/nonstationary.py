@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_expression, grid_steps
+from onlinecal.core.expressions import check_expression, depends_on_horizon, grid_steps
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
@@ -36,12 +37,15 @@ class RandomWalk(Nature):
 
     Information
     -----------
-    Sees nothing; needs the horizon where the step does. Each run has a walk of its own, one number of state.
+    Sees nothing. Each run has a walk of its own, one number of state.
 
     Source
     ------
     Folklore. Deviations: none.
     """
+
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     step: float | str = 0.05
     first: float = 0.5
@@ -51,6 +55,11 @@ class RandomWalk(Nature):
         check_expression("step", self.step, 1e-12, 4.0)
         check_number("edge", self.edge, 1e-9, 0.1)
         check_number("first", self.first, self.edge, 1.0 - self.edge)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `step` does."""
+        return depends_on_horizon(self.step)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its steps from `stream`."""
@@ -96,12 +105,15 @@ class Piecewise(Nature):
 
     Information
     -----------
-    Sees nothing; needs the horizon for segments. Each run has biases of its own, one number of state.
+    Sees nothing. Each run has biases of its own, one number of state.
 
     Source
     ------
     Folklore. Deviations: none.
     """
+
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     segments: int | str | None = None
     change_rate: float | str | None = None
@@ -119,6 +131,11 @@ class Piecewise(Nature):
     @property
     def _pieces(self) -> int | str:
         return 10 if self.segments is None else self.segments
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """With segments, or where the change rate does."""
+        return self.change_rate is None or depends_on_horizon(self.change_rate)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its biases, and the changes if they are random, from `stream`."""
@@ -176,6 +193,9 @@ class Markov(Nature):
     p01: float = 0.1
     p10: float = 0.1
     sight = Sight.HISTORY
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     def __post_init__(self) -> None:
         check_probability("p01", self.p01)

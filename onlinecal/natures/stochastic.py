@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_expression, evaluate
+from onlinecal.core.expressions import check_expression, depends_on_horizon, evaluate
 from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.strategy import check_number, check_probability
@@ -35,12 +35,16 @@ class Bernoulli(Nature):
 
     Information
     -----------
-    Sees nothing; no state.
+    Sees nothing.
 
     Source
     ------
     Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023. Deviations: none.
     """
+
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     q: float = 0.5
 
@@ -87,12 +91,16 @@ class Drift(Nature):
 
     Information
     -----------
-    Sees nothing; needs the horizon.
+    Sees nothing.
 
     Source
     ------
     Folklore. Deviations: none.
     """
+
+    needs_horizon: ClassVar[bool | None] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     first: float = 0.0
     last: float = 1.0
@@ -125,12 +133,16 @@ class Sawtooth(Nature):
 
     Information
     -----------
-    Sees nothing; needs the horizon.
+    Sees nothing.
 
     Source
     ------
     Folklore. Deviations: none.
     """
+
+    needs_horizon: ClassVar[bool | None] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     cycles: float | str = 10.0
 
@@ -160,12 +172,15 @@ class Sinusoid(Nature):
 
     Information
     -----------
-    Sees nothing; needs the horizon where the period does.
+    Sees nothing.
 
     Source
     ------
     Folklore. Deviations: none.
     """
+
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     period: float | str = "T/10"
     amplitude: float = 0.5
@@ -173,6 +188,11 @@ class Sinusoid(Nature):
     def __post_init__(self) -> None:
         check_expression("period", self.period, 1.0, 1e12)
         check_number("amplitude", self.amplitude, 0.0, 0.5)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `period` does."""
+        return depends_on_horizon(self.period)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that swings with the period of this horizon."""
@@ -200,6 +220,9 @@ class UniformTruth(Nature):
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"truth"})
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its truths from `stream`."""
@@ -240,6 +263,9 @@ class LogisticFeatures(Nature):
     slope: float = 4.0
     bend: float = 1.0
     reveals: ClassVar[frozenset[str]] = frozenset({"features"})
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
 
     def __post_init__(self) -> None:
         check_number("slope", self.slope, -100.0, 100.0)

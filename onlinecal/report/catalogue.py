@@ -7,6 +7,7 @@ from typing import Any
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import LIST, UnknownName
+from onlinecal.core.facts import FACTS
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import tightest
 from onlinecal.decision_makers.responses import RESPONSES
@@ -15,7 +16,7 @@ from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
-from onlinecal.natures import NATURES, Nature
+from onlinecal.natures import NATURES, Nature, as_nature
 from onlinecal.scenario import locate
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -165,7 +166,7 @@ def entries(name: str) -> list[dict[str, Any]]:
             "parameters": _parameters(thing),
             "guarantees": [str(g) for g in _guarantees(thing)],
             "implied": _implied(_guarantees(thing)),
-            **({"deterministic": _deterministic(thing)} if kind == "forecasters" else {}),
+            **_facts(kind, thing),
             **({"loop": _loop(kind, thing)} if kind in ("forecasters", "natures") else {}),
             "documentation": _documentation(thing),
         }
@@ -205,14 +206,26 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
     return [f"{relation}: {', '.join(measures)}" for relation, measures in lines.items()]
 
 
-def _deterministic(thing: Any) -> str:
-    """What a forecaster declares, in words."""
-    declared = getattr(thing, "deterministic", None)
-    if isinstance(declared, property) and not any(p["required"] for p in _parameters(thing)):
-        declared = thing().deterministic
-    if isinstance(declared, property):
+def _facts(kind: str, thing: Any) -> dict[str, str]:
+    """What a strategy states of itself (`onlinecal.core.facts`), in words."""
+    if kind not in ("forecasters", "natures"):
+        return {}
+    names = FACTS if kind == "forecasters" else [name for name in FACTS if name != "deterministic"]
+    if any(p["required"] and p["name"] != "horizon" for p in _parameters(thing)):
+        # What does not depend on parameters stands on the class.
+        stated = {name: getattr(thing, name, None) for name in names}
+    else:
+        spec = as_forecaster(thing) if kind == "forecasters" else as_nature(thing)
+        stated = {name: getattr(spec, name) for name in names}
+    return {name: _said(fact) for name, fact in stated.items()}
+
+
+def _said(fact: Any) -> str:
+    if isinstance(fact, property):
         return "depends on its parameters"
-    return "not declared" if declared is None else "yes" if declared else "no"
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    return "not declared" if fact is None else str(fact)
 
 
 def _loop(kind: str, thing: Any) -> str:

@@ -290,6 +290,16 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
         console.print()
 
 
+#: what `print_entry` calls the facts of a strategy
+_FACTS = {
+    "deterministic": "Deterministic",
+    "needs_horizon": "Play depends on the horizon",
+    "safe_under_delay": "May be told late and in any order",
+    "memory": "State of a run",
+    "loop": "Loop",
+}
+
+
 def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
     """What `catalogue.entry` returns."""
     if as_json:
@@ -302,10 +312,11 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
     print(entry["documentation"])  # written for 110 columns; a narrower terminal wraps it as it sees fit
-    if "deterministic" in entry:
-        console.print(f"\n[bold]Deterministic[/bold]: {entry['deterministic']}")
-    if "loop" in entry:
-        console.print(f"\n[bold]Loop[/bold]: {entry['loop']}")
+    facts = {words: entry[key] for key, words in _FACTS.items() if key in entry}
+    if facts:
+        print()
+    for words, fact in facts.items():
+        console.print(f"[bold]{words}[/bold]: {escape(fact)}")
     if entry["guarantees"]:
         console.print("\n[bold]Proved, at the default parameters[/bold]")
         for guarantee in entry["guarantees"]:

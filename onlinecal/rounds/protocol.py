@@ -7,6 +7,7 @@ import inspect
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
+from onlinecal.core.facts import check_facts
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
@@ -57,6 +58,9 @@ def check_specification(role: str, strategy: Any) -> None:
         value = getattr(strategy, name)
         if not isinstance(value, frozenset | set) or not all(isinstance(kind, str) for kind in value):
             raise _undeclared(role, strategy, name, value, "a frozenset of names")
+    fault = check_facts(strategy)
+    if fault:
+        raise InvalidParameter(f"{role} {strategy_name(strategy)!r} declares {fault}")
     if role == "forecaster":
         return
     if not isinstance(strategy.sight, Sight):

@@ -1,0 +1,211 @@
+"""Measures the facts that strategies state of themselves (`onlinecal.core.facts`): what is not so is found."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core.facts import memory_at
+from onlinecal.engine.game import BLOCK, Game
+from onlinecal.forecasters import EmpiricalMean
+from onlinecal.forecasters.base import Forecaster
+from onlinecal.natures import Nature, NatureRound
+from onlinecal.rounds.law import Law
+from onlinecal.rounds.record import Round
+
+#: beyond a block of uniforms, of the engine's and of the natures'
+HORIZON = BLOCK + 100
+RUNS = range(3)
+#: horizons that are compared, over the rounds of the shorter one
+SHORT, MIDDLE, LONG = 64, 256, 2**15
+#: how many rounds are looked at where each takes its time
+LATE = 48
+#: rounds of the games in which the state is measured, and by how much more it may grow than is stated
+SMALL, LARGE, SLACK = 256, 4096, 1.5
+#: bytes a run that are nothing
+FEW = 64
+
+#: a check: "" or what is wrong in this game with the forecaster or the nature, whichever the role says
+Measure = Callable[[str, Forecaster, Nature, int], str]
+
+
+def stated_facts(strategy: Any) -> Iterator[tuple[str, Measure]]:
+    """What a forecaster or nature states that a game can refute: label and measurement."""
+    if getattr(strategy, "deterministic", None) is True:
+        yield "it is deterministic, as it declares", certainty
+    if strategy.needs_horizon is False:
+        yield "it plays the same at every horizon, as it declares", horizon
+    if strategy.safe_under_delay is True:
+        yield "it may be told late and in any order, as it declares", delay
+    if strategy.memory is not None:
+        yield f"its state grows like {strategy.memory} at most, as it declares", memory
+
+
+def certainty(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    """Whether every law is a single point."""
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
+    for until in range(200):
+        game.advance(until)
+        if not game.law().points:
+            return f"it declares itself deterministic, but its law of round {until + 1} has several points"
+    return ""
+
+
+def horizon(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    """Whether players that are started with different horizons state the same; their streams are the same."""
+    for short, long in ((SHORT, MIDDLE), (MIDDLE, min(nature.length or LONG, LONG))):
+        games = [_watched(role, forecaster, nature, seed, started) for started in (short, long)]
+        for number in range(1, short + 1):
+            for game in games:
+                game.resolve(game.ask())
+            if not _same(*(_stated(role, game) for game in games)):
+                return (
+                    f"started with T = {short} and with T = {long} it states different {_what(role)} in round "
+                    f"{number}"
+                )
+    return ""
+
+
+def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    """Whether it matters for a later round that a question was asked just before another round was told, or just after.
+
+    Up to seven rounds are open, and are told in any order.
+    """
+    game, waiting = _watched(role, forecaster, nature, seed), []
+    rng = np.random.default_rng(seed % 2**32)
+    while game.asked < LATE:
+        waiting.append(game.ask())
+        while len(waiting) > rng.integers(8):
+            k = int(rng.integers(len(waiting)))
+            answers = []
+            for question_first in (False, True):
+                twin, open = copy.deepcopy((game, waiting))
+                if question_first:
+                    twin.ask()
+                twin.resolve(open[k])
+                if not question_first:
+                    twin.ask()
+                twin.ask()
+                answers.append(_stated(role, twin))
+            if not _same(*answers):
+                return (
+                    f"its {_what(role)} of round {game.asked + 2} depends on whether round {game.asked + 1} was asked "
+                    f"before or after round {waiting[k].round.number} was told; what a player needs of a round belongs "
+                    "into the round's memo"
+                )
+            game.resolve(waiting.pop(k))
+    return ""
+
+
+def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    """Whether the bytes that one more run takes grow faster with T and the rounds played than is stated.
+
+    A nature is played against a forecaster that hardly says a number twice.
+    """
+    if role == "nature":
+        forecaster = EmpiricalMean()
+    strategy = forecaster if role == "forecaster" else nature
+    large = min(LARGE, nature.length or LARGE)
+    games = ((SMALL, SMALL), (min(2 * LARGE, nature.length or LONG), SMALL), (large, large))
+    try:
+        sizes = [max(state_bytes(role, forecaster, nature, seed, *game), FEW) for game in games]
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        return f"its state cannot be pickled, so how large it is cannot be told: {error}"
+    stated = [max(memory_at(strategy, rounds, horizon), 1.0) for horizon, rounds in games]
+    for (horizon, rounds), size, growth in zip(games, sizes, stated, strict=True):
+        if size / sizes[0] > SLACK * growth / stated[0]:
+            return (
+                f"a run takes {sizes[0]:.0f} bytes after {SMALL} rounds with T = {SMALL}, and {size:.0f} after "
+                f"{rounds} with T = {horizon}, which is more than {strategy.memory} grows"
+            )
+    return ""
+
+
+def state_bytes(
+    role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int, rounds: int
+) -> float:
+    """By how many bytes a run the state of a player grows with the number of runs, after so many rounds."""
+    sizes = []
+    for runs in (1, 3):
+        game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+        game.advance(rounds)
+        sizes.append(len(pickle.dumps(game.forecaster if role == "forecaster" else game.nature)))
+    return (sizes[1] - sizes[0]) / 2
+
+
+# ---------------------------------------------------------------- players that are watched
+
+
+def _watched(
+    role: str, forecaster: Forecaster, nature: Nature, seed: int, started: int | None = None
+) -> Game:
+    """A game in which what one of the players states can be read; it may be started with another horizon."""
+    pair: tuple[Any, Any] = forecaster, nature
+    if role == "forecaster":
+        pair = _Watched(forecaster, _WatchedForecaster, started), nature
+    else:
+        pair = forecaster, _Watched(nature, _WatchedNature, started)
+    return Game(*pair, horizon=HORIZON, runs=RUNS, seed=seed)
+
+
+def _stated(role: str, game: Game) -> Any:
+    return getattr(game, role).stated
+
+
+def _what(role: str) -> str:
+    return "laws" if role == "forecaster" else "probabilities"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether laws or probabilities are equal up to rounding: what is kept to save time may be added up otherwise."""
+    return len(one) == len(other) and all(
+        a.shape == b.shape and np.allclose(a, b, rtol=0.0, atol=1e-9) for a, b in zip(one, other, strict=True)
+    )
+
+
+class _Watched:
+    """A specification whose player is watched. It has one name at all horizons, and so the same streams."""
+
+    name = "watched"
+
+    def __init__(self, strategy: Any, player: type, started: int | None) -> None:
+        self.strategy, self.player, self.started = strategy, player, started
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.strategy, name)
+
+    def start(self, horizon: int, runs: int, stream: Any) -> Any:
+        return self.player(self.strategy.start(self.started or horizon, runs, stream))
+
+
+class _WatchedPlayer:
+    """A player, and what it stated last."""
+
+    def __init__(self, player: Any) -> None:
+        self.player = player
+        self.stated: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if "player" not in vars(self):  # a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.player, name)
+
+
+class _WatchedForecaster(_WatchedPlayer):
+    def forecast(self, round: Round) -> Law:
+        law = self.player.forecast(round)
+        values = law.atoms if law.grid is None else law.grid[law.atoms]
+        # Atoms without weight fill up rows.
+        self.stated = [np.array([v, w])[:, w > 1e-12] for v, w in zip(values, law.weights, strict=True)]
+        return law
+
+
+class _WatchedNature(_WatchedPlayer):
+    def probability(self, round: NatureRound) -> Any:
+        q = self.player.probability(round)
+        self.stated = [np.array(q, np.float64)]
+        return q

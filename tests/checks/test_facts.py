@@ -1,0 +1,341 @@
+"""Facts that strategies state of themselves: each is measured, for all that are registered, and lies are found."""
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.checks import facts
+from onlinecal.checks.conformance import conformance
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.facts import FACTS, every, memory_at, memory_of, some
+from onlinecal.core.strategy import parameters, strategy_key
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import FORECASTERS, Forecaster, Law, as_forecaster
+from onlinecal.natures import NATURES, Nature, Sight
+from onlinecal.report.catalogue import entry
+from tests import examples
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("examples")
+
+
+@pytest.fixture(scope="module")
+def cases(folder):
+    """(role, specification, opponents), of every example and of those whose parameters decide."""
+    ahead = f.AlmostOneStepAhead()
+    forecasters = [
+        *examples.forecasters(folder),
+        f.ForecastHedging(12),
+        f.PerturbedLeader(3.0),
+        f.Rounded(f.Constant(0.3), "T^(1/2)"),
+        f.Rounded(f.EmpiricalMean(), 5),
+        f.ExpertMixture((ahead,)),
+        f.ExpertMixture((f.Constant(0.2), f.EmpiricalMean())),
+        f.ExpertMixture((f.Constant(0.2), f.EmpiricalMean()), 0.1),
+    ]
+    natures = [
+        *examples.natures(folder),
+        n.RandomWalk("T^(-1/3)"),
+        n.Sinusoid(50),
+        n.Piecewise(change_rate=0.1),
+        n.EarlyStopping(5),
+        n.KinkApproach(cells=9),
+        n.Mixture((n.RandomWalk(), n.Drift())),
+        n.Switch(n.Markov(), n.HalfCrossing(), 30),
+        n.Switch(n.Markov(), n.Sawtooth(), 30),
+    ]
+    coins, truth, base = (
+        n.Bernoulli(),
+        n.UniformTruth(),
+        n.Replay(str(examples.recording(folder)), base="base"),
+    )
+    found = [
+        ("forecaster", spec, [base if "base" in spec.needs else truth if spec.needs else coins])
+        for spec in forecasters
+    ]
+    return found + [("nature", spec, [f.Constant(0.9), as_forecaster(Pair)]) for spec in natures]
+
+
+class Pair:
+    """Two neighbours above one half, with equal weights."""
+
+    def forecast(self):
+        return {0.55: 0.5, 0.57: 0.5}
+
+    def update(self, forecast, outcome):
+        pass
+
+
+def games(case):
+    role, spec, against = case
+    return [(role, spec, other) if role == "forecaster" else (role, other, spec) for other in against]
+
+
+def test_everybody_states_everything(cases):
+    assert {type(spec) for _, spec, _ in cases} == {*FORECASTERS.values(), *NATURES.values()}
+    for role, spec, _ in cases:
+        for fact in FACTS if role == "forecaster" else FACTS[1:]:
+            assert getattr(spec, fact) is not None, (strategy_key(spec), fact)
+
+
+def test_who_needs_the_horizon(cases, seed):
+    """Who says no plays the same at all horizons, for any seed. Who says yes does not.
+
+    Of those only who draws numbers could play the same by chance. The likeliest is early stopping: against 0.9 its
+    total bias after 64 coins is −25.6 in the mean, and above −4, the end at T = 64, with probability at most
+    exp(−2 · 21.6²/64) < 1e-6.
+    """
+    for case in cases:
+        shown = any(facts.horizon(*game, seed) for game in games(case))
+        assert shown is case[1].needs_horizon, strategy_key(case[1])
+
+
+def test_who_may_be_told_late(cases, seed):
+    for case in cases:
+        faults = [fault for game in games(case)[-1:] if (fault := facts.delay(*game, seed))]
+        assert (not faults) is case[1].safe_under_delay, (strategy_key(case[1]), faults)
+
+
+def test_how_much_state_there_is(cases, seed):
+    """No more than is stated; and where twice as much is stated there is more."""
+    for case in cases:
+        role, spec, _ = case
+        for _, forecaster, nature in games(case)[:1]:
+            assert facts.memory(role, forecaster, nature, seed) == "", strategy_key(spec)
+            large = min(facts.LARGE, nature.length or facts.LARGE)
+            stated = memory_at(spec, large, large) / memory_at(spec, facts.SMALL, facts.SMALL)
+            if stated >= 2.0:
+                opponent = f.EmpiricalMean() if role == "nature" else forecaster
+                sizes = [
+                    facts.state_bytes(role, opponent, nature, seed, size, size)
+                    for size in (facts.SMALL, large)
+                ]
+                assert sizes[1] > 1.25 * sizes[0], (strategy_key(spec), sizes)
+
+
+# ---------------------------------------------------------------- liars
+
+
+def liar(spec, **says):
+    """The same strategy, which says something else of itself."""
+    cls = dataclass(frozen=True)(type("Liar", (type(spec),), says))
+    return cls(**parameters(spec))
+
+
+class Forgetful(f.OnlinePlatt):
+    """Keeps its last forecast on itself, not on the round."""
+
+    def start(self, horizon, runs, stream):
+        return ForgetfulPlayer(super().start(horizon, runs, stream))
+
+
+class ForgetfulPlayer:
+    def __init__(self, player):
+        self.player = player
+
+    def forecast(self, round):
+        law = self.player.forecast(round)
+        self.memo = round.memo
+        return law
+
+    def update(self, round):
+        round.memo = self.memo
+        self.player.update(round)
+
+
+@dataclass(frozen=True)
+class Grudge(Nature):
+    """Goes against the mean law in which it was last wrong, and looks it up where it last saw one."""
+
+    sight = Sight.LAW
+    safe_under_delay = True
+
+    def start(self, horizon, runs, stream):
+        return GrudgePlayer(runs)
+
+
+class GrudgePlayer:
+    def __init__(self, runs):
+        self.q, self.mean = np.full(runs, 0.5), np.full(runs, 0.5)
+
+    def probability(self, round):
+        self.mean = round.law.mean.copy()
+        return self.q
+
+    def update(self, round):
+        self.q = np.where(round.outcome == 1, 0.5 * self.mean, 1.0 - 0.5 * self.mean)
+
+
+@dataclass(frozen=True)
+class InOrder(Forecaster):
+    """The fraction of ones among the last ten rounds; it counts on being told in order."""
+
+    safe_under_delay = True
+
+    def start(self, horizon, runs, stream):
+        return InOrderPlayer(runs)
+
+
+class InOrderPlayer:
+    def __init__(self, runs):
+        self.law, self.asked, self.last = Law(runs, 1), 0, deque(maxlen=10)
+
+    def forecast(self, round):
+        self.asked = round.number
+        self.law.atoms[:, 0] = np.mean(self.last, axis=0) if self.last else 0.5
+        return self.law
+
+    def update(self, round):
+        if round.number == self.asked:
+            self.last.append(round.outcome.copy())
+
+
+LIARS = [
+    ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
+    ("it plays the same at every horizon", liar(f.ForecastHedging(), needs_horizon=False)),
+    ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
+    ("it may be told late", Forgetful()),
+    ("it may be told late", Grudge()),
+    ("it may be told late", InOrder()),
+    ("its state grows like O(1) at most", liar(f.ForecastHedging(), memory="O(1)")),
+    ("its state grows like O(1) at most", liar(f.DefensiveForecasting(), memory="O(1)")),
+    ("its state grows like O(log(t)) at most", liar(n.Greedy(), memory="O(log(t))")),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "spec"), LIARS, ids=[f"{said}: {type(s).__mro__[1].__name__}" for said, s in LIARS]
+)
+def test_a_lie_is_found(said, spec, seed):
+    found = [finding for finding in conformance(spec, seed) if finding.check.startswith(said)]
+    assert len(found) == 1
+    assert found[0].fault
+
+
+def test_a_plain_class_that_lies(seed):
+    class Hoarder:
+        needs_horizon, safe_under_delay, memory = False, True, "O(1)"
+
+        def __init__(self, horizon):
+            self.horizon, self.seen = horizon, []
+
+        def forecast(self):
+            self.last = 1.0 / self.horizon + len(self.seen) % 7 / 10
+            return self.last
+
+        def update(self, forecast, outcome):
+            self.seen.append(self.last - outcome)
+
+    spec = as_forecaster(Hoarder)
+    assert "it states different laws in round 1" in facts.horizon("forecaster", spec, n.Bernoulli(), seed)
+    assert as_forecaster(type("Tuned", (Hoarder,), {"needs_horizon": None})).needs_horizon is True
+    faults = {finding.check: finding.fault for finding in conformance(spec, seed)}
+    assert faults["it plays the same at every horizon, as it declares"]
+
+
+def test_what_is_not_said_is_not_checked():
+    @dataclass(frozen=True)
+    class Quiet(Forecaster):
+        def start(self, horizon, runs, stream):
+            return f.Constant(0.5).start(horizon, runs, stream)
+
+    assert not [found for found in conformance(Quiet()) if "declares" in found.check]
+    assert (Quiet().needs_horizon, Quiet().safe_under_delay, Quiet().memory) == (None, None, None)
+    for whole in (f.Doubling(Quiet()), f.Rounded(Quiet(), 4), f.ExpertMixture((Quiet(), f.Constant()))):
+        assert whole.safe_under_delay is None
+        assert whole.memory is None
+    assert f.Doubling(Quiet()).needs_horizon is False
+    assert f.Rounded(Quiet(), "T^(1/2)").needs_horizon is True
+    assert f.ExpertMixture((Quiet(), f.Constant()), 0.1).needs_horizon is None
+
+
+# ---------------------------------------------------------------- form, words
+
+
+def test_facts_of_parts():
+    assert [some(x) for x in ([], [False], [False, None], [None, True])] == [False, False, None, True]
+    assert [every(x) for x in ([], [True], [True, None], [None, False])] == [True, True, None, False]
+    parts = {"of[0]": f.FosterVohra(swaps="all"), "of[1]": f.Rounded(f.Calibeating(), 4), "of[2]": n.Greedy()}
+    assert memory_of(parts) == "O(of[0].m^2 + of[1].of.bins + t)"
+    whole = f.ExpertMixture((f.FosterVohra(m="T^(1/4)", swaps="all"), f.Rounded(f.Calibeating(7), 4)))
+    assert whole.memory == "O(of[0].m^2 + of[1].of.bins)"
+    assert memory_at(whole, 3, 10_000) == pytest.approx(10.0**2 + 7)
+    assert memory_at(n.Switch(n.Greedy(), n.Greedy(cells=5)), 50, 100) == 55
+
+
+@pytest.mark.parametrize(
+    ("says", "complaint"),
+    [
+        ({"memory": "O(n)"}, "has no attribute 'n'"),
+        ({"memory": "linear"}, r"memory = 'linear'; expected 'O\(…\)' of t, T and parameters"),
+        ({"memory": 1}, r"memory = 1; expected 'O\(…\)'"),
+        ({"needs_horizon": "no"}, "needs_horizon = 'no'; expected True, False, or None"),
+        ({"safe_under_delay": 1}, "safe_under_delay = 1; expected True, False, or None"),
+        ({"deterministic": "yes"}, "deterministic = 'yes'; expected True, False, or None"),
+    ],
+)
+def test_what_is_no_fact_is_refused(says, complaint):
+    spec = liar(f.Constant(), **says)
+    with pytest.raises(InvalidParameter, match=f"forecaster 'liar' declares .*{complaint}"):
+        Game(spec, n.Bernoulli(), horizon=5, runs=range(1))
+    (found,) = conformance(spec)
+    assert re.search(complaint, found.fault)
+
+
+def test_show_says_them():
+    assert {key: entry("forecast_hedging")[key] for key in FACTS} == {
+        "deterministic": "no",
+        "needs_horizon": "yes",
+        "safe_under_delay": "yes",
+        "memory": "O(m)",
+    }
+    assert entry("expert_mixture")["memory"] == "depends on its parameters"
+    assert entry("doubling")["needs_horizon"] == "no"
+    assert entry("greedy")["memory"] == "O(t)"
+    assert "deterministic" not in entry("greedy")
+    assert entry("tests.test_facts:InOrder")["memory"] == "not declared"
+
+
+def test_docstrings_leave_to_data_what_is_data():
+    """So that they cannot say something else."""
+    repeats = re.compile(
+        r"(needs?|without) (the|no) horizon|not need the horizon|\bdeterministic\b|\brandomised\b|no state",
+        re.I,
+    )
+    for cls in (*FORECASTERS.values(), *NATURES.values()):
+        information = re.split(r"\n\s+Source\n", cls.__doc__.partition("Information\n")[2])[0]
+        assert information
+        # Of natures nothing but the docstring says where they toss coins.
+        found = [
+            x[0] for x in repeats.finditer(information) if issubclass(cls, Forecaster) or "horizon" in x[0]
+        ]
+        assert not found, (cls.__name__, found)
+
+
+def test_the_measurement_of_delay_is_about_rounds_in_flight(seed):
+    """The same nature, with what it needs on the round, passes."""
+
+    class Kept(GrudgePlayer):
+        def probability(self, round):
+            round.memo = round.law.mean.copy()
+            return self.q
+
+        def update(self, round):
+            self.mean = round.memo
+            super().update(round)
+
+    class Keeping(Grudge):
+        def start(self, horizon, runs, stream):
+            return Kept(runs)
+
+    measure = partial(facts.delay, "nature", f.ForecastHedging())
+    assert measure(Grudge(), seed)
+    assert measure(Keeping(), seed) == ""
