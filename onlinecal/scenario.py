@@ -35,7 +35,7 @@ from onlinecal.core.errors import (
 )
 from onlinecal.core.sources import named_in
 from onlinecal.core.strategy import build
-from onlinecal.engine.game import LONGEST, check_horizon
+from onlinecal.engine.horizon import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Nature
 from onlinecal.study.panel import Panel

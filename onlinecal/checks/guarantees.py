@@ -15,7 +15,8 @@ from onlinecal.core.guarantee import Guarantee, Potential
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import required, strategy_label
-from onlinecal.engine.game import Game, check_horizon, checkpoints
+from onlinecal.engine.game import Game
+from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.natures import NATURES, Nature

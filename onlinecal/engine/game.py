@@ -13,45 +13,40 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
-from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.core.validation import count, is_number, is_whole
-from onlinecal.engine.history import History, history
+from onlinecal.core.validation import count, is_whole
+from onlinecal.engine.history import History
+from onlinecal.engine.horizon import check_horizon, check_time
+from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
+from onlinecal.engine.open_rounds import Open, Waiting
+from onlinecal.engine.revealed import Revealed
 from onlinecal.engine.single import SingleRounds
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
+from onlinecal.schedules.base import Schedule
 
-#: the longest game: level counts and the clock stay exact far beyond, patience does not
-LONGEST = 10**9
 #: of the engine: rounds, draws, history, Γ and what is read of it; raised when a game comes out otherwise, since
 #: results are kept under it (tests/versions.py)
 VERSION = 1
 #: rounds whose uniforms are drawn at a time
 BLOCK = 1024
+IMMEDIATE = Schedule()
 #: run-rounds that the compiled loop plays before it tells of its progress
 SEGMENT = 2**21
-
-
-@dataclass(slots=True)
-class Open:
-    """A round that is asked and not resolved: its record, and nature's face of it."""
-
-    round: Round
-    nature: NatureRound
 
 
 class Game:
@@ -70,7 +65,11 @@ class Game:
     loop : {"auto", "event", "compiled"}
         Who plays `advance`. The compiled loop plays pairs that are made of steps (`onlinecal.rounds.steps`), the event
         loop plays all; the numbers are the same. "auto" takes the compiled one where it can.
-
+    schedule : Schedule
+        When `advance` asks the questions and tells their outcomes. Default: a question a unit, and no delay. The
+        compiled loop plays that one only.
+    cuts : iterable of float
+        Times at which somebody joins or leaves: Γ can be had of the rounds asked between any two of them.
     threads : int, default 1
         How many play the runs of the compiled loop; the numbers do not depend on it.
 
@@ -109,6 +108,8 @@ class Game:
         runs: range,
         seed: int = 0,
         loop: Literal["auto", "event", "compiled"] = "auto",
+        schedule: Schedule = IMMEDIATE,
+        cuts: Iterable[float] = (),
         threads: int = 1,
     ) -> None:
         check_horizon(horizon)
@@ -132,7 +133,7 @@ class Game:
         self._forecast_uniforms = Stream(seed, ("forecast", keys[0], at), runs)
         self._blocks: tuple[Any, ...] | None = None
         self._block = -1
-        self._context: dict[str, Rows | None] = dict.fromkeys(sorted(forecaster.needs))
+        self._revealed = Revealed(forecaster.needs, len(nature.streams), size)
         self._sight = nature.sight
         self._hears = nature.sight >= Sight.HISTORY
         self._certifies = forecaster.certifies
@@ -140,16 +141,26 @@ class Game:
         able = [made_of_steps(player) for player in (self.forecaster, self.nature)]
         if loop not in ("auto", "event", "compiled"):
             raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
-        if loop == "compiled" and not all(able):
+        if loop == "compiled" and not (all(able) and schedule.immediate):
             who = [repr(name) for name, steps in zip(self.names, able, strict=True) if not steps]
+            who += [] if schedule.immediate else [f"a game with {schedule.label}"]
             raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
-        self.compiled = all(able) and loop != "event"
+        self._able = all(able) and not self._revealed.streams
+        self.compiled = self._able and schedule.immediate and loop != "event"
         self._single: SingleRounds | None = None
-        self._able = all(able)
+        self.schedule = schedule
+        length = schedule.length
+        if length is not None and horizon > length:
+            raise InvalidParameter(
+                f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
+            )
+        self._clock = schedule.clock(horizon, seed)
+        self._waiting = Waiting()
+        self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
         self.threads = count("threads", threads)
         self._stopped = ""
         self._q = np.empty(size)
-        self._history: History | None = None
+        self._ledger: Ledger | None = None
         self._turn = "nature"
         self.last: Round | None = None
 
@@ -163,12 +174,15 @@ class Game:
     # ---------------------------------------------------------------- playing
 
     def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
-        """Plays up to and including round `until`, each round resolved before the next is asked.
+        """Plays by the schedule until question `until` + 1 would be asked.
+
+        At one time of the clock questions come before outcomes, and these in the order of their questions. The game
+        ends when question T + 1 would be asked; what is open then, stays so.
 
         Parameters
         ----------
         until : int
-            From 0 to the horizon; nothing happens if that round has been played.
+            From 0 to the horizon; nothing happens if that round has been asked.
         progress : callable, optional
             Told the number of rounds played since it was last told.
 
@@ -183,29 +197,39 @@ class Game:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
         if self.compiled and self.asked == self.resolved < until:
             self._advance_compiled(until, progress)
-        told = self.asked
+        told, times = self.asked, self._clock.times
         while self.asked < until:
             if progress is not None and self.asked % BLOCK == 0 and self.asked > told:
                 progress(self.asked - told)
                 told = self.asked
-            self.resolve(self.ask())
+            time, known = times(self.asked + 1)
+            self._waiting.add(known, self.ask(time))
+            soon = times(self.asked + 1)[0]
+            while (due := self._waiting.next(before=soon)) is not None:
+                self.resolve(due[1], due[0])
         if progress is not None and self.asked > told:
             progress(self.asked - told)
 
     def _advance_compiled(self, until: int, progress: Callable[[int], None] | None) -> None:
         self._check_alive()
-        if self._history is None:
-            self._history = history(len(self.runs), self.horizon, self.forecaster.grid)
+        ledger = self._written(self.forecaster.grid)
         keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
-        loop = CompiledLoop(self.forecaster, self.nature, self._history, keys)
         while self.asked < until:
+            # Question t is asked at time t.
+            part = ledger.part(self.asked + 1.0)
+            history = ledger.history(part)
+            loop = CompiledLoop(self.forecaster, self.nature, history, keys)
+            stretch = self._cuts[part[0]] if part[0] < len(self._cuts) else math.inf
             most = (
                 SEGMENT
                 if not (self.forecaster.grows or self.nature.grows)
                 else max(1024 * len(self.runs), 2**17)
             )
             last = min(until, self.asked + max(1, most // len(self.runs)))
+            if stretch <= last:
+                last = math.ceil(stretch) - 1
             rounds = last - self.asked
+            history.reserve(rounds)
             self.forecaster.reserve(rounds)
             self.nature.reserve(rounds)
             try:
@@ -216,7 +240,7 @@ class Game:
                 self._stopped = str(error)
                 raise error from stop
             self.asked = self.resolved = last
-            self._history.played(rounds)
+            history.played(rounds)
             if progress is not None:
                 progress(rounds)
 
@@ -245,7 +269,7 @@ class Game:
         except Exception as error:
             raise self._failed(error, t + 1) from error
         self.asked, self.last = t + 1, round
-        return Open(round, face)
+        return Open(round, face, (bisect_right(self._cuts, at), self._revealed.stream))
 
     def _play(self, number: int, time: float) -> tuple[Round, NatureRound]:
         """Asks a round of players that are not both made of steps."""
@@ -296,8 +320,7 @@ class Game:
             raise InvalidParameter(f"round {round.number} has been resolved; expected each round once")
         if time is not None:
             check_time(time, round.time)
-        if self._history is None:
-            self._history = history(len(self.runs), self.horizon, self._recorder.grid)
+        self._written(self._recorder.grid)
         resolve(round, round.time if time is None else time)
         try:
             self._tell(open)
@@ -307,14 +330,14 @@ class Game:
 
     def _tell(self, open: Open) -> None:
         """Tells the history, the forecaster and nature a round."""
-        assert self._history is not None
-        round = open.round
+        assert self._ledger is not None
+        round, history = open.round, self._ledger.history(open.part)
         try:
             if self._able:
                 self.resolved += 1
-                self._steps().tell(round, open.nature, self._history)
+                self._steps().tell(round, open.nature, history)
                 return
-            self._history.update(round)
+            history.update(round)
             self.resolved += 1
             self._turn = "forecaster"
             self.forecaster.update(round)
@@ -328,17 +351,31 @@ class Game:
 
     # ---------------------------------------------------------------- what came of it
 
-    def gammas(self) -> list[JointDistribution]:
-        """Γ of each run over the rounds that are resolved; needs one."""
+    def gammas(self, stream: int | None = None) -> list[JointDistribution]:
+        """Γ of each run over the rounds that are resolved, of one stream or (None) of all; needs one."""
         self._check_alive()
-        if self._history is None:
-            raise InvalidParameter("no round has been played; Γ needs one")
-        return self._history.gammas()
+        gammas = None if self._ledger is None else self._ledger.gammas(stream)
+        if gammas is None:
+            raise InvalidParameter("no round has been resolved; Γ needs one")
+        return gammas
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The histories of the parts of the game; None before there is a round."""
+        return self._ledger
 
     @property
     def history(self) -> History | None:
-        """The sufficient statistics of the resolved rounds; None before there is one."""
-        return self._history
+        """The sufficient statistics of the resolved rounds of a game that is in one part; None before there is one."""
+        return None if self._ledger is None else self._ledger.history((0, 0))
+
+    def _written(self, grid: Floats | None) -> Ledger:
+        """Where rounds are written down, of laws on this grid."""
+        if self._ledger is None:
+            self._ledger = Ledger(
+                len(self.runs), self.horizon, grid, self._cuts, max(1, self._revealed.streams)
+            )
+        return self._ledger
 
     def law(self) -> StatedLaw:
         """What the forecaster would state in the next round, as it would be written down; asking changes nothing."""
@@ -373,16 +410,11 @@ class Game:
     def _question(self, number: int, time: float) -> tuple[Round, NatureRound]:
         """The next round as forecaster and nature see it before they move."""
         shown: dict[str, Any] = {}
-        round = Round(number, time, MappingProxyType(shown)) if self._context else Round(number, time)
+        round = Round(number, time, MappingProxyType(shown)) if self._revealed.needs else Round(number, time)
         face = NatureRound(round, self.names[1], self._sight)
-        if self._context:
+        if self._revealed.kinds:
             self._turn = "nature"
-            revealed = self.nature.context(face)
-            for kind, rows in self._context.items():
-                values = np.asarray(revealed[kind])
-                if rows is None or rows.shape != values.shape or rows.dtype != values.dtype:
-                    rows = self._context[kind] = self._rows(kind, values)
-                shown[kind] = rows.keep(values)
+            shown.update(self._revealed.show(self.nature, face))
         return round, face
 
     def _steps(self) -> SingleRounds:
@@ -396,16 +428,9 @@ class Game:
                 keys,
                 self.names[1],
                 self._sight,
-                [*self._context],
+                self._revealed.kinds,
             )
         return self._single
-
-    def _rows(self, kind: str, values: Any) -> Rows:
-        """Where context of this form is kept."""
-        if values.ndim < 1 or len(values) != len(self.runs) or values.dtype.kind not in "fiub":
-            what = f"revealed {kind} = {brief(values)}"
-            raise Unplayable(what, f"an array of numbers with a row for each of the {len(self.runs)} runs")
-        return Rows(values.shape, values.dtype)
 
     def _no_probability(self, stated: Any, run: int | None = None) -> Unplayable:
         expected = f"a probability in [0, 1], or one for each of the {len(self.runs)} runs"
@@ -420,28 +445,3 @@ class Game:
             run = "" if error.run is None else f", run {self.runs[error.run]}"
             return InvalidForecast(f"{who} {error.what} in round {number}{run}; expected {error.expected}")
         return InvalidForecast(f"{who} failed in round {number}: {failure(error)}")
-
-
-def check_horizon(horizon: Any) -> None:
-    """Refuse a horizon that is not an integer from 1 to 10^9."""
-    if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
-        raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
-
-
-def check_time(time: Any, least: float = -math.inf) -> None:
-    """Refuse what is no time on a clock, or before this one."""
-    if not is_number(time) or not math.isfinite(time) or time < least:
-        after = "" if least == -math.inf else f", {least} or later"
-        raise InvalidParameter(f"time = {time!r}; expected a finite number{after}")
-
-
-def checkpoints(horizon: int, per_decade: int = 8, first: int = 10) -> list[int]:
-    """Geometric times up to and including the horizon: `per_decade` for each factor of ten, from `first` on.
-
-    >>> checkpoints(1000, per_decade=2)
-    [10, 32, 100, 316, 1000]
-    """
-    check_horizon(horizon)
-    steps = int(np.floor(per_decade * np.log10(max(horizon, first) / first) + 1e-9))
-    times = {round(first * 10 ** (i / per_decade)) for i in range(steps + 1)}
-    return sorted({t for t in times if t < horizon} | {int(horizon)})

@@ -6,6 +6,7 @@ import os
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
@@ -20,8 +21,15 @@ class History(Protocol):
     #: how many it has
     rounds: int
 
+    @property
+    def room(self) -> int:
+        """How many it has room for, 0 where it needs none; its arrays are others when it changes."""
+
     def update(self, round: Round) -> None:
         """Adds a round whose outcome is known."""
+
+    def reserve(self, rounds: int) -> None:
+        """Makes room for so many more rounds."""
 
     def played(self, rounds: int) -> None:
         """Takes note that so many rounds have been written into its arrays by the compiled loop."""
@@ -39,10 +47,18 @@ class GridHistory:
         self.positives = np.zeros((runs, len(grid)), np.int64)
         self.rounds = 0
 
+    @property
+    def room(self) -> int:
+        """None is needed."""
+        return 0
+
     def update(self, round: Round) -> None:
         """Counts the atoms that were drawn."""
         _count(round.atom, round.outcome, self.counts, self.positives)
         self.rounds += 1
+
+    def reserve(self, rounds: int) -> None:
+        """Counts need none."""
 
     def played(self, rounds: int) -> None:
         """The counts hold so many more rounds."""
@@ -60,19 +76,19 @@ class RealHistory:
     Up to the last checkpoint the keys are sorted; a checkpoint sorts only what has come since and merges the two.
     """
 
-    def __init__(self, runs: int, horizon: int) -> None:
-        needed, free = 8 * runs * horizon, _memory()
-        if needed > 0.8 * free:
-            raise InvalidParameter(
-                f"{runs} runs of {horizon} rounds need {needed / 2**30:.1f} GiB of history for a forecaster without "
-                f"a grid, and this machine has {free / 2**30:.1f} GiB; expected fewer runs at a time or rounds"
-            )
-        self.keys = np.empty((runs, horizon), np.int64)
+    def __init__(self, runs: int, room: int) -> None:
+        self.keys = np.empty((runs, room), np.int64)
         self.rounds = 0
         self.sorted = 0
 
+    @property
+    def room(self) -> int:
+        """How many keys of a run there is room for."""
+        return self.keys.shape[1]
+
     def update(self, round: Round) -> None:
         """Appends the forecasts with their outcomes."""
+        self.reserve(1)
         _append(round.forecast.view(np.int64), round.outcome, self.keys, self.rounds)
         self.rounds += 1
 
@@ -80,20 +96,37 @@ class RealHistory:
         """There are so many more keys."""
         self.rounds += rounds
 
+    def reserve(self, rounds: int) -> None:
+        """Makes room, at least twice as much as there was where it is not enough."""
+        runs, room = self.keys.shape
+        if self.rounds + rounds > room:
+            keys = np.empty((runs, max(2 * room, self.rounds + rounds)), np.int64)
+            keys[:, : self.rounds] = self.keys[:, : self.rounds]
+            self.keys = keys
+
     def gammas(self) -> list[JointDistribution]:
         """Γ of each run, from its sorted keys."""
+        return [JointDistribution.from_sorted_keys(keys) for keys in self.sorted_keys()]
+
+    def sorted_keys(self) -> NDArray[np.int64]:
+        """All keys in order, (runs, rounds); they stay so only until the next round."""
         if self.rounds > self.sorted:
             for keys in self.keys:
                 keys[self.sorted : self.rounds].sort()
                 # The stable sort finds the two ascending pieces and merges them.
                 keys[: self.rounds].sort(kind="stable")
             self.sorted = self.rounds
-        return [JointDistribution.from_sorted_keys(keys[: self.rounds]) for keys in self.keys]
+        return self.keys[:, : self.rounds]
 
 
-def history(runs: int, horizon: int, grid: Floats | None) -> History:
-    """The history for laws on this grid, or (None) without one."""
-    return RealHistory(runs, horizon) if grid is None else GridHistory(runs, grid)
+def check_memory(runs: int, rounds: int) -> None:
+    """Refuses games of a forecaster without a grid that this machine has no memory for."""
+    needed, free = 8 * runs * rounds, _memory()
+    if needed > 0.8 * free:
+        raise InvalidParameter(
+            f"{runs} runs of {rounds} rounds need {needed / 2**30:.1f} GiB of history for a forecaster without "
+            f"a grid, and this machine has {free / 2**30:.1f} GiB; expected fewer runs at a time or rounds"
+        )
 
 
 def _memory() -> float:

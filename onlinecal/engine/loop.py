@@ -112,7 +112,7 @@ class CompiledLoop:
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q = play(
             addresses, own, other, theirs.sight >= Sight.DRAW, self.gather, self.keys, runs.start, runs.stop, first,
-            last, grid, counts, positives, keys,
+            last, grid, counts, positives, keys, self.history.rounds,
         )  # fmt: skip
         if what != FINE:
             law = own[5:] if what != LAW else tuple(array[:code] for array in own[5:])
@@ -178,7 +178,21 @@ def kept(history: History) -> tuple[Any, ...]:
 
 @kernel
 def play(
-    addresses, own, other, draw, gather, keys, first_run, last_run, first, last, grid, counts, positives, kept
+    addresses,
+    own,
+    other,
+    draw,
+    gather,
+    keys,
+    first_run,
+    last_run,
+    first,
+    last,
+    grid,
+    counts,
+    positives,
+    kept,
+    before,
 ):
     """Rounds first + 1 to last of the runs from the first up to, not including, the last.
 
@@ -251,7 +265,7 @@ def play(
                 counts[r, atoms[pick]] += 1
                 positives[r, atoms[pick]] += y
             else:
-                kept[r, number - 1] = bits[pick] << 1 | y
+                kept[r, before + number - first - 1] = bits[pick] << 1 | y
             code = call_learn(learn, (run, number, size, pick, y))
             if code < 0:
                 return LEARN, r, number, code, 0.0

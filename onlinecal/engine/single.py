@@ -98,6 +98,7 @@ class SingleRounds:
         self._changes = -1
         self._law: Any = None
         self._history: History | None = None
+        self._room = 0
         self._kept: tuple[Any, ...] = ()
 
     def ask(self, number: int, time: float) -> tuple[Round, NatureRound]:
@@ -168,8 +169,9 @@ class SingleRounds:
             nature.make_room()
         if forecaster.memory.changes + nature.memory.changes != self._changes:
             self._look()
-        if history is not self._history:
-            self._history, self._kept = history, kept(history)
+        history.reserve(1)
+        if history is not self._history or history.room != self._room:
+            self._history, self._kept, self._room = history, kept(history), history.room
         what, run, code = _tell(
             self._mine, self._theirs, block.addresses, memo, other_memo, *self._kept, history.rounds, revealed,
             self.taken, round._number, round._at,

@@ -113,6 +113,8 @@ class Nature:
     sight: ClassVar[Any] = Sight.NOTHING
     #: kinds of context that it reveals before the forecast
     reveals: ClassVar[frozenset[str]] = frozenset()
+    #: labels of the streams that its questions are of, which it reveals as the context "stream"; empty for one stream
+    streams: ClassVar[Any] = ()
     #: whether its outcomes are recorded: games of several horizons then meet the same ones again, the shorter those of
     #: the longer's beginning, and are not independent
     recorded: ClassVar[Any] = False

@@ -39,7 +39,8 @@ class Poisson(Arrivals):
         """Sums of exponential times."""
         gaps = -np.log1p(-uniforms) / self.rate
         # One sum after the other, so that they are the same in blocks of any size.
-        return np.cumsum(np.concatenate([[before], gaps]))[1:]
+        sums: Floats = np.cumsum(np.concatenate([[before], gaps]))
+        return sums[1:]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class Bursts(Arrivals):
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
         """Multiples of `every`."""
         every = float(self.size if self.every is None else self.every)
-        return (np.arange(first - 1, first - 1 + len(uniforms)) // self.size + 1.0) * every
+        numbers: Floats = np.arange(first - 1.0, first - 1.0 + len(uniforms))
+        return (numbers // self.size + 1.0) * every
 
 
 @dataclass(frozen=True)

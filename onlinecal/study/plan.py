@@ -11,8 +11,9 @@ from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import is_whole
-from onlinecal.engine.game import VERSION, check_horizon, check_pair, checkpoints
-from onlinecal.rounds.protocol import start
+from onlinecal.engine.game import VERSION
+from onlinecal.engine.horizon import check_horizon, checkpoints
+from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.study.panel import Panel
 
 

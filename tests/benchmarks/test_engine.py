@@ -16,7 +16,8 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import Game, checkpoints
+from onlinecal.engine.game import Game
+from onlinecal.engine.horizon import checkpoints
 from onlinecal.measures import cdl, ece, smooth_ce
 
 HORIZON, RUNS = 100_000, 64

@@ -14,7 +14,8 @@ from onlinecal.core.errors import InvalidParameter, SightError
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import BLOCK, Game, checkpoints
+from onlinecal.engine.game import BLOCK, Game
+from onlinecal.engine.horizon import checkpoints
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     CDLMinimiser,

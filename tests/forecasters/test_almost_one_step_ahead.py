@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
-from onlinecal.engine.game import Game, checkpoints
+from onlinecal.engine.game import Game
+from onlinecal.engine.horizon import checkpoints
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
 )

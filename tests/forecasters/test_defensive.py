@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import Game, checkpoints
+from onlinecal.engine.game import Game
+from onlinecal.engine.horizon import checkpoints
 from onlinecal.forecasters import DefensiveForecasting, Law
 from onlinecal.measures import (
     kernel_ce,

@@ -12,7 +12,8 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import Game, checkpoints
+from onlinecal.engine.game import Game
+from onlinecal.engine.horizon import checkpoints
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     Constant,

@@ -1,0 +1,40 @@
+"""How long a game is, when it is looked at, and what a time on its clock is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import is_number
+
+#: the longest game: level counts and the clock stay exact far beyond, patience does not
+LONGEST = 10**9
+
+
+def check_horizon(horizon: Any) -> None:
+    """Refuse a horizon that is not an integer from 1 to 10^9."""
+    if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
+        raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
+
+
+def check_time(time: Any, least: float = -math.inf) -> float:
+    """Refuse what is no time on a clock, or before this one."""
+    if not is_number(time) or not math.isfinite(time) or time < least:
+        after = "" if least == -math.inf else f", {least} or later"
+        raise InvalidParameter(f"time = {time!r}; expected a finite number{after}")
+    return float(time)
+
+
+def checkpoints(horizon: int, per_decade: int = 8, first: int = 10) -> list[int]:
+    """Geometric times up to and including the horizon: `per_decade` for each factor of ten, from `first` on.
+
+    >>> checkpoints(1000, per_decade=2)
+    [10, 32, 100, 316, 1000]
+    """
+    check_horizon(horizon)
+    steps = int(np.floor(per_decade * np.log10(max(horizon, first) / first) + 1e-9))
+    times = {round(first * 10 ** (i / per_decade)) for i in range(steps + 1)}
+    return sorted({t for t in times if t < horizon} | {int(horizon)})

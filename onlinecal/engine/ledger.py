@@ -1,0 +1,139 @@
+"""The histories of a game: of all its rounds, or of the parts that are asked for, by stream and by time.
+
+Rounds are told apart by the stream that they are of and by when their question was asked: the times at which somebody
+joins or leaves cut the game into stretches. Each such part has a history of its own, and what is asked for is put
+together from them, so that a round is counted once, whoever wants to know of it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.engine.history import GridHistory, History, RealHistory, check_memory
+from onlinecal.rounds.law import Floats
+
+Part = tuple[int, int]
+
+
+class Ledger:
+    """The histories of one game.
+
+    Parameters
+    ----------
+    runs, horizon : int
+    grid : (points,) floats, optional
+        Of the forecaster's laws.
+    cuts : sequence of float
+        Ascending times that end one stretch and begin the next.
+    streams : int, default 1
+        How many streams there are.
+    """
+
+    def __init__(
+        self, runs: int, horizon: int, grid: Floats | None, cuts: Sequence[float] = (), streams: int = 1
+    ) -> None:
+        self.runs, self.horizon, self.grid, self.cuts, self.streams = (
+            runs,
+            horizon,
+            grid,
+            tuple(cuts),
+            streams,
+        )
+        self._whole = not cuts and streams == 1
+        self._parts: dict[Part, History] = {}
+        if grid is None:
+            # What grows doubles its room.
+            check_memory(runs, horizon * (1 if self._whole else 2))
+
+    def part(self, time: float, stream: int = 0) -> Part:
+        """Which part a question belongs to that is asked at this time."""
+        return bisect_right(self.cuts, time), stream
+
+    def history(self, part: Part) -> History:
+        """Where the rounds of a part are written down."""
+        found = self._parts.get(part)
+        if found is None:
+            found = (
+                RealHistory(self.runs, self.horizon if self._whole else min(self.horizon, 1024))
+                if self.grid is None
+                else GridHistory(self.runs, self.grid)
+            )
+            self._parts[part] = found
+        return found
+
+    @property
+    def rounds(self) -> int:
+        """How many have been resolved."""
+        return sum(history.rounds for history in self._parts.values())
+
+    def gammas(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> list[JointDistribution] | None:
+        """Γ of each run over the resolved rounds of a stream that were asked in [since, until); None without any.
+
+        `since` and `until` are among the `cuts`, or infinite.
+        """
+        chosen = [h for h in self._chosen(stream, since, until) if h.rounds]
+        if not chosen:
+            return None
+        if len(chosen) == 1:
+            return chosen[0].gammas()
+        if self.grid is not None:
+            counts, positives = self.counts(stream, since, until)
+            return [
+                JointDistribution.from_counts(self.grid, n, s) for n, s in zip(counts, positives, strict=True)
+            ]
+        pieces = [history.sorted_keys() for history in chosen if isinstance(history, RealHistory)]
+        together = np.concatenate(pieces, axis=1)
+        together.sort(axis=1, kind="stable")
+        return [JointDistribution.from_sorted_keys(keys) for keys in together]
+
+    def counts(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> tuple[Floats, Floats]:
+        """Rounds and outcomes 1 of each run at each point of the grid, (runs, points) each, as floats."""
+        assert self.grid is not None
+        shape = self.runs, len(self.grid)
+        counts, positives = np.zeros(shape), np.zeros(shape)
+        for history in self._chosen(stream, since, until):
+            assert isinstance(history, GridHistory)
+            counts += history.counts
+            positives += history.positives
+        return counts, positives
+
+    def running_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of all streams, rounds and outcomes 1 before each stretch, (stretches + 1, runs, points) each."""
+        assert self.grid is not None
+        shape = len(self.cuts) + 2, self.runs, len(self.grid)
+        counts, positives = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for (stretch, _), history in self._parts.items():
+            assert isinstance(history, GridHistory)
+            counts[stretch + 1] += history.counts
+            positives[stretch + 1] += history.positives
+        return np.cumsum(counts, axis=0, out=counts), np.cumsum(positives, axis=0, out=positives)
+
+    def stretches(self, since: float, until: float) -> tuple[int, int]:
+        """Which stretches are from one time to another: from the first up to, not including, the last."""
+        first = 0 if since == -math.inf else self._after(since)
+        return first, len(self.cuts) + 1 if until == math.inf else self._after(until)
+
+    def _after(self, cut: float) -> int:
+        at = bisect_right(self.cuts, cut)
+        if at == 0 or self.cuts[at - 1] != cut:
+            raise InvalidParameter(f"time {cut!r}: nothing begins or ends there; expected one of the cuts")
+        return at
+
+    def _chosen(self, stream: int | None, since: float, until: float) -> list[History]:
+        first, last = self.stretches(since, until)
+        return [
+            history
+            for (stretch, own), history in sorted(self._parts.items())
+            if first <= stretch < last and stream in (None, own)
+        ]

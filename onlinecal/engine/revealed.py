@@ -1,0 +1,67 @@
+"""What nature reveals before the forecast: kept for the round, shown to who needs it, and which stream it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core.arrays import Rows
+from onlinecal.natures.base import NatureRound
+from onlinecal.rounds.law import Unplayable, brief
+
+
+class Revealed:
+    """Context of the rounds of a game.
+
+    Parameters
+    ----------
+    needs : iterable of str
+        The kinds that the forecaster is shown.
+    streams : int
+        How many streams there are; 0 where nature has none.
+    runs : int
+
+    Attributes
+    ----------
+    kinds : list of str
+        Those that nature is asked for, in the order of their names.
+    stream : int
+        Of the last question.
+    """
+
+    def __init__(self, needs: Iterable[str], streams: int, runs: int) -> None:
+        self.needs, self.streams, self.runs = frozenset(needs), streams, runs
+        self.kinds = sorted(self.needs | ({"stream"} if streams else frozenset()))
+        self.stream = 0
+        self._rows: dict[str, Rows] = {}
+
+    def show(self, nature: Any, face: NatureRound) -> dict[str, Any]:
+        """Asks nature, and gives what the forecaster is shown: kind → a locked array of its own."""
+        said = nature.context(face)
+        shown = {}
+        for kind in self.kinds:
+            values = np.asarray(said[kind])
+            if kind in self.needs:
+                rows = self._rows.get(kind)
+                if rows is None or rows.shape != values.shape or rows.dtype != values.dtype:
+                    rows = self._rows[kind] = self._form(kind, values)
+                shown[kind] = rows.keep(values)
+        if self.streams:
+            self.stream = self._stream_of(np.asarray(said["stream"]))
+        return shown
+
+    def _form(self, kind: str, values: Any) -> Rows:
+        """Where context of this form is kept."""
+        if values.ndim < 1 or len(values) != self.runs or values.dtype.kind not in "fiub":
+            what = f"revealed {kind} = {brief(values)}"
+            raise Unplayable(what, f"an array of numbers with a row for each of the {self.runs} runs")
+        return Rows(values.shape, values.dtype)
+
+    def _stream_of(self, streams: Any) -> int:
+        first = streams.flat[0] if streams.size else -1
+        if streams.dtype.kind not in "iu" or not 0 <= first < self.streams or (streams != first).any():
+            what = f"revealed stream = {brief(streams)}"
+            raise Unplayable(what, f"one of the numbers 0 to {self.streams - 1}, the same for all runs")
+        return int(first)
