@@ -39,6 +39,8 @@ class Column:
         How forecasts are acted on, with its options; "" for the best response.
     end : {"", "lower", "upper"}
         Of a bracket, which of its ends.
+    stream : str
+        The label of the stream whose rounds it is of; "" for all rounds.
 
     Raises
     ------
@@ -53,6 +55,8 @@ class Column:
     'swap_regret[umbrella, rounded(m=10)]'
     >>> Column("measure", "distance_lower", end="upper").name
     'distance_lower[upper]'
+    >>> Column("measure", "ece", stream="rain").name
+    'ece @ rain'
     """
 
     kind: Kind
@@ -61,6 +65,7 @@ class Column:
     task: str = ""
     response: str = ""
     end: End = ""
+    stream: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind) or self.end not in get_args(End):
@@ -85,11 +90,14 @@ class Column:
         """What it is called in tables, plots and files."""
         options = ", ".join(f"{key}={_text(value)}" for key, value in self.options)
         who = ", ".join(filter(None, (self.task, self.response)))
-        return f"{self.measure}{options and f'({options})'}{who and f'[{who}]'}{self.end and f'[{self.end}]'}"
+        name = f"{self.measure}{options and f'({options})'}{who and f'[{who}]'}{self.end and f'[{self.end}]'}"
+        return f"{name} @ {self.stream}" if self.stream else name
 
     @property
     def quantity(self) -> str:
         """What `onlinecal.core.relations` calls it, of a bracket what lies in it; "" for what they say nothing of."""
+        if self.stream:
+            return ""
         if self.kind in ("measure", "certificate"):
             return Column(self.kind, self.measure, self.options).name
         if self.response or self.measure == "payoff" or self.kind not in ("decision_task", "quadratic_task"):

@@ -16,11 +16,12 @@ from typing import Any, ClassVar, Literal, Protocol, cast, get_args, runtime_che
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import build, check_number, registry, strategy_name
 from onlinecal.core.validation import integer
-from onlinecal.decisions.base import Account, Task, is_task
+from onlinecal.decisions.base import Account, DecisionTask, Task, is_task
+from onlinecal.decisions.tasks import TASKS
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 
 
@@ -286,6 +287,54 @@ def as_response(spec: Any) -> Response:
     raise InvalidParameter(f"response = {spec!r}; expected a name or a table with a name")
 
 
+def as_decision_maker(spec: Any) -> Task:
+    """A task, with a response or without, from what stands in a scenario.
+
+    Parameters
+    ----------
+    spec : str, mapping or Task
+        A name; a mapping ``{"name": "v_shaped", "t": 0.3}`` or ``{"name": "mine", "payoffs": [[…, …], …]}``, which may
+        have a ``"response"``; or a task.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+    """
+    if is_task(spec):
+        return cast(Task, spec)
+    name, options = named_table("task", spec)
+    if "response" not in options:
+        return _plain_task(name, options)
+    response = as_response(options.pop("response"))
+    task = _plain_task(name, options)
+    # Best response is what a task means; said or not, it is one column.
+    return task if response == Best() else DecisionMaker(task, response)
+
+
+def _plain_task(name: str, options: dict[str, Any]) -> Task:
+    if "payoffs" in options:
+        unknown = sorted(set(options) - {"payoffs", "actions"})
+        if unknown:
+            raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")
+        return DecisionTask(name, options["payoffs"], options.get("actions", ()))
+    if name not in TASKS:
+        raise UnknownName.of("task", name, TASKS, LIST)
+    try:
+        return TASKS[name](**options)
+    except TypeError as error:
+        raise InvalidParameter(f"task {name!r}: {error}") from None
+
+
+def named_table(kind: str, spec: Any) -> tuple[str, dict[str, Any]]:
+    """Name and options of a measure or task that is given by its name, or by a table with a name."""
+    if isinstance(spec, str):
+        return spec, {}
+    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
+        options = dict(spec)
+        return options.pop("name"), options
+    raise InvalidParameter(f"{kind} {spec!r}; expected a name or a table with a name")
+
+
 @kernel
 def _above(z, scale, kind):
     """P(Z > z) for z ≥ 0."""
@@ -328,6 +377,8 @@ __all__ = [
     "Response",
     "Rounded",
     "RoundedDown",
+    "as_decision_maker",
     "as_response",
+    "named_table",
     "response_name",
 ]

@@ -144,7 +144,7 @@ class DecisionTask:
     def account(self, gamma: JointDistribution) -> Account:
         """Payoff and regrets of best-responding to the predictions of Γ, in O(k A)."""
         check_gamma(self.name, gamma)
-        return Account(*_account(gamma.predictions, gamma.mass, gamma.means, *self._envelope))
+        return Account(*account_of_levels(gamma.predictions, gamma.mass, gamma.means, *self._envelope))
 
     def __str__(self) -> str:
         rows = ", ".join(
@@ -316,7 +316,7 @@ def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
 
 
 @kernel
-def _account(v, w, q, best, payoffs, low, high):
+def account_of_levels(v, w, q, best, payoffs, low, high):
     """Payoff and external, action swap and swap regret, for the envelope of a table of payoffs."""
     actions = payoffs.shape[0]
     on, above = np.empty(actions, np.int64), np.empty(actions, np.int64)

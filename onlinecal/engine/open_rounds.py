@@ -32,7 +32,7 @@ class Waiting:
             heappush(self._rounds, (known, open.round.number, open))
 
     def next(self, before: float) -> tuple[float, Open] | None:
-        """The first whose outcome becomes known before this time, which then waits no longer, and when; None for none."""
+        """When the first outcome before this time becomes known, and of which round, which then waits no longer."""
         if not self._rounds or self._rounds[0][0] >= before:
             return None
         known, _, open = heappop(self._rounds)

@@ -207,6 +207,34 @@ class Clock:
             raise InvalidParameter(f"question {number} was asked before; expected them in their order")
         return float(self._asked[at]), float(self._known[at])
 
+    def check(self) -> None:
+        """Refuses a schedule by which no outcome would become known in the game, or with times that cannot be.
+
+        Times that are drawn are looked at until one outcome is known in time, those of a file to the end.
+
+        Raises
+        ------
+        InvalidParameter
+        """
+        length = self.schedule.length
+        if length is not None and self.horizon > length:
+            raise InvalidParameter(
+                f"horizon = {self.horizon}, but the schedule has {length} questions; expected at most {length}"
+            )
+        earliest = math.inf
+        while self._first + len(self._asked) <= self._last:
+            self._draw()
+            known = self._known[: max(0, self.horizon + 1 - self._first)]
+            earliest = min(earliest, float(known.min(initial=math.inf)))
+            if length is None and earliest < self._asked[-1]:
+                return
+        end = math.inf if self._last == self.horizon else float(self._asked[-1])
+        if not earliest < end:
+            raise InvalidParameter(
+                f"with {self.schedule.label} no outcome becomes known before question {self.horizon + 1} would be "
+                f"asked, when a game of T = {self.horizon} ends; expected shorter delays or a longer game"
+            )
+
     def _draw(self) -> None:
         if len(self._asked):
             self._before = float(self._asked[-1])

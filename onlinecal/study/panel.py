@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from onlinecal.core.columns import ACCOUNT, Column, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import as_float
-from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response, response_name
-from onlinecal.decisions.base import DecisionTask, QuadraticTask, is_task
-from onlinecal.decisions.tasks import TASKS, Task
+from onlinecal.decision_makers.responses import DecisionMaker, as_decision_maker, named_table, response_name
+from onlinecal.decisions.base import DecisionTask, QuadraticTask
+from onlinecal.decisions.tasks import Task
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
 
@@ -105,7 +105,8 @@ class Panel:
             An option that a measure, task or response does not have or refuses; two columns of one name.
         """
         panel = cls(
-            tuple(_asked(spec, rounds) for spec in listed(measures)), tuple(map(_task, listed(tasks)))
+            tuple(_asked(spec, rounds) for spec in listed(measures)),
+            tuple(map(as_decision_maker, listed(tasks))),
         )
         names = panel.names
         if not names:
@@ -195,7 +196,7 @@ def named_measure(
     if callable(function):
         name = getattr(function, "__name__", repr(function))
     else:
-        name, options = _named("measure", spec)
+        name, options = named_table("measure", spec)
     set_ = tuple(options.items())
     record = MEASURES.get(name)
     if callable(function) and (record is None or record.function is not function):
@@ -234,38 +235,3 @@ def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -
     except (TypeError, ValueError) as error:
         raise InvalidParameter(f"measure {name!r}: {error}") from None
     return partial(function, **options)
-
-
-def _task(spec: Any) -> Task:
-    if is_task(spec):
-        return cast(Task, spec)
-    name, options = _named("task", spec)
-    if "response" not in options:
-        return _plain_task(name, options)
-    response = as_response(options.pop("response"))
-    task = _plain_task(name, options)
-    # Best response is what a task means; said or not, it is one column.
-    return task if response == Best() else DecisionMaker(task, response)
-
-
-def _plain_task(name: str, options: dict[str, Any]) -> Task:
-    if "payoffs" in options:
-        unknown = sorted(set(options) - {"payoffs", "actions"})
-        if unknown:
-            raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")
-        return DecisionTask(name, options["payoffs"], options.get("actions", ()))
-    if name not in TASKS:
-        raise UnknownName.of("task", name, TASKS, LIST)
-    try:
-        return TASKS[name](**options)
-    except TypeError as error:
-        raise InvalidParameter(f"task {name!r}: {error}") from None
-
-
-def _named(kind: str, spec: Any) -> tuple[str, dict[str, Any]]:
-    if isinstance(spec, str):
-        return spec, {}
-    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
-        options = dict(spec)
-        return options.pop("name"), options
-    raise InvalidParameter(f"{kind} {spec!r}; expected a name or a table with a name")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from onlinecal.core.columns import Column
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import is_whole
+from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.rounds.protocol import check_pair, start
+from onlinecal.schedules import Schedule
 from onlinecal.study.panel import Panel
 
 
@@ -49,6 +52,10 @@ class Cell:
     panel : Panel
     first : int
         The first run to play; those before are there already.
+    schedule : Schedule
+        When questions are asked and outcomes become known.
+    people : People
+        Decision makers who join and leave.
     """
 
     forecaster: Entry
@@ -59,6 +66,8 @@ class Cell:
     times: tuple[int, ...]
     panel: Panel
     first: int = 0
+    schedule: Schedule = Schedule()
+    people: People = People()
 
     @cached_property
     def content(self) -> dict[str, Any]:
@@ -74,12 +83,26 @@ class Cell:
             "times": [int(t) for t in self.times],
             "seed": int(self.seed),
             **self.panel.content,
+            # Only where there is something to say: what was played before there were schedules is the same.
+            **({} if self.schedule.immediate else {"schedule": content(self.schedule)}),
+            **({"decision_makers": self.people.content} if self.people.groups else {}),
         }
 
     @cached_property
     def key(self) -> str:
         """The digest of `content`: cells of one key have the same numbers, run by run."""
         return digest(self.content)
+
+    @property
+    def nature_label(self) -> str:
+        """Nature's label, with the schedule where there is one."""
+        return ", ".join(filter(None, (self.nature.label, self.schedule.label)))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Those of the panel, and of each stream."""
+        own = self.panel.columns
+        return own + tuple(replace(c, stream=s) for s in self.nature.strategy.streams for c in own)
 
     @property
     def work(self) -> int:
@@ -96,8 +119,10 @@ def plan(
     seed: int,
     panel: Panel,
     per_decade: int = 8,
+    schedules: Sequence[Schedule] = (Schedule(),),
+    people: People | None = None,
 ) -> list[Cell]:
-    """The cells of a study: every forecaster against every nature at every horizon.
+    """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
     With several horizons each is a game of its own that is read at its end; with a single one the game is read at
     geometric checkpoints, `per_decade` for each factor of ten. A nature that can play only L rounds, such as a
@@ -107,7 +132,8 @@ def plan(
     ------
     InvalidParameter
         A horizon, number of runs or of checkpoints, or pair of players that cannot be played, also where that shows
-        only when a player is started at the horizon; two strategies of one label.
+        only when a player is started at the horizon; two strategies or schedules of one label; a schedule by which no
+        outcome would become known, or with times that cannot be.
     """
     who, whom = list(forecasters), list(natures)
     if not who or not whom:
@@ -128,13 +154,16 @@ def plan(
     horizons, runs, seed, per_decade = [int(t) for t in horizons], int(runs), int(seed), int(per_decade)
     for kind, entries in (("forecasters", who), ("natures", whom)):
         labels = [entry.label for entry in entries]
+        if kind == "natures":
+            labels += [schedule.label for schedule in schedules]
         for label in labels:
             if labels.count(label) > 1:
                 raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
     times = sorted(horizons)
     cells = []
     for nature in whom:
-        length = nature.strategy.length
+        lengths = [nature.strategy.length, *(schedule.length for schedule in schedules)]
+        length = min((n for n in lengths if n is not None), default=None)
         own = times
         if length is not None and len(times) > 1 and times[-1] > length:
             own = [t for t in times if t < length] + [length]
@@ -149,7 +178,20 @@ def plan(
             check_pair(forecaster.strategy, nature.strategy, played[-1])
             for horizon in played:
                 points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
-                cells.append(Cell(forecaster, nature, horizon, runs, seed, tuple(points), panel))
+                cells += [
+                    Cell(
+                        forecaster,
+                        nature,
+                        horizon,
+                        runs,
+                        seed,
+                        tuple(points),
+                        panel,
+                        schedule=schedule,
+                        people=people or People(),
+                    )
+                    for schedule in schedules
+                ]
     _try_to_start(cells)
     return cells
 
@@ -162,3 +204,6 @@ def _try_to_start(cells: Iterable[Cell]) -> None:
             if (key := (id(entry), cell.horizon)) not in started:
                 started.add(key)
                 start(role, entry.strategy, cell.horizon, range(1), cell.seed)
+        if (key := (id(cell.schedule), cell.horizon)) not in started:
+            started.add(key)
+            cell.schedule.clock(cell.horizon, cell.seed).check()

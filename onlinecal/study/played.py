@@ -26,13 +26,57 @@ class Promise:
 
 
 @dataclass(frozen=True, eq=False)
+class Joined:
+    """The accounts of the decision makers of one cell.
+
+    Attributes
+    ----------
+    labels, tasks, responses : tuple of str
+        Of each of them; "" for the best response.
+    join, leave : (k,) floats
+        On the game's clock.
+    entries : dict of str to (n, k, runs) floats
+        At each checkpoint: ``rounds``, how many of the questions that it acted on have a known outcome; ``payoff``,
+        ``external_regret``, ``action_swap_regret`` and ``swap_regret``, as totals over these.
+    cdl : (k, runs) floats
+        Of the rounds of its tenure at the end, as a total: no swap regret of a best response is above it.
+    """
+
+    labels: tuple[str, ...]
+    tasks: tuple[str, ...]
+    responses: tuple[str, ...]
+    join: Floats
+    leave: Floats
+    entries: dict[str, Floats]
+    cdl: Floats
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all is the same, number by number."""
+        if not isinstance(other, Joined):
+            return NotImplemented
+        return (
+            self._said == other._said
+            and self.entries.keys() == other.entries.keys()
+            and all(np.array_equal(self.entries[e], other.entries[e]) for e in self.entries)
+            and all(np.array_equal(getattr(self, a), getattr(other, a)) for a in ("join", "leave", "cdl"))
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[object, ...]:
+        return self.labels, self.tasks, self.responses
+
+
+@dataclass(frozen=True, eq=False)
 class Played:
     """The result of one cell: a forecaster against a nature at a horizon.
 
     Attributes
     ----------
     forecaster, nature : str
-        Labels.
+        Labels; nature's with the schedule where there is one.
     horizon : int
     rounds : (n,) ints
         Checkpoints; the last is the horizon.
@@ -45,6 +89,12 @@ class Played:
         Whether nature replays a recorded stream: the outcomes of all runs and horizons are the same.
     seconds : float
         How long it took.
+    open : tuple of int
+        At each checkpoint, how many of the questions that were asked have no known outcome: totals are without them.
+    schedule : (str, str)
+        Nature's label without the schedule, and that of the schedule; "" for a question a unit without delay.
+    people : Joined, optional
+        The accounts of the decision makers who join and leave.
     """
 
     forecaster: str
@@ -56,6 +106,9 @@ class Played:
     promises: tuple[Promise, ...] = ()
     recorded: bool = False
     seconds: float = field(default=0.0, compare=False)
+    open: tuple[int, ...] = ()
+    schedule: tuple[str, str] = ("", "")
+    people: Joined | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether all is the same, number by number, but for how long it took."""
@@ -73,7 +126,10 @@ class Played:
     @property
     def _said(self) -> tuple[object, ...]:
         """What of it is no array."""
-        return (self.forecaster, self.nature, self.horizon, self.columns, self.promises, self.recorded)
+        return (
+            self.forecaster, self.nature, self.horizon, self.columns, self.promises, self.recorded, self.open,
+            self.schedule, self.people,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

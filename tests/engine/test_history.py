@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
-from onlinecal.engine.history import GridHistory, RealHistory, history
+from onlinecal.engine.history import GridHistory, RealHistory
+from onlinecal.engine.ledger import Ledger
 from onlinecal.forecasters import (
     Constant,
     EmpiricalMean,
@@ -83,14 +84,14 @@ GRID = np.array([0.0, 0.5, 1.0])
 
 
 def test_a_grid_is_counted_and_reals_are_kept():
-    assert isinstance(history(2, 5, GRID), GridHistory)
-    assert isinstance(history(2, 5, None), RealHistory)
+    assert isinstance(Ledger(2, 5, GRID).history((0, 0)), GridHistory)
+    assert isinstance(Ledger(2, 5, None).history((0, 0)), RealHistory)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=30))
 def test_counts_and_keys_say_the_same(rounds):
     """The same forecasts on a grid and without one, and the same as Γ of the samples."""
-    kinds = history(1, len(rounds), GRID), history(1, len(rounds), None)
+    kinds = GridHistory(1, GRID), RealHistory(1, 1)
     for index, outcome in rounds:
         on_grid, free = Law(1, 1, GRID), Law(1, 1)
         kinds[0].update(played(on_grid, index, outcome))

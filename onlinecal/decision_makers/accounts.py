@@ -1,0 +1,113 @@
+"""The accounts of decision makers: what each gets and comes to regret over its own tenure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decision_makers.tenures import Tenure
+from onlinecal.decisions.base import TIE, DecisionTask, account_of_levels, best_actions
+
+Floats = NDArray[np.float64]
+
+#: what is kept of a decision maker in each run: rounds of its tenure that are resolved, then totals over them
+ENTRIES = ("rounds", "payoff", "external_regret", "action_swap_regret", "swap_regret")
+
+
+def account(tenure: Tenure, gammas: Sequence[JointDistribution] | None, runs: int) -> Floats:
+    """The `ENTRIES` of one decision maker, (runs, 5), from Γ of its tenure in each run; zeros without a round."""
+    entries = np.zeros((runs, len(ENTRIES)))
+    for row, gamma in zip(entries, gammas or (), strict=False):
+        row[0] = gamma.weight
+        row[1:] = gamma.weight * np.array(tenure.who.account(gamma))
+    return entries
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The accounts of many decision makers with tables of payoffs who best-respond, in one pass over counts.
+
+    Parameters
+    ----------
+    tenures : sequence of Tenure
+        Each of a `DecisionTask`.
+    """
+
+    tenures: Sequence[Tenure]
+
+    @staticmethod
+    def takes(tenure: Tenure) -> bool:
+        """Whether this one can be among them."""
+        return isinstance(tenure.who, DecisionTask)
+
+    def __post_init__(self) -> None:
+        envelopes = []
+        for tenure in self.tenures:
+            assert isinstance(tenure.who, DecisionTask)
+            best, low, high = best_actions(tenure.who.payoffs, TIE)
+            envelopes.append((best, tenure.who.table[best], low, high))
+        ends = np.cumsum([0] + [len(best) for best, *_ in envelopes])
+        kinks = np.cumsum([0] + [len(low) for _, _, low, _ in envelopes])
+        empty = np.zeros(0)
+        parts = (
+            np.concatenate([np.zeros(0, np.int64), *(e[0] for e in envelopes)]),
+            np.concatenate([np.zeros((0, 2)), *(e[1] for e in envelopes)]),
+            np.concatenate([empty, *(e[2] for e in envelopes)]),
+            np.concatenate([empty, *(e[3] for e in envelopes)]),
+        )
+        object.__setattr__(self, "_envelopes", (ends, kinks, *parts))
+
+    def accounts(
+        self,
+        grid: Floats,
+        counts: NDArray[np.int64],
+        positives: NDArray[np.int64],
+        stretches: NDArray[np.int64],
+    ) -> Floats:
+        """The `ENTRIES`, (decision makers, runs, 5).
+
+        Parameters
+        ----------
+        grid : (points,) floats, ascending
+        counts, positives : (stretches + 1, runs, points) ints
+            Rounds, and outcomes 1, before each stretch.
+        stretches : (decision makers, 2) ints
+            From the first up to, not including, the last.
+        """
+        out = np.zeros((len(self.tenures), counts.shape[1], len(ENTRIES)))
+        envelopes: Any = vars(self)["_envelopes"]
+        _accounts(grid, counts, positives, stretches, *envelopes, out)
+        return out
+
+
+@kernel
+def _accounts(grid, counts, positives, stretches, ends, kinks, best, payoffs, low, high, out):
+    points = len(grid)
+    v, w, q = np.empty(points), np.empty(points), np.empty(points)
+    for k in range(len(stretches)):
+        first, last = stretches[k]
+        for r in range(counts.shape[1]):
+            levels, weight = 0, 0
+            for i in range(points):
+                n = counts[last, r, i] - counts[first, r, i]
+                if n > 0:
+                    v[levels], w[levels] = grid[i], n
+                    q[levels] = (positives[last, r, i] - positives[first, r, i]) / n
+                    weight += n
+                    levels += 1
+            if levels == 0:
+                continue
+            for i in range(levels):
+                w[i] /= weight
+            a, b, c, d = ends[k], ends[k + 1], kinks[k], kinks[k + 1]
+            payoff, external, action, swap = account_of_levels(
+                v[:levels], w[:levels], q[:levels], best[a:b], payoffs[a:b], low[c:d], high[c:d]
+            )
+            out[k, r, 0], out[k, r, 1], out[k, r, 2] = weight, weight * payoff, weight * external
+            out[k, r, 3], out[k, r, 4] = weight * action, weight * swap

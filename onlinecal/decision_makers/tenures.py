@@ -1,0 +1,256 @@
+"""Decision makers who join and leave: who they are, when they are there, and groups of them that come at random."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core.content import content
+from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.streams import Stream
+from onlinecal.core.validation import count, is_number
+from onlinecal.decision_makers.responses import (
+    Best,
+    DecisionMaker,
+    as_decision_maker,
+    as_response,
+    response_name,
+)
+from onlinecal.decisions.base import DecisionTask, Task, is_task
+from onlinecal.decisions.tasks import random_task
+from onlinecal.schedules import Arrivals, Delays, as_arrivals, as_delays
+
+MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Tenure:
+    """A decision maker who acts on the questions that are asked from `join` up to, not including, `leave`.
+
+    Parameters
+    ----------
+    who : Task
+        A task, or a task with a response (`DecisionMaker`).
+    join, leave : float
+        On the game's clock; `leave` may be infinite.
+    label : str
+    """
+
+    who: Task
+    join: float = 0.0
+    leave: float = math.inf
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not is_task(self.who):
+            raise InvalidParameter(f"decision maker {self.who!r}; expected a task, or a task with a response")
+        if not self.label:
+            object.__setattr__(self, "label", self.who.name)
+        for name in ("join", "leave"):
+            value = getattr(self, name)
+            if not is_number(value) or math.isnan(value) or value < 0:
+                raise InvalidParameter(
+                    f"decision maker {self.label!r}: {name} = {value!r}; expected a time of 0 or later"
+                )
+            object.__setattr__(self, name, float(value))
+        if not self.join < self.leave:
+            raise InvalidParameter(
+                f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}; expected join "
+                "before leave"
+            )
+
+    @property
+    def task(self) -> Task:
+        """What is decided."""
+        return self.who.task if isinstance(self.who, DecisionMaker) else self.who
+
+    @property
+    def response(self) -> str:
+        """How forecasts are acted on; "" for the best response."""
+        return response_name(self.who.response) if isinstance(self.who, DecisionMaker) else ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One or many decision makers, as a scenario describes them.
+
+    Parameters
+    ----------
+    task : str, mapping or Task
+        As in `Panel.of`; ``"random"`` or ``{"name": "random", "actions": 3}`` gives each a random task of its own (see
+        `random_task`; default 4 actions).
+    response : str, mapping or Response, optional
+        Default: best response.
+    join : float, default 0
+        When the first may come.
+    leave : float, optional
+        When all that are there leave. Default: never.
+    count : int, default 1
+        At most 100,000.
+    arrivals : arrival process, optional
+        When one after the other joins, from `join` on. Default: all at `join`.
+    stay : number or kind of delay, optional
+        How long each stays. Default: until `leave`.
+    label : str, optional
+        Default: the task's name. Of several they are numbered.
+    """
+
+    task: Any
+    response: Any = None
+    join: float = 0.0
+    leave: float = math.inf
+    count: int = 1
+    arrivals: Arrivals | None = None
+    stay: Delays | None = None
+    label: str = ""
+
+    @classmethod
+    def of(cls, spec: Any) -> Group:
+        """From a mapping with these keys, a `Tenure`, or a task.
+
+        Raises
+        ------
+        InvalidParameter, UnknownName
+        """
+        if isinstance(spec, Group):
+            return spec
+        if isinstance(spec, Tenure):
+            return cls(spec.who, None, spec.join, spec.leave, label=spec.label)
+        if not isinstance(spec, Mapping):
+            return cls(spec)
+        known = [f.name for f in fields(cls)]
+        for key in spec:
+            if key not in known:
+                raise InvalidParameter(f"decision makers have no {key!r}{suggestion(str(key), known)}")
+        if "task" not in spec:
+            raise InvalidParameter(
+                f"decision makers {dict(spec)!r} have no task; expected task = a name or a table"
+            )
+        return cls(**spec)
+
+    def __post_init__(self) -> None:
+        count("decision makers", self.count, most=MOST)
+        for name, convert in (("arrivals", as_arrivals), ("stay", as_delays)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, convert(getattr(self, name)))
+        if not isinstance(self.label, str):
+            raise InvalidParameter(f"decision makers: label = {self.label!r}; expected text")
+        self.tenures(0, 0)  # what is refused is refused now
+
+    @property
+    def _random(self) -> dict[str, Any] | None:
+        """The options of random tasks; None for a task that all share."""
+        if self.task == "random":
+            return {}
+        if isinstance(self.task, Mapping) and self.task.get("name") == "random":
+            return {key: value for key, value in self.task.items() if key != "name"}
+        return None
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What accounts depend on, beside the seed: of a task that is named, what the name stands for."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("task", "response")}
+        response = Best() if self.response is None else as_response(self.response)
+        task = as_decision_maker(self.task) if self._random is None else random_task(**{"seed": 0, **self._random})
+        random = {} if self._random is None else {"random": True}
+        return {name: content(value) for name, value in values.items()} | {
+            "task": content(task), "response": content(response), **random
+        }  # fmt: skip
+
+    def tenures(self, seed: int, place: int) -> list[Tenure]:
+        """Who they are, for the scenario's seed and the place of the group in its list."""
+        # A row of each stream for one decision maker: when it joins, how long it stays, which task it has.
+        streams = [
+            Stream(seed, ("decision makers", str(place), what), range(1)).block(self.count)[:, 0].copy()
+            for what in ("join", "stay", "task")
+        ]
+        start = Tenure(_NOBODY, self.join, label=self.label or "decision maker").join
+        joins = np.full(self.count, start)
+        if self.arrivals is not None:
+            length = self.arrivals.length
+            if length is not None and length < self.count:
+                raise InvalidParameter(
+                    f"{self.count} decision makers, but their arrivals have {length} times; expected at most {length}"
+                )
+            joins = start + self.arrivals.times(1, 0.0, streams[0])
+        leaves = np.full(self.count, self.leave, dtype=np.float64)
+        if self.stay is not None:
+            leaves = np.minimum(self.stay.known(1, joins, streams[1]), leaves)
+        options = self._random
+        found = []
+        common = None if options is not None else as_decision_maker(self.task)
+        response = Best() if self.response is None else as_response(self.response)
+        if isinstance(common, DecisionMaker) and self.response is not None:
+            raise InvalidParameter(f"decision makers of {common.name!r} have two responses; expected one")
+        for i in range(self.count):
+            task = common
+            if task is None:
+                own = random_task(**{"seed": int(streams[2][i] * 2**53), **(options or {})})
+                task = DecisionTask("random", own.payoffs, own.actions)
+            who = task if response == Best() else DecisionMaker(task, response)
+            label = self.label or who.name
+            found.append(Tenure(who, joins[i], leaves[i], f"{label} {i + 1}" if self.count > 1 else label))
+        return found
+
+
+_NOBODY = DecisionTask("nobody", ((0.0, 0.0),))
+
+
+@dataclass(frozen=True)
+class People:
+    """The decision makers of a study: the same for all its cells.
+
+    Parameters
+    ----------
+    groups : tuple of Group
+    seed : int
+        The study's.
+    """
+
+    groups: tuple[Group, ...] = ()
+    seed: int = 0
+
+    @classmethod
+    def of(cls, specs: Any, seed: int) -> People:
+        """From a list of what `Group.of` takes; a single one stands for itself.
+
+        Raises
+        ------
+        InvalidParameter, UnknownName
+            Also where two have one label.
+        """
+        single = (
+            isinstance(specs, Mapping | Group | Tenure | str)
+            or is_task(specs)
+            or not isinstance(specs, Iterable)
+        )
+        people = cls(tuple(map(Group.of, [specs] if single else specs)), int(seed))
+        seen: set[str] = set()
+        for tenure in people.tenures:
+            if tenure.label in seen:
+                raise InvalidParameter(
+                    f"two decision makers are called {tenure.label!r}; give one of them another label"
+                )
+            seen.add(tenure.label)
+        return people
+
+    @cached_property
+    def tenures(self) -> Sequence[Tenure]:
+        """One after the other."""
+        return [t for i, group in enumerate(self.groups) for t in group.tenures(self.seed, i)]
+
+    @property
+    def cuts(self) -> list[float]:
+        """The times at which somebody joins or leaves."""
+        times = {time for t in self.tenures for time in (t.join, t.leave)}
+        return sorted(time for time in times if 0.0 < time < math.inf)
+
+    @property
+    def content(self) -> list[Any]:
+        """What their accounts depend on, beside the seed."""
+        return [group.content for group in self.groups]

@@ -1,0 +1,74 @@
+"""The decision makers of a game: their accounts, from the rounds that were asked while they were there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.decision_makers.accounts import ENTRIES, Batch, account
+from onlinecal.decision_makers.tenures import Tenure
+from onlinecal.engine.game import Game
+from onlinecal.engine.ledger import Ledger
+from onlinecal.measures.decision import cdl
+from onlinecal.rounds.law import Floats
+
+
+class Accounts:
+    """What each decision maker gets and comes to regret in a game, over the questions that it has acted on.
+
+    A decision maker acts on the questions that are asked while it is there, and its account has those whose outcome is
+    known, be it after it left. The game must have been made with the `cuts` of these people.
+
+    Parameters
+    ----------
+    game : Game
+    tenures : sequence of Tenure
+    """
+
+    def __init__(self, game: Game, tenures: Sequence[Tenure]) -> None:
+        self.game, self.tenures = game, tenures
+        self._batch: tuple[NDArray[np.int64], Batch] | None = None
+
+    def read(self) -> Floats:
+        """The `ENTRIES` now, (decision makers, runs, 5); zeros for who has no round yet."""
+        runs, ledger = len(self.game.runs), self.game.ledger
+        entries = np.zeros((len(self.tenures), runs, len(ENTRIES)))
+        if ledger is None:
+            return entries
+        together = self._together(ledger)
+        if together is not None:
+            places, batch = together
+            ends = np.array([ledger.stretches(*_ends(self.tenures[k])) for k in places], np.int64)
+            assert ledger.grid is not None
+            entries[places] = batch.accounts(ledger.grid, *ledger.running_counts(), ends.reshape(-1, 2))
+        alone = set(range(len(self.tenures))) - set([] if together is None else together[0].tolist())
+        for k in sorted(alone):
+            gammas = ledger.gammas(None, *_ends(self.tenures[k]))
+            entries[k] = account(self.tenures[k], gammas, runs)
+        return entries
+
+    def cdl(self) -> Floats:
+        """The CDL of the rounds of each tenure as totals, (decision makers, runs): it bounds every swap regret there."""
+        totals = np.zeros((len(self.tenures), len(self.game.runs)))
+        ledger = self.game.ledger
+        if ledger is not None:
+            for k, tenure in enumerate(self.tenures):
+                gammas = ledger.gammas(None, *_ends(tenure))
+                totals[k] = 0.0 if gammas is None else [gamma.weight * cdl(gamma) for gamma in gammas]
+        return totals
+
+    def _together(self, ledger: Ledger) -> tuple[NDArray[np.int64], Batch] | None:
+        """Those whose accounts can be had in one pass, and that pass; None for none."""
+        if ledger.grid is None or not (np.diff(ledger.grid) > 0.0).all():
+            return None
+        if self._batch is None:
+            places = [k for k, tenure in enumerate(self.tenures) if Batch.takes(tenure)]
+            self._batch = np.array(places, np.int64), Batch([self.tenures[k] for k in places])
+        return self._batch
+
+
+def _ends(tenure: Tenure) -> tuple[float, float]:
+    """The cuts between which it is there; before 0 there is nothing to cut."""
+    return tenure.join if tenure.join > 0.0 else -np.inf, tenure.leave
