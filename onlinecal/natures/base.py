@@ -116,6 +116,8 @@ class Nature:
     #: whether its outcomes are recorded: games of several horizons then meet the same ones again, the shorter those of
     #: the longer's beginning, and are not independent
     recorded: ClassVar[Any] = False
+    #: names of the streams to which its questions belong, in the order of their indices; empty where it has none
+    streams: ClassVar[tuple[str, ...]] = ()
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
 
