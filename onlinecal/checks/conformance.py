@@ -105,7 +105,7 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
 class _Discloser(Nature):
     """Fair coins that reveal context of every kind, so that whoever needs some can play."""
 
-    reveals: ClassVar[frozenset[str]] = frozenset({"truth", "features", "base"})
+    reveals: ClassVar[frozenset[str]] = frozenset({"truth", "features", "base", "stream"})
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         return _DiscloserPlayer(stream.block(horizon))
@@ -116,7 +116,8 @@ class _DiscloserPlayer:
     values: Any
 
     def context(self, round: NatureRound) -> dict[str, Any]:
-        return dict.fromkeys(_Discloser.reveals, self.values[round.number - 1])
+        stream = np.full(self.values.shape[1], round.number % 3)  # three streams in turn
+        return {**dict.fromkeys(_Discloser.reveals, self.values[round.number - 1]), "stream": stream}
 
     def probability(self, round: NatureRound) -> float:
         return 0.5

@@ -76,6 +76,10 @@ class Guarantee:
         probability at most δ.
     potential : Potential, optional
         Of a bound that is proved by one: what each round must keep to.
+    delayed : callable, optional
+        (T, most questions that are open at once, the one that is being asked included) ↦ the bound in a game with
+        delays, on the total over the rounds that are resolved. T is the horizon; of a bound from below, the number of
+        rounds that are resolved. None: it says nothing of games with delays.
 
     Raises
     ------
@@ -93,6 +97,7 @@ class Guarantee:
     anytime: bool = False
     slack: Callable[[float, int, float], float] | None = None
     potential: Potential | None = None
+    delayed: Callable[[float, int], float] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.column, str):

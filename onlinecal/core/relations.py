@@ -198,7 +198,7 @@ def through(guarantee: Guarantee, measure: str) -> Guarantee:
         return guarantee
     times = factor(way)
     scale = times if upper else 1.0 / times
-    formula, bound, slack = guarantee.formula, guarantee.bound, guarantee.slack
+    formula, bound, slack, delayed = guarantee.formula, guarantee.bound, guarantee.slack, guarantee.delayed
     if guarantee.kind != "rate" and times != 1.0:
         formula = _scaled(formula, scale)
     return replace(
@@ -208,6 +208,7 @@ def through(guarantee: Guarantee, measure: str) -> Guarantee:
         bound=lambda horizon: scale * bound(horizon),
         source=f"{guarantee.source}; with {reason(way)}",
         slack=None if slack is None else lambda horizon, runs, rate: scale * slack(horizon, runs, rate),
+        delayed=None if delayed is None else lambda horizon, most: scale * delayed(horizon, most),
     )
 
 

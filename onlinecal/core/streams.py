@@ -47,6 +47,11 @@ class Stream:
         seed, above, runs = self._origin
         return Stream(seed, (*above, *path), runs)
 
+    def common(self, *path: str) -> Stream:
+        """A stream of one column for all runs together, the same in whatever batch they are played."""
+        seed, above, _ = self._origin
+        return Stream(seed, (*above, *path, "all runs"), range(1))
+
     def block(self, rounds: int, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers.
 

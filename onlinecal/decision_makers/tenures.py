@@ -156,7 +156,11 @@ class Group:
         """What accounts depend on, beside the seed: of a task that is named, what the name stands for."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("task", "response")}
         response = Best() if self.response is None else as_response(self.response)
-        task = as_decision_maker(self.task) if self._random is None else random_task(**{"seed": 0, **self._random})
+        task = (
+            as_decision_maker(self.task)
+            if self._random is None
+            else random_task(**{"seed": 0, **self._random})
+        )
         random = {} if self._random is None else {"random": True}
         return {name: content(value) for name, value in values.items()} | {
             "task": content(task), "response": content(response), **random

@@ -353,11 +353,15 @@ class Game:
 
     def gammas(self, stream: int | None = None) -> list[JointDistribution]:
         """Γ of each run over the rounds that are resolved, of one stream or (None) of all; needs one."""
-        self._check_alive()
-        gammas = None if self._ledger is None else self._ledger.gammas(stream)
-        if gammas is None:
+        gammas = self.known(stream)
+        if not gammas:
             raise InvalidParameter("no round has been resolved; Γ needs one")
         return gammas
+
+    def known(self, stream: int | None = None) -> list[JointDistribution]:
+        """As `gammas`, and empty where no round is resolved."""
+        self._check_alive()
+        return (None if self._ledger is None else self._ledger.gammas(stream)) or []
 
     @property
     def ledger(self) -> Ledger | None:
@@ -422,14 +426,8 @@ class Game:
         if self._single is None:
             keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
             self._single = SingleRounds(
-                self.forecaster,
-                self.nature,
-                self._recorder,
-                keys,
-                self.names[1],
-                self._sight,
-                self._revealed.kinds,
-            )
+                self.forecaster, self.nature, self._recorder, keys, self.names[1], self._sight, self._revealed.kinds
+            )  # fmt: skip
         return self._single
 
     def _no_probability(self, stated: Any, run: int | None = None) -> Unplayable:

@@ -50,7 +50,7 @@ class Accounts:
         return entries
 
     def cdl(self) -> Floats:
-        """The CDL of the rounds of each tenure as totals, (decision makers, runs): it bounds every swap regret there."""
+        """The CDL of the rounds of each tenure as totals, (decision makers, runs)."""
         totals = np.zeros((len(self.tenures), len(self.game.runs)))
         ledger = self.game.ledger
         if ledger is not None:

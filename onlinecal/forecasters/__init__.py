@@ -12,10 +12,12 @@ from onlinecal.forecasters.baselines import (
 )
 from onlinecal.forecasters.composed import Doubling, ExpertMixture, Rounded
 from onlinecal.forecasters.defensive import DefensiveForecasting
+from onlinecal.forecasters.delayed import Delayed
 from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
 from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
 from onlinecal.forecasters.perturbed import PerturbedLeader
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
+from onlinecal.forecasters.separate import Separate
 from onlinecal.rounds.law import Law
 from onlinecal.rounds.record import Round
 
@@ -40,6 +42,8 @@ FORECASTERS = registry(
         ExpertMixture,
         Doubling,
         Rounded,
+        Delayed,
+        Separate,
     )
 )
 
@@ -51,6 +55,7 @@ __all__ = [
     "Calibeating",
     "Constant",
     "DefensiveForecasting",
+    "Delayed",
     "Doubling",
     "EmpiricalMean",
     "ExpertMixture",
@@ -64,6 +69,7 @@ __all__ = [
     "Round",
     "Rounded",
     "Scalar",
+    "Separate",
     "Tempered",
     "TrackingPlatt",
     "Truthful",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, evaluate, grid_steps
 from onlinecal.core.facts import every, memory_of, some
-from onlinecal.core.strategy import check_whole, strategy_name
+from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Draws, Stream
 from onlinecal.forecasters._laws import add_law, believe, below, hedge, nearest, split_between
+from onlinecal.forecasters._parts import Part, check_forecasters, memo_of
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
-from onlinecal.rounds.law import Floats, Ints, Law
-from onlinecal.rounds.protocol import protocol_fault
-from onlinecal.rounds.record import Recorder, Round, check_round, not_ours, tell
+from onlinecal.rounds.law import Floats, Law
+from onlinecal.rounds.record import Round
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Doubling(Forecaster):
     first: int = 16
 
     def __post_init__(self) -> None:
-        _check_forecasters("of", (self.of,))
+        check_forecasters("of", (self.of,))
         check_whole("first", self.first, 1, 10**9)
 
     @property
@@ -112,7 +112,7 @@ class Rounded(Forecaster):
     how: Literal["nearest", "random", "down"] = "nearest"
 
     def __post_init__(self) -> None:
-        _check_forecasters("of", (self.of,))
+        check_forecasters("of", (self.of,))
         check_steps("m", self.m)
         if self.how not in ("nearest", "random", "down"):
             raise InvalidParameter(f"how = {self.how!r}; expected 'nearest', 'random' or 'down'")
@@ -144,7 +144,7 @@ class Rounded(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        part = _Part(self.of, self.of.start(horizon, runs, stream), runs)
+        part = Part(self.of, self.of.start(horizon, runs, stream), runs)
         return _RoundedPlayer(part, runs, grid_steps("m", self.m, horizon), self.how)
 
 
@@ -183,7 +183,7 @@ class ExpertMixture(Forecaster):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
-        _check_forecasters("of", self.of)
+        check_forecasters("of", self.of)
         check_expression("rate", self.rate, 0.0, 1e9)
 
     @property
@@ -216,49 +216,10 @@ class ExpertMixture(Forecaster):
         rate = evaluate(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
         # Streams of their own: players read the numbers of theirs by index, from the first on.
         parts = [
-            _Part(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
+            Part(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
             for k, expert in enumerate(self.of)
         ]
         return _MixturePlayer(parts, runs, rate, stream)
-
-
-def _check_forecasters(name: str, values: Sequence[Any]) -> None:
-    if not values:
-        raise InvalidParameter(f"{name} is empty; expected at least one forecaster")
-    for value in values:
-        if not isinstance(value, Forecaster):
-            raise InvalidParameter(
-                f"{name} = {value!r}; expected a forecaster (in a scenario: a table with a name)"
-            )
-
-
-class _Part:
-    """A player among or under others. Its rounds are records like those of the engine, and travel in the memo."""
-
-    def __init__(self, forecaster: Forecaster, player: Player, runs: int) -> None:
-        fault = protocol_fault(forecaster, player)
-        if fault:
-            raise InvalidParameter(f"forecaster {strategy_name(forecaster)!r}, part of another: {fault}")
-        self.player, self.recorder = player, Recorder(runs)
-
-    def state(self, whole: Round, number: int | None = None) -> Round:
-        """This round as the part plays it, with its law; it may count rounds by itself."""
-        round = Round(whole.number if number is None else number, whole.time, whole.context)
-        self.recorder.record(round, self.player.forecast(round))
-        return round
-
-    def update(self, round: Round, drawn: Ints, whole: Round) -> None:
-        """Tells it which atom of its law it is to believe was drawn, and the outcome."""
-        tell(round, drawn, whole.outcome, whole.resolved)
-        self.player.update(round)
-
-
-def _memo(round: Round, law: Law, kind: type) -> Any:
-    """What `forecast` left on a round of these laws."""
-    check_round(round, law)
-    if not isinstance(round.memo, kind):
-        raise not_ours(round)
-    return round.memo
 
 
 class _DoublingPlayer:
@@ -268,10 +229,10 @@ class _DoublingPlayer:
         self.part = self._start()
         self.law = Law(runs, 1)
 
-    def _start(self) -> _Part:
+    def _start(self) -> Part:
         of = self.spec.of
         stream = self.stream.child(f"epoch of {self.length}")
-        return _Part(of, of.start(self.length, self.runs, stream), self.runs)
+        return Part(of, of.start(self.length, self.runs, stream), self.runs)
 
     def forecast(self, round: Round) -> Law:
         while round.number > self.begin + self.length:
@@ -288,7 +249,7 @@ class _DoublingPlayer:
         return self.law
 
     def update(self, round: Round) -> None:
-        memo = _memo(round, self.law, _Epoch)
+        memo = memo_of(round, self.law, _Epoch)
         memo.part.update(memo.round, round.drawn, round)
 
 
@@ -296,12 +257,12 @@ class _DoublingPlayer:
 class _Epoch:
     """A round of the part that was playing then."""
 
-    part: _Part
+    part: Part
     round: Round
 
 
 class _RoundedPlayer:
-    def __init__(self, part: _Part, runs: int, m: int, how: str) -> None:
+    def __init__(self, part: Part, runs: int, m: int, how: str) -> None:
         self.part, self.how, self.grid = part, how, grid_of(m)
         #: atom j of the inner law becomes the atoms from fold·j to fold·j + fold − 1
         self.fold = 2 if how == "random" else 1
@@ -325,13 +286,13 @@ class _RoundedPlayer:
         return self.law
 
     def update(self, round: Round) -> None:
-        inner = _memo(round, self.law, Round)
+        inner = memo_of(round, self.law, Round)
         np.floor_divide(round.drawn, self.fold, out=self.drawn)
         self.part.update(inner, self.drawn, round)
 
 
 class _MixturePlayer:
-    def __init__(self, parts: list[_Part], runs: int, rate: float, stream: Stream) -> None:
+    def __init__(self, parts: list[Part], runs: int, rate: float, stream: Stream) -> None:
         self.parts, self.rate = parts, rate
         #: for what an expert believes was drawn from its law where the forecast was another's
         self.uniforms = Draws(stream, len(parts), rounds=256)
@@ -356,7 +317,7 @@ class _MixturePlayer:
         return self.law
 
     def update(self, round: Round) -> None:
-        memo = _memo(round, self.law, _Experts)
+        memo = memo_of(round, self.law, _Experts)
         first = 0
         for k, (part, inner) in enumerate(zip(self.parts, memo.rounds, strict=True)):
             law = inner.law

@@ -9,6 +9,7 @@ from onlinecal.natures.kinks import KinkApproach, SparseBias
 from onlinecal.natures.nonstationary import Markov, Piecewise, RandomWalk
 from onlinecal.natures.replay import Replay
 from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
+from onlinecal.natures.streams import Streams
 
 NATURES = registry(
     (
@@ -31,6 +32,7 @@ NATURES = registry(
         HalfCrossing,
         Mixture,
         Switch,
+        Streams,
     )
 )
 
@@ -56,6 +58,7 @@ __all__ = [
     "Sight",
     "Sinusoid",
     "SparseBias",
+    "Streams",
     "Switch",
     "UniformTruth",
     "as_nature",

@@ -88,6 +88,8 @@ def always_wrong(against: Forecasters, source: str) -> tuple[Guarantee, ...]:
             against=against,
             source=source,
             upper=False,
+            # Each round is wrong by itself, so the rounds that are resolved are.
+            delayed=partial(_share_of_resolved, share),
         )
         for column, share in shares.items()
     )
@@ -95,6 +97,10 @@ def always_wrong(against: Forecasters, source: str) -> tuple[Guarantee, ...]:
 
 def _share(share: int, horizon: float) -> float:
     return horizon / share
+
+
+def _share_of_resolved(share: int, resolved: float, most: int) -> float:
+    return resolved / share
 
 
 @move

@@ -14,9 +14,9 @@ from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.natures._parts import Part, check_nature
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
 from onlinecal.rounds.law import Floats, Unplayable, brief, take_numbers
-from onlinecal.rounds.protocol import protocol_fault
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Mixture(Nature):
         if not isinstance(self.natures, Sequence) or isinstance(self.natures, str) or not self.natures:
             raise InvalidParameter(f"natures = {self.natures!r}; expected a list of natures")
         for i, nature in enumerate(self.natures):
-            _check_nature(f"natures[{i}]", nature)
+            check_nature(f"natures[{i}]", nature)
         object.__setattr__(self, "natures", tuple(self.natures))
         if self.weights is None:
             return
@@ -100,7 +100,7 @@ class Mixture(Nature):
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player of all parts."""
         parts = [
-            _Part(part, part.start(horizon, runs, stream.child(f"part {i}")))
+            Part(part, part.start(horizon, runs, stream.child(f"part {i}")))
             for i, part in enumerate(self.natures)
         ]
         weights = np.array(self.weights if self.weights is not None else [1.0] * len(parts), np.float64)
@@ -146,8 +146,8 @@ class Switch(Nature):
     at: float | str = "T/2"
 
     def __post_init__(self) -> None:
-        _check_nature("first", self.first)
-        _check_nature("then", self.then)
+        check_nature("first", self.first)
+        check_nature("then", self.then)
         check_expression("at", self.at, 0.0, 1e12)
 
     @property
@@ -190,31 +190,12 @@ class Switch(Nature):
                     f"switch: {rounds} of {horizon} rounds fall to {name} = {strategy_name(part)}, which has "
                     f"{part.length}; expected at most that"
                 )
-            parts.append(_Part(part, part.start(max(rounds, 1), runs, stream.child(name))))
+            parts.append(Part(part, part.start(max(rounds, 1), runs, stream.child(name))))
         return _SwitchPlayer(parts[0], parts[1], at, bool(self.reveals))
 
 
-class _Part:
-    """A player among others, which sees of a round no more than its own sight allows."""
-
-    def __init__(self, nature: Nature, player: NaturePlayer) -> None:
-        fault = protocol_fault(nature, player)
-        if fault:
-            raise InvalidParameter(f"nature {strategy_name(nature)!r}, part of another: {fault}")
-        self.player: Any = player
-        self.name, self.sight = strategy_name(nature), nature.sight
-
-    def of(self, whole: NatureRound, number: int | None = None) -> NatureRound:
-        """The round as this part sees it."""
-        return whole.part(self.name, self.sight, number)
-
-    def update(self, round: NatureRound) -> None:
-        if self.sight >= Sight.HISTORY:
-            self.player.update(round)
-
-
 class _MixturePlayer:
-    def __init__(self, runs: int, parts: list[_Part], weights: list[float]) -> None:
+    def __init__(self, runs: int, parts: list[Part], weights: list[float]) -> None:
         self.parts, self.weights = parts, weights
         self.q, self.own = np.empty(runs), np.empty(runs)
         if any(part.sight >= Sight.HISTORY for part in parts):
@@ -236,14 +217,14 @@ class _MixturePlayer:
         for part, own in zip(self.parts, round.memo, strict=True):
             part.update(own)
 
-    def _refuse(self, part: _Part, stated: Any, run: int | None = None) -> Unplayable:
+    def _refuse(self, part: Part, stated: Any, run: int | None = None) -> Unplayable:
         # Weighed, a number outside [0, 1] could hide among the others.
         expected = f"a probability in [0, 1], or one for each of the {len(self.q)} runs"
         return Unplayable(f"has a part {part.name!r} that stated q = {brief(stated)}", expected, run)
 
 
 class _SwitchPlayer:
-    def __init__(self, first: _Part, then: _Part, at: int, reveals: bool) -> None:
+    def __init__(self, first: Part, then: Part, at: int, reveals: bool) -> None:
         self.first, self.then, self.at = first, then, at
         # Who declares no such sight or context must not have the method.
         if max(first.sight, then.sight) >= Sight.HISTORY:
@@ -251,7 +232,7 @@ class _SwitchPlayer:
         if reveals:
             self.context = self._context
 
-    def _now(self, whole: NatureRound) -> tuple[_Part, NatureRound]:
+    def _now(self, whole: NatureRound) -> tuple[Part, NatureRound]:
         """Whose round it is, and the round as that part sees it, with its own number and memo."""
         if whole.memo is None:
             part, number = self.first, whole.number
@@ -271,13 +252,6 @@ class _SwitchPlayer:
     def _update(self, round: NatureRound) -> None:
         part, own = self._now(round)
         part.update(own)
-
-
-def _check_nature(name: str, value: Any) -> None:
-    if not isinstance(value, Nature):
-        raise InvalidParameter(
-            f"{name} = {value!r}; expected a nature, or in a scenario a table with its name"
-        )
 
 
 @kernel

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -262,6 +263,27 @@ class Clock:
                 f"which is asked at {asked[i]}; expected no outcome before its question"
             )
         self._asked, self._known = asked, known
+
+
+class Load(NamedTuple):
+    """What a schedule asks of a game: how many questions are open at once, at most, from when one is asked, itself
+    included; and how many outcomes are known when the game ends.
+    """
+
+    most_open: int
+    resolved: int
+
+
+@lru_cache(maxsize=256)
+def load(schedule: Schedule, horizon: int, seed: int) -> Load:
+    """Of a game of so many questions."""
+    clock = schedule.clock(horizon, seed)
+    asked, known = np.array([clock.times(number) for number in range(1, horizon + 1)]).T
+    known.sort()
+    # What becomes known when a question is asked, does so after it.
+    open = np.arange(1, horizon + 1) - np.searchsorted(known, asked, side="left")
+    resolved = np.searchsorted(known, clock.times(horizon + 1)[0], side="left")
+    return Load(int(open.max()), int(resolved))
 
 
 def _numbers(values: Any, count: int, part: Any) -> Floats:

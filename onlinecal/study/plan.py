@@ -13,11 +13,13 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
-from onlinecal.engine.game import VERSION
+from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules import Schedule
 from onlinecal.study.panel import Panel
+
+NOBODY = People()
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ class Cell:
     times: tuple[int, ...]
     panel: Panel
     first: int = 0
-    schedule: Schedule = Schedule()
-    people: People = People()
+    schedule: Schedule = IMMEDIATE
+    people: People = NOBODY
 
     @cached_property
     def content(self) -> dict[str, Any]:
@@ -119,8 +121,8 @@ def plan(
     seed: int,
     panel: Panel,
     per_decade: int = 8,
-    schedules: Sequence[Schedule] = (Schedule(),),
-    people: People | None = None,
+    schedules: Sequence[Schedule] = (IMMEDIATE,),
+    people: People = NOBODY,
 ) -> list[Cell]:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
@@ -188,7 +190,7 @@ def plan(
                         tuple(points),
                         panel,
                         schedule=schedule,
-                        people=people or People(),
+                        people=people,
                     )
                     for schedule in schedules
                 ]

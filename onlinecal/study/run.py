@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
+from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.progress import Progress
 from onlinecal.core.relations import tightest
+from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
+from onlinecal.engine.people import Accounts
+from onlinecal.schedules.base import load
 from onlinecal.study.plan import Cell
-from onlinecal.study.played import Played, Promise
+from onlinecal.study.played import Joined, Played, Promise
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
@@ -36,55 +42,98 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
     """
     began = time.perf_counter()
     size = max(1, min(BATCH, ROOM // (8 * cell.horizon)))
+    if cell.people.groups:
+        # Every stretch between two of their times has counts of its own.
+        size = max(1, min(size, ROOM // (64 * math.isqrt(cell.horizon) * (len(cell.people.cuts) + 1))))
     batches = [
         _play_batch(cell, range(first, min(first + size, cell.runs)), progress)
         for first in range(cell.first, cell.runs, size)
     ]
-    columns = tuple(batches[0])
+    columns = tuple(batches[0].totals)
     names = [column.name for column in columns]
     return Played(
         forecaster=cell.forecaster.label,
-        nature=cell.nature.label,
+        nature=cell.nature_label,
         horizon=cell.horizon,
         rounds=np.array(cell.times),
-        totals={c.name: np.concatenate([batch[c] for batch in batches], axis=1) for c in columns},
+        totals={c.name: np.concatenate([batch.totals[c] for batch in batches], axis=1) for c in columns},
         columns=columns,
         promises=tuple(p for p in promises(cell) if p.measure in names),
         recorded=bool(cell.nature.strategy.recorded),
         seconds=time.perf_counter() - began,
+        open=() if cell.schedule.immediate else batches[0].open,
+        schedule=(cell.nature.label, cell.schedule.label),
+        people=_joined(cell, batches),
     )
 
 
-def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> dict[Column, Any]:
+class _Batch(NamedTuple):
+    """What was read of some runs: totals of each column, (n, runs); questions open at each checkpoint; the accounts of
+    the decision makers, (n, k, runs, entries), and the CDL of their tenures, (k, runs).
+    """
+
+    totals: dict[Column, Any]
+    open: tuple[int, ...]
+    accounts: Any
+    cdl: Any
+
+
+def _joined(cell: Cell, batches: Sequence[_Batch]) -> Joined | None:
+    """The accounts of the decision makers in all runs."""
+    tenures = cell.people.tenures
+    if not tenures:
+        return None
+    entries = np.concatenate([batch.accounts for batch in batches], axis=2)
+    return Joined(
+        tuple(t.label for t in tenures),
+        tuple(t.task.name for t in tenures),
+        tuple(t.response for t in tenures),
+        np.array([t.join for t in tenures]),
+        np.array([t.leave for t in tenures]),
+        {name: entries[..., i].copy() for i, name in enumerate(ENTRIES)},
+        np.concatenate([batch.cdl for batch in batches], axis=1),
+    )
+
+
+def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> _Batch:
     game = Game(
         cell.forecaster.strategy,
         cell.nature.strategy,
         horizon=cell.horizon,
         runs=runs,
         seed=cell.seed,
+        schedule=cell.schedule,
+        cuts=cell.people.cuts,
         threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     )
-    columns = cell.panel.columns
-    totals = np.empty((len(cell.times), len(runs), len(columns)))
+    streams = [None, *range(len(cell.nature.strategy.streams))]
+    own = len(cell.panel.columns)
+    totals = np.zeros((len(cell.times), len(runs), own * len(streams)))
+    people, accounts, open = Accounts(game, cell.people.tenures), [], []
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
     for i, t in enumerate(cell.times):
         game.advance(t, told)
-        for run, gamma in enumerate(game.gammas()):
-            try:
-                totals[i, run] = cell.panel.read(gamma)
-            except OnlinecalError as error:
-                raise InvalidData(
-                    f"{error}; after round {t} of {cell.forecaster.label!r} against {cell.nature.label!r}, "
-                    f"run {runs[run]}"
-                ) from error
+        open.append(game.asked - game.resolved)
+        for place, stream in enumerate(streams):
+            # Where no outcome is known yet, totals are the empty sum.
+            for run, gamma in enumerate(game.known(stream)):
+                try:
+                    totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma)
+                except OnlinecalError as error:
+                    raise InvalidData(
+                        f"{error}; after round {t} of {cell.forecaster.label!r} against {cell.nature_label!r}, "
+                        f"run {runs[run]}"
+                    ) from error
+        if cell.people.groups:
+            accounts.append(people.read())
         for name, values in game.certificates().items():
             certified.setdefault(name, []).append(values)
-    read = {column: totals[:, :, j] for j, column in enumerate(columns)}
-    return read | {
+    read = {column: totals[:, :, j] for j, column in enumerate(cell.columns)} | {
         Column("certificate", name): _certificate(cell, runs, name, values)
         for name, values in certified.items()
     }
+    return _Batch(read, tuple(open), np.array(accounts), people.cdl() if cell.people.groups else None)
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
@@ -99,7 +148,7 @@ def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
             f"forecaster {cell.forecaster.label!r} certifies {name} = {values[-1]!r} at T = {cell.horizon}; expected "
             f"{len(runs)} numbers, one for each run, at each of {len(cell.times)} checkpoints"
         )
-    if name in cell.panel.names:
+    if name in [column.name for column in cell.columns]:
         raise InvalidForecast(
             f"forecaster {cell.forecaster.label!r} certifies {name!r}, which is what the measure is called; expected "
             "another name"
@@ -123,6 +172,8 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
                 f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
     # Certificates are no columns of the panel; their bounds are stated.
+    if not cell.schedule.immediate:
+        stated = _under_delay(stated, cell)
     certified = (g.column for g in stated if g.column.kind == "certificate")
     columns = dict.fromkeys([*cell.panel.columns, *certified])
     return tuple(
@@ -130,6 +181,22 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
         for column in columns
         for g in tightest(stated, column, cell.horizon)
     )
+
+
+def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
+    """What guarantees say where outcomes become known late; most say nothing."""
+    if not any(g.delayed for g in stated):
+        return []
+    most, resolved = load(cell.schedule, cell.horizon, cell.seed)
+
+    def bound(delayed: Callable[[float, int], float], upper: bool, horizon: float) -> float:
+        return delayed(horizon if upper else resolved, most)
+
+    return [
+        replace(g, bound=partial(bound, g.delayed, g.upper), anytime=False, slack=None, potential=None)
+        for g in stated
+        if g.delayed is not None
+    ]
 
 
 def play_cells(cells: Iterable[Cell], progress: Progress) -> Iterator[tuple[Cell, Played]]:

@@ -158,9 +158,9 @@ def test_context_is_what_is_declared_and_goes_to_those_who_need_it(folder, seed)
         assert unasked == [{}] * 20
         for context in asked:
             assert set(context) == nature.reveals
-            for values in context.values():
+            for kind, values in context.items():
                 assert values.shape == (len(RUNS),)
-                assert values.dtype == np.float64
+                assert values.dtype == (np.int64 if kind == "stream" else np.float64)
                 assert np.isfinite(values).all()
 
 

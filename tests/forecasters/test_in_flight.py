@@ -22,10 +22,10 @@ from tests.oracles import forecasters as rule
 RUNS = 2
 
 
-def uniforms(forecaster, horizon, seed, run, count):
-    """The forecaster's own stream of one run."""
-    stream = Stream(seed, ("forecaster", strategy_key(forecaster), f"T={horizon}"), range(run, run + 1))
-    return stream.block(count)[:, 0]
+def uniforms(forecaster, horizon, seed, run, count, *part):
+    """The forecaster's own stream of one run, or that of a part."""
+    path = ("forecaster", strategy_key(forecaster), f"T={horizon}", *part)
+    return Stream(seed, path, range(run, run + 1)).block(count)[:, 0]
 
 
 def root(horizon, a):
@@ -36,10 +36,29 @@ def perturbed(spec, horizon, seed, run):
     return rule.PerturbedLeader(uniforms(spec, horizon, seed, run, horizon * 32), 16, horizon**0.5)
 
 
-def mixture(spec, horizon, seed, run):
-    own = uniforms(spec, horizon, seed, run, 2 * horizon)
+def mixture(spec, horizon, seed, run, *part):
+    own = uniforms(spec, horizon, seed, run, 2 * horizon, *part)
     experts = [rule.Pairs(root(horizon, 3), rule.bias_itself), rule.OnlinePlatt(0.1, 1.0, 100.0)]
     return rule.Mixture(experts, math.sqrt(8 * math.log(2) / horizon), own)
+
+
+def leaders(spec, horizon, seed, run):
+    """Perturbed leaders, one in each slot, for as long as it is tuned to; 2·4 uniforms a round."""
+    each = horizon if spec.slots is None else -(-horizon // spec.slots)
+
+    def make(slot, which):
+        own = uniforms(spec, horizon, seed, run, each * 8, f"slot {slot}", f"copy {which}")
+        return rule.PerturbedLeader(own, 4, each**0.5)
+
+    return rule.Delayed(make, spec.slots and each)
+
+
+def separate_leaders(spec, horizon, seed, run):
+    return rule.Separate(
+        lambda stream: rule.PerturbedLeader(
+            uniforms(spec, horizon, seed, run, horizon * 8, f"stream {stream}"), 4, horizon**0.5
+        )
+    )
 
 
 #: specification → its rule for one run of a game of T rounds
@@ -69,6 +88,21 @@ RULES = [
         lambda length: rule.Pairs(root(length, 3), rule.bias_itself), 16)),
     (f.Rounded(f.ForecastHedging(), 4, "random"), lambda s, T, *_: rule.Rounded(
         rule.Pairs(root(T, 3), rule.bias_itself), 4, "random")),
+    (f.Delayed(f.EmpiricalMean()), lambda s, T, *_: rule.Delayed(lambda *_: rule.EmpiricalMean())),
+    (f.Delayed(f.ForecastHedging(), 130), lambda s, T, *_: rule.Delayed(
+        lambda *_: rule.Pairs(root(-(-T // 130), 3), rule.bias_itself), -(-T // 130))),
+    (f.Delayed(f.AlmostOneStepAhead(), 101), lambda s, T, *_: rule.Delayed(
+        lambda *_: rule.Ahead(root(-(-T // 101), 2)), -(-T // 101))),
+    (f.Delayed(f.PerturbedLeader(atoms=4)), leaders),
+    (f.Delayed(f.PerturbedLeader(atoms=4), 125), leaders),
+    (f.Delayed(f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt()))), lambda s, T, seed, run: rule.Delayed(
+        lambda i, which: mixture(s, T, seed, run, f"slot {i}", f"copy {which}"))),
+    (f.Separate(f.CDLMinimiser()), lambda s, T, *_: rule.Separate(
+        lambda _: rule.Pairs(root(T, 2), rule.ada_normal_hedge))),
+    (f.Separate(f.PerturbedLeader(atoms=4)), separate_leaders),
+    (f.Separate(f.OnlinePlatt()), lambda s, T, *_: rule.Separate(lambda _: rule.OnlinePlatt(0.1, 1.0, 100.0))),
+    (f.Separate(f.Delayed(f.LastOutcome())), lambda s, T, *_: rule.Separate(
+        lambda _: rule.Delayed(lambda *_: rule.LastOutcome()))),
     (f.Rounded(f.OnlinePlatt(), 5), lambda s, T, *_: rule.Rounded(rule.OnlinePlatt(0.1, 1.0, 100.0), 5, "nearest")),
 ]  # fmt: skip
 
@@ -81,6 +115,16 @@ def law_of(round, run):
     return rule.summed(zip(round.law.support[run].tolist(), round.law.weights[run].tolist(), strict=True))
 
 
+def takes_place(spec):
+    """Whether its rule is told which place of the law was drawn."""
+    return (
+        takes_place(spec.of) if isinstance(spec, COPYING) else isinstance(spec, f.Rounded | f.ExpertMixture)
+    )
+
+
+COPYING = f.Delayed | f.Separate
+
+
 def same(said, expected):
     """Whether two laws are equal up to rounding; values may differ by it, too."""
     said, expected = (sorted((v, w) for v, w in law.items() if w > 1e-12) for law in (said, expected))
@@ -91,7 +135,10 @@ def same(said, expected):
 
 def nature_for(forecaster, folder):
     if "base" in forecaster.needs:
-        return n.Replay(str(recording(folder)), base="base")
+        replay = n.Replay(str(recording(folder)), base="base")
+        return n.Streams((replay, replay), "random", (1, 2)) if "stream" in forecaster.needs else replay
+    if "stream" in forecaster.needs:
+        return n.Streams((n.Drift(), n.Greedy(), n.UniformTruth()))
     return n.UniformTruth() if forecaster.needs else n.Drift()
 
 
@@ -113,7 +160,7 @@ def test_rounds_in_flight(spec, make, flying, order, seed, folder):
         game.resolve(open)
         round = open.round
         for run, (own, memo, context) in enumerate(memos):
-            extra = [int(round.drawn[run])] if isinstance(rules[run], rule.Rounded | rule.Mixture) else []
+            extra = [int(round.drawn[run])] if takes_place(spec) else []
             own = own if own is not None else law_of(round, run)
             rules[run].update(own, memo, float(round.forecast[run]), int(round.outcome[run]), context, *extra)
 

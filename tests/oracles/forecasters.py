@@ -332,6 +332,51 @@ class Doubling:
         inner.update(law, memo, value, outcome, context)
 
 
+class Delayed:
+    """A list of seats, each with a rule, the rounds that it was asked, and whether one of them is open; `make` takes
+    the seat and which rule of the seat it is.
+    """
+
+    def __init__(self, make, each=None):
+        self.make, self.each, self.seats = make, each, []
+
+    def forecast(self, number, context):
+        i = next((i for i, seat in enumerate(self.seats) if not seat["open"]), len(self.seats))
+        if i == len(self.seats):
+            self.seats.append({"rule": self.make(i, 0), "asked": 0, "which": 0})
+        seat = self.seats[i]
+        if seat["asked"] == self.each:
+            which = seat["which"] + 1
+            seat.update(rule=self.make(i, which), asked=0, which=which)
+        seat["asked"] += 1
+        seat["open"] = True
+        law, memo = seat["rule"].forecast(seat["asked"], context)
+        return law, (seat, seat["rule"], memo)
+
+    def update(self, law, memo, value, outcome, context, *place):
+        seat, rule, memo = memo
+        seat["open"] = False
+        rule.update(law, memo, value, outcome, context, *place)
+
+
+class Separate:
+    """A rule for each stream."""
+
+    def __init__(self, make):
+        self.make, self.rules = make, {}
+
+    def forecast(self, number, context):
+        stream = int(context["stream"])
+        rule, asked = self.rules.get(stream) or (self.make(stream), 0)
+        self.rules[stream] = rule, asked + 1
+        law, memo = rule.forecast(asked + 1, context)
+        return law, (rule, memo)
+
+    def update(self, law, memo, value, outcome, context, *place):
+        rule, memo = memo
+        rule.update(law, memo, value, outcome, context, *place)
+
+
 def summed(pairs):
     """A law of values that may repeat."""
     law = {}

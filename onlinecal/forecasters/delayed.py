@@ -1,0 +1,188 @@
+"""Forecasters for games in which outcomes come late."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.strategy import check_whole
+from onlinecal.core.streams import Stream
+from onlinecal.forecasters._copies import CopiesPlayer, adds_up, certified
+from onlinecal.forecasters._parts import check_forecasters
+from onlinecal.forecasters.base import Forecaster, Player
+from onlinecal.rounds.law import Unplayable
+from onlinecal.rounds.record import Round
+
+
+@dataclass(frozen=True)
+class Delayed(Forecaster):
+    r"""Copies of a forecaster, one for each question that is open at once, so that none meets a delay.
+
+    A question is forecast by the copy with the lowest number of those that have no open question; where all have one, a
+    new copy begins. Each copy is told the outcome of its question before it is asked the next one, and knows
+    nothing of the others: it plays a game without delays. With a delay of d rounds d + 1 copies take turns, and in
+    a game without delays one copy plays alone.
+
+    Parameters
+    ----------
+    of : Forecaster
+        The one that is copied.
+    slots : int, optional
+        The most copies at a time. Each is then tuned to ⌈T/slots⌉ rounds, and replaced by a new one when it has played
+        them. Default: as many copies as it takes, each tuned to T, since nobody knows which of them will play how long.
+
+    Raises
+    ------
+    InvalidForecast
+        In the round in which every one of the `slots` has an open question.
+
+    Guarantee
+    ---------
+    That of `of`, once for each copy, in the measures whose totals add up. Let B be a bound of `of` on such a measure
+    for T rounds, and b the most questions that are open at once, the one that is being asked included; who sets the
+    times of questions and outcomes does so without looking at the game. Then the total over the rounds that are
+    resolved is at most b·B(T), or b·B(T/b) if B holds at each round by its value there, and is concave, as those are
+    that are stated here. With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies
+    begin, and the bound is K·B(H), or K·B(T/K) for such a B.
+
+    Proof. The rounds of one copy are a game without delays of at most T rounds (H with `slots`): between two of them
+    nature hears of other rounds, which are drawn without regard to this copy, so it is a nature of the same sight. A
+    total adds up if that over all rounds is at most the sum of those over the parts into which they are divided.
+    Seminorms of the biases E(v) = Σ (y − v) do, by the triangle inequality: ECE, bins of fixed width, the smooth,
+    kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration and the swap
+    regret of every task, which are suprema of sums of functions that are linear in the counts and biases; the squared
+    calibration error Σ E(v)²/w(v), which is convex and homogeneous; and the lower distance and the distance
+    certificate, since calibrated parts make a calibrated whole. Not known to add up, and no guarantee is taken over:
+    interval and surrogate interval calibration errors, the upper distance, smooth ECE and SCDL, which fit a scale
+    or a partition to Γ, and bins by quantiles.
+
+    Information
+    -----------
+    As the copies; needs the horizon if they do. Time of one copy a round, memory of all. Certificates of distance and
+    kernel error are the sums of the copies'.
+
+    Source
+    ------
+    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences", for a delay that is always the
+    same; Joulani, György and Szepesvári 2013, "Online learning under delayed feedback", algorithm BOLD. Deviations:
+    the sources bound regret, here totals of calibration measures; a copy that has played the rounds it is tuned to is
+    replaced, so that every forecaster can be copied, whatever it does beyond its horizon.
+
+    Examples
+    --------
+    >>> from onlinecal.forecasters import EmpiricalMean
+    >>> from onlinecal.engine.game import Game
+    >>> from onlinecal.natures import Bernoulli
+    >>> game = Game(Delayed(EmpiricalMean()), Bernoulli(1.0), horizon=9, runs=range(1))
+    >>> first, second = game.ask(), game.ask()
+    >>> game.resolve(second)
+    >>> game.ask().round.forecast.tolist()               # by the second copy, which knows the second outcome
+    [0.6666666666666666]
+    """
+
+    of: Forecaster
+    slots: int | None = None
+
+    def __post_init__(self) -> None:
+        check_forecasters("of", (self.of,))
+        if self.slots is not None:
+            check_whole("slots", self.slots, 1, 10**9)
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What the copied one needs."""
+        return self.of.needs
+
+    @property
+    def certifies(self) -> frozenset[str]:  # type: ignore[override]
+        """What the copies prove together."""
+        return certified(self.of)
+
+    @property
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        """Whether the copied one is."""
+        return self.of.deterministic
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player without copies, which begin when they are needed."""
+        each = horizon if self.slots is None else -(-horizon // self.slots)
+        return _DelayedPlayer(self.of, each, runs, stream, self.slots)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Those of the copied one that add up."""
+        return tuple(self._shared(g) for g in self.of.guarantees if g.upper and adds_up(g.column))
+
+    def _shared(self, own: Guarantee) -> Guarantee:
+        """What a guarantee of the copied one says of all copies together."""
+        slots = self.slots
+        source = f"{own.source}; once for each copy, after Joulani, György and Szepesvári 2013"
+        delayed = _of_copies(own, slots)
+        if slots is None:
+            return replace(own, source=source, delayed=delayed)
+        slack = own.slack
+        return replace(
+            own,
+            formula=f"{slots}·B(⌈T/{slots}⌉) with B(T) = {own.formula}",
+            bound=lambda horizon: slots * own.bound(math.ceil(horizon / slots)),
+            anytime=False,
+            source=source,
+            # Each copy with its share of the false failures.
+            slack=None if slack is None else lambda horizon, runs, rate: (
+                slots * slack(math.ceil(horizon / slots), runs, rate / slots)
+            ),
+            potential=None,
+            delayed=delayed,
+        )  # fmt: skip
+
+
+def _of_copies(own: Guarantee, slots: int | None) -> Callable[[float, int], float]:
+    """(T, most questions open at once) ↦ the sum of the bounds of all copies."""
+
+    def bound(horizon: float, most: int) -> float:
+        if slots is not None and most > slots:
+            return math.inf  # nobody plays that
+        most = min(most, int(horizon))
+        each = horizon if slots is None else math.ceil(horizon / slots)
+        # Those that still play, and those that have played all their rounds.
+        copies = most if slots is None else most + int((horizon - most) // each)
+        return copies * own.bound(horizon / copies if own.anytime else each)
+
+    return bound
+
+
+class _DelayedPlayer(CopiesPlayer):
+    def __init__(self, of: Forecaster, horizon: int, runs: int, stream: Stream, slots: int | None) -> None:
+        super().__init__(of, horizon, runs, stream)
+        self.slots = slots
+        #: of each slot, whether its copy has an open question, and how many copies it has had
+        self.busy = bytearray()
+        self.begun: list[int] = []
+
+    def _whose(self, round: Round) -> int:
+        slot = self.busy.find(0)
+        if slot < 0:
+            slot = len(self.busy)
+            if self.slots is not None and slot >= self.slots:
+                raise Unplayable(
+                    f"has an open question in each of its {self.slots} slots and is asked another",
+                    f"at most {self.slots} open at once; raise `slots`, or leave it out",
+                )
+            self.busy.append(0)
+            self.begun.append(0)
+        old = self.copies.get(slot)
+        if old is None or (self.slots is not None and old.asked >= self.horizon):
+            new = self._start(f"slot {slot}", f"copy {self.begun[slot]}")
+            if old is not None:
+                self._retire(old)
+            self.copies[slot] = new
+            self.begun[slot] += 1
+        return slot
+
+    def _count(self, key: int) -> None:
+        self.busy[key] = 1
+
+    def _release(self, key: int) -> None:
+        self.busy[key] = 0

@@ -1,0 +1,259 @@
+"""Several natures at once, each with questions of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import check_number, strategy_label, strategy_name
+from onlinecal.core.streams import Stream
+from onlinecal.natures._parts import Part, check_nature
+from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
+from onlinecal.rounds.law import Floats, Ints
+
+#: rounds whose streams are drawn at a time, while playing and when they are counted before the game
+BLOCK, COUNTED = 1024, 2**20
+
+
+@dataclass(frozen=True)
+class Streams(Nature):
+    """Several natures at once: each question is one of theirs, and says whose.
+
+    Each part plays the game of its own questions: it counts them from 1, is started with as many as fall to it as its
+    horizon, and sees and hears of no others. Which part a question belongs to is the same in all runs.
+
+    Parameters
+    ----------
+    parts : sequence of Nature
+        At least one. In a scenario, a list of tables with a name.
+    order : {"turns", "random"}, default "turns"
+        Whether they take turns, the first one first, or each question is drawn independently.
+    weights : sequence of float, optional
+        With "random": how likely each is, ≥ 0 and not all 0; they are scaled to sum to 1. Default: equal.
+    labels : sequence of str, optional
+        What the streams are called, all different. Default: the labels of the parts, numbered where they are equal.
+
+    Attributes
+    ----------
+    streams : tuple of str
+        Their names, in the order of the indices.
+
+    Raises
+    ------
+    InvalidParameter
+        From `start`, too: a part cannot play as many rounds as fall to it.
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Sees what the most seeing of its parts sees; each part is shown only what its own sight allows, of its own
+    questions. Needs the horizon if a part does. Reveals ``stream``, the index of the part from 0, and the kinds of
+    context that all parts reveal. Under "random" a game begins with a count of what falls to each, in time of order T.
+
+    Source
+    ------
+    Folklore. Deviations: none.
+
+    Examples
+    --------
+    >>> from onlinecal.natures import Bernoulli, Drift
+    >>> Streams((Bernoulli(0.2), Drift(), Drift())).streams
+    ('bernoulli (q=0.2)', 'drift 1', 'drift 2')
+    """
+
+    parts: tuple[Nature, ...]
+    order: Literal["turns", "random"] = "turns"
+    weights: tuple[float, ...] | None = None
+    labels: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        _check_list("parts", self.parts, "natures")
+        for i, part in enumerate(self.parts):
+            check_nature(f"parts[{i}]", part)
+            if "stream" in part.reveals:
+                raise InvalidParameter(
+                    f"parts[{i}] = {strategy_name(part)} has streams of its own; expected its parts beside the others"
+                )
+        object.__setattr__(self, "parts", tuple(self.parts))
+        if self.order not in ("turns", "random"):
+            raise InvalidParameter(f"order = {self.order!r}; expected 'turns' or 'random'")
+        if self.weights is not None:
+            self._check_weights()
+        if self.labels is not None:
+            self._check_labels()
+
+    def _check_weights(self) -> None:
+        if self.order != "random":
+            raise InvalidParameter(
+                f"weights = {self.weights!r} with order = {self.order!r}; expected order = 'random', or no weights"
+            )
+        weights = _check_list("weights", self.weights, "numbers, one a part", len(self.parts))
+        for i, weight in enumerate(weights):
+            check_number(f"weights[{i}]", weight, 0.0, 1e9)
+        if sum(weights) <= 0.0:
+            raise InvalidParameter(f"weights = {weights!r}; expected one above 0")
+        object.__setattr__(self, "weights", weights)
+
+    def _check_labels(self) -> None:
+        labels = _check_list("labels", self.labels, "texts, one a part", len(self.parts))
+        if not all(isinstance(label, str) and label for label in labels) or len(set(labels)) < len(labels):
+            raise InvalidParameter(f"labels = {labels!r}; expected texts that are all different")
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The names of the parts."""
+        if self.labels is not None:
+            return self.labels
+        names = [strategy_label(part) for part in self.parts]
+        many, seen, found = Counter(names), Counter[str](), []
+        for name in names:
+            seen[name] += 1
+            found.append(f"{name} {seen[name]}" if many[name] > 1 else name)
+        return tuple(found)
+
+    @property
+    def sight(self) -> Sight:
+        """The most that a part sees."""
+        return Sight(max(part.sight for part in self.parts))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a part is."""
+        return any(part.recorded for part in self.parts)
+
+    @property
+    def reveals(self) -> frozenset[str]:  # type: ignore[override]
+        """The stream, and what all parts reveal, so that no round lacks it."""
+        return frozenset.intersection(*(frozenset(part.reveals) for part in self.parts)) | {"stream"}
+
+    @property
+    def length(self) -> int | None:
+        """In turns, the rounds until a part has no more; at random, which share falls to whom shows when they start."""
+        if self.order == "random":
+            return None
+        many = len(self.parts)
+        lengths = [many * part.length + i for i, part in enumerate(self.parts) if part.length is not None]
+        return min(lengths, default=None)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player of all parts, each tuned to its share of the rounds."""
+        many = len(self.parts)
+        if self.order == "turns":
+            order: _Turns | _Drawn = _Turns(many)
+        else:
+            weights = np.array(self.weights if self.weights is not None else [1.0] * many, np.float64)
+            order = _Drawn(stream.common("order"), weights)
+        parts = []
+        for i, (part, rounds) in enumerate(zip(self.parts, order.shares(horizon), strict=True)):
+            if part.length is not None and rounds > part.length:
+                raise InvalidParameter(
+                    f"streams: {rounds} of {horizon} rounds fall to parts[{i}] = {strategy_name(part)}, which has "
+                    f"{part.length}; expected at most that"
+                )
+            parts.append(Part(part, part.start(max(rounds, 1), runs, stream.child(f"part {i}"))))
+        return _StreamsPlayer(runs, parts, order, len(self.reveals) > 1)
+
+
+class _StreamsPlayer:
+    def __init__(self, runs: int, parts: list[Part], order: _Turns | _Drawn, more: bool) -> None:
+        self.parts, self.order, self.more = parts, order, more
+        #: the context that says whose a question is
+        self.shown = np.repeat(np.arange(len(parts), dtype=np.int64)[:, None], runs, axis=1)
+        if any(part.sight >= Sight.HISTORY for part in parts):
+            self.update = self._update  # who declares no such sight must not have the method
+
+    def _now(self, whole: NatureRound) -> tuple[int, NatureRound]:
+        """Whose question it is, and the round as that part sees it, with its own number and memo."""
+        if whole.memo is None:
+            i, number = self.order.of(whole.number)
+            whole.memo = i, self.parts[i].of(whole, number)
+        return whole.memo
+
+    def context(self, round: NatureRound) -> dict[str, Any]:
+        i, own = self._now(round)
+        revealed = self.parts[i].player.context(own) if self.more else {}
+        return {**revealed, "stream": self.shown[i]}
+
+    def probability(self, round: NatureRound) -> Floats | float:
+        i, own = self._now(round)
+        return self.parts[i].player.probability(own)
+
+    def _update(self, round: NatureRound) -> None:
+        i, own = self._now(round)
+        self.parts[i].update(own)
+
+
+class _Turns:
+    """One part after the other."""
+
+    def __init__(self, many: int) -> None:
+        self.many = many
+
+    def of(self, number: int) -> tuple[int, int]:
+        """Whose a round is, and how many of its rounds there are with it."""
+        before, i = divmod(number - 1, self.many)
+        return i, before + 1
+
+    def shares(self, horizon: int) -> list[int]:
+        """How many rounds fall to each."""
+        return [(horizon - i + self.many - 1) // self.many for i in range(self.many)]
+
+
+class _Drawn:
+    """Each round drawn by itself, from a stream that all runs share."""
+
+    def __init__(self, stream: Stream, weights: Floats) -> None:
+        self.stream, self.below = stream, np.cumsum(weights) / np.sum(weights)
+        self.below /= self.below[-1]  # so that nothing is left above the last part with weight
+        self.before = np.zeros(len(weights), np.int64)
+        self.first = 1
+        self.whose, self.numbers = self._block()
+
+    def _draw(self, first: int, rounds: int) -> Ints:
+        return np.searchsorted(self.below, self.stream.block_from(first, rounds)[:, 0], side="right")
+
+    def _block(self) -> tuple[Ints, Ints]:
+        """Whose the rounds of a block are, and their numbers among the rounds of their part."""
+        whose = self._draw(self.first - 1, BLOCK)
+        numbers = np.empty(BLOCK, np.int64)
+        for i, before in enumerate(self.before):
+            mine = whose == i
+            numbers[mine] = before + np.arange(1, 1 + np.count_nonzero(mine))
+        return whose, numbers
+
+    def of(self, number: int) -> tuple[int, int]:
+        while number >= self.first + BLOCK:
+            self.before += np.bincount(self.whose, minlength=len(self.before))
+            self.first += BLOCK
+            self.whose, self.numbers = self._block()
+        at = number - self.first
+        if at < 0:
+            raise InvalidParameter(
+                f"round {number} is asked after round {self.first} was; expected rounds in their order"
+            )
+        return int(self.whose[at]), int(self.numbers[at])
+
+    def shares(self, horizon: int) -> list[int]:
+        counts = np.zeros(len(self.before), np.int64)
+        for first in range(0, horizon, COUNTED):
+            counts += np.bincount(self._draw(first, min(COUNTED, horizon - first)), minlength=len(counts))
+        return counts.tolist()
+
+
+def _check_list(name: str, values: Any, what: str, many: int | None = None) -> tuple[Any, ...]:
+    """Refuses what is no list of so many things, or of at least one."""
+    good = isinstance(values, Sequence) and not isinstance(values, str)
+    if not good or (len(values) != many if many is not None else not values):
+        raise InvalidParameter(
+            f"{name} = {values!r}; expected {'a list of' if many is None else many} {what}"
+        )
+    return tuple(values)
