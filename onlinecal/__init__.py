@@ -30,6 +30,7 @@ _ROOMS = {
     "plots": "onlinecal.report.plots",
     "rates": "onlinecal.growth.rates",
     "responses": "onlinecal.decision_makers.responses",
+    "schedules": "onlinecal.schedules",
     "study": "onlinecal.study",
     "tasks": "onlinecal.decisions.tasks",
 }
@@ -50,6 +51,7 @@ __all__ = [
     "plots",
     "rates",
     "responses",
+    "schedules",
     "study",
     "tasks",
 ]

@@ -8,10 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core.progress import Progress
+from onlinecal.core.validation import is_whole
+from onlinecal.decision_makers.tenures import People
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
 from onlinecal.report.curves import Study
 from onlinecal.scenario import named
+from onlinecal.schedules import Schedule, as_arrivals, as_delays
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Entry, plan
 from onlinecal.study.run import play_cells
@@ -33,6 +36,9 @@ def play(
     measures: Iterable[Any] = ("ece", "smooth_ce", "cdl"),
     tasks: Iterable[Any] = (),
     per_decade: int = 8,
+    arrivals: Any = "every_unit",
+    delays: Any = 0,
+    decision_makers: Any = (),
     progress: bool | None = None,
 ) -> Study:
     """Plays forecasters against natures and returns the curves.
@@ -54,6 +60,13 @@ def play(
         Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
     per_decade : int, default 8
         Checkpoints for each factor of ten, with one horizon; from 1 to 100.
+    arrivals : Arrivals, or its name or table
+        When questions are asked (see `onlinecal.schedules`). Default: one a unit of the clock.
+    delays : number, Delays, or its name or table; or a list of them
+        How long after its question an outcome becomes known; a game of each. Default: at once. Totals are over the
+        questions whose outcome is known; `Played.open` says how many are not.
+    decision_makers : list of mappings, tenures or tasks
+        Who join and leave (see `onlinecal.decision_makers.tenures.Group`); `Played.people` has their accounts.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
 
@@ -86,6 +99,11 @@ def play(
         seed=seed,
         panel=Panel.of(measures, tasks, rounds=rounds),
         per_decade=per_decade,
+        schedules=[
+            Schedule(as_arrivals(arrivals), as_delays(delay))
+            for delay in (delays if isinstance(delays, list | tuple) else [delays])
+        ],
+        people=People.of(decision_makers, seed if is_whole(seed) else 0),
     )
     with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
         return Study(tuple(played for _, played in play_cells(cells, bar)))

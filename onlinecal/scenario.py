@@ -35,9 +35,11 @@ from onlinecal.core.errors import (
 )
 from onlinecal.core.sources import named_in
 from onlinecal.core.strategy import build
+from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.horizon import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Nature
+from onlinecal.schedules import Schedule, as_arrivals, as_delays
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell, Entry, plan
 
@@ -88,6 +90,19 @@ def _name_or_table(value: Any) -> Any:
 Named = Annotated[Any, PlainValidator(_name_or_table)]
 
 
+def _delay(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | dict | int | float):
+        raise ValueError("expected a number, a name, or a table with a name")
+    return value
+
+
+def _delays(value: Any) -> Any:
+    return [_delay(each) for each in value] if isinstance(value, list) else [_delay(value)]
+
+
+Delays = Annotated[Any, PlainValidator(_delays)]
+
+
 class Scenario(BaseModel):
     """A validated scenario; the keys of the file are its fields."""
 
@@ -102,6 +117,9 @@ class Scenario(BaseModel):
     checkpoints_per_decade: Annotated[int, Field(ge=1, le=100, strict=True)] = 8
     measures: list[Named] = []
     tasks: list[Named] = []
+    arrivals: Named = "every_unit"
+    delays: Delays = [0]
+    decision_makers: list[dict[str, Any]] = []
     forecasters: Annotated[list[Named], Field(min_length=1)]
     natures: Annotated[list[Named], Field(min_length=1)]
 
@@ -180,6 +198,34 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
             rounds=max(horizons, default=None),
         ),
         per_decade=scenario.checkpoints_per_decade,
+        schedules=_schedules(scenario, folder),
+        people=People.of([_located(table, folder) for table in scenario.decision_makers], scenario.seed),
+    )
+
+
+def _schedules(scenario: Scenario, folder: Path) -> list[Schedule]:
+    """One for each of the delays."""
+    if not scenario.delays:
+        raise InvalidParameter("delays is empty; expected at least one")
+    arrivals = as_arrivals(_located(scenario.arrivals, folder))
+    return [Schedule(arrivals, as_delays(_located(delay, folder))) for delay in scenario.delays]
+
+
+def _located(value: Any, folder: Path) -> Any:
+    """A table whose paths are meant from where the scenario lies, wherever the command is given."""
+    if isinstance(value, dict):
+        return {
+            key: _path(item, folder) if key == "file" else _located(item, folder)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _path(file: Any, folder: Path) -> Any:
+    return (
+        str(folder / Path(file).expanduser())
+        if isinstance(file, str) and not file.startswith("package:")
+        else file
     )
 
 
@@ -213,10 +259,8 @@ def _entry(kind: str, known: Mapping[str, Any], table: str | dict[str, Any], fol
 
 
 def _strategy(kind: str, known: Mapping[str, Any], name: str, options: dict[str, Any], folder: Path) -> Any:
-    # A path in a scenario is meant from where the scenario lies, wherever the command is given.
-    file = options.get("file")
-    if isinstance(file, str) and not file.startswith("package:"):
-        options["file"] = str(folder / Path(file).expanduser())
+    if "file" in options:
+        options["file"] = _path(options["file"], folder)
     # Strategies that are made of others have tables with a name among their parameters.
     options = {key: _inner(kind, known, value, folder) for key, value in options.items()}
     return _plugin(kind, name, options, folder) if ":" in name else build(kind, known, name, options)

@@ -249,7 +249,7 @@ class Clock:
         bad = ~(np.isfinite(asked) & (steps >= 0.0))
         if bad.any():
             i = int(np.argmax(bad))
-            before = f", after {asked[i - 1] if i else self._before!r}" if first + i > 1 else ""
+            before = f", after {float(asked[i - 1]) if i else self._before!r}" if first + i > 1 else ""
             raise InvalidParameter(
                 f"{strategy_label(schedule.arrivals)}: question {first + i} at time {asked[i]}{before}; expected "
                 "finite times that do not go back"

@@ -193,7 +193,14 @@ def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
         return delayed(horizon if upper else resolved, most)
 
     return [
-        replace(g, bound=partial(bound, g.delayed, g.upper), anytime=False, slack=None, potential=None)
+        replace(
+            g,
+            formula=f"{g.formula}, {most} open at once" if g.upper else f"{g.formula} of known outcomes",
+            bound=partial(bound, g.delayed, g.upper),
+            anytime=False,
+            slack=None,
+            potential=None,
+        )
         for g in stated
         if g.delayed is not None
     ]

@@ -74,13 +74,14 @@ class Session:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
             )
-        columns = [column.as_json() for column in cells[0].panel.columns]
+        columns = [column.as_json() for column in dict.fromkeys(c for cell in cells for c in cell.columns)]
         meta = {**meta, "version": onlinecal.__version__, "columns": json.dumps(columns)}
         plan = [
             Planned(
                 c.key,
                 c.forecaster.label,
                 c.nature.label,
+                c.schedule.label,
                 int(c.horizon),
                 int(c.runs),
                 bool(c.nature.strategy.recorded),
@@ -116,12 +117,12 @@ class Session:
             before = []
             self.remarks.append(str(error))
         # What takes their place under their labels may be there, under others.
-        new = {cell[1:4]: cell.key for cell in plan if cell.key not in good}
-        changed = [cell for cell in before if cell[1:4] in new]
+        new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
+        changed = [cell for cell in before if cell[1:5] in new]
         contents = store.contents({cell.key for cell in changed})
         reasons: dict[str, None] = {}
         for cell in changed:
-            now = next(c.content for c in self._cells if c.key == new[cell[1:4]])
+            now = next(c.content for c in self._cells if c.key == new[cell[1:5]])
             reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents[cell.key], now))
         why = _some(list(reasons))
         if good and not good & wanted:

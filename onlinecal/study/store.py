@@ -5,8 +5,11 @@ order: forecasters that are the same share their numbers, and numbers that no lo
 
     curves                  a view with names: forecaster, nature, horizon, measure, round, run, total
     meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
-    plan(place, key, forecaster, nature, horizon, runs, recorded)     what is to be shown; key: of what was played
-    played(id, key, content, horizon, runs, seconds, seal)            content: all that the numbers depend on, as JSON
+    plan(place, key, forecaster, nature, schedule, horizon, runs, recorded)     what is to be shown; key: of what was
+                            played; nature: without the schedule
+    played(id, key, content, horizon, runs, seconds, open, people, accounts, seal)      content: all that the numbers
+                            depend on, as JSON; open: questions without an outcome at each checkpoint; people, accounts:
+                            decision makers who join and leave, and their numbers, packed
     measures(id, name, column)                                        column: what the name stands for, as JSON
     totals(played, measure, round, run, total)                        T·μ
     promises(place, measure, text, formula, kind, against, upper, bound)
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -29,16 +33,18 @@ from numpy.typing import NDArray
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.study.database import Database
-from onlinecal.study.played import Floats, Played, Promise, Results
+from onlinecal.study.packed import first_runs, joined, packed, unpacked
+from onlinecal.study.played import Floats, Joined, Played, Promise, Results
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE plan (
-    place INTEGER PRIMARY KEY, key TEXT NOT NULL, forecaster TEXT NOT NULL, nature TEXT NOT NULL,
-    horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL);
+    place INTEGER PRIMARY KEY, key TEXT NOT NULL, forecaster TEXT NOT NULL, nature TEXT NOT NULL, schedule TEXT NOT
+    NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL);
 CREATE TABLE played (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, horizon INTEGER NOT NULL,
-    runs INTEGER NOT NULL, seconds REAL NOT NULL, seal TEXT NOT NULL);
+    runs INTEGER NOT NULL, seconds REAL NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL, accounts BLOB NOT NULL,
+    seal TEXT NOT NULL);
 CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL UNIQUE);
 CREATE TABLE totals (
     played INTEGER NOT NULL REFERENCES played, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT
@@ -47,7 +53,8 @@ CREATE TABLE promises (
     place INTEGER NOT NULL REFERENCES plan, measure TEXT NOT NULL, text TEXT NOT NULL, formula TEXT NOT NULL,
     kind TEXT NOT NULL, against TEXT NOT NULL, upper INTEGER NOT NULL, bound REAL NOT NULL);
 CREATE VIEW curves AS
-    SELECT p.forecaster, p.nature, p.horizon, m.name AS measure, t.round, t.run, t.total
+    SELECT p.forecaster, p.nature || CASE p.schedule WHEN '' THEN '' ELSE ', ' || p.schedule END AS nature, p.horizon,
+        m.name AS measure, t.round, t.run, t.total
     FROM plan p JOIN played d ON d.key = p.key AND d.runs >= p.runs
         JOIN totals t ON t.played = d.id AND t.run < p.runs JOIN measures m ON m.id = t.measure;
 """
@@ -60,7 +67,7 @@ class Planned(NamedTuple):
     ----------
     key : str
         `Cell.key`, under which its numbers are kept.
-    forecaster, nature : str
+    forecaster, nature, schedule : str
         Labels.
     horizon, runs : int
     recorded : bool
@@ -72,22 +79,32 @@ class Planned(NamedTuple):
     key: str
     forecaster: str
     nature: str
+    schedule: str
     horizon: int
     runs: int
     recorded: bool
     promises: tuple[Promise, ...] = ()
 
+    @property
+    def against(self) -> str:
+        """Nature with the schedule."""
+        return ", ".join(filter(None, (self.nature, self.schedule)))
+
     def __str__(self) -> str:
-        return f"{self.forecaster!r} against {self.nature!r} at T = {self.horizon}"
+        return f"{self.forecaster!r} against {self.against!r} at T = {self.horizon}"
 
 
 class Numbers(NamedTuple):
-    """What was played of a cell: its checkpoints, and the totals of each column, (n, runs)."""
+    """What was played of a cell: its checkpoints, the totals of each column, (n, runs), the questions that were open at
+    each checkpoint, and the accounts of decision makers who join and leave.
+    """
 
     content: str
     rounds: NDArray[np.int64]
     totals: dict[Column, Floats]
     seconds: float
+    open: tuple[int, ...]
+    people: Joined | None
 
     @property
     def runs(self) -> int:
@@ -96,7 +113,8 @@ class Numbers(NamedTuple):
 
     def seal(self, key: str) -> str:
         """The digest of all of it."""
-        state = hashlib.sha256(repr((key, self.content, self.seconds)).encode())
+        people = self.people and packed(self.people)
+        state = hashlib.sha256(repr((key, self.content, self.seconds, self.open, people)).encode())
         for column, totals in sorted((_written(column), totals) for column, totals in self.totals.items()):
             state.update(repr((column, totals.shape)).encode())
             state.update(self.rounds.astype("<i8").tobytes())
@@ -169,7 +187,7 @@ class Store:
         with self._db.transaction():
             for table in ("meta", "promises", "plan"):
                 self._db.run(f"DELETE FROM {table}")
-            self._db.run_many("INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)", cells)
+            self._db.run_many("INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?, ?)", cells)
             self._db.run_many("INSERT INTO promises VALUES (?, ?, ?, ?, ?, ?, ?, ?)", promises)
             seal = {"seal": _seal(meta, cells, promises)}
             self._db.run_many("INSERT INTO meta VALUES (?, ?)", (dict(meta) | seal).items())
@@ -216,7 +234,7 @@ class Store:
             The number of the first of its runs; those before are there.
         """
         totals = {column: played.totals[column.name] for column in played.columns}
-        new = Numbers(content, played.rounds, totals, played.seconds)
+        new = Numbers(content, played.rounds, totals, played.seconds, played.open, played.people)
         with self._db.transaction():
             old = self._numbers(key, self._columns())
             if first != (0 if old is None else old.runs):
@@ -232,12 +250,29 @@ class Store:
                         "--overwrite starts anew"
                     )
                 both = {c: np.concatenate([old.totals[c], new.totals[c]], axis=1) for c in new.totals}
-                all_of_it = Numbers(content, new.rounds, both, old.seconds + new.seconds)
-            row = (content, played.horizon, all_of_it.runs, all_of_it.seconds, all_of_it.seal(key))
+                seconds = old.seconds + new.seconds
+                all_of_it = Numbers(
+                    content, new.rounds, both, seconds, new.open, joined(old.people, new.people)
+                )
+            people, accounts = ("", b"") if all_of_it.people is None else packed(all_of_it.people)
+            row = {
+                "key": key,
+                "content": content,
+                "horizon": played.horizon,
+                "runs": all_of_it.runs,
+                "seconds": all_of_it.seconds,
+                "open": json.dumps(all_of_it.open),
+                "people": people,
+                "accounts": accounts,
+                "seal": all_of_it.seal(key),
+            }
+            changed = ", ".join(
+                f"{name} = excluded.{name}" for name in ("runs", "seconds", "accounts", "seal")
+            )
             self._db.run(
-                "INSERT INTO played (key, content, horizon, runs, seconds, seal) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT "
-                "(key) DO UPDATE SET runs = excluded.runs, seconds = excluded.seconds, seal = excluded.seal",
-                (key, *row),
+                f"INSERT INTO played ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
+                f"ON CONFLICT (key) DO UPDATE SET {changed}",
+                tuple(row.values()),
             )
             number = self._db.run("SELECT id FROM played WHERE key = ?", (key,)).fetchone()[0]
             self._db.run_many(
@@ -293,7 +328,7 @@ class Store:
 
     def _plan(self) -> list[Planned]:
         cells = self._db.run(
-            "SELECT place, key, forecaster, nature, horizon, runs, recorded FROM plan ORDER BY place"
+            "SELECT place, key, forecaster, nature, schedule, horizon, runs, recorded FROM plan ORDER BY place"
         ).fetchall()
         promises = self._db.run(
             "SELECT place, measure, text, formula, kind, against, upper, bound FROM promises ORDER BY place, rowid"
@@ -308,8 +343,8 @@ class Store:
             promise = Promise(measure, text, formula, kind, against, bool(upper), bound)
             found.setdefault(place, []).append(promise)
         return [
-            Planned(key, forecaster, nature, horizon, runs, bool(recorded), tuple(found.get(place, ())))
-            for place, key, forecaster, nature, horizon, runs, recorded in cells
+            Planned(key, who, whom, schedule, horizon, runs, bool(recorded), tuple(found.get(place, ())))
+            for place, key, who, whom, schedule, horizon, runs, recorded in cells
         ]
 
     def _finished(self) -> list[Planned]:
@@ -332,11 +367,12 @@ class Store:
     def _numbers(self, key: str, columns: Mapping[int, Column]) -> Numbers | None:
         """What was played under a key; None for nothing, or what is not as it was put there."""
         row = self._db.run(
-            "SELECT id, content, runs, seconds, seal FROM played WHERE key = ?", (key,)
+            "SELECT id, content, runs, seconds, open, people, accounts, seal FROM played WHERE key = ?",
+            (key,),
         ).fetchone()
         if row is None:
             return None
-        number, content, runs, seconds, seal = row
+        number, content, runs, seconds, open, people, accounts, seal = row
         groups = self._db.run(
             "SELECT measure, round, count(*), count(DISTINCT run), min(run), max(run) FROM totals WHERE played = ? "
             "GROUP BY measure, round ORDER BY measure, round",
@@ -356,8 +392,11 @@ class Store:
         try:
             table = np.array(rows.fetchall(), dtype=np.float64).reshape(len(measures), len(rounds), runs)
             kept = {columns[m]: totals for m, totals in zip(measures, table, strict=True)}
-            numbers = Numbers(content, np.array(rounds, dtype=np.int64), kept, seconds)
-        except (TypeError, ValueError, OverflowError):
+            who = unpacked(people, accounts) if people else None
+            numbers = Numbers(
+                content, np.array(rounds, dtype=np.int64), kept, seconds, tuple(json.loads(open)), who
+            )
+        except (TypeError, ValueError, OverflowError, KeyError, zlib.error):
             return None  # text, or nothing
         return numbers if numbers.seal(key) == seal else None
 
@@ -371,9 +410,10 @@ class Store:
         # In the order in which they were asked for, and after them what players certify.
         shown = tuple(c for c in dict.fromkeys((*order, *numbers.totals)) if c in numbers.totals)
         totals = {c.name: numbers.totals[c][:, : planned.runs] for c in shown}
+        people = numbers.people
         return Played(
             planned.forecaster,
-            planned.nature,
+            planned.against,
             planned.horizon,
             numbers.rounds,
             totals,
@@ -381,6 +421,9 @@ class Store:
             tuple(p for p in planned.promises if p.measure in totals),
             planned.recorded,
             numbers.seconds,
+            numbers.open,
+            (planned.nature, planned.schedule),
+            None if people is None else first_runs(people, planned.runs),
         )
 
 

@@ -106,8 +106,8 @@ def test_a_machine_that_does_not_say_how_much_memory_it_has_sets_no_limit(monkey
         raise ValueError(name)
 
     monkeypatch.setattr("os.sysconf", unknown)
-    assert RealHistory(1, 10).keys.shape == (1, 10)
+    assert Ledger(1, 10, None).rounds == 0
     monkeypatch.setattr("os.sysconf", lambda name: 10)  # 100 bytes
-    assert RealHistory(1, 10).keys.shape == (1, 10)
+    assert Ledger(1, 10, None).history((0, 0)).keys.shape == (1, 10)
     with pytest.raises(InvalidParameter, match=r"1 runs of 11 rounds need .* GiB of history"):
-        RealHistory(1, 11)
+        Ledger(1, 11, None)

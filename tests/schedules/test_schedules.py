@@ -1,0 +1,225 @@
+"""Arrivals, delays and the clock: their laws, the order of blocks, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.schedules import (
+    ARRIVALS,
+    DELAYS,
+    Bursts,
+    Constant,
+    Delays,
+    EveryUnit,
+    Geometric,
+    Pareto,
+    Poisson,
+    Recorded,
+    Schedule,
+    Scheduled,
+    as_arrivals,
+    as_delays,
+)
+from onlinecal.schedules.base import Arrivals, load
+
+
+def times(schedule, horizon, seed=0):
+    clock = schedule.clock(horizon, seed)
+    return np.array([clock.times(number) for number in range(1, horizon + 2)]).T
+
+
+@pytest.mark.parametrize("arrivals", [EveryUnit(), Poisson(2.5), Bursts(7), Bursts(3, 0.5)], ids=str)
+@pytest.mark.parametrize("delays", [Constant(), Constant(12.5), Geometric(3), Pareto()], ids=str)
+def test_times_do_not_go_back_and_depend_on_the_seed_alone(arrivals, delays, seed):
+    schedule = Schedule(arrivals, delays)
+    asked, known = times(schedule, 3000, seed)
+    assert (np.diff(asked) >= 0.0).all()
+    assert (known >= asked).all()
+    assert (times(schedule, 3000, seed) == (asked, known)).all()
+    schedule.clock(3000, seed).check()
+
+
+def test_the_immediate_schedule_is_the_number_of_the_round():
+    asked, known = times(Schedule(), 2000)
+    assert (asked == np.arange(1, 2002)).all()
+    assert (known == asked).all()
+    assert Schedule().immediate
+    assert not Schedule(delays=Constant(1)).immediate
+    assert not Schedule(Poisson()).immediate
+
+
+def test_gaps_of_a_poisson_process_are_exponential(seed):
+    """Kolmogorov and Smirnov: above 2.7/√n with probability at most 2 exp(−2·2.7²) = 9.4e-7."""
+    n = 20_000
+    asked, _ = times(Schedule(Poisson(4)), n, seed)
+    gaps = np.sort(4 * np.diff(asked, prepend=0.0)[:n])
+    law = -np.expm1(-gaps)
+    far = max((np.arange(1, n + 1) / n - law).max(), (law - np.arange(n) / n).max())
+    assert far <= 2.7 / math.sqrt(n)
+
+
+@pytest.mark.parametrize(
+    ("delays", "above"),
+    [
+        (Geometric(3), lambda k: 0.75 ** (k + 1)),
+        (Geometric(0), lambda k: 0.0),
+        (Pareto(1.5, 2, 50), lambda x: 1.0 if x < 2 else 0.0 if x >= 50 else (2 / x) ** 1.5),
+    ],
+    ids=["geometric", "none", "pareto"],
+)
+def test_laws_of_delays(delays, above, seed):
+    """Each share within what Hoeffding allows with probability 1e-7."""
+    n = 20_000
+    asked, known = times(Schedule(delays=delays), n, seed)
+    waited = (known - asked)[:n]
+    reach = math.sqrt(math.log(2e7) / (2 * n))
+    for x in (0.0, 1.0, 2.0, 5.0, 10.0, 49.0, 50.0):
+        assert abs((waited > x + 1e-9).mean() - above(x + 1e-9 if isinstance(delays, Pareto) else x)) <= reach
+    if isinstance(delays, Geometric):
+        assert (waited == np.round(waited)).all()
+    else:
+        assert waited.max() <= 50 + 1e-9 < 51
+        assert waited.min() >= 2 - 1e-9
+
+
+def test_bursts():
+    asked, _ = times(Schedule(Bursts(3, 10.0)), 7)
+    assert asked.tolist() == [10, 10, 10, 20, 20, 20, 30, 30]
+    assert times(Schedule(Bursts(3)), 3)[0].tolist() == [3, 3, 3, 6]
+
+
+def test_times_from_a_file(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("asked,done\n2024-01-01,2024-01-03\n2024-01-01,\n2024-01-02 12:00,2024-01-02 12:00\n")
+    schedule = Schedule(Scheduled(str(file), "asked"), Recorded(str(file), "done"))
+    asked, known = times(schedule, 3)
+    assert (asked - asked[0]).tolist() == [0, 0, 1.5, math.inf]
+    assert (known[:3] - asked[:3]).tolist() == [2, math.inf, 0]
+    assert schedule.length == 3
+    schedule.clock(3, 0).check()
+    with pytest.raises(InvalidParameter, match="horizon = 4, but the schedule has 3 questions"):
+        schedule.clock(4, 0).check()
+    other = tmp_path / "other.csv"
+    other.write_bytes(file.read_bytes())
+    assert Scheduled(str(other), "asked").fingerprint == Scheduled(str(file), "asked").fingerprint
+
+
+def test_a_file_that_cannot_be(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("asked,done\n5,6\n4,4\n")
+    with pytest.raises(InvalidData, match="line 3: column 'asked' goes back in time"):
+        Scheduled(str(file), "asked")
+    file.write_text("asked,done\n5,6\n7,6.5\n")
+    schedule = Schedule(Scheduled(str(file), "asked"), Recorded(str(file), "done"))
+    with pytest.raises(
+        InvalidParameter, match=r"the outcome of question 2 is known at time 6\.5, which is asked at 7\.0"
+    ):
+        schedule.clock(2, 0).check()
+    with pytest.raises(InvalidData, match="has no column 'resolved'"):
+        Recorded(str(file))
+    file.write_text("done\nsoon\n")
+    with pytest.raises(InvalidData, match="line 2: column 'done' is 'soon'"):
+        Recorded(str(file), "done")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Poisson(0), "rate = 0; expected a number above 0"),
+        (lambda: Poisson(-1), "rate = -1"),
+        (lambda: Poisson(math.nan), "rate = nan"),
+        (lambda: Constant(-1), "delay = -1"),
+        (lambda: Constant(math.nan), "delay = nan"),
+        (lambda: Constant(math.inf), "delay = inf"),
+        (lambda: Geometric(-0.5), "mean = -0.5"),
+        (lambda: Pareto(scale=3, cap=2), "cap = 2 is below scale = 3"),
+        (lambda: Pareto(shape=0), "shape = 0"),
+        (lambda: Bursts(0), "size = 0"),
+        (lambda: Bursts(3, 0.0), r"every = 0"),
+        (lambda: Schedule(Constant(1)), "expected Arrivals and Delays"),
+        (lambda: as_delays(True), "delay = True; expected a number, a name, or a table"),
+        (lambda: as_arrivals(3), "arrivals = 3; expected a name"),
+        (lambda: as_delays({"name": "constant", "length": 3}), "delay 'constant' has no parameter 'length'"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(make, said):
+    with pytest.raises(InvalidParameter, match=said):
+        make()
+
+
+def test_unknown_names_have_suggestions():
+    with pytest.raises(UnknownName, match="did you mean 'geometric'"):
+        as_delays("geometrik")
+    with pytest.raises(UnknownName, match="did you mean 'poisson'"):
+        as_arrivals("poison")
+    assert set(ARRIVALS) == {"every_unit", "poisson", "bursts", "scheduled"}
+    assert set(DELAYS) == {"constant", "geometric", "pareto", "recorded"}
+
+
+@pytest.mark.parametrize(
+    ("schedule", "horizon"),
+    [
+        (Schedule(delays=Constant(50)), 50),
+        (Schedule(delays=Constant(1e6)), 3000),
+        (Schedule(Poisson(1e-3), Constant(1e9)), 100),
+    ],
+    ids=["just", "far", "poisson"],
+)
+def test_a_delay_as_long_as_the_game_is_refused(schedule, horizon):
+    with pytest.raises(
+        InvalidParameter, match=f"no outcome becomes known before question {horizon + 1} would be asked"
+    ):
+        schedule.clock(horizon, 0).check()
+    Schedule(delays=Constant(49)).clock(50, 0).check()
+
+
+class Backwards(Arrivals):
+    def times(self, first, before, uniforms):
+        return -np.arange(float(len(uniforms)))
+
+
+class Text(Arrivals):
+    def times(self, first, before, uniforms):
+        return ["soon"] * len(uniforms)
+
+
+class Before(Delays):
+    def known(self, first, asked, uniforms):
+        return asked - 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        (
+            Schedule(Backwards()),
+            r"question 2 at time -1\.0, after -?0\.0; expected finite times that do not go back",
+        ),
+        (Schedule(Text()), "expected 6 times"),
+        (
+            Schedule(delays=Before()),
+            r"the outcome of question 1 is known at time 0\.0, which is asked at 1\.0",
+        ),
+    ],
+)
+def test_a_plug_in_with_times_that_cannot_be(schedule, said):
+    with pytest.raises(InvalidParameter, match=said):
+        schedule.clock(5, 0).check()
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 10, 1023, 1024, 1025])
+def test_load_counts_open_questions(horizon, seed):
+    assert load(Schedule(), horizon, seed) == (1, horizon)
+    if horizon > 3:
+        assert load(Schedule(delays=Constant(3)), horizon, seed) == (4, horizon - 3)
+        assert load(Schedule(delays=Constant(2.5)), horizon, seed) == (3, horizon - 2)
+    schedule = Schedule(Poisson(), Pareto())
+    asked, known = times(schedule, horizon, seed)
+    most = max(
+        int(((asked[: i + 1] <= asked[i]) & (known[: i + 1] >= asked[i])).sum()) for i in range(horizon)
+    )
+    assert load(schedule, horizon, seed) == (most, int((known[:horizon] < asked[horizon]).sum()))
