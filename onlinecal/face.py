@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinecal.core.progress import Progress
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.natures.base import as_nature
+from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
 from onlinecal.scenario import named
 from onlinecal.study.panel import Panel
@@ -39,10 +39,12 @@ def play(
 
     Parameters
     ----------
-    forecaster : Forecaster, its name, scalar forecaster class, or list of them
-        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run. A name is a
-        registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters.
-    nature : Nature, its name, its class, or list of them
+    forecaster : Forecaster, its name, plain class, object or partial, or list of them
+        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run;
+        ``functools.partial(Mine, rate=0.1)`` with parameters; of an object ``Mine(0.1)`` each run has a deep copy. A
+        name is a registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters.
+    nature : Nature, its name, plain class, object or partial, or list of them
+        The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
         at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the

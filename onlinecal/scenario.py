@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import inspect
 import os
 import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,7 +40,7 @@ from onlinecal.core.sources import named_in
 from onlinecal.core.strategy import build
 from onlinecal.engine.game import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
-from onlinecal.natures import NATURES, Nature
+from onlinecal.natures import NATURES, Nature, as_nature
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell, Entry, plan
 
@@ -272,15 +275,28 @@ def locate(kind: str, name: str, folder: Path | None = None) -> Any:
 
 
 def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:
-    """The strategy ``module:Class`` of somebody else's."""
-    thing = locate(kind, name, folder)
-    if kind == "nature":
-        if not (isinstance(thing, type) and issubclass(thing, Nature)):
-            raise ScenarioError(f"nature {name!r} is not a subclass of onlinecal.natures.Nature")
-        return build(kind, {name: thing}, name, options)
-    if options:
-        return build(kind, {name: thing}, name, options)
-    return as_forecaster(thing)
+    """The strategy ``module:Class`` of somebody else's, which may be anything that `onlinecal.play` takes."""
+    take = as_forecaster if kind == "forecaster" else as_nature
+    return take(locate(kind, name, folder), options, name)
+
+
+def kind_of(thing: Any) -> str:
+    """Whether somebody's class, object or function is a forecaster or a nature: ``"forecaster"``, ``"nature"`` or "".
+
+    A function is tried.
+    """
+    made = thing.func if isinstance(thing, partial) else thing
+    if inspect.isroutine(made):
+        for kind, take in (("forecaster", as_forecaster), ("nature", as_nature)):
+            with contextlib.suppress(OnlinecalError):
+                take(thing)
+                return kind
+        return ""
+    if isinstance(made, Nature) or (isinstance(made, type) and issubclass(made, Nature)):
+        return "nature"
+    if any(hasattr(made, method) for method in ("start", "forecast")):
+        return "forecaster"
+    return "nature" if hasattr(made, "probability") else ""
 
 
 def _first_problem(error: ValidationError) -> str:
