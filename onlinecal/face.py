@@ -11,8 +11,8 @@ from onlinecal.core.progress import Progress
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
-from onlinecal.scenario import named
-from onlinecal.study.panel import Panel
+from onlinecal.scenario import measure_of, named, task_of
+from onlinecal.study.panel import Panel, listed
 from onlinecal.study.plan import Entry, plan
 from onlinecal.study.run import play_cells
 
@@ -53,7 +53,8 @@ def play(
         Independent runs.
     seed : int, default 0
     measures, tasks : iterable
-        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
+        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself. A name
+        may be ``"module:function"`` of a measure, of a task, or of a function that makes a task of the options.
     per_decade : int, default 8
         Checkpoints for each factor of ten, with one horizon; from 1 to 100.
     progress : bool, optional
@@ -86,7 +87,7 @@ def play(
         horizons=horizons,
         runs=runs,
         seed=seed,
-        panel=Panel.of(measures, tasks, rounds=rounds),
+        panel=Panel.of(map(measure_of, listed(measures)), map(task_of, listed(tasks)), rounds=rounds),
         per_decade=per_decade,
     )
     with Progress(sum(cell.work for cell in cells), shown=progress) as bar:

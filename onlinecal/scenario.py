@@ -34,10 +34,13 @@ from onlinecal.core.errors import (
     ScenarioError,
     UnknownName,
     failure,
+    in_one_line,
     suggestion,
 )
-from onlinecal.core.sources import named_in
+from onlinecal.core.sources import named_in, namers
 from onlinecal.core.strategy import build
+from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
+from onlinecal.decisions.base import is_task
 from onlinecal.engine.game import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Nature, as_nature
@@ -178,23 +181,71 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
         runs=scenario.runs,
         seed=scenario.seed,
         panel=Panel.of(
-            [_measure(spec, folder) for spec in scenario.measures],
-            scenario.tasks,
+            [measure_of(spec, folder) for spec in scenario.measures],
+            [task_of(spec, folder) for spec in scenario.tasks],
             rounds=max(horizons, default=None),
         ),
         per_decade=scenario.checkpoints_per_decade,
     )
 
 
-def _measure(spec: str | dict[str, Any], folder: Path) -> Any:
-    """A measure as `Panel.of` takes it: ``module:function`` is that function."""
-    name = spec if isinstance(spec, str) else spec.get("name")
-    if not isinstance(name, str) or ":" not in name:
+def measure_of(spec: Any, folder: Path | None = None) -> Any:
+    """A measure as `Panel.of` takes it: ``module:function`` is that function. `folder` is where the scenario lies."""
+    name = _foreign(spec)
+    if name is None:
         return spec
     function = locate("measure", name, folder)
     if not callable(function):
         raise ScenarioError(f"measure {name!r} is {function!r}; expected a function of a JointDistribution")
     return {"name": function} if isinstance(spec, str) else {**spec, "name": function}
+
+
+def task_of(spec: Any, folder: Path | None = None) -> Any:
+    """A task as `Panel.of` takes it: ``module:name`` is that task, or what that function makes of the options."""
+    name = _foreign(spec)
+    if name is None:
+        return spec
+    thing = locate("task", name, folder)
+    options = {} if isinstance(spec, str) else {key: value for key, value in spec.items() if key != "name"}
+    response = as_response(options.pop("response", Best()))
+    if is_task(thing):
+        if options:
+            raise ScenarioError(f"task {name!r} is a finished task and has no option {next(iter(options))!r}")
+        task = thing
+    elif callable(thing):
+        task = _made_task(name, thing, options)
+    else:
+        raise ScenarioError(
+            f"task {name!r} is {in_one_line(thing)}; expected {_TASK}, or a function that returns one"
+        )
+    return task if response == Best() else DecisionMaker(task, response)
+
+
+_TASK = "a Task (oc.tasks.DecisionTask, or anything with a name and account(gamma))"
+
+
+def _made_task(name: str, function: Any, options: dict[str, Any]) -> Any:
+    try:
+        inspect.signature(function).bind(**options)
+    except TypeError as error:
+        raise ScenarioError(f"task {name!r}: {error}") from None
+    try:
+        task = function(**options)
+    except OnlinecalError as error:
+        raise ScenarioError(f"task {name!r}: {error}") from error
+    except Exception as error:
+        raise ScenarioError(f"task {name!r} cannot be made: {failure(error)}") from error
+    if not is_task(task):
+        raise ScenarioError(f"task {name!r} returned {in_one_line(task)}; expected {_TASK}")
+    for module in namers(function):
+        named_in(task, module)  # so that its source counts, whatever kind of task it is
+    return task
+
+
+def _foreign(spec: Any) -> str | None:
+    """The name ``module:attribute`` in a name or table; None for anything else."""
+    name = spec.get("name") if isinstance(spec, Mapping) else spec
+    return name if isinstance(name, str) and ":" in name else None
 
 
 def _entry(kind: str, known: Mapping[str, Any], table: str | dict[str, Any], folder: Path) -> Entry:
