@@ -191,7 +191,7 @@ def test_classes_and_single_names_stand_for_themselves():
     assert [row.name for row in oc.evaluate([0.5], [1], measures="ece").rows] == ["ece"]
     with pytest.raises(InvalidParameter, match="nature 'replay' needs the parameter 'file'"):
         oc.play(oc.forecasters.Constant, oc.natures.Replay, horizon=5)
-    with pytest.raises(InvalidParameter, match="3 is not a nature; expected a Nature, or its class"):
+    with pytest.raises(InvalidParameter, match="3 is not a nature; expected a Nature, or a class with"):
         oc.play(oc.forecasters.Constant, 3, horizon=5)
 
 
@@ -328,7 +328,7 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
     assert heat.values[0, 0] == fit.value
     assert heat.halves[0, 0] == (fit.high - fit.low) / 2
     assert np.isnan(heat.values[1, 1])  # who says 1 to those who always come
-    figure = heat_map(study, ["ece", "cdl"], title="A title")
+    figure = heat_map(study, ["ece", "cdl"], title="A title")[0].figure
     texts = [t.get_text() for t in figure.axes[0].texts]
     assert f"{fit.value:.2f}\n±{heat.halves[0, 0]:.2f}" in texts
     assert "–" in texts
@@ -345,7 +345,7 @@ def test_the_heat_map_says_what_was_played(tmp_path):
 
     def caption(**options):
         study = oc.play(oc.forecasters.ForecastHedging(), runs=2, measures=["ece"], **options)
-        return " ".join(heat_map(study, ["ece"])._supxlabel.get_text().split())
+        return " ".join(heat_map(study, ["ece"])[0].figure._supxlabel.get_text().split())
 
     fresh = caption(nature=natures[0], horizon=[100, 300, 900])
     assert fresh.startswith("Fresh games, T = 100 … 900; 2 runs. Exponents are means over these T; ± half")
@@ -381,7 +381,7 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
     for nature, said in zip(
         study.natures, ("T: a game each, on the same recorded rounds", "T: a fresh game"), strict=True
     ):
-        picture = study.curve("ece", nature=nature).plot()
+        picture = study.curve("ece", nature=nature).plot().figure
         assert picture._supxlabel.get_text().startswith(said)
 
 

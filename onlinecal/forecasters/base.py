@@ -13,7 +13,7 @@ import numpy as np
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
-from onlinecal.core.strategy import build, required
+from onlinecal.core.strategy import build, required, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats, Law, Unplayable, brief
 from onlinecal.rounds.record import Round, check_round
@@ -216,7 +216,7 @@ def as_forecaster(
         A parameter that it does not have, lacks or refuses.
     """
     if isinstance(thing, type) and issubclass(thing, Forecaster):
-        name = called or thing.__name__
+        name = called or strategy_name(thing)
         return build("forecaster", {name: thing}, name, options)
     if isinstance(thing, Forecaster):
         no_options("forecaster", thing, options, called)

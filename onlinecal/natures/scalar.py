@@ -12,7 +12,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
-from onlinecal.core.strategy import build, required
+from onlinecal.core.strategy import build, required, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard
 from onlinecal.rounds.law import Floats, Unplayable, brief
@@ -108,7 +108,7 @@ def as_nature(
         It is nothing of the kind; a parameter that it does not have, lacks or refuses.
     """
     if isinstance(thing, type) and issubclass(thing, Nature):
-        name = called or thing.__name__
+        name = called or strategy_name(thing)
         return build("nature", {name: thing}, name, options)
     if isinstance(thing, Nature):
         no_options("nature", thing, options, called)
