@@ -146,7 +146,7 @@ def plot(
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or the exponents as a heat map."""
     from onlinecal.core.errors import UnknownName
     from onlinecal.report.exponent_plot import heat_map
-    from onlinecal.report.plots import figure, save
+    from onlinecal.report.plots import plot_curves, save
 
     study = _study(results)
     for name in measure or ():
@@ -160,10 +160,10 @@ def plot(
     study = study.only(forecaster, nature)
     path = output or results.with_suffix(".png")
     if exponents:
-        save(heat_map(study, shown, title=study.title), path)
+        save(heat_map(study, shown, title=study.title)[0].figure, path)
         print(f"wrote {path}")
         return
-    save(figure(study.curves(shown), title=study.title), path)
+    save(plot_curves(study.curves(shown), title=study.title)[0, 0].figure, path)
     left = [name for name in study.measures if name not in shown]
     print(
         f"wrote {path}"

@@ -11,11 +11,11 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.natures.base import as_nature
+from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
-from onlinecal.scenario import named
+from onlinecal.scenario import decision_maker_of, measure_of, named, task_of
 from onlinecal.schedules import Schedule, as_arrivals, as_delays
-from onlinecal.study.panel import Panel
+from onlinecal.study.panel import Panel, listed
 from onlinecal.study.plan import Entry, plan
 from onlinecal.study.run import play_cells
 
@@ -45,10 +45,12 @@ def play(
 
     Parameters
     ----------
-    forecaster : Forecaster, its name, scalar forecaster class, or list of them
-        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run. A name is a
-        registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters.
-    nature : Nature, its name, its class, or list of them
+    forecaster : Forecaster, its name, plain class, object or partial, or list of them
+        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run;
+        ``functools.partial(Mine, rate=0.1)`` with parameters; of an object ``Mine(0.1)`` each run has a deep copy. A
+        name is a registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters.
+    nature : Nature, its name, plain class, object or partial, or list of them
+        The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
         at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
@@ -57,7 +59,8 @@ def play(
         Independent runs.
     seed : int, default 0
     measures, tasks : iterable
-        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
+        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself. A name
+        may be ``"module:function"`` of a measure, of a task, or of a function that makes a task of the options.
     per_decade : int, default 8
         Checkpoints for each factor of ten, with one horizon; from 1 to 100.
     arrivals : Arrivals, or its name or table
@@ -97,13 +100,15 @@ def play(
         horizons=horizons,
         runs=runs,
         seed=seed,
-        panel=Panel.of(measures, tasks, rounds=rounds),
+        panel=Panel.of(map(measure_of, listed(measures)), map(task_of, listed(tasks)), rounds=rounds),
         per_decade=per_decade,
         schedules=[
             Schedule(as_arrivals(arrivals), as_delays(delay))
             for delay in (delays if isinstance(delays, list | tuple) else [delays])
         ],
-        people=People.of(decision_makers, seed if is_whole(seed) else 0),
+        people=People.of(
+            [decision_maker_of(spec) for spec in listed(decision_makers)], seed if is_whole(seed) else 0
+        ),
     )
     with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
         return Study(tuple(played for _, played in play_cells(cells, bar)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import inspect
 import os
 import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,14 +34,17 @@ from onlinecal.core.errors import (
     ScenarioError,
     UnknownName,
     failure,
+    in_one_line,
     suggestion,
 )
-from onlinecal.core.sources import named_in
+from onlinecal.core.sources import named_in, namers
 from onlinecal.core.strategy import build
+from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
 from onlinecal.decision_makers.tenures import People
+from onlinecal.decisions.base import is_task
 from onlinecal.engine.horizon import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
-from onlinecal.natures import NATURES, Nature
+from onlinecal.natures import NATURES, Nature, as_nature
 from onlinecal.schedules import Schedule, as_arrivals, as_delays
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell, Entry, plan
@@ -193,13 +199,15 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
         runs=scenario.runs,
         seed=scenario.seed,
         panel=Panel.of(
-            [_measure(spec, folder) for spec in scenario.measures],
-            scenario.tasks,
+            [measure_of(spec, folder) for spec in scenario.measures],
+            [task_of(spec, folder) for spec in scenario.tasks],
             rounds=max(horizons, default=None),
         ),
         per_decade=scenario.checkpoints_per_decade,
         schedules=_schedules(scenario, folder),
-        people=People.of([_located(table, folder) for table in scenario.decision_makers], scenario.seed),
+        people=People.of(
+            [decision_maker_of(table, folder) for table in scenario.decision_makers], scenario.seed
+        ),
     )
 
 
@@ -209,6 +217,14 @@ def _schedules(scenario: Scenario, folder: Path) -> list[Schedule]:
         raise InvalidParameter("delays is empty; expected at least one")
     arrivals = as_arrivals(_located(scenario.arrivals, folder))
     return [Schedule(arrivals, as_delays(_located(delay, folder))) for delay in scenario.delays]
+
+
+def decision_maker_of(spec: Any, folder: Path = Path()) -> Any:
+    """Decision makers as `People.of` takes them: files are where the scenario lies, tasks may be ``module:name``."""
+    if not isinstance(spec, Mapping):
+        return spec
+    located = _located(dict(spec), folder)
+    return {**located, "task": task_of(located["task"], folder)} if "task" in located else located
 
 
 def _located(value: Any, folder: Path) -> Any:
@@ -229,15 +245,63 @@ def _path(file: Any, folder: Path) -> Any:
     )
 
 
-def _measure(spec: str | dict[str, Any], folder: Path) -> Any:
-    """A measure as `Panel.of` takes it: ``module:function`` is that function."""
-    name = spec if isinstance(spec, str) else spec.get("name")
-    if not isinstance(name, str) or ":" not in name:
+def measure_of(spec: Any, folder: Path | None = None) -> Any:
+    """A measure as `Panel.of` takes it: ``module:function`` is that function. `folder` is where the scenario lies."""
+    name = _foreign(spec)
+    if name is None:
         return spec
     function = locate("measure", name, folder)
     if not callable(function):
         raise ScenarioError(f"measure {name!r} is {function!r}; expected a function of a JointDistribution")
     return {"name": function} if isinstance(spec, str) else {**spec, "name": function}
+
+
+def task_of(spec: Any, folder: Path | None = None) -> Any:
+    """A task as `Panel.of` takes it: ``module:name`` is that task, or what that function makes of the options."""
+    name = _foreign(spec)
+    if name is None:
+        return spec
+    thing = locate("task", name, folder)
+    options = {} if isinstance(spec, str) else {key: value for key, value in spec.items() if key != "name"}
+    response = as_response(options.pop("response", Best()))
+    if is_task(thing):
+        if options:
+            raise ScenarioError(f"task {name!r} is a finished task and has no option {next(iter(options))!r}")
+        task = thing
+    elif callable(thing):
+        task = _made_task(name, thing, options)
+    else:
+        raise ScenarioError(
+            f"task {name!r} is {in_one_line(thing)}; expected {_TASK}, or a function that returns one"
+        )
+    return task if response == Best() else DecisionMaker(task, response)
+
+
+_TASK = "a Task (oc.tasks.DecisionTask, or anything with a name and account(gamma))"
+
+
+def _made_task(name: str, function: Any, options: dict[str, Any]) -> Any:
+    try:
+        inspect.signature(function).bind(**options)
+    except TypeError as error:
+        raise ScenarioError(f"task {name!r}: {error}") from None
+    try:
+        task = function(**options)
+    except OnlinecalError as error:
+        raise ScenarioError(f"task {name!r}: {error}") from error
+    except Exception as error:
+        raise ScenarioError(f"task {name!r} cannot be made: {failure(error)}") from error
+    if not is_task(task):
+        raise ScenarioError(f"task {name!r} returned {in_one_line(task)}; expected {_TASK}")
+    for module in namers(function):
+        named_in(task, module)  # so that its source counts, whatever kind of task it is
+    return task
+
+
+def _foreign(spec: Any) -> str | None:
+    """The name ``module:attribute`` in a name or table; None for anything else."""
+    name = spec.get("name") if isinstance(spec, Mapping) else spec
+    return name if isinstance(name, str) and ":" in name else None
 
 
 def _entry(kind: str, known: Mapping[str, Any], table: str | dict[str, Any], folder: Path) -> Entry:
@@ -316,15 +380,28 @@ def locate(kind: str, name: str, folder: Path | None = None) -> Any:
 
 
 def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:
-    """The strategy ``module:Class`` of somebody else's."""
-    thing = locate(kind, name, folder)
-    if kind == "nature":
-        if not (isinstance(thing, type) and issubclass(thing, Nature)):
-            raise ScenarioError(f"nature {name!r} is not a subclass of onlinecal.natures.Nature")
-        return build(kind, {name: thing}, name, options)
-    if options:
-        return build(kind, {name: thing}, name, options)
-    return as_forecaster(thing)
+    """The strategy ``module:Class`` of somebody else's, which may be anything that `onlinecal.play` takes."""
+    take = as_forecaster if kind == "forecaster" else as_nature
+    return take(locate(kind, name, folder), options, name)
+
+
+def kind_of(thing: Any) -> str:
+    """Whether somebody's class, object or function is a forecaster or a nature: ``"forecaster"``, ``"nature"`` or "".
+
+    A function is tried.
+    """
+    made = thing.func if isinstance(thing, partial) else thing
+    if inspect.isroutine(made):
+        for kind, take in (("forecaster", as_forecaster), ("nature", as_nature)):
+            with contextlib.suppress(OnlinecalError):
+                take(thing)
+                return kind
+        return ""
+    if isinstance(made, Nature) or (isinstance(made, type) and issubclass(made, Nature)):
+        return "nature"
+    if any(hasattr(made, method) for method in ("start", "forecast")):
+        return "forecaster"
+    return "nature" if hasattr(made, "probability") else ""
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -21,7 +21,7 @@ from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.natures import NATURES, Nature
 from onlinecal.rounds.protocol import check_specification
-from onlinecal.scenario import locate, named
+from onlinecal.scenario import kind_of, locate, named
 from onlinecal.study.panel import Panel
 
 #: what rounding may add to a ratio that is at most 1
@@ -216,8 +216,7 @@ def _named(name: str) -> Any:
         return named("forecaster", name)
     if ":" not in name:
         raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
-    thing = locate("strategy", name)
-    return named("nature" if isinstance(thing, type) and issubclass(thing, Nature) else "forecaster", name)
+    return named(kind_of(locate("strategy", name)) or "forecaster", name)
 
 
 def check(

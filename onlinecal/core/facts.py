@@ -93,7 +93,8 @@ def memory_at(strategy: Any, rounds: int, horizon: int) -> float:
     def number(found: re.Match[str]) -> str:
         value = strategy
         for part in re.findall(r"\w+", found[0]):
-            value = value[int(part)] if part.isdigit() else getattr(value, part)
+            settings = getattr(value, "settings", {})  # of what is made of somebody's plain class
+            value = value[int(part)] if part.isdigit() else settings.get(part) or getattr(value, part)
         return repr(float(value) if is_number(value) else evaluate(value, horizon))
 
     text = _inside(strategy.memory)

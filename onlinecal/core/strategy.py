@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from onlinecal.core.content import content, digest
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, suggestion
+from onlinecal.core.plain import Copier, Maker
 from onlinecal.core.validation import is_number, is_whole
 
 
@@ -52,13 +54,17 @@ def strategy_key(strategy: Any) -> str:
 def strategy_label(strategy: Any) -> str:
     """A short name for people: the parameters only where they differ from the defaults, also in nested strategies.
 
-    A strategy that is named by a parameter, as a lifted plug-in is, shows neither the name again nor what it calls.
+    A strategy that is named by a parameter, as a lifted plug-in is, shows neither the name again nor what it calls, but
+    what it calls that with.
     """
     fields = [f for f in dataclasses.fields(strategy) if f.init] if dataclasses.is_dataclass(strategy) else []
     changed = [f.name for f in fields if getattr(strategy, f.name) != f.default]
     if "name" in changed:
         changed = [key for key in changed if key != "name" and not callable(getattr(strategy, key))]
-    shown = ", ".join(f"{key}={_shown(getattr(strategy, key))}" for key in changed)
+    made = getattr(strategy, "make", None)
+    given = made.given if isinstance(made, Maker | Copier) else {}
+    given |= {key: getattr(strategy, key) for key in changed}
+    shown = ", ".join(f"{key}={_shown(value)}" for key, value in given.items())
     called = getattr(strategy, "name", None)
     # An acronym stays one: CDL minimiser.
     words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _words(strategy)]
@@ -159,6 +165,10 @@ def _shown(value: Any) -> str:
 
 def _text(value: Any) -> str:
     """A parameter in a key."""
+    if isinstance(value, Maker | Copier):
+        origin = value.origin if callable(value.origin) else type(value.origin)
+        given = ", ".join(f"{key}={_text(each)}" for key, each in sorted(value.given.items()))
+        return f"{origin.__module__}:{origin.__qualname__}({given})"
     if dataclasses.is_dataclass(value):
         return strategy_key(value)
     if callable(value):
@@ -168,4 +178,7 @@ def _text(value: Any) -> str:
         return str(int(value)) if whole else json.dumps(float(value))
     if isinstance(value, tuple):
         return "[" + ", ".join(map(_text, value)) + "]"
-    return json.dumps(value)
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError):  # of a plain plug-in, which may have any
+        return f"{type(value).__name__} {digest(content(value))[:8]}"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.strategy import make, required
+from onlinecal.core.plain import Plain, check_made, lifted, no_options
+from onlinecal.core.strategy import build, required, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats, Law, Unplayable, brief
 from onlinecal.rounds.record import Round, check_round
@@ -113,7 +115,7 @@ class ScalarPlayer(Protocol):
 
 
 @dataclass(frozen=True)
-class Scalar(Forecaster):
+class Scalar(Plain, Forecaster):  # type: ignore[override]
     """Plays a forecaster written for one run: any object with `forecast()` and `update(forecast, outcome)`.
 
     Parameters
@@ -125,8 +127,8 @@ class Scalar(Forecaster):
 
     Information
     -----------
-    One Python object a run, so tens of times slower than the built-in players. It is `deterministic` if its class
-    says so by an attribute of that name.
+    One Python object a run, so tens of times slower than the built-in players. The facts of `onlinecal.core.facts` are
+    what its class says by attributes of those names.
     """
 
     make: Callable[..., ScalarPlayer]
@@ -140,41 +142,14 @@ class Scalar(Forecaster):
                 f"{', '.join(missing)}; expected defaults for all but horizon"
             )
 
-    def _declared(self, fact: str, kind: type) -> Any:
-        declared = getattr(self.make, fact, None)
-        return declared if isinstance(declared, kind) else None
-
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
         """What its class declares."""
         return self._declared("deterministic", bool)
 
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """What its class declares, or else whether it is told the horizon."""
-        declared = self._declared("needs_horizon", bool)
-        return self._tuned if declared is None else declared
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """What its class declares."""
-        return self._declared("safe_under_delay", bool)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """What its class declares."""
-        return self._declared("memory", str)
-
-    @property
-    def _tuned(self) -> bool:
-        import inspect
-
-        return "horizon" in inspect.signature(self.make).parameters
-
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """One object of its own for each run."""
-        tuned = self._tuned
-        return _Lifted([self.make(horizon=horizon) if tuned else self.make() for _ in range(runs)])
+        return _Lifted(self.players(horizon, runs))
 
 
 class _Lifted:
@@ -214,15 +189,40 @@ def _law(run: int, said: Any) -> dict[Any, Any]:
     return law
 
 
-def as_forecaster(thing: Any) -> Forecaster:
-    """A specification from one, or from the class (or factory) of a scalar forecaster."""
-    if isinstance(thing, Forecaster):
-        return thing
+#: what a plain forecaster must have, with the arguments
+METHODS = {"forecast": "", "update": "forecast, outcome"}
+
+
+def as_forecaster(
+    thing: Any, options: Mapping[str, Any] = MappingProxyType({}), called: str | None = None
+) -> Forecaster:
+    """A specification from one, or from what makes a plain forecaster.
+
+    Parameters
+    ----------
+    thing : Forecaster, class, function, functools.partial or object
+        Of a plain class, with ``forecast()`` and ``update(forecast, outcome)``, each run has an object of its own; of
+        an object, a deep copy. A function makes such an object, or a Forecaster.
+    options : mapping, optional
+        Parameters for a class or function.
+    called : str, optional
+        What messages call it. Default: its own name.
+
+    Raises
+    ------
+    InvalidForecast
+        It is nothing of the kind.
+    InvalidParameter
+        A parameter that it does not have, lacks or refuses.
+    """
     if isinstance(thing, type) and issubclass(thing, Forecaster):
-        return make("forecaster", thing)
-    if isinstance(thing, type) and hasattr(thing, "forecast") and hasattr(thing, "update"):
-        return Scalar(thing, name=thing.__name__)
-    raise InvalidForecast(
-        f"{thing!r} is not a forecaster; expected a Forecaster, or a class with forecast() and "
-        "update(forecast, outcome)"
-    )
+        name = called or strategy_name(thing)
+        return build("forecaster", {name: thing}, name, options)
+    if isinstance(thing, Forecaster):
+        no_options("forecaster", thing, options, called)
+        return thing
+    make, name, sample = lifted("forecaster", thing, options, METHODS, called, InvalidForecast)
+    if isinstance(sample, Forecaster):
+        return sample
+    check_made("forecaster", called or name, sample, METHODS)
+    return Scalar(make, name=name)

@@ -3,11 +3,12 @@
 from onlinecal.core.strategy import registry
 from onlinecal.natures.adaptive import EarlyStopping, HalfCrossing, Sidestepping
 from onlinecal.natures.adversarial import Contrarian, Greedy
-from onlinecal.natures.base import Nature, NatureRound, Sight, as_nature
+from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.natures.composed import Mixture, Switch
 from onlinecal.natures.kinks import KinkApproach, SparseBias
 from onlinecal.natures.nonstationary import Markov, Piecewise, RandomWalk
 from onlinecal.natures.replay import Replay
+from onlinecal.natures.scalar import Scalar, as_nature
 from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
 from onlinecal.natures.streams import Streams
 
@@ -54,6 +55,7 @@ __all__ = [
     "RandomWalk",
     "Replay",
     "Sawtooth",
+    "Scalar",
     "Sidestepping",
     "Sight",
     "Sinusoid",

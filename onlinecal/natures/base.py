@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter, SightError
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
-from onlinecal.core.strategy import make
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats, Ints, StatedLaw
 from onlinecal.rounds.record import Round, Stage
@@ -150,15 +149,6 @@ class Nature:
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What it is proved to force on forecasters; empty for nothing."""
         return ()
-
-
-def as_nature(thing: Any) -> Nature:
-    """A specification from one, or from its class."""
-    if isinstance(thing, type) and issubclass(thing, Nature):
-        return make("nature", thing)
-    if isinstance(thing, Nature):
-        return thing
-    raise InvalidParameter(f"{thing!r} is not a nature; expected a Nature, or its class")
 
 
 def heard(round: NatureRound, runs: int) -> tuple[Floats, Ints]:

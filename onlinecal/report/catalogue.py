@@ -10,14 +10,15 @@ from onlinecal.core.errors import LIST, UnknownName
 from onlinecal.core.facts import FACTS
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import tightest
+from onlinecal.core.strategy import parameters
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
-from onlinecal.natures import NATURES, Nature, as_nature
-from onlinecal.scenario import locate
+from onlinecal.natures import NATURES, as_nature
+from onlinecal.scenario import kind_of, locate
 
 KINDS: dict[str, dict[str, Any]] = {
     "forecasters": FORECASTERS,
@@ -153,10 +154,10 @@ def entries(name: str) -> list[dict[str, Any]]:
     things = [(kind, known[name]) for kind, known in KINDS.items() if name in known]
     if not things and ":" in name:
         thing = locate("strategy", name)
-        nature = isinstance(thing, type) and issubclass(thing, Nature)
-        if not nature and not any(hasattr(thing, method) for method in ("start", "forecast")):
+        kind = kind_of(thing)
+        if not kind:
             raise UnknownName(f"{name!r} is neither a forecaster nor a nature")
-        things = [("natures" if nature else "forecasters", thing)]
+        things = [(f"{kind}s", thing)]
     if not things:
         raise UnknownName.of("name", name, [n for known in KINDS.values() for n in known], LIST)
     return [
@@ -235,14 +236,16 @@ def _loop(kind: str, thing: Any) -> str:
 
     if any(p["required"] for p in _parameters(thing)):
         return "depends on its parameters"
-    spec = as_forecaster(thing) if kind == "forecasters" else thing()
+    spec = as_forecaster(thing) if kind == "forecasters" else as_nature(thing)
     compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
     return "compiled, beside others that are" if compiled else "event loop"
 
 
 def _parameters(thing: Any) -> list[dict[str, Any]]:
     if isinstance(thing, Measure):
-        given = [(name, default) for name, default in thing.options.items()]
+        given = list(thing.options.items())
+    elif not callable(thing):  # an object that has been made
+        given = list(parameters(thing).items())
     else:
         given = [(p.name, p.default) for p in inspect.signature(thing).parameters.values()]
     empty = inspect.Parameter.empty

@@ -18,7 +18,7 @@ from onlinecal.study.played import Promise, Results
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -153,11 +153,11 @@ class Curve:
                 return said
         return ""
 
-    def plot(self) -> Figure:
-        """This curve as a log-log figure."""
-        from onlinecal.report.plots import figure
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """This curve on log-log axes, these or those of a new figure, ``ax.figure``; see `report.plots.plot_curves`."""
+        from onlinecal.report.plots import plot_curve
 
-        return figure([self])
+        return plot_curve(self, ax)
 
 
 @dataclass(frozen=True)
@@ -297,11 +297,11 @@ class Study(Results):
         ]
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self, measures: Sequence[str] | None = None) -> Figure:
-        """The curves as a log-log figure."""
-        from onlinecal.report.plots import figure
+    def plot(self, measures: Sequence[str] | None = None, axes: Any = None) -> NDArray[Any]:
+        """The curves on log-log axes, a (natures, measures) array of them; see `report.plots.plot_curves`."""
+        from onlinecal.report.plots import plot_curves
 
-        return figure(self.curves(measures))
+        return plot_curves(self.curves(measures), axes=axes)
 
     def _only(self, kind: str, label: str | None, labels: list[str]) -> str:
         if label is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,7 +17,7 @@ from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
-from onlinecal.report.plots import typeset
+from onlinecal.report.plots import given_axes, typeset
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
     return result
 
 
-def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figure:
+def heat_map(study: Study, measures: Sequence[str], *, axes: Any = None, title: str = "") -> NDArray[Any]:
     """The exponents of a study as coloured tables, one for each measure.
 
     Parameters
@@ -77,18 +78,32 @@ def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figur
     study : Study
     measures : sequence of str
         At least one column.
+    axes : sequence of matplotlib Axes, optional
+        Where to draw, one for each measure. Default: those of a new figure, which also gets the title, a bar of the
+        colours and, below, what the cells say; to others' figures `caption` says that.
     title : str, optional
+        Of a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
-        Each cell says the mean growth exponent over the T that were played and half of its interval, or, where the
-        totals follow no power law, the slopes over the first and the last half of these T; a question mark where the
-        interval is wider than 1, and a dash where the total is 0 or has too few horizons.
+    (measures,) array of Axes
+        Their figure is ``axes[0].figure``. Each cell says the mean growth exponent over the T that were played and half
+        of its interval, or, where the totals follow no power law, the slopes over the first and the last half of these
+        T; a question mark where the interval is wider than 1, and a dash where the total is 0 or has too few horizons.
+
+    Raises
+    ------
+    InvalidParameter
+        No measures; another number of axes; a title for axes that are given.
     """
     tables = heats(study, measures)
     if not tables:
         raise InvalidParameter("no measures to draw; expected at least one")
+    if axes is not None:
+        panels = given_axes(axes, (len(tables),), "one for each measure", title)
+        for axis, heat in zip(panels, tables, strict=True):
+            _draw(axis, heat)
+        return panels
     columns = min(2, len(tables))
     rows = -(-len(tables) // columns)
     wide, high = len(study.natures), len(study.forecasters)
@@ -97,30 +112,44 @@ def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figur
         layout="constrained",
         dpi=150,
     )
-    axes = fig.subplots(rows, columns, squeeze=False)
-    for axis in axes.flat[len(tables) :]:
+    grid = fig.subplots(rows, columns, squeeze=False)
+    panels = grid.flatten()[: len(tables)]
+    for axis in grid.flat[len(tables) :]:
         axis.set_visible(False)
-    for axis, heat in zip(axes.flat, tables, strict=False):
-        image = axis.imshow(heat.values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
-        for (i, j), value in np.ndenumerate(heat.values):
-            colour = "white" if value > 0.65 else "black"
-            axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=colour)
-        axis.set_xticks(range(wide), [*map(literal, heat.natures)], rotation=30, ha="right", fontsize=7.5)
-        axis.set_yticks(range(high), [*map(literal, heat.forecasters)], fontsize=7.5)
-        rates = known_rates(heat.column)
-        axis.set_title(
-            literal(heat.column.name) + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9
-        )
-        axis.tick_params(length=0)
-        for spine in axis.spines.values():
-            spine.set_visible(False)
-    bar = fig.colorbar(image, ax=axes, shrink=0.6)
+    for axis, heat in zip(panels, tables, strict=True):
+        image = _draw(axis, heat)
+    bar = fig.colorbar(image, ax=grid, shrink=0.6)
     bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
     if title:
         fig.suptitle(literal(title), fontsize=12)
     letters = int(fig.get_figwidth() * 72 / (0.56 * 7.5))  # a letter is little more than half as wide as high
     fig.supxlabel(textwrap.fill(_caption(study, tables), letters), fontsize=7.5, color="#444444")
-    return fig
+    return panels
+
+
+def caption(study: Study, measures: Sequence[str]) -> str:
+    """What the cells in `heat_map` of these measures say, for a figure of somebody's own."""
+    return _caption(study, heats(study, measures))
+
+
+def _draw(axis: Any, heat: Heat) -> Any:
+    """One table; returns the image, for a bar of colours."""
+    image = axis.imshow(heat.values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
+    for (i, j), value in np.ndenumerate(heat.values):
+        colour = "white" if value > 0.65 else "black"
+        axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=colour)
+    axis.set_xticks(
+        range(len(heat.natures)), [*map(literal, heat.natures)], rotation=30, ha="right", fontsize=7.5
+    )
+    axis.set_yticks(range(len(heat.forecasters)), [*map(literal, heat.forecasters)], fontsize=7.5)
+    rates = known_rates(heat.column)
+    axis.set_title(
+        literal(heat.column.name) + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9
+    )
+    axis.tick_params(length=0)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    return image
 
 
 def _caption(study: Study, tables: Sequence[Heat]) -> str:

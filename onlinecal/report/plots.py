@@ -1,4 +1,4 @@
-"""Curves as figures: the drawing of what `frames` says is to be drawn."""
+"""Curves as pictures: the drawing of what `frames` says is to be drawn, in a new figure or in given axes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
@@ -39,7 +40,13 @@ FORMATS = ("png", "svg", "pdf")
 _MATHEMATICS = r"(?<!\\)\$[^$]+(?<!\\)\$"
 
 
-def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
+def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
+    """One curve, as `plot_curves` draws it, in these axes or a figure of its own (``ax.figure``)."""
+    axes: Axes = plot_curves([curve], axes=ax)[0, 0]
+    return axes
+
+
+def plot_curves(curves: Sequence[Curve], *, axes: Any = None, title: str = "") -> NDArray[Any]:
     """Totals against T on logarithmic axes: natures down, measures across, a colour a forecaster.
 
     Where a mean total is negative the vertical axis is linear around 0. Means that have no place on an axis are words
@@ -49,45 +56,55 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
     ----------
     curves : sequence of Curve
         At least one.
+    axes : (natures, measures) array of matplotlib Axes, optional
+        Where to draw; a flat list if either is one, and the Axes themselves if both are. Default: those of a new
+        figure, which also gets the title and, below, what the lines mean; to others' figures `caption` says that.
     title : str, optional
+        Of a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
-        The line is the mean over runs; the band runs from the 5th to the 95th percentile of the runs; dashed lines
-        are proven bounds, dotted ones proven rates drawn through the curve's first point, black ones of what the nature
-        forces (a rate: through the lowest curve's first point). Grey, labelled at its end, is how fast the total of the
-        best forecaster is known to grow against the worst nature: a slope, drawn from half the lowest curve at the
-        first T.
+    (natures, measures) array of Axes
+        Their figure is ``axes[0, 0].figure``. The line is the mean over runs; the band runs from the 5th to the 95th
+        percentile of the runs; dashed lines are proven bounds, dotted ones proven rates drawn through the curve's first
+        point, black ones of what the nature forces (a rate: through the lowest curve's first point). Grey, labelled at
+        its end, is how fast the total of the best forecaster is known to grow against the worst nature: a slope, drawn
+        from half the lowest curve at the first T. In a new figure axes are hidden where a measure was not taken.
+
+    Raises
+    ------
+    InvalidParameter
+        No curves; axes of another shape; a title for axes that are given.
     """
     if not curves:
         raise InvalidParameter("no curves to draw; expected at least one")
     drawn = frames(curves)
     natures = list(dict.fromkeys(frame.nature for frame in drawn))
     measures = list(dict.fromkeys(frame.measure for frame in drawn))
-    rows, columns = len(natures), len(measures)
-    heads = [max(_heading(frame, WIDTH).count("\n") for frame in drawn if frame.nature == n) for n in natures]
-    legends = [max(_legend_rows(frame) for frame in drawn if frame.nature == n) for n in natures]
-    high = 1.1 + 3.2 * rows + 0.17 * sum(heads) + 0.13 * sum(max(0, n - 3) for n in legends)
-    fig = Figure(figsize=(1.0 + 4.1 * columns, high), layout="constrained", dpi=150)
-    axes = fig.subplots(rows, columns, sharex="row", squeeze=False)
+    fig = None if axes is not None else _new_figure(drawn, natures, measures)
+    shape = len(natures), len(measures)
+    panels = (
+        given_axes(axes, shape, "natures × measures", title)
+        if fig is None
+        else fig.subplots(*shape, sharex="row", squeeze=False)
+    )
     used = {(frame.nature, frame.measure) for frame in drawn}
     for i, nature in enumerate(natures):
         for j, measure in enumerate(measures):
-            if (nature, measure) not in used:
-                axes[i, j].set_visible(False)
-    scales: dict[int, Any] = {}
+            if fig is not None and (nature, measure) not in used:
+                panels[i, j].set_visible(False)
+    scales: dict[int, list[Any]] = {}
     for frame in drawn:
         i, j = natures.index(frame.nature), measures.index(frame.measure)
         if frame.lines and not frame.negative:
             # Totals of one nature are compared across measures; an axis with negative ones is of another kind.
-            if i in scales:
-                axes[i, j].sharey(scales[i])
-            scales.setdefault(i, axes[i, j])
-        _draw(axes[i, j], frame)
-        axes[i, j].set_title(_heading(frame, WIDTH), fontsize=10)
+            if fig is not None and i in scales:
+                panels[i, j].sharey(scales[i][0])
+            scales.setdefault(i, []).append(panels[i, j])
+        _draw(panels[i, j], frame)
+        panels[i, j].set_title(_heading(frame, WIDTH), fontsize=10)
         if j == 0:
-            axes[i, j].set_ylabel("total $T\\cdot\\mu$")
+            panels[i, j].set_ylabel("total $T\\cdot\\mu$")
     for i, nature in enumerate(natures):
         # The means and bounds set the scale; a band that reaches down to 0 would stretch it without end.
         shown = [frame for frame in drawn if frame.nature == nature and not frame.negative]
@@ -95,14 +112,44 @@ def figure(curves: Sequence[Curve], *, title: str = "") -> Figure:
         heights += [v for frame in shown for bound in frame.bounds for v in bound.values]
         heights += [v for frame in shown for reference in frame.references for v in reference.values]
         if heights:
-            scales[i].set_ylim(min(heights) / 1.8, max(heights) * 1.8)
-    runs = sorted({curve.totals.shape[1] for curve in curves})
-    wide = fig.get_figwidth()
+            # In a new figure they share it.
+            for panel in scales[i][: 1 if fig is not None else None]:
+                panel.set_ylim(min(heights) / 1.8, max(heights) * 1.8)
+    if fig is not None:
+        wide = fig.get_figwidth()
+        if title:
+            fig.suptitle(_wrapped(title, wide, 12), fontsize=12)
+        fig.supxlabel(_wrapped(_caption(curves, drawn), wide, 7.5), fontsize=7.5, color="#444444")
+    return panels
+
+
+def caption(curves: Sequence[Curve]) -> str:
+    """What the lines in `plot_curves` of these curves mean, for a figure of somebody's own."""
+    return _caption(curves, frames(curves))
+
+
+def _new_figure(drawn: Sequence[Frame], natures: list[str], measures: list[str]) -> Figure:
+    """A figure with room for its panels, their headings and legends."""
+    heads = [max(_heading(frame, WIDTH).count("\n") for frame in drawn if frame.nature == n) for n in natures]
+    legends = [max(_legend_rows(frame) for frame in drawn if frame.nature == n) for n in natures]
+    high = 1.1 + 3.2 * len(natures) + 0.17 * sum(heads) + 0.13 * sum(max(0, n - 3) for n in legends)
+    return Figure(figsize=(1.0 + 4.1 * len(measures), high), layout="constrained", dpi=150)
+
+
+def given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> NDArray[Any]:
+    """Axes that somebody gave, as an array of this shape, which are so many of what the words say."""
+    array = np.array(axes, dtype=object)
+    size = int(np.prod(shape))
+    # A flat list says which is which only if there is a single row or column.
+    fits = array.shape == shape or (array.ndim < 2 and array.size == size == max(shape))
+    if not fits or not all(isinstance(each, Axes) for each in array.flat):
+        what = f"of shape {array.shape}" if array.ndim else f"{axes!r}"
+        raise InvalidParameter(
+            f"axes {what}; expected {' × '.join(map(str, shape))} matplotlib Axes, {words}"
+        )
     if title:
-        fig.suptitle(_wrapped(title, wide, 12), fontsize=12)
-    caption = _caption(runs, games(curves), drawn)
-    fig.supxlabel(_wrapped(caption, wide, 7.5), fontsize=7.5, color="#444444")
-    return fig
+        raise InvalidParameter(f"title = {title!r} with axes; expected it to be set on their figure")
+    return array.reshape(shape)
 
 
 def _heading(frame: Frame, inches: float) -> str:
@@ -118,7 +165,8 @@ def _wrapped(text: str, inches: float, size: float) -> str:
     return literal(textwrap.fill(text, int(inches * 72 / (0.56 * size))))
 
 
-def _caption(runs: list[int], times: str, drawn: Sequence[Frame]) -> str:
+def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
+    runs, times = sorted({curve.totals.shape[1] for curve in curves}), games(curves)
     several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
     parts = [
         f"{times} Line: mean of {several} run{'s' if runs[-1] > 1 else ''}. Exponent: mean growth over "

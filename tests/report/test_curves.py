@@ -96,7 +96,7 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
     for nature, said in zip(
         study.natures, ("T: a game each, on the same recorded rounds", "T: a fresh game"), strict=True
     ):
-        picture = study.curve("ece", nature=nature).plot()
+        picture = study.curve("ece", nature=nature).plot().figure
         assert picture._supxlabel.get_text().startswith(said)
 
 

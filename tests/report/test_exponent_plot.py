@@ -24,7 +24,7 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
     assert heat.values[0, 0] == fit.value
     assert heat.halves[0, 0] == (fit.high - fit.low) / 2
     assert np.isnan(heat.values[1, 1])  # who says 1 to those who always come
-    figure = heat_map(study, ["ece", "cdl"], title="A title")
+    figure = heat_map(study, ["ece", "cdl"], title="A title")[0].figure
     texts = [t.get_text() for t in figure.axes[0].texts]
     assert f"{fit.value:.2f}\n±{heat.halves[0, 0]:.2f}" in texts
     assert "–" in texts
@@ -41,7 +41,7 @@ def test_the_heat_map_says_what_was_played(tmp_path):
 
     def caption(**options):
         study = oc.play(oc.forecasters.ForecastHedging(), runs=2, measures=["ece"], **options)
-        return " ".join(heat_map(study, ["ece"])._supxlabel.get_text().split())
+        return " ".join(heat_map(study, ["ece"])[0].figure._supxlabel.get_text().split())
 
     fresh = caption(nature=natures[0], horizon=[100, 300, 900])
     assert fresh.startswith("Fresh games, T = 100 … 900; 2 runs. Exponents are means over these T; ± half")

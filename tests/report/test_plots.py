@@ -12,8 +12,13 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.report.curves import Curve
 from onlinecal.report.frames import frames, games
-from onlinecal.report.plots import figure, save
+from onlinecal.report.plots import plot_curves, save
 from onlinecal.study.played import Promise
+
+
+def figure(curves, title=""):
+    """The figure that is made where no axes are given."""
+    return plot_curves(curves, title=title)[0, 0].figure
 
 
 @pytest.fixture(scope="module")
@@ -329,10 +334,10 @@ def replayed(tmp_path, monkeypatch, horizon):
 
 def test_prefixes_and_recorded_rounds_are_not_called_fresh(tmp_path, monkeypatch):
     one = replayed(tmp_path, monkeypatch, 300)
-    assert words(one.plot())[1].startswith("T: rounds of one game. Line")
+    assert words(one.plot()[0, 0].figure)[1].startswith("T: rounds of one game. Line")
     several = replayed(tmp_path, monkeypatch, [100, 200, 400])
     replay, drift = several.natures
-    assert words(several.plot())[1].startswith(
+    assert words(several.plot()[0, 0].figure)[1].startswith(
         f"T: a game each, on the same recorded rounds ({replay}); a fresh game each (drift). Line"
     )
     assert games(several.only(natures=[drift]).curves()) == "T: a fresh game each."
@@ -428,7 +433,7 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
         assert said.replace("\\$", "$").replace("\n", " ").strip("\u200a").startswith(" ".join(who.split()))
         assert said.endswith("$T^{1.00}$")
     save(fig, tmp_path / f"x.{kind}")
-    save(heat_map(drawn, ["ece", "x[$_y$]"], title=drawn.title), tmp_path / f"y.{kind}")
+    save(heat_map(drawn, ["ece", "x[$_y$]"], title=drawn.title)[0].figure, tmp_path / f"y.{kind}")
     save(figure([curve([0, 0, 0, 0], forecaster=UNRULY[0])]), tmp_path / f"z.{kind}")
     if kind == "svg":
         written = (tmp_path / "y.svg").read_text()
@@ -466,7 +471,7 @@ def test_nothing_of_a_heat_map_is_cut_off(who, whom):
         for j in range(whom)
         for t in (100, 200, 400)
     ]
-    fig = heat_map(oc.Study(tuple(cells)), ["ece"])
+    fig = heat_map(oc.Study(tuple(cells)), ["ece"])[0].figure
     fig.draw_without_rendering()
     whole = fig.bbox
     texts = [
@@ -492,8 +497,8 @@ def test_a_measure_that_is_named_twice_is_drawn_once(study):
 def test_saving(study, tmp_path):
     for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         first, second = tmp_path / f"a.{kind}", tmp_path / "new" / f"b.{kind}"
-        save(study.plot(["ece"]), first)
-        save(study.plot(["ece"]), second)
+        save(study.plot(["ece"])[0, 0].figure, first)
+        save(study.plot(["ece"])[0, 0].figure, second)
         assert first.read_bytes().startswith(magic)
         assert first.read_bytes() == second.read_bytes()
     ET.parse(tmp_path / "a.svg")
@@ -502,13 +507,13 @@ def test_saving(study, tmp_path):
 
 def test_saving_where_one_cannot(study, tmp_path):
     with pytest.raises(InvalidParameter, match=r"expected .png, .svg or .pdf"):
-        save(study.plot(["ece"]), tmp_path / "a.jpg")
+        save(study.plot(["ece"])[0, 0].figure, tmp_path / "a.jpg")
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidParameter, match="cannot be written"):
-        save(study.plot(["ece"]), tmp_path / "file" / "a.png")
+        save(study.plot(["ece"])[0, 0].figure, tmp_path / "file" / "a.png")
     with pytest.raises(InvalidParameter, match="no curves"):
         figure([])
 
 
 def test_a_curve_plots_itself(study):
-    assert len(study.curve("ece", "forecast hedging", "drift").plot().axes) == 1
+    assert len(study.curve("ece", "forecast hedging", "drift").plot().figure.axes) == 1

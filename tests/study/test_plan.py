@@ -60,7 +60,7 @@ def test_classes_and_single_names_stand_for_themselves():
     assert [row.name for row in oc.evaluate([0.5], [1], measures="ece").rows] == ["ece"]
     with pytest.raises(InvalidParameter, match="nature 'replay' needs the parameter 'file'"):
         oc.play(oc.forecasters.Constant, oc.natures.Replay, horizon=5)
-    with pytest.raises(InvalidParameter, match="3 is not a nature; expected a Nature, or its class"):
+    with pytest.raises(InvalidParameter, match="3 is not a nature; expected a Nature, or a class with"):
         oc.play(oc.forecasters.Constant, 3, horizon=5)
 
 

@@ -265,7 +265,7 @@ def test_the_package_loads_nothing_before_it_is_asked():
 
 def test_check(tmp_path):
     said = onlinecal("check", "last_outcome", "drift", "--horizon", "200", "--runs", "2", cwd=tmp_path).stdout
-    assert said.count("ok  ") == 13
+    assert said.count("ok  ") == 18
     (tmp_path / "boastful.py").write_text(
         "from onlinecal import Guarantee\n"
         "from onlinecal.forecasters import Constant\n"
@@ -281,7 +281,7 @@ def test_check(tmp_path):
     rows = json.loads(onlinecal(*arguments, "--json", cwd=tmp_path, rc=1).stdout)
     assert any(row["holds"] is False for row in rows["guarantees"])
     assert all(row["fault"] == "" for row in rows["conformance"])
-    assert len(rows["conformance"]) == 7  # a Constant declares that it is deterministic
+    assert len(rows["conformance"]) == 10  # a Constant states four facts of itself
 
 
 def test_check_of_a_strategy_without_a_guarantee(tmp_path):
@@ -291,6 +291,6 @@ def test_check_of_a_strategy_without_a_guarantee(tmp_path):
         "    def update(self, forecast, outcome): pass\n"
     )
     said = onlinecal("check", "modest:Coin", "--horizon", "200", "--runs", "2", cwd=tmp_path).stdout
-    assert said.count("ok  ") == 7  # the last: it plays to the end
+    assert said.count("ok  ") == 8  # the last but one: it plays to the end
     assert said.endswith("modest:Coin states no guarantee, so there is none to measure.\n")
     assert "worst" not in said

@@ -103,7 +103,10 @@ def test_plug_ins(tmp_path, monkeypatch):
         with pytest.raises(ScenarioError, match=said):
             loaded(tmp_path, plugged.replace("my_plug_in:Half", name))
     for written, said in (
-        ('my_plug_in:Needy"', "'Needy' cannot be made without arguments: .* needs a; expected defaults"),
+        (
+            'my_plug_in:Needy"',
+            "'my_plug_in:Needy' cannot be made without arguments: .* needs a; expected defaults",
+        ),
         ('my_plug_in:Half"\na = 1', "'my_plug_in:Half' has no parameter 'a'; there are none"),
     ):
         with pytest.raises(ScenarioError, match=said):

@@ -1,0 +1,292 @@
+"""Players that somebody wrote in plain Python, for one run: how a fresh one is made, and what it is called.
+
+A forecaster is any class with `forecast()` and `update(forecast, outcome)`, a nature any class with `probability()` and
+maybe `update(forecast, outcome)`. It may be given as the class, as a function that makes one, with parameters for
+either (`functools.partial`, or a table in a scenario), or as an object, of which every run gets a deep copy.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line, suggestion
+from onlinecal.core.validation import is_number
+
+#: a horizon at which a function is tried, to see what it makes
+TRIED = 1000
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes a fresh object by calling a class or function with its parameters.
+
+    Attributes
+    ----------
+    make : callable
+    arguments : tuple
+    options : tuple of (name, value)
+        In the order of the names.
+    of : type, optional
+        What a function makes.
+    """
+
+    version: ClassVar[int] = 1
+
+    make: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+    of: type | None = dataclasses.field(default=None, metadata={"key": False})
+
+    def __call__(self, **more: Any) -> Any:
+        return self.make(*self.arguments, **dict(self.options), **more)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What is still to be given."""
+        signature = inspect.signature(functools.partial(self.make, *self.arguments, **dict(self.options)))
+        left = [p for p in signature.parameters.values() if p.name not in dict(self.options)]
+        return signature.replace(parameters=left)
+
+    @property
+    def origin(self) -> Any:
+        """What is called."""
+        return self.make
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters with their names."""
+        try:
+            signature = inspect.signature(self.make)
+        except ValueError:  # made in C
+            return dict(self.options)
+        bound = signature.bind_partial(*self.arguments, **dict(self.options)).arguments
+        stars = {p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD}
+        plain = {key: value for key, value in bound.items() if key not in stars}
+        return plain | {key: value for star in stars & bound.keys() for key, value in bound[star].items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Copier:
+    """Makes a fresh object by copying one.
+
+    Attributes
+    ----------
+    thing : object
+        A copy of what was given, so that it stays as it is.
+    """
+
+    version: ClassVar[int] = 1
+
+    thing: Any
+
+    def __call__(self) -> Any:
+        return copy.deepcopy(self.thing)
+
+    @property
+    def origin(self) -> Any:
+        """What is copied."""
+        return self.thing
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Its fields or, of what is no dataclass, the parameters of its class that it keeps under their names.
+
+        Where it keeps none, the numbers and texts that it holds. Names of their own begin with an underscore.
+        """
+        if dataclasses.is_dataclass(self.thing):
+            return {f.name: getattr(self.thing, f.name) for f in dataclasses.fields(self.thing) if f.init}
+        held = {key: value for key, value in getattr(self.thing, "__dict__", {}).items() if key[0] != "_"}
+        named = [key for key in inspect.signature(type(self.thing)).parameters if key in held]
+        if named:
+            return {key: held[key] for key in named}
+        return {
+            key: value for key, value in held.items() if is_number(value) or isinstance(value, str | bool)
+        }
+
+
+def lifted(
+    role: str,
+    thing: Any,
+    options: Mapping[str, Any],
+    methods: Mapping[str, str],
+    called: str | None = None,
+    refuse: type[OnlinecalError] = InvalidParameter,
+) -> tuple[Any, str, Any]:
+    """How objects with these methods are made of what somebody gave.
+
+    Parameters
+    ----------
+    role : {"forecaster", "nature"}
+    thing : class, function, functools.partial or object
+    options : mapping
+        Parameters for a class or function.
+    methods : mapping
+        Name of a method that it must have → its arguments.
+    called : str, optional
+        What messages call it.
+    refuse : type of error
+        For what is nothing of the kind.
+
+    Returns
+    -------
+    make : callable
+        Without arguments, or with the one argument `horizon`.
+    name : str
+    sample : object
+        What has the methods: the class, the object, or what the function made when it was tried. It may also be a
+        finished specification, which is then to be taken instead.
+
+    Raises
+    ------
+    InvalidParameter
+        It is nothing of the kind; a parameter that it does not have, lacks or refuses.
+    """
+    has = " and ".join(f"{method}({arguments})" for method, arguments in methods.items())
+    expected = f"expected a {role.capitalize()}, or a class with {has}"
+    function, arguments = thing, ()
+    if isinstance(thing, functools.partial):
+        function, arguments, options = thing.func, thing.args, {**thing.keywords, **options}
+    if not (isinstance(function, type) or inspect.isroutine(function)):
+        if _missing(function, methods):
+            raise refuse(f"{called or in_one_line(thing)} is not a {role}; {expected}")
+        name = type(function).__name__
+        no_options(role, function, options, called)
+        try:
+            return Copier(copy.deepcopy(function)), name, function
+        except Exception as error:
+            raise InvalidParameter(
+                f"{role} {(called or name)!r} cannot be copied, and each run needs one of its own: {failure(error)}; "
+                "expected its class"
+            ) from error
+    name = function.__name__
+    if isinstance(function, type) and _missing(function, methods):
+        raise refuse(f"{called or in_one_line(thing)} is not a {role}; {expected}")
+    make = _maker(role, called or name, function, arguments, options)
+    if isinstance(function, type):
+        return make if make.given else function, name, function
+    try:
+        sample = make(horizon=TRIED) if "horizon" in inspect.signature(make).parameters else make()
+    except OnlinecalError:
+        raise
+    except Exception as error:
+        raise InvalidParameter(f"{role} {(called or name)!r} cannot be made: {failure(error)}") from error
+    return dataclasses.replace(make, of=type(sample)), name, sample
+
+
+def no_options(role: str, thing: Any, options: Mapping[str, Any], called: str | None = None) -> None:
+    """Refuses parameters for what has been made."""
+    if options:
+        raise InvalidParameter(
+            f"{role} {(called or type(thing).__name__)!r} is an object that has been made and takes no parameter "
+            f"{next(iter(options))!r}; expected parameters with its class"
+        )
+
+
+def check_made(role: str, name: str, sample: Any, methods: Mapping[str, str]) -> None:
+    """Refuses what a function made that has not the methods."""
+    missing = _missing(sample, methods)
+    if missing:
+        raise InvalidParameter(
+            f"{role} {name!r} made {in_one_line(sample)}, which has no method {missing[0]}({methods[missing[0]]}); "
+            "expected one"
+        )
+
+
+def _missing(thing: Any, methods: Mapping[str, str]) -> list[str]:
+    return [name for name in methods if not callable(getattr(thing, name, None))]
+
+
+def _maker(
+    role: str, name: str, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]
+) -> Maker:
+    """The function with its parameters; nothing must be left to be given but the horizon."""
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    made = Maker(function, arguments, tuple(sorted(options.items())))
+    try:
+        known = inspect.signature(function).parameters
+    except ValueError:  # made in C
+        return made
+    anything = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    for key in options:
+        if key not in known and not anything:
+            raise InvalidParameter(f"{role} {name!r} has no parameter {key!r}{suggestion(key, known)}")
+    try:
+        inspect.signature(function).bind_partial(*arguments, **options)
+    except TypeError as error:  # too many, or one given twice
+        raise InvalidParameter(f"{role} {name!r} cannot be made: {error}") from None
+    left = inspect.signature(made).parameters.values()
+    needed = [
+        p.name
+        for p in left
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name != "horizon"
+    ]
+    if needed:
+        raise InvalidParameter(
+            f"{role} {name!r} cannot be made without arguments: {in_one_line(function)} needs {', '.join(needed)}; "
+            "expected defaults for all but horizon, or parameters"
+        )
+    return made
+
+
+class Plain:
+    """What specifications of plain players have in common: the facts that their classes declare.
+
+    `make` is as `lifted` returns it.
+    """
+
+    make: Callable[..., Any]
+
+    @property
+    def origin(self) -> Any:
+        """The class of its players, or the object of which they are copies."""
+        return getattr(self.make, "of", None) or getattr(self.make, "origin", self.make)
+
+    def _declared(self, fact: str, kind: type) -> Any:
+        declared = getattr(self.origin, fact, None)
+        return declared if isinstance(declared, kind) else None
+
+    @property
+    def needs_horizon(self) -> bool | None:
+        """What its class declares, or else whether it is told the horizon."""
+        declared = self._declared("needs_horizon", bool)
+        return self.tuned if declared is None else declared
+
+    @property
+    def safe_under_delay(self) -> bool | None:
+        """What its class declares."""
+        return self._declared("safe_under_delay", bool)
+
+    @property
+    def memory(self) -> str | None:
+        """What its class declares."""
+        return self._declared("memory", str)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its parameters with their values, also where those are defaults."""
+        origin = getattr(self.make, "origin", self.make)
+        try:
+            known = list(inspect.signature(origin if callable(origin) else type(origin)).parameters.values())
+        except ValueError:  # made in C
+            known = []
+        return {p.name: p.default for p in known if p.default is not p.empty} | getattr(
+            self.make, "given", {}
+        )
+
+    @property
+    def tuned(self) -> bool:
+        """Whether it is told the horizon."""
+        try:
+            return "horizon" in inspect.signature(self.make).parameters
+        except ValueError:  # made in C
+            return False
+
+    def players(self, horizon: int, runs: int) -> list[Any]:
+        """A fresh one for each run."""
+        return [self.make(horizon=horizon) if self.tuned else self.make() for _ in range(runs)]

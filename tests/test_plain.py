@@ -1,0 +1,386 @@
+"""Players in plain Python: classes, functions, parameters, objects; in Python, in scenarios, on the command line."""
+
+import functools
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.content import content, digest
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, ScenarioError
+from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.forecasters import Constant, as_forecaster
+from onlinecal.natures import Bernoulli, Sight, as_nature
+from onlinecal.scenario import kind_of, load
+from tests.test_cli import onlinecal
+
+
+class EMA:
+    """A moving average of the outcomes."""
+
+    def __init__(self, rate=0.5, start=0.5):
+        self.rate, self.level = rate, start
+
+    def forecast(self):
+        return self.level
+
+    def update(self, forecast, outcome):
+        self.level += self.rate * (outcome - self.level)
+
+
+class Swing:
+    """A coin that leans against the last outcome."""
+
+    safe_under_delay, memory = True, "O(1)"
+
+    def __init__(self, lean=0.2):
+        self.lean, self.last = lean, None
+
+    def probability(self):
+        return 0.5 if self.last is None else 0.5 + self.lean * (1 - 2 * self.last)
+
+    def update(self, forecast, outcome):
+        self.last = outcome
+
+
+class Late:
+    """One in the second half of the game."""
+
+    def __init__(self, horizon):
+        self.half, self.round = horizon / 2, 0
+
+    def probability(self):
+        self.round += 1
+        return float(self.round > self.half)
+
+
+@dataclass
+class Fixed:
+    p: float = 0.25
+
+    def forecast(self):
+        return self.p
+
+    def update(self, forecast, outcome):
+        self.p = 0.75
+
+
+def faster(rate=0.9):
+    return EMA(rate, 0.5)
+
+
+def key(thing):
+    return digest(content(thing))
+
+
+def totals(forecaster, nature=None, seed=0):
+    study = oc.play(forecaster, nature or Bernoulli(0.3), horizon=60, runs=3, seed=seed, measures=["brier"])
+    return study.curve("brier").totals
+
+
+# ---------------------------------------------------------------- ways to give one
+
+WAYS = {
+    "partial": lambda rate: functools.partial(EMA, rate=rate),
+    "positional partial": lambda rate: functools.partial(EMA, rate),
+    "partial of a function": lambda rate: functools.partial(faster, rate=rate),
+    "object": EMA,
+    "dataclass": Fixed,
+    "function": lambda rate: {0.1: lambda: EMA(0.1), 0.2: lambda: EMA(0.2)}[rate],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_parameter_is_part_of_what_is_played(way, seed):
+    one, again, other = (as_forecaster(WAYS[way](rate)) for rate in (0.1, 0.1, 0.2))
+    assert key(one) == key(again) or way == "function"  # two functions of one name and text are two
+    assert key(one) != key(other)
+    assert (totals(one, seed=seed) == totals(again, seed=seed)).all()
+    assert (totals(one, seed=seed) != totals(other, seed=seed)).any()
+    if way != "function":
+        assert strategy_key(one) == strategy_key(again) != strategy_key(other)
+        assert strategy_label(one) == strategy_label(again) != strategy_label(other)
+
+
+def test_labels_say_the_parameters():
+    labels = [
+        strategy_label(as_forecaster(thing))
+        for thing in (
+            EMA,
+            functools.partial(EMA, rate=0.1),
+            functools.partial(EMA, 0.1),
+            EMA(0.1),
+            Fixed(0.5),
+            faster,
+        )
+    ]
+    assert labels == ["EMA", "EMA (rate=0.1)", "EMA (rate=0.1)", "EMA (rate=0.1)", "Fixed (p=0.5)", "faster"]
+    assert strategy_label(as_nature(functools.partial(Swing, 0.3))) == "Swing (lean=0.3)"
+    study = oc.play([EMA(0.1), EMA(0.2)], Bernoulli(), horizon=20, runs=1)
+    assert study.forecasters == ["EMA (rate=0.1)", "EMA (rate=0.2)"]
+
+
+def test_what_is_given_without_parameters_is_played_as_before():
+    """Numbers of plain classes are kept under this key."""
+    assert strategy_key(as_forecaster(EMA)) == 'EMA(make=tests.test_plain:EMA, name="EMA")'
+
+
+def test_every_run_has_an_object_of_its_own(seed):
+    given = EMA(0.3)
+    whole = totals(given, seed=seed)
+    assert given.level == 0.5  # the one that was given does not play
+    assert (whole == totals(functools.partial(EMA, rate=0.3), seed=seed)).all()
+    spec = as_forecaster(given)
+    given.rate = 0.9
+    assert (totals(spec, seed=seed) == whole).all()
+
+
+def test_values_of_any_kind(seed):
+    class Weighted(EMA):
+        def __init__(self, weights):
+            super().__init__(float(weights[0]))
+            self.weights = weights
+
+    a, b = (as_forecaster(Weighted(np.array([w, 1.0]))) for w in (0.1, 0.2))
+    assert strategy_label(a) != strategy_label(b)
+    assert key(a) != key(b)
+    assert strategy_key(as_forecaster(functools.partial(Weighted, [0.1, 2]))).endswith(
+        '(weights=[0.1, 2]), name="Weighted")'
+    )
+
+
+# ---------------------------------------------------------------- natures
+
+
+def test_a_plain_nature(seed):
+    assert as_nature(Swing).sight is Sight.HISTORY
+    assert as_nature(Late).sight is Sight.NOTHING
+    natures = [Late, Swing(0.5), functools.partial(Swing, lean=-0.5)]
+    study = oc.play(Constant(0.5), natures, horizon=100, runs=2, seed=seed, measures=["ece"])
+    assert study.natures == ["Late", "Swing (lean=0.5)", "Swing (lean=-0.5)"]
+    assert study.curve("ece", nature="Late").mean[-1] == 0.0
+    assert study.curve("ece", nature="Swing (lean=0.5)").mean[-1] <= 0.5  # 0, 1, 0, 1, …
+    assert study.curve("ece", nature="Swing (lean=-0.5)").mean[-1] == 50.0  # one outcome for ever
+
+
+def test_a_plain_nature_is_one_of_the_others(seed):
+    """A mixture and a switch take it as a part."""
+    parts = as_nature(Swing(0.5)), as_nature(Late)
+    for whole in (oc.natures.Mixture(parts), oc.natures.Switch(*parts)):
+        assert whole.sight is Sight.HISTORY
+        totals(Constant(0.5), whole, seed)
+
+
+def test_facts_of_a_plain_nature():
+    spec = as_nature(Swing)
+    assert (spec.needs_horizon, spec.safe_under_delay, spec.memory) == (False, True, "O(1)")
+    assert as_nature(Late).needs_horizon is True
+    assert as_nature(lambda: Swing()).memory == "O(1)"
+    swing = type("Windowed", (Swing,), {"memory": "O(lean)"})
+    assert oc.core.facts.memory_at(as_nature(swing), 10, 10) == 0.2
+    assert oc.core.facts.memory_at(as_nature(swing(0.4)), 10, 10) == 0.4
+
+
+def test_a_plain_nature_that_says_what_is_no_probability():
+    for stated, said in (
+        (1.5, "stated q = 1.5 in round 1, run 0"),
+        ("high", "stated q = 'high' in round 1, run 0"),
+    ):
+        bad = type("Bad", (), {"probability": lambda self, stated=stated: stated})
+        with pytest.raises(
+            InvalidForecast, match=rf"nature 'Bad' {said}; expected a (number|probability) in \[0, 1\]"
+        ):
+            totals(Constant(0.5), bad)
+
+
+# ---------------------------------------------------------------- what is refused, in one line
+
+
+class Needy(EMA):
+    def __init__(self, rate):
+        super().__init__(rate)
+
+
+class Uncopied(EMA):
+    def __deepcopy__(self, memo):
+        raise TypeError("there is one of me")
+
+
+REFUSED = [
+    (
+        as_forecaster,
+        3,
+        r"3 is not a forecaster; expected a Forecaster, or a class with forecast\(\) and update\(",
+    ),
+    (
+        as_forecaster,
+        Swing,
+        r"is not a forecaster; expected a Forecaster, or a class with forecast\(\) and update\(",
+    ),
+    (as_nature, EMA, r"is not a nature; expected a Nature, or a class with probability\(\)"),
+    (as_nature, EMA(), r"is not a nature; expected a Nature, or a class with probability\(\)"),
+    (
+        as_forecaster,
+        Needy,
+        "'Needy' cannot be made without arguments: .* needs rate; expected defaults for all but",
+    ),
+    (
+        as_forecaster,
+        functools.partial(EMA, rat=1),
+        "forecaster 'EMA' has no parameter 'rat'; did you mean 'rate'",
+    ),
+    (
+        as_forecaster,
+        functools.partial(EMA, 1, 2, 3),
+        "forecaster 'EMA' cannot be made: too many positional arguments",
+    ),
+    (as_forecaster, lambda: 3, "forecaster '<lambda>' made 3, which has no method forecast"),
+    (as_nature, lambda: 1 / 0, "nature '<lambda>' cannot be made: ZeroDivisionError"),
+    (as_forecaster, Uncopied(), "'Uncopied' cannot be copied, .*there is one of me.*; expected its class"),
+]
+
+
+@pytest.mark.parametrize(("take", "thing", "said"), REFUSED)
+def test_what_is_refused(take, thing, said):
+    with pytest.raises(OnlinecalError, match=said) as error:
+        take(thing)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_made_takes_no_parameters():
+    for take, thing in ((as_forecaster, EMA()), (as_forecaster, Constant()), (as_nature, Bernoulli())):
+        with pytest.raises(
+            InvalidParameter, match="has been made and takes no parameter 'p'; expected parameters with"
+        ):
+            take(thing, {"p": 0.5})
+
+
+def test_what_somebody_gave_is_told_apart():
+    both = [
+        EMA,
+        EMA(),
+        Constant,
+        Constant(),
+        faster,
+        functools.partial(EMA, 0.1),
+        functools.partial(faster, 0.1),
+    ]
+    assert [kind_of(thing) for thing in both] == ["forecaster"] * 7
+    natures = [Swing, Swing(), Late, Bernoulli, Bernoulli(), functools.partial(Swing, 0.1), lambda: Swing()]
+    assert [kind_of(thing) for thing in natures] == ["nature"] * 7
+    assert [kind_of(thing) for thing in (3, "x", object, print)] == [""] * 4
+
+
+# ---------------------------------------------------------------- scenarios, the command line
+
+MINE = """
+class EMA:
+    def __init__(self, rate=0.5):
+        if not 0 < rate <= 1:
+            raise ValueError(f"rate = {rate}, beyond (0, 1]")
+        self.rate, self.level = rate, 0.5
+    def forecast(self):
+        return self.level
+    def update(self, forecast, outcome):
+        self.level += self.rate * (outcome - self.level)
+
+def slow(rate=0.01):
+    return EMA(rate)
+
+ready = EMA(0.25)
+
+class Swing:
+    def __init__(self, lean=0.2):
+        self.lean, self.last = lean, 0
+    def probability(self):
+        return 0.5 + self.lean * (1 - 2 * self.last)
+    def update(self, forecast, outcome):
+        self.last = outcome
+
+class Wrong:
+    def probability(self, round):
+        return 0.5
+"""
+
+
+def scenario(folder, forecasters, natures='["bernoulli"]'):
+    folder.joinpath("plain_mine.py").write_text(MINE)
+    file = folder / "s.toml"
+    file.write_text(
+        f'horizons = [20, 40]\nruns = 2\nmeasures = ["ece"]\nforecasters = {forecasters}\nnatures = {natures}\n'
+    )
+    return file
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    yield
+    sys.modules.pop("plain_mine", None)
+
+
+def test_parameters_in_a_scenario(tmp_path):
+    file = scenario(
+        tmp_path,
+        '["plain_mine:EMA", {name = "plain_mine:EMA", rate = 0.1}, {name = "plain_mine:EMA", rate = 0.2}, '
+        '{name = "plain_mine:slow", rate = 0.03}, "plain_mine:ready"]',
+        '[{name = "plain_mine:Swing", lean = 0.4}, "plain_mine:Swing"]',
+    )
+    cells = load(file).cells
+    assert list(dict.fromkeys(cell.forecaster.label for cell in cells)) == [
+        "EMA", "EMA (rate=0.1)", "EMA (rate=0.2)", "slow (rate=0.03)", "EMA (rate=0.25)",
+    ]  # fmt: skip
+    assert list(dict.fromkeys(cell.nature.label for cell in cells)) == ["Swing (lean=0.4)", "Swing"]
+    assert len({cell.key for cell in cells}) == len(cells) == 5 * 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "nature", "said"),
+    [
+        (
+            '{name = "plain_mine:EMA", rat = 0.1}',
+            "bernoulli",
+            "'plain_mine:EMA' has no parameter 'rat'; did you mean 'rate'",
+        ),
+        ('{name = "plain_mine:slow", speed = 1}', "bernoulli", "'plain_mine:slow' has no parameter 'speed'"),
+        (
+            '{name = "plain_mine:ready", rate = 0.1}',
+            "bernoulli",
+            "takes no parameter 'rate'; expected parameters with",
+        ),
+        ('{name = "plain_mine:EMA", rate = 2}', "bernoulli", r"rate = 2, beyond \(0, 1\]"),
+        (
+            '{name = "plain_mine:Swing"}',
+            "bernoulli",
+            "is not a forecaster; expected a Forecaster, or a class with",
+        ),
+        ('"constant"', "plain_mine:EMA", "is not a nature; expected a Nature, or a class with probability"),
+    ],
+)
+def test_what_a_scenario_refuses(tmp_path, forecaster, nature, said):
+    with pytest.raises(ScenarioError, match=said) as error:
+        load(scenario(tmp_path, f"[{forecaster}]", f'["{nature}"]'))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+def test_a_changed_parameter_is_played_anew(tmp_path):
+    file = scenario(tmp_path, '[{name = "plain_mine:EMA", rate = 0.1}]')
+    onlinecal("run", file.name, cwd=tmp_path)
+    again = onlinecal("run", file.name, "--resume", cwd=tmp_path)
+    assert "note" not in again.stderr
+    file.write_text(file.read_text().replace("0.1", "0.2"))
+    refused = onlinecal("run", file.name, "--resume", cwd=tmp_path, rc=2)
+    assert refused.stderr.startswith("error: ")
+
+
+def test_check_and_show_a_plain_nature(tmp_path):
+    (tmp_path / "plain_mine.py").write_text(MINE)
+    said = onlinecal("check", "plain_mine:Swing", "--horizon", "100", "--runs", "2", cwd=tmp_path).stdout
+    assert "FAILS" not in said
+    assert said.count("ok  ") >= 7
+    assert "(natures; parameters: lean = 0.2)" in onlinecal("show", "plain_mine:Swing", cwd=tmp_path).stdout
+    wrong = onlinecal("check", "plain_mine:Wrong", "--horizon", "100", "--runs", "2", cwd=tmp_path, rc=1)
+    assert "probability() " in wrong.stdout
+    assert wrong.stderr == ""
