@@ -37,7 +37,7 @@ class Tenure:
     who : Task
         A task, or a task with a response (`DecisionMaker`).
     join, leave : float
-        On the game's clock; `leave` may be infinite.
+        On the game's clock; `leave` may be infinite. Who leaves at once never acts.
     label : str
     """
 
@@ -58,10 +58,10 @@ class Tenure:
                     f"decision maker {self.label!r}: {name} = {value!r}; expected a time of 0 or later"
                 )
             object.__setattr__(self, name, float(value))
-        if not self.join < self.leave:
+        if not self.join <= self.leave:
             raise InvalidParameter(
-                f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}; expected join "
-                "before leave"
+                f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}; expected to join "
+                "first"
             )
 
     @property
@@ -134,7 +134,11 @@ class Group:
         return cls(**spec)
 
     def __post_init__(self) -> None:
-        count("decision makers", self.count, most=MOST)
+        count("count", self.count, most=MOST)
+        if is_number(self.join) and is_number(self.leave) and self.leave <= self.join:
+            raise InvalidParameter(
+                f"decision makers join from {self.join:g} on and leave at {self.leave:g}; expected to join before"
+            )
         for name, convert in (("arrivals", as_arrivals), ("stay", as_delays)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, convert(getattr(self, name)))
@@ -173,18 +177,19 @@ class Group:
             Stream(seed, ("decision makers", str(place), what), range(1)).block(self.count)[:, 0].copy()
             for what in ("join", "stay", "task")
         ]
-        start = Tenure(_NOBODY, self.join, label=self.label or "decision maker").join
-        joins = np.full(self.count, start)
+        ends = Tenure(_NOBODY, self.join, self.leave, self.label or "decision makers")
+        joins, leaves = np.full(self.count, ends.join), np.full(self.count, ends.leave)
         if self.arrivals is not None:
             length = self.arrivals.length
             if length is not None and length < self.count:
                 raise InvalidParameter(
                     f"{self.count} decision makers, but their arrivals have {length} times; expected at most {length}"
                 )
-            joins = start + self.arrivals.times(1, 0.0, streams[0])
-        leaves = np.full(self.count, self.leave, dtype=np.float64)
+            joins = ends.join + self.arrivals.times(1, 0.0, streams[0])
         if self.stay is not None:
             leaves = np.minimum(self.stay.known(1, joins, streams[1]), leaves)
+        # Who would come after all have left, never acts.
+        leaves = np.maximum(leaves, joins)
         options = self._random
         found = []
         common = None if options is not None else as_decision_maker(self.task)

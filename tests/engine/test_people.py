@@ -1,0 +1,212 @@
+"""Decision makers who join and leave: their accounts against a count by hand, and what bounds their regret."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.decision_makers.accounts import ENTRIES
+from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
+from onlinecal.decision_makers.tenures import Group, People, Tenure
+from onlinecal.decisions.tasks import quadratic, random_task, umbrella
+from onlinecal.engine.game import Game
+from onlinecal.engine.people import Accounts
+from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
+from onlinecal.measures import cdl
+from onlinecal.natures import Contrarian, Drift, Greedy
+from onlinecal.schedules import Constant, Geometric, Poisson, Schedule
+
+T, RUNS = 240, 3
+SCHEDULES = (Schedule(), Schedule(delays=Constant(20)), Schedule(Poisson(2), Geometric(8)))
+
+
+def people(seed):
+    rng = np.random.default_rng(seed)
+    found = [
+        Tenure(umbrella()),
+        Tenure(umbrella(), 30, 90, "short"),
+        Tenure(umbrella(), 40.5, label="late"),
+        Tenure(quadratic(), 10, 200),
+        Tenure(DecisionMaker(umbrella(), Rounded(10)), 10, 100),
+        Tenure(umbrella(), 10_000, label="never"),
+    ]
+    for i in range(20):
+        join, stay = rng.uniform(0, 200), rng.exponential(60)
+        found.append(Tenure(random_task(3, seed=i), join, join + stay, f"random {i}"))
+    return found
+
+
+def played(forecaster, nature, schedule, tenures, seed):
+    """The game, and the rounds that are resolved at its end."""
+    cuts = sorted({t for who in tenures for t in (who.join, who.leave) if 0 < t < math.inf})
+    game = Game(
+        forecaster, nature, horizon=T, runs=range(RUNS), seed=seed, schedule=schedule, cuts=cuts, loop="event"
+    )
+    rounds, resolve = [], game.resolve
+
+    def watched(open, time=None):
+        resolve(open, time)
+        rounds.append(open.round)
+
+    game.resolve = watched
+    accounts = Accounts(game, tenures)
+    game.advance(T // 2)
+    accounts.read()
+    game.advance(T)
+    return game, accounts, rounds
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=["immediate", "constant", "random"])
+@pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "real"])
+def test_accounts_are_those_of_the_rounds_of_the_tenure(forecaster, schedule, seed):
+    tenures = people(seed)
+    _, accounts, rounds = played(forecaster, Greedy(), schedule, tenures, seed)
+    entries, bounds = accounts.read(), accounts.cdl()
+    for k, who in enumerate(tenures):
+        mine = [round for round in rounds if who.join <= round.time < who.leave]
+        for run in range(RUNS):
+            assert entries[k, run, 0] == len(mine)
+            if not mine:
+                assert not entries[k, run].any()
+                assert bounds[k, run] == 0.0
+                continue
+            gamma = oc.JointDistribution.from_samples(
+                [round.forecast[run] for round in mine], [round.outcome[run] for round in mine]
+            )
+            expected = len(mine) * np.array(who.who.account(gamma))
+            assert (entries[k, run, 1:] == expected).all(), (who.label, entries[k, run], expected)
+            assert bounds[k, run] == len(mine) * cdl(gamma)
+    never = [t.label for t in tenures].index("never")
+    assert not entries[never].any()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=["immediate", "constant", "random"])
+@pytest.mark.parametrize("nature", [Contrarian(), Drift(), Greedy()], ids=["contrarian", "drift", "greedy"])
+@pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "real"])
+def test_no_best_response_regrets_more_than_the_cdl_of_its_tenure(forecaster, nature, schedule, seed):
+    tenures = [who for who in people(seed) if not isinstance(who.who, DecisionMaker)]
+    _, accounts, _ = played(forecaster, nature, schedule, tenures, seed)
+    entries, bounds = accounts.read(), accounts.cdl()
+    names = ("swap_regret", "action_swap_regret", "external_regret")
+    swap, action, external = (entries[..., ENTRIES.index(name)] for name in names)
+    assert (swap <= bounds * (1 + 1e-12) + 1e-9).all()
+    assert (action <= swap + 1e-9).all()
+    assert (external <= action + 1e-9).all()
+
+
+def test_who_does_not_best_respond_may_regret_more():
+    """The control: the bound is about best responses.
+
+    The forecast 0.3 of a coin of 0.3 has a CDL of order √T. Who takes it for 0 never carries the umbrella that costs
+    0.1, and loses 0.3 a round instead of 0.1: 0.2 T = 48, from which chance takes 24 with probability below e^{−4}.
+    """
+    tenures = [Tenure(DecisionMaker(umbrella(cost=0.1), RoundedDown(1)))]
+    game, accounts, _ = played(
+        oc.forecasters.Constant(0.3), oc.natures.Bernoulli(0.3), Schedule(), tenures, 0
+    )
+    regret, bounds = accounts.read()[0, :, ENTRIES.index("swap_regret")], accounts.cdl()[0]
+    ones = np.array([gamma.positives.sum() for gamma in game.gammas()])
+    # Exactly: what the outcomes cost less what the umbrella costs, where that is more.
+    assert np.allclose(regret, np.maximum(ones - 0.1 * T, 0.0))
+    assert (bounds >= 0.0).all()
+
+
+def test_the_compiled_loop_plays_stretches(seed):
+    tenures = people(seed)
+    cuts = People(tuple(map(Group.of, tenures))).cuts
+    found = []
+    for loop in ("event", "compiled"):
+        game = Game(ForecastHedging(), Drift(), horizon=T, runs=range(RUNS), seed=seed, cuts=cuts, loop=loop)
+        accounts = Accounts(game, tenures)
+        for until in (50, 51, T):
+            game.advance(until)
+            found.append(accounts.read())
+    assert all((a == b).all() for a, b in zip(found[:3], found[3:], strict=True))
+
+
+# -------------------------------------------------------------------- who they are
+
+
+def test_groups():
+    group = Group.of(
+        {"task": {"name": "random", "actions": 3}, "count": 50, "arrivals": {"name": "poisson", "rate": 0.5},
+         "stay": {"name": "geometric", "mean": 30}, "join": 100, "leave": 250, "response": {"name": "rounded", "m": 4}}
+    )  # fmt: skip
+    who = group.tenures(3, 0)
+    assert len({t.who.task.payoffs for t in who}) == 50
+    assert [t.label for t in who[:2]] == ["random, rounded(m=4) 1", "random, rounded(m=4) 2"]
+    joins = [t.join for t in who]
+    assert joins == sorted(joins)
+    assert joins[0] > 100
+    assert all(t.join <= t.leave <= max(250, t.join) for t in who)
+    assert who == group.tenures(3, 0)
+    assert who != group.tenures(4, 0)
+    assert who != group.tenures(3, 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"task": "umbrella", "join": 5, "leave": 5}, "join from 5 on and leave at 5; expected to join before"),
+        ({"task": "umbrella", "join": -1}, "join = -1; expected a time of 0 or later"),
+        ({"task": "umbrella", "join": math.nan}, "join = nan"),
+        ({"task": "umbrella", "leave": "late"}, "leave = 'late'"),
+        ({"task": "umbrella", "count": 0}, "count"),
+        ({"task": "umbrella", "arrivals": {"name": "poisson", "rate": 0}}, "rate = 0"),
+        ({"task": "umbrella", "jion": 3}, "have no 'jion'; did you mean 'join'"),
+        ({"join": 3}, "have no task"),
+        ({"task": "random", "count": 3, "label": 7}, "label = 7; expected text"),
+        ({"task": {"name": "random", "actions": 0}}, "actions"),
+        ({"task": {"name": "umbrella", "response": "rounded"}, "response": "rounded"}, "have two responses"),
+    ],
+)  # fmt: skip
+def test_decision_makers_that_cannot_be(spec, said):
+    with pytest.raises(InvalidParameter, match=said):
+        People.of([spec], 0)
+
+
+def test_labels_are_different():
+    with pytest.raises(InvalidParameter, match="two decision makers are called 'umbrella'"):
+        People.of(["umbrella", {"task": "umbrella", "join": 3}], 0)
+    with pytest.raises(UnknownName, match="did you mean 'umbrella'"):
+        People.of([{"task": "umbrela"}], 0)
+    assert len(People.of("umbrella", 0).tenures) == 1
+
+
+# -------------------------------------------------------------------- in studies
+
+
+def study(**options):
+    return oc.play(
+        [ForecastHedging(), DefensiveForecasting()], Drift(), horizon=300, runs=3, seed=2, measures=["ece"],
+        arrivals={"name": "poisson", "rate": 2}, delays=[0, {"name": "pareto", "cap": 60}],
+        decision_makers=[
+            {"task": "umbrella", "join": 20, "leave": 100},
+            {"task": "random", "count": 12, "arrivals": {"name": "poisson", "rate": 0.2}, "stay": 40},
+        ],
+        **options,
+    )  # fmt: skip
+
+
+def test_a_study_has_the_accounts_and_says_what_is_open():
+    played = study()
+    assert [cell.schedule for cell in played.cells[:2]] == [
+        ("drift", "poisson (rate=2)"), ("drift", "poisson (rate=2), pareto (cap=60) delay"),
+    ]  # fmt: skip
+    assert played.natures == [", ".join(pair) for pair in dict.fromkeys(c.schedule for c in played.cells)]
+    for cell in played.cells:
+        who = cell.people
+        assert len(who.labels) == 13
+        assert who.entries["swap_regret"].shape == (len(cell.rounds), 13, 3)
+        assert (who.entries["swap_regret"][-1] <= who.cdl * (1 + 1e-12) + 1e-9).all()
+        assert len(cell.open) == len(cell.rounds)
+        assert all(0 <= n < t for n, t in zip(cell.open, cell.rounds, strict=True))
+    late = [cell for cell in played.cells if "pareto" in cell.schedule[1]]
+    assert any(cell.open[-1] for cell in late)
+    assert len(set(played.cells[0].people.join)) == 13
+    assert played == study()
+    assert hash(played.cells[0].people) == hash(study().cells[0].people)
