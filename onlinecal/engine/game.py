@@ -32,6 +32,7 @@ from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
 from onlinecal.engine.open_rounds import Open, Waiting
 from onlinecal.engine.revealed import Revealed
 from onlinecal.engine.single import SingleRounds
+from onlinecal.engine.transcripts import Transcripts, check_kept
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
@@ -70,6 +71,9 @@ class Game:
         compiled loop plays that one only.
     cuts : iterable of float
         Times at which somebody joins or leaves: Γ can be had of the rounds asked between any two of them.
+    keeps : iterable of str, optional
+        Keeps the rounds as `transcripts`, with these kinds of context. Such a game is the event loop's. Default: only
+        what Γ needs is kept.
     threads : int, default 1
         How many play the runs of the compiled loop; the numbers do not depend on it.
 
@@ -110,6 +114,7 @@ class Game:
         loop: Literal["auto", "event", "compiled"] = "auto",
         schedule: Schedule = IMMEDIATE,
         cuts: Iterable[float] = (),
+        keeps: Iterable[str] | None = None,
         threads: int = 1,
     ) -> None:
         check_horizon(horizon)
@@ -133,7 +138,9 @@ class Game:
         self._forecast_uniforms = Stream(seed, ("forecast", keys[0], at), runs)
         self._blocks: tuple[Any, ...] | None = None
         self._block = -1
-        self._revealed = Revealed(forecaster.needs, len(nature.streams), size)
+        self.transcripts = None if keeps is None else Transcripts(size, check_kept(keeps, nature))
+        kinds = () if self.transcripts is None else self.transcripts.kinds
+        self._revealed = Revealed(forecaster.needs, len(nature.streams), size, kinds)
         self._sight = nature.sight
         self._hears = nature.sight >= Sight.HISTORY
         self._certifies = forecaster.certifies
@@ -145,7 +152,7 @@ class Game:
             who = [repr(name) for name, steps in zip(self.names, able, strict=True) if not steps]
             who += [] if schedule.immediate else [f"a game with {schedule.label}"]
             raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
-        self._able = all(able) and not self._revealed.streams
+        self._able = all(able) and not self._revealed.streams and keeps is None
         self.compiled = self._able and schedule.immediate and loop != "event"
         self._single: SingleRounds | None = None
         self.schedule = schedule
@@ -269,7 +276,7 @@ class Game:
         except Exception as error:
             raise self._failed(error, t + 1) from error
         self.asked, self.last = t + 1, round
-        return Open(round, face, (bisect_right(self._cuts, at), self._revealed.stream))
+        return Open(round, face, (bisect_right(self._cuts, at), self._revealed.stream), self._revealed.kept)
 
     def _play(self, number: int, time: float) -> tuple[Round, NatureRound]:
         """Asks a round of players that are not both made of steps."""
@@ -339,6 +346,8 @@ class Game:
                 return
             history.update(round)
             self.resolved += 1
+            if self.transcripts is not None:
+                self.transcripts.update(round, open.part[1], open.context)
             self._turn = "forecaster"
             self.forecaster.update(round)
             if self._hears:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import Any
 
 from onlinecal.engine.ledger import Part
 from onlinecal.natures.base import NatureRound
@@ -13,11 +15,14 @@ from onlinecal.rounds.record import Round
 
 @dataclass(slots=True)
 class Open:
-    """A round that is asked and not resolved: its record, nature's face of it, and the part of the game it is in."""
+    """A round that is asked and not resolved: its record, nature's face of it, the part of the game it is in, and the
+    context that is kept with it.
+    """
 
     round: Round
     nature: NatureRound
     part: Part
+    context: Mapping[str, Any]
 
 
 @dataclass

@@ -22,6 +22,8 @@ class Revealed:
     streams : int
         How many streams there are; 0 where nature has none.
     runs : int
+    keeps : iterable of str
+        The kinds that are kept with the rounds, whether the forecaster is shown them or not.
 
     Attributes
     ----------
@@ -29,12 +31,15 @@ class Revealed:
         Those that nature is asked for, in the order of their names.
     stream : int
         Of the last question.
+    kept : dict of str to array
+        What is kept of it.
     """
 
-    def __init__(self, needs: Iterable[str], streams: int, runs: int) -> None:
-        self.needs, self.streams, self.runs = frozenset(needs), streams, runs
-        self.kinds = sorted(self.needs | ({"stream"} if streams else frozenset()))
+    def __init__(self, needs: Iterable[str], streams: int, runs: int, keeps: Iterable[str] = ()) -> None:
+        self.needs, self.keeps, self.streams, self.runs = frozenset(needs), frozenset(keeps), streams, runs
+        self.kinds = sorted(self.needs | self.keeps | ({"stream"} if streams else frozenset()))
         self.stream = 0
+        self.kept: dict[str, Any] = {}
         self._rows: dict[str, Rows] = {}
 
     def show(self, nature: Any, face: NatureRound) -> dict[str, Any]:
@@ -43,14 +48,15 @@ class Revealed:
         shown = {}
         for kind in self.kinds:
             values = np.asarray(said[kind])
-            if kind in self.needs:
+            if kind in self.needs | self.keeps:
                 rows = self._rows.get(kind)
                 if rows is None or rows.shape != values.shape or rows.dtype != values.dtype:
                     rows = self._rows[kind] = self._form(kind, values)
                 shown[kind] = rows.keep(values)
+        self.kept = {kind: shown[kind] for kind in self.keeps}
         if self.streams:
             self.stream = self._stream_of(np.asarray(said["stream"]))
-        return shown
+        return {kind: values for kind, values in shown.items() if kind in self.needs}
 
     def _form(self, kind: str, values: Any) -> Rows:
         """Where context of this form is kept."""

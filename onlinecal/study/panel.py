@@ -14,6 +14,7 @@ from onlinecal.core.columns import ACCOUNT, Column, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
 from onlinecal.decision_makers.responses import DecisionMaker, as_decision_maker, named_table, response_name
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
@@ -44,6 +45,11 @@ class Asked(NamedTuple):
     def bracket(self) -> bool:
         """Whether it takes two columns."""
         return len(self.columns) == 2
+
+    @property
+    def needs(self) -> frozenset[str] | None:
+        """The kinds of context that a measure of rounds reads; None for a measure of Γ."""
+        return needs_of(self.record.function)
 
     @property
     def name(self) -> str:
@@ -115,8 +121,10 @@ class Panel:
             if names.count(name) > 1:
                 raise InvalidParameter(f"{name!r} is asked for twice; expected each measure and task once")
         for asked in panel.measures:
-            # A calibrated and a miscalibrated level: an option that is out of range shows before the game.
-            measured(asked.name, asked.function, _SAMPLE)
+            # A calibrated and a miscalibrated level: an option that is out of range shows before the game. Of measures
+            # of rounds nobody knows what context would do.
+            if asked.needs is None:
+                measured(asked.name, asked.function, _SAMPLE)
         return panel
 
     @cached_property
@@ -124,6 +132,12 @@ class Panel:
         """What `read` returns, in its order."""
         measured = [column for asked in self.measures for column in asked.columns]
         return (*measured, *(column for task in self.tasks for column in _account(task)))
+
+    @property
+    def keeps(self) -> frozenset[str] | None:
+        """The kinds of context that measures of rounds read; None where there is no such measure."""
+        needs = [kinds for asked in self.measures if (kinds := asked.needs) is not None]
+        return frozenset().union(*needs) if needs else None
 
     @property
     def names(self) -> list[str]:
@@ -139,11 +153,12 @@ class Panel:
         measures = {asked.name: {**asked.content, "bracket": asked.bracket} for asked in self.measures}
         return {"measures": measures, "tasks": {task.name: content(task) for task in self.tasks}}
 
-    def read(self, gamma: JointDistribution) -> list[float]:
-        """The total T·μ(Γ) of every column."""
+    def read(self, gamma: JointDistribution, rounds: Transcript | None = None) -> list[float]:
+        """The total T·μ(Γ) of every column; `rounds` is for measures of rounds."""
         values: list[float] = []
         for asked in self.measures:
-            value = measured(asked.columns[0].measure, asked.function, gamma)
+            seen = gamma if asked.needs is None else rounds
+            value = measured(asked.columns[0].measure, asked.function, seen)
             if not isinstance(value, Bracket):
                 values += [value] * len(asked.columns)
             elif asked.bracket:
@@ -163,9 +178,9 @@ _SAMPLE = JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
 
 
 def measured(
-    name: str, measure: Callable[[JointDistribution], Any], gamma: JointDistribution
+    name: str, measure: Callable[[Any], Any], gamma: JointDistribution | Transcript | None
 ) -> float | Bracket:
-    """The value of a measure on Γ, which may be anybody's function: whatever goes wrong names it."""
+    """The value of a measure on Γ or on rounds, which may be anybody's function: whatever goes wrong names it."""
     try:
         value = measure(gamma)
         if isinstance(value, Real):

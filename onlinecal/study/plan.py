@@ -15,6 +15,7 @@ from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
+from onlinecal.engine.transcripts import check_kept
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules import Schedule
 from onlinecal.study.panel import Panel
@@ -178,6 +179,7 @@ def plan(
                     f"but the shortest horizon is {own[0]}"
                 )
             check_pair(forecaster.strategy, nature.strategy, played[-1])
+            check_kept(panel.keeps or (), nature.strategy)
             for horizon in played:
                 points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
                 cells += [

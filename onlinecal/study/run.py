@@ -104,6 +104,7 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         seed=cell.seed,
         schedule=cell.schedule,
         cuts=cell.people.cuts,
+        keeps=cell.panel.keeps,
         threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     )
     streams = [None, *range(len(cell.nature.strategy.streams))]
@@ -118,8 +119,9 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
             for run, gamma in enumerate(game.known(stream)):
+                rounds = None if game.transcripts is None else game.transcripts.of(run, stream)
                 try:
-                    totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma)
+                    totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma, rounds)
                 except OnlinecalError as error:
                     raise InvalidData(
                         f"{error}; after round {t} of {cell.forecaster.label!r} against {cell.nature_label!r}, "
