@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onlinecal as oc
+from onlinecal.core.guarantee import Forecasters
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.streams import Stream
 from onlinecal.decision_makers.responses import Noisy
@@ -271,6 +272,6 @@ def test_what_is_always_wrong_is_forced_to_the_digit():
                  "u_calibration": MEASURES["u_calibration"].function(gamma),
                  "swap_regret[quadratic]": MEASURES["cfdl"].function(gamma)}  # fmt: skip
         assert found["swap_regret[quadratic]"] == pytest.approx(quadratic)
-        for guarantee in always_wrong("anybody", "here"):
+        for guarantee in always_wrong(Forecasters.EVERY, "here"):
             assert 50 * found[guarantee.measure] >= guarantee.bound(50) - 1e-9
         assert found["v_cdl"] == pytest.approx(1.0)
