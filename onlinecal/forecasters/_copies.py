@@ -26,8 +26,8 @@ from onlinecal.rounds.record import Round
 #:   sum of the largest, and stays so when the worst task is taken: `cdl`, `v_cdl`, `u_calibration`, `scdl_binned` (a
 #:   grid that stands still). For the quadratic task it is Σ E(v)²/w(v), which is convex and of degree 1: `cfdl`.
 #: - `brier` and `log_loss` are sums over rounds.
-#: Of the others no such thing holds or is known: what `interval_ce`, `surrogate_interval_ce`, `distance_upper`,
-#: `smooth_ece`, `scdl` and bins by quantiles choose to suit Γ would be chosen for each part by itself.
+#: The others do not add up: what `interval_ce`, `surrogate_interval_ce`, `distance_upper`, `smooth_ece`, `scdl` and
+#: bins by quantiles choose to suit Γ is chosen for each part by itself, and `nce` divides by what depends on Γ.
 ADD_UP = frozenset(
     {
         "ece", "binned_ece", "binned_ece_width", "random_interval_ce", "smooth_ece_at", "kernel_ce", "weighted_ce",

@@ -54,9 +54,9 @@ class Delayed(Forecaster):
     kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration and the swap
     regret of every task, which are suprema of sums of functions that are linear in the counts and biases; the squared
     calibration error Σ E(v)²/w(v), which is convex and homogeneous; and the lower distance and the distance
-    certificate, since calibrated parts make a calibrated whole. Not known to add up, and no guarantee is taken over:
-    interval and surrogate interval calibration errors, the upper distance, smooth ECE and SCDL, which fit a scale
-    or a partition to Γ, and bins by quantiles.
+    certificate, since calibrated parts make a calibrated whole. What fits a scale, a partition or a map of levels to
+    Γ does not add up, and no guarantee is taken over: interval and surrogate interval calibration errors, the upper
+    distance, smooth ECE, SCDL, bins by quantiles.
 
     Information
     -----------

@@ -74,8 +74,8 @@ class NatureRound:
 
     def _refuse(self, what: str, needed: Sight) -> SightError:
         return SightError(
-            f"nature {self._name!r} asked for {what} in round {self._number} but declares sight {self._sight.name}; "
-            f"expected sight {needed.name}"
+            f"nature {self._name!r} asked for {what} in round {self._round.number} but declares sight "
+            f"{self._sight.name}; expected sight {needed.name}"
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.guarantee import Forecasters
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
@@ -257,7 +258,7 @@ def test_what_is_always_wrong_is_forced_to_the_digit():
                  "u_calibration": MEASURES["u_calibration"].function(gamma),
                  "swap_regret[quadratic]": MEASURES["cfdl"].function(gamma)}  # fmt: skip
         assert found["swap_regret[quadratic]"] == pytest.approx(quadratic)
-        for guarantee in always_wrong("anybody", "here"):
+        for guarantee in always_wrong(Forecasters.EVERY, "here"):
             assert 50 * found[guarantee.measure] >= guarantee.bound(50) - 1e-9
         assert found["v_cdl"] == pytest.approx(1.0)
 

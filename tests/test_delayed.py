@@ -1,0 +1,448 @@
+"""Copies of a forecaster for games with delays: the protocol, and the bounds that they keep.
+
+That each copy plays as its rule says is in tests/test_in_flight.py.
+"""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from onlinecal.checks.conformance import trace
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.relations import through
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import required
+from onlinecal.decisions.tasks import umbrella
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import (
+    FORECASTERS,
+    AlmostOneStepAhead,
+    CDLMinimiser,
+    Constant,
+    DefensiveForecasting,
+    Delayed,
+    EmpiricalMean,
+    ForecastHedging,
+    FosterVohra,
+    LastOutcome,
+    PerturbedLeader,
+    Separate,
+)
+from onlinecal.forecasters._copies import ADD_UP, adds_up
+from onlinecal.measures import MEASURES
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Sawtooth, Streams
+from onlinecal.study.panel import Panel
+from tests.delays import play
+from tests.strategies import gammas
+
+RATE = 1e-9  # of false failures, for each expected bound
+
+
+# ---------------------------------------------------------------- who plays
+
+
+@pytest.mark.parametrize("of", [AlmostOneStepAhead(), DefensiveForecasting(), EmpiricalMean()])
+@pytest.mark.parametrize("nature", [Contrarian(), Drift()])
+def test_without_delays_it_is_the_one_that_is_copied(of, nature, seed):
+    both = []
+    for forecaster in (of, Delayed(of)):
+        game = Game(forecaster, nature, horizon=300, runs=range(3), seed=seed, loop="event")
+        game.advance(300)
+        both.append((trace(game), game.certificates(), game.last.law.grid is None))
+    assert both[0][0] == both[1][0]
+    assert both[0][2] == both[1][2]
+    for name, totals in both[1][1].items():
+        np.testing.assert_allclose(totals, both[0][1][name], rtol=1e-12)
+
+
+def test_the_free_copy_with_the_lowest_number_plays():
+    """Copies that say what was told them last tell which of them it is."""
+    game = Game(Delayed(LastOutcome()), Sequence((1, 0, 1, 0)), horizon=8, runs=range(1))
+    a, b, c = game.ask(), game.ask(), game.ask()
+    game.resolve(b)
+    game.resolve(a)
+    # The copy of a, that of b, a fourth one.
+    said = [float(game.ask().round.forecast[0]) for _ in range(3)]
+    assert said == [1.0, 0.0, 0.5]
+    game.resolve(c)
+    assert float(game.ask().round.forecast[0]) == 1.0
+
+
+class Sequence(Bernoulli):
+    """Recites outcomes, over and over."""
+
+    def __init__(self, outcomes):
+        super().__init__()
+        object.__setattr__(self, "outcomes", outcomes)
+
+    def start(self, horizon, runs, stream):
+        outcomes = self.outcomes
+        return type("_", (), {"probability": lambda _, r: float(outcomes[(r.number - 1) % len(outcomes)])})()
+
+
+@pytest.mark.parametrize(
+    ("spec", "nature"),
+    [
+        (Delayed(AlmostOneStepAhead()), Drift()),
+        (Delayed(PerturbedLeader(), 12), Drift()),
+        (Separate(Delayed(PerturbedLeader())), Streams((Drift(), Sawtooth()), "random")),
+    ],
+)
+def test_to_ask_for_the_next_law_changes_nothing(spec, nature, seed):
+    """`Game.law` between any two steps of a game with delays, once and again."""
+    rng = np.random.default_rng(seed)
+    delays = np.minimum(rng.geometric(0.2, 200) - 1, 10)
+    plain, _ = play(spec, nature, delays, runs=2, seed=seed)
+
+    game = Game(spec, nature, horizon=200, runs=range(2), seed=seed, loop="event")
+    due = {}
+
+    def look():
+        if game.asked < 200:
+            first, second = game.law(), game.law()
+            assert (first.support == second.support).all()
+            assert (first.weights == second.weights).all()
+            return first.support, first.weights
+        return None
+
+    for t, delay in enumerate(delays, 1):
+        seen = look()
+        open_ = game.ask()
+        assert (open_.round.law.support == seen[0]).all()
+        assert (open_.round.law.weights == seen[1]).all()
+        look()
+        due.setdefault(t + int(delay), []).append(open_)
+        for late in due.pop(t, ()):
+            game.resolve(late, time=float(t))
+            look()
+    assert trace(game) == trace(plain)
+
+
+def test_it_is_pickled_with_rounds_that_are_open(seed):
+    spec, delays = Delayed(PerturbedLeader(), 4), [3] * 120
+    straight, _ = play(spec, Drift(), delays, runs=2, seed=seed)
+    game = Game(spec, Drift(), horizon=120, runs=range(2), seed=seed, loop="event")
+    waiting = []
+    for t in range(1, 121):
+        waiting.append(game.ask())
+        if len(waiting) > 3:
+            game.resolve(waiting.pop(0), time=float(t))
+        if t % 17 == 0:
+            game, waiting = pickle.loads(pickle.dumps((game, waiting)))
+    assert trace(game) == trace(straight)
+
+
+def test_more_open_questions_than_slots_is_an_error_of_that_round():
+    game = Game(Delayed(EmpiricalMean(), 2), Bernoulli(1.0), horizon=9, runs=range(1))
+    first, _ = game.ask(), game.ask()
+    said = "'delayed' has an open question in each of its 2 slots and is asked another in round 3; expected at most 2"
+    with pytest.raises(InvalidForecast, match=said):
+        game.ask()
+    game.resolve(first)
+    assert game.ask().round.number == 3  # the game stood before that round
+
+
+@pytest.mark.parametrize("slots", [0, -1, 1.5, True, "3"])
+def test_slots_that_are_none_are_refused(slots):
+    with pytest.raises(InvalidParameter, match="slots"):
+        Delayed(EmpiricalMean(), slots)
+
+
+def test_who_is_no_forecaster_is_refused():
+    for cls in (Delayed, Separate):
+        with pytest.raises(InvalidParameter, match="expected a forecaster"):
+            cls(Drift())
+
+
+def test_no_copy_plays_more_rounds_than_it_is_tuned_to():
+    """Each is told ⌈T/slots⌉ as its horizon, and counts its rounds from 1; and the number of copies is as stated."""
+    log = []
+
+    class Counting(Constant):
+        def start(self, horizon, runs, stream):
+            player, mine = super().start(horizon, runs, stream), []
+            log.append((horizon, mine))
+            update = player.update
+            player.update = lambda round: (mine.append(round.number), update(round))[1]
+            return player
+
+    for horizon, slots, delays in ((100, 7, [6] * 100), (100, 7, [0, 6] * 50), (90, 3, [0] * 45 + [2] * 45)):
+        log.clear()
+        _, most = play(Delayed(Counting(), slots), Drift(), delays)
+        each = math.ceil(horizon / slots)
+        assert {h for h, _ in log} == {each}
+        assert all(mine == list(range(1, len(mine) + 1)) and len(mine) <= each for _, mine in log)
+        assert len(log) <= most + (horizon - most) // each <= 2 * slots
+
+
+def test_copies_on_different_grids_are_refused():
+    class Fickle(AlmostOneStepAhead):
+        def start(self, horizon, runs, stream):
+            begun.append(self)
+            return super().start(len(begun) ** 2, runs, stream)
+
+    begun = []
+    game = Game(Delayed(Fickle()), Drift(), horizon=9, runs=range(1))
+    game.ask()
+    with pytest.raises(InvalidForecast, match="copies of one forecaster on different grids"):
+        game.ask()
+
+
+# ---------------------------------------------------------------- totals that add up
+
+
+def whole(*parts):
+    columns = [
+        np.concatenate([getattr(g, part) for g in parts]) for part in ("predictions", "counts", "positives")
+    ]
+    return JointDistribution.from_counts(*columns)
+
+
+#: what is added up, with options where it has some that matter
+COLUMNS = [Column("measure", name, tuple(MEASURES[name].example.items())) for name in sorted(ADD_UP)]
+COLUMNS += [
+    Column("measure", "kernel_ce", (("kernel", "gaussian"), ("scale", 0.3))),
+    Column("measure", "scdl_binned", (("m", 3), ("soft", False))),
+    Column("measure", "low_degree_ce", (("degree", 5),)),
+]
+
+
+def total(gamma, name, options, end):
+    """T·μ; of a bracket, this end of it."""
+    value = MEASURES[name].bind(**options)(gamma)
+    return gamma.weight * float(getattr(value, end, value))
+
+
+@settings(max_examples=25)
+@given(gammas(5), gammas(5))
+def test_totals_that_are_said_to_add_up_do(first, second):
+    both = whole(first, second)
+    for column in COLUMNS:
+        assert adds_up(column)
+        name, options = column.measure, dict(column.options)
+        parts = sum(total(gamma, name, options, "upper") for gamma in (first, second))
+        # `smooth_ece_at` is certain to 1e-7 on the average.
+        rounding = 1e-9 + 3e-7 * both.weight * bool(MEASURES[name].accuracy)
+        assert math.isinf(parts) or total(both, name, options, "lower") <= parts + rounding, column
+    task = umbrella()
+    for name in ("external", "action_swap", "swap"):
+        assert adds_up(Column("decision_task", f"{name}_regret", task="umbrella"))
+        of = [g.weight * getattr(task.account(g), name) for g in (first, second, both)]
+        assert of[2] <= of[0] + of[1] + 1e-9
+
+
+#: two parts, of which the whole has a larger total: predictions, counts, ones
+APART = [
+    (("interval_ce", {}), ([0.56], [3], [3]), ([0.05, 0.59, 0.8], [13, 19, 12], [12, 0, 10])),
+    (("distance_upper", {}), ([0.125, 0.75, 1.0], [13, 19, 35], [12, 17, 14]), ([1.0], [16], [16])),
+    (("smooth_ece", {}), ([0.125, 0.75, 1.0], [13, 19, 35], [12, 17, 14]), ([1.0], [16], [16])),
+    (
+        ("surrogate_interval_ce", {}),
+        ([0.71062536, 0.72221341], [18, 7], [14, 4]),
+        ([0.51568673, 0.63101708], [25, 12], [17, 12]),
+    ),
+    (
+        ("scdl", {}),
+        ([0.18515421, 0.27489661, 0.69838147, 0.90329377], [13, 15, 5, 8], [13, 0, 3, 0]),
+        ([0.25, 0.5, 0.625], [7, 15, 19], [2, 14, 0]),
+    ),
+    (
+        ("binned_ece", {"strategy": "quantile", "bins": 2}),
+        ([0.32604215, 0.49146133, 0.95085557], [21, 14, 18], [11, 14, 9]),
+        ([0.5, 0.625, 0.875], [11, 24, 11], [5, 7, 11]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("measure", "first", "second"), APART, ids=[case[0][0] for case in APART])
+def test_totals_that_are_said_not_to_add_up_do_not(measure, first, second):
+    name, options = measure
+    assert not adds_up(Column("measure", name, tuple(options.items())))
+    first, second = JointDistribution.from_counts(*first), JointDistribution.from_counts(*second)
+
+    parts = [total(gamma, name, options, "upper") for gamma in (first, second)]
+    assert total(whole(first, second), name, options, "lower") > sum(parts) + 0.1
+
+
+def test_what_does_not_add_up_is_no_guarantee():
+    class Promising(Constant):
+        guarantees = tuple(
+            Guarantee(column, "T", float, "deterministic", Sight.DRAW, "nobody", upper=upper)
+            for column, upper in [
+                (Column("measure", "ece"), True),
+                (Column("measure", "ece"), False),
+                (Column("measure", "smooth_ece"), True),
+                (Column("measure", "binned_ece", (("strategy", "quantile"),)), True),
+                (Column("measure", "weighted_ce", (("weights", "mine"),)), True),
+                (Column("measure", "distance_lower", end="upper"), True),
+                (Column("certificate", "of_my_own"), True),
+                (Column("decision_task", "payoff", task="umbrella"), True),
+                (Column("decision_task", "swap_regret", task="umbrella", response="rounded"), True),
+                (Column("decision_task", "swap_regret", task="umbrella"), True),
+            ]
+        )
+
+    assert [g.measure for g in Delayed(Promising()).guarantees] == ["ece", "swap_regret[umbrella]"]
+
+
+# ---------------------------------------------------------------- guarantees
+
+
+def test_bounds_that_hold_at_each_round_are_concave():
+    """Which `Delayed` takes them to be."""
+    found = 0
+    for cls in FORECASTERS.values():
+        for g in () if required(cls) else cls().guarantees:
+            if g.anytime and g.upper:
+                found += 1
+                values = np.array([g.bound(t) for t in range(1, 2000)])
+                assert (np.diff(values, 2) <= 1e-12).all()
+                assert (np.diff(values) >= 0).all()
+    assert found >= 2
+
+
+def test_what_a_relation_says_is_said_of_delays_too():
+    own = Guarantee("ece", "T", float, "expected", Sight.LAW, "nobody", delayed=lambda t, most: t * most)
+    assert through(own, "cdl").delayed(10, 3) == 60
+    assert through(Guarantee("ece", "T", float, "expected", Sight.LAW, "nobody"), "cdl").delayed is None
+
+
+SCHEDULES = ("constant", "out of order")
+HARD = [Contrarian(), Greedy(), Drift(), Sawtooth()]
+
+
+def schedule(kind, horizon, delay, seed):
+    if kind == "constant":
+        return np.full(horizon, delay)
+    return np.minimum(np.random.default_rng([seed, 5]).geometric(1 / delay, horizon) - 1, delay)
+
+
+def totals(game, guarantee):
+    column = guarantee.column
+    if column.kind == "certificate":
+        return game.certificates()[column.measure]
+    panel = Panel.of([{"name": column.measure, **dict(column.options)}])
+    return np.array([panel.read(gamma)[0] for gamma in game.gammas()])
+
+
+@pytest.mark.parametrize("kind", SCHEDULES)
+@pytest.mark.parametrize("nature", HARD, ids=lambda nature: type(nature).__name__)
+@pytest.mark.parametrize("slots", [None, 20])
+@pytest.mark.parametrize(
+    "of", [AlmostOneStepAhead(), DefensiveForecasting(), DefensiveForecasting("gaussian", 0.5)]
+)
+def test_deterministic_bounds_hold_with_delays(of, slots, nature, kind, seed):
+    """For every sequence, hence for every seed."""
+    horizon, spec = 2000, Delayed(of, slots)
+    game, most = play(spec, nature, schedule(kind, horizon, 19, seed), runs=2, seed=seed)
+    assert game.resolved < horizon
+    assert spec.guarantees
+    for guarantee in spec.guarantees:
+        assert (totals(game, guarantee) <= guarantee.delayed(horizon, most)).all(), guarantee
+
+
+def test_the_plain_forecaster_breaks_that_bound():
+    """The control, without chance: the plain one says the same until it is told, d + 1 times."""
+    (guarantee, _), delays = Delayed(DefensiveForecasting()).guarantees, [99] * 4000
+    for of, keeps in ((Delayed(DefensiveForecasting()), True), (DefensiveForecasting(), False)):
+        game, most = play(of, Contrarian(), delays)
+        assert bool((totals(game, guarantee) <= guarantee.delayed(4000, most)).all()) is keeps
+
+
+@pytest.mark.parametrize("kind", SCHEDULES)
+@pytest.mark.parametrize("nature", HARD, ids=lambda nature: type(nature).__name__)
+@pytest.mark.parametrize("slots", [None, 2])
+@pytest.mark.parametrize("of", [ForecastHedging(), FosterVohra(), CDLMinimiser()])
+def test_expected_bounds_hold_with_delays(of, slots, nature, kind, seed):
+    assert exceeds(Delayed(of, slots), of, slots, nature, kind, seed) <= 0.0
+
+
+@pytest.mark.parametrize("of", [ForecastHedging(), FosterVohra(), CDLMinimiser()])
+def test_a_nature_that_sees_too_much_breaks_them(of, seed):
+    """The control: every forecast is wrong by a half at least."""
+    assert exceeds(Delayed(of, 2), of, 2, Contrarian("draw"), "constant", seed) > 0.0
+
+
+def exceeds(spec, of, slots, nature, kind, seed):
+    """By how much the mean total is above the bound and what chance may add to it with probability RATE: what it may
+    add for each of the copies with its share of that.
+    """
+    horizon, runs = 8000, 16
+    game, most = play(spec, nature, schedule(kind, horizon, 1, seed), runs=runs, seed=seed)
+    (guarantee,), (own,) = spec.guarantees, of.guarantees
+    each = horizon if slots is None else math.ceil(horizon / slots)
+    copies = most if slots is None else most + (horizon - most) // each
+    slack = copies * own.slack(each, runs, RATE / copies)
+    return totals(game, guarantee).mean() - guarantee.delayed(horizon, most) - slack
+
+
+def test_the_bounds_of_games_without_delays(seed):
+    """With slots, copies play one after the other."""
+    spec = Delayed(AlmostOneStepAhead(), 5)
+    game = Game(spec, Contrarian(), horizon=2003, runs=range(2), seed=seed)
+    game.advance(2003)
+    for guarantee in spec.guarantees:
+        own = next(g for g in AlmostOneStepAhead().guarantees if g.column == guarantee.column)
+        assert guarantee.bound(2003) == 5 * own.bound(401)
+        assert (totals(game, guarantee) <= guarantee.bound(2003)).all()
+        assert guarantee.delayed(2003, 1) == pytest.approx(guarantee.bound(2003))
+        assert guarantee.delayed(2003, 6) == math.inf
+    for guarantee in Delayed(ForecastHedging()).guarantees:
+        assert (
+            guarantee.delayed(2003, 1) == guarantee.bound(2003) == ForecastHedging().guarantees[0].bound(2003)
+        )
+
+
+@pytest.mark.parametrize("nature", [Contrarian(), Greedy(), Contrarian("draw")])
+@pytest.mark.parametrize("delay", [0, 7])
+def test_what_is_always_wrong_is_forced_on_the_rounds_that_are_resolved(nature, delay, seed):
+    game, most = play(AlmostOneStepAhead(), nature, [delay] * 500, seed=seed)
+    assert nature.guarantees
+    for guarantee in nature.guarantees:
+        if guarantee.column.kind == "measure":
+            assert (totals(game, guarantee) >= guarantee.delayed(game.resolved, most) - 1e-9).all()
+
+
+# ---------------------------------------------------------------- certificates
+
+
+@pytest.mark.parametrize("slots", [None, 8])
+def test_certificates_prove_what_is_played(slots, seed):
+    """What is certified is at least what it is to prove, on the rounds that are resolved; half of it would not be."""
+    for of, name, measure in (
+        (AlmostOneStepAhead(), "distance_certificate", "distance_lower"),
+        (DefensiveForecasting(), "kernel_ce_certificate", "kernel_ce"),
+    ):
+        game, _ = play(Delayed(of, slots), Contrarian(), [7] * 1000, runs=2, seed=seed)
+        proved = game.certificates()[name]
+        value = [MEASURES[measure].bind()(g) for g in game.gammas()]
+        value = np.array(
+            [g.weight * float(getattr(v, "lower", v)) for g, v in zip(game.gammas(), value, strict=True)]
+        )
+        assert (value <= proved + 1e-9).all()
+        if measure == "kernel_ce":
+            assert (value > proved / 2).all()
+
+
+def test_certificates_that_are_not_known_to_add_up_are_left_out():
+    class Proud(Constant):
+        certifies = frozenset({"of_my_own", "distance_certificate"})
+
+        def start(self, horizon, runs, stream):
+            player = super().start(horizon, runs, stream)
+            player.certificates = lambda: {name: np.ones(runs) for name in self.certifies}
+            return player
+
+    spec = Delayed(Proud())
+    assert spec.certifies == {"distance_certificate"}
+    game, _ = play(spec, Drift(), [2] * 20, runs=2)
+    assert {name: t.tolist() for name, t in game.certificates().items()} == {
+        "distance_certificate": [3.0, 3.0]
+    }
+    assert not hasattr(Delayed(Constant()).start(9, 1, None), "certificates")
