@@ -354,6 +354,7 @@ def _called(constructor: Any, **options: Any) -> str:
     return f"{constructor.__name__}({', '.join(changed)})" if changed else constructor.__name__
 
 
-_CONSTRUCTORS = (umbrella, v_shaped, quadratic, three_action, random_task)
-TASKS: dict[str, Callable[..., Task]] = {constructor.__name__: constructor for constructor in _CONSTRUCTORS}
+TASKS: dict[str, Callable[..., Task]] = {
+    task.__name__: task for task in (umbrella, v_shaped, quadratic, three_action, random_task)
+}
 """The tasks by name; each can be built without arguments."""

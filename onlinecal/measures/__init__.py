@@ -8,7 +8,7 @@ and sooner; ``true_distance``, which needs the sequence of rounds and not only Î
 one number (``brier_decomposition``, ``soft_rounding``).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onlinecal.core.errors import LIST, UnknownName
 from onlinecal.core.joint import JointDistribution, of_gamma
@@ -55,6 +55,15 @@ _ROWS = (
 
 #: name â†’ what is known about it
 MEASURES: dict[str, Measure] = {measure.name: measure for rows in _ROWS for measure in rows}
+
+
+if not TYPE_CHECKING:  # who checks types should go by the imports
+
+    def __getattr__(name: str) -> Any:
+        """A measure that is in a file's rows and has no line of its own among the imports."""
+        if name in MEASURES:
+            return MEASURES[name].function
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @of_gamma
