@@ -15,6 +15,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, check_steps, evaluate, grid_steps
 from onlinecal.core.strategy import check_whole, strategy_name
 from onlinecal.core.streams import Draws, Stream
+from onlinecal.forecasters._composed import doubling, mixture, of_steps, rounded
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.rounds.law import Floats, Ints, Law
 from onlinecal.rounds.protocol import protocol_fault
@@ -65,7 +66,16 @@ class Doubling(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player at the beginning of its first epoch."""
-        return _DoublingPlayer(self, runs, stream)
+        player = _epoch_player(self, self.first, runs, stream)
+        if not of_steps([player]):
+            return _DoublingPlayer(self, player, runs, stream)
+        players, begin, length = [player], self.first, 2 * self.first
+        while begin < horizon:
+            players.append(_epoch_player(self, length, runs, stream))
+            begin, length = begin + length, 2 * length
+        if not of_steps(players):
+            return _DoublingPlayer(self, player, runs, stream)
+        return doubling(players, self.first, sorted(self.needs), runs)
 
 
 @dataclass(frozen=True)
@@ -116,8 +126,11 @@ class Rounded(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        part = _Part(self.of, self.of.start(horizon, runs, stream), runs)
-        return _RoundedPlayer(part, runs, grid_steps("m", self.m, horizon), self.how)
+        player = _checked(self.of, self.of.start(horizon, runs, stream), runs)
+        grid = grid_of(grid_steps("m", self.m, horizon))
+        if of_steps([player]):
+            return rounded(player, grid, self.how, sorted(self.needs), runs)
+        return _RoundedPlayer(_Part(player, runs), runs, grid, self.how)
 
 
 @dataclass(frozen=True)
@@ -172,11 +185,13 @@ class ExpertMixture(Forecaster):
         """A player with equal weights."""
         rate = evaluate(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
         # Streams of their own: players read the numbers of theirs by index, from the first on.
-        parts = [
-            _Part(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
+        players = [
+            _checked(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
             for k, expert in enumerate(self.of)
         ]
-        return _MixturePlayer(parts, runs, rate, stream)
+        if of_steps(players):
+            return mixture(players, rate, sorted(self.needs), runs, stream)
+        return _MixturePlayer([_Part(player, runs) for player in players], runs, rate, stream)
 
 
 def _check_forecasters(name: str, values: Sequence[Any]) -> None:
@@ -189,13 +204,25 @@ def _check_forecasters(name: str, values: Sequence[Any]) -> None:
             )
 
 
+def _checked(forecaster: Forecaster, player: Any, runs: int) -> Player:
+    """A part's player, which is what its specification declares."""
+    fault = protocol_fault(forecaster, player)
+    if not fault and hasattr(player, "mismatch"):
+        fault = player.mismatch(forecaster, runs)
+    if fault:
+        raise InvalidParameter(f"forecaster {strategy_name(forecaster)!r}, part of another: {fault}")
+    return player
+
+
+def _epoch_player(spec: Doubling, length: int, runs: int, stream: Stream) -> Player:
+    """The player of an epoch of so many rounds."""
+    return _checked(spec.of, spec.of.start(length, runs, stream.child(f"epoch of {length}")), runs)
+
+
 class _Part:
     """A player among or under others. Its rounds are records like those of the engine, and travel in the memo."""
 
-    def __init__(self, forecaster: Forecaster, player: Player, runs: int) -> None:
-        fault = protocol_fault(forecaster, player)
-        if fault:
-            raise InvalidParameter(f"forecaster {strategy_name(forecaster)!r}, part of another: {fault}")
+    def __init__(self, player: Player, runs: int) -> None:
         self.player, self.recorder = player, Recorder(runs)
 
     def state(self, whole: Round, number: int | None = None) -> Round:
@@ -219,22 +246,17 @@ def _memo(round: Round, law: Law, kind: type) -> Any:
 
 
 class _DoublingPlayer:
-    def __init__(self, spec: Doubling, runs: int, stream: Stream) -> None:
+    def __init__(self, spec: Doubling, player: Player, runs: int, stream: Stream) -> None:
         self.spec, self.runs, self.stream = spec, runs, stream
         self.begin, self.length = 0, spec.first
-        self.part = self._start()
+        self.part = _Part(player, runs)
         self.law = Law(runs, 1)
-
-    def _start(self) -> _Part:
-        of = self.spec.of
-        stream = self.stream.child(f"epoch of {self.length}")
-        return _Part(of, of.start(self.length, self.runs, stream), self.runs)
 
     def forecast(self, round: Round) -> Law:
         while round.number > self.begin + self.length:
             self.begin += self.length
             self.length *= 2
-            self.part = self._start()
+            self.part = _Part(_epoch_player(self.spec, self.length, self.runs, self.stream), self.runs)
         inner = self.part.state(round, round.number - self.begin)
         round.memo = _Epoch(self.part, inner)
         law = inner.law
@@ -258,8 +280,8 @@ class _Epoch:
 
 
 class _RoundedPlayer:
-    def __init__(self, part: _Part, runs: int, m: int, how: str) -> None:
-        self.part, self.how, self.grid = part, how, grid_of(m)
+    def __init__(self, part: _Part, runs: int, grid: Floats, how: str) -> None:
+        self.part, self.how, self.grid = part, how, grid
         #: atom j of the inner law becomes the atoms from fold·j to fold·j + fold − 1
         self.fold = 2 if how == "random" else 1
         self.law = Law(runs, self.fold, self.grid)

@@ -342,6 +342,8 @@ class Memory:
     ) -> None:
         #: how often an attribute was set
         self.changes: int
+        #: of which it is a part
+        self.whole: Memory | None = None
         self.runs = runs
         self.ints, self.floats = _tiled(runs, ints, np.int64), _tiled(runs, floats, np.float64)
         self.shared_ints = np.array(shared_ints, np.int64).reshape(-1)
@@ -352,9 +354,15 @@ class Memory:
         self._memos = Rows((runs, memo))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Who keeps addresses sees by this number that an array was exchanged, as it is where a state grows.
-        self.__dict__["changes"] = self.__dict__.get("changes", 0) + 1
         self.__dict__[name] = value
+        self.touched()
+
+    def touched(self) -> None:
+        """Who keeps addresses sees by a number that an array was exchanged, as it is where a state grows."""
+        self.__dict__["changes"] = self.__dict__.get("changes", 0) + 1
+        whole = self.__dict__.get("whole")
+        if whole is not None:
+            whole.touched()
 
     @property
     def arrays(self) -> tuple[Any, ...]:
