@@ -62,7 +62,7 @@ def doubling(players: Sequence[Any], first: int, needs: Sequence[str], runs: int
 @kernel
 def _epoch(run, number):
     """Which epoch a round belongs to, and how many rounds were before it."""
-    k, begin, length = 0, 0, np.int64(shared(run)[0])
+    k, begin, length = 0, 0, int(shared(run)[0])
     while number > begin + length:
         k, begin, length = k + 1, begin + length, 2 * length
     return k, begin

@@ -123,7 +123,7 @@ class Parts(Memory):
         self.__dict__.update(state, linked=False)
 
 
-def reserve_parts(memory: Parts, rounds: int) -> None:
+def reserve_parts(memory: Any, rounds: int) -> None:
     """Makes room for so many more rounds in all parts."""
     for player in memory.players:
         player.reserve(rounds)
