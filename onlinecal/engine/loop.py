@@ -23,10 +23,12 @@ from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.law import Unplayable, brief
 from onlinecal.rounds.record import no_law
 from onlinecal.rounds.steps import (
+    ALONE,
     CONTEXT,
     FIELDS,
     MEMO,
     RAISED,
+    UNIFORM,
     address_of,
     call_hear,
     call_law,
@@ -111,7 +113,7 @@ class CompiledLoop:
         )  # fmt: skip
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q = play(
-            addresses, own, other, theirs.sight >= Sight.DRAW, self.gather, self.keys, runs.start, runs.stop, first,
+            addresses, own, other, theirs.sight >= Sight.DRAW, mine.alone and not shown, self.gather, self.keys, runs.start, runs.stop, first,
             last, grid, counts, positives, keys,
         )  # fmt: skip
         if what != FINE:
@@ -178,7 +180,21 @@ def kept(history: History) -> tuple[Any, ...]:
 
 @kernel
 def play(
-    addresses, own, other, draw, gather, keys, first_run, last_run, first, last, grid, counts, positives, kept
+    addresses,
+    own,
+    other,
+    draw,
+    alone,
+    gather,
+    keys,
+    first_run,
+    last_run,
+    first,
+    last,
+    grid,
+    counts,
+    positives,
+    kept,
 ):
     """Rounds first + 1 to last of the runs from the first up to, not including, the last.
 
@@ -205,10 +221,15 @@ def play(
                     return REVEAL, r, number, code, 0.0
                 for i in range(len(gather)):
                     context[i] = their_context[gather[i]]
+            block = (number - 1) >> 2
+            if alone:
+                if block != forecast_drawn:
+                    four_uniforms(keys[0][r], block, forecast_block)
+                    forecast_drawn = block
+                fields[ALONE], fields.view(np.float64)[UNIFORM] = 1, forecast_block[(number - 1) & 3]
             size = call_law(law, (run, number))
             if not 1 <= size <= len(weights):
                 return SIZE, r, number, size, 0.0
-            block = (number - 1) >> 2
             total, pick, u = 0.0, -1, -1.0
             for j in range(size):
                 w = weights[j]

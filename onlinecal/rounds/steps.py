@@ -56,7 +56,8 @@ REVEAL = _INT(_RUN, _INT)
 
 #: the places of a run's arrays: the address of each, and its length behind
 INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
-FIELDS = 22
+#: whether no more of the law will be looked at than the atom that is drawn, and the uniform that draws it
+ALONE, UNIFORM, FIELDS = 22, 23, 24
 
 #: what a call of a step that raised an error comes to: no size, no code and no probability
 RAISED = -(2**63)
@@ -255,6 +256,16 @@ def law_weights(run):
 def memo(run):
     """What the step at the question leaves for the one at the resolution of the same round."""
     return carray(_floats_at(run[MEMO]), run[MEMO + 1])
+
+
+@kernel
+def drawn_by(run):
+    """The uniform by which an atom will be drawn, where nothing else of the law will be looked at, and −1 where it will.
+
+    A law step may then state that atom alone, with weight 1: the first at which the sum of the weights is above the
+    uniform. `CompiledForecaster` must know that it does (`alone`).
+    """
+    return carray(run, FIELDS).view(np.float64)[UNIFORM] if run[ALONE] != 0 else -1.0
 
 
 # ---------------------------------------------------------------- calls by address
