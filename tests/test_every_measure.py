@@ -95,7 +95,7 @@ def test_every_measure_can_be_named_in_a_scenario(record, tmp_path):
     name = record.name
     if record.example:
         name += "(" + ", ".join(f"{key}={value}" for key, value in record.example.items()) + ")"
-    columns = cells[0].panel.columns
+    columns = cells[0].panel.names
     assert columns == ([f"{name}[lower]", f"{name}[upper]"] if record.bracket else [name])
     values = cells[0].panel.read(many_levels(1, 50))
     assert values[0] <= values[-1]
@@ -173,13 +173,13 @@ def test_a_measure_with_a_limit_has_two_columns_only_where_it_can_be_reached():
     spec = {"name": "interval_ce", "max_levels": 30}
     plain = Panel.of([spec], rounds=30)
     both = Panel.of([spec], rounds=31)
-    assert plain.columns == ["interval_ce(max_levels=30)"]
-    assert both.columns == ["interval_ce(max_levels=30)[lower]", "interval_ce(max_levels=30)[upper]"]
+    assert plain.names == ["interval_ce(max_levels=30)"]
+    assert both.names == ["interval_ce(max_levels=30)[lower]", "interval_ce(max_levels=30)[upper]"]
     few, many = many_levels(0, 20), many_levels(0, 3000)
     assert both.read(few) == plain.read(few) * 2
     low, high = both.read(many)
     assert low <= many.weight * MEASURES["interval_ce"].function(many) <= high
-    assert Panel.of(["interval_ce"], rounds=10**5).columns == ["interval_ce"]
+    assert Panel.of(["interval_ce"], rounds=10**5).names == ["interval_ce"]
     assert len(Panel.of(["interval_ce"]).columns) == 2
 
 

@@ -113,8 +113,8 @@ class CompiledLoop:
         )  # fmt: skip
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q = play(
-            addresses, own, other, theirs.sight >= Sight.DRAW, mine.alone and not shown, self.gather, self.keys, runs.start, runs.stop, first,
-            last, grid, counts, positives, keys,
+            addresses, own, other, theirs.sight >= Sight.DRAW, mine.alone and not shown, self.gather, self.keys,
+            runs.start, runs.stop, first, last, grid, counts, positives, keys,
         )  # fmt: skip
         if what != FINE:
             law = own[5:] if what != LAW else tuple(array[:code] for array in own[5:])

@@ -260,7 +260,7 @@ def memo(run):
 
 @kernel
 def drawn_by(run):
-    """The uniform by which an atom will be drawn, where nothing else of the law will be looked at, and −1 where it will.
+    """The uniform by which an atom will be drawn, where nothing else of the law will be looked at; −1 where it will.
 
     A law step may then state that atom alone, with weight 1: the first at which the sum of the weights is above the
     uniform. `CompiledForecaster` must know that it does (`alone`).
