@@ -36,10 +36,13 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
     """
     began = time.perf_counter()
     size = max(1, min(BATCH, ROOM // (8 * cell.horizon)))
-    batches = [
-        _play_batch(cell, range(first, min(first + size, cell.runs)), progress)
-        for first in range(cell.first, cell.runs, size)
-    ]
+    batches, loops = zip(
+        *(
+            _play_batch(cell, range(first, min(first + size, cell.runs)), progress)
+            for first in range(cell.first, cell.runs, size)
+        ),
+        strict=True,
+    )
     columns = tuple(batches[0])
     names = [column.name for column in columns]
     return Played(
@@ -52,10 +55,14 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         promises=tuple(p for p in promises(cell) if p.measure in names),
         recorded=bool(cell.nature.strategy.recorded),
         seconds=time.perf_counter() - began,
+        loop=loops[0],
     )
 
 
-def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> dict[Column, Any]:
+def _play_batch(
+    cell: Cell, runs: range, progress: Callable[[int], None] | None
+) -> tuple[dict[Column, Any], str]:
+    """The totals of each column, and which loop played."""
     game = Game(
         cell.forecaster.strategy,
         cell.nature.strategy,
@@ -81,10 +88,11 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         for name, values in game.certificates().items():
             certified.setdefault(name, []).append(values)
     read = {column: totals[:, :, j] for j, column in enumerate(columns)}
-    return read | {
+    read |= {
         Column("certificate", name): _certificate(cell, runs, name, values)
         for name, values in certified.items()
     }
+    return read, "compiled" if game.compiled else "event"
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:

@@ -6,7 +6,7 @@ order: forecasters that are the same share their numbers, and numbers that no lo
     curves                  a view with names: forecaster, nature, horizon, measure, round, run, total
     meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
     plan(place, key, forecaster, nature, horizon, runs, recorded)     what is to be shown; key: of what was played
-    played(id, key, content, horizon, runs, seconds, seal)            content: all that the numbers depend on, as JSON
+    played(id, key, content, horizon, runs, seconds, loop, seal)      content: all that the numbers depend on, as JSON
     measures(id, name, column)                                        column: what the name stands for, as JSON
     totals(played, measure, round, run, total)                        T·μ
     promises(place, measure, text, formula, kind, against, upper, bound)
@@ -38,7 +38,7 @@ CREATE TABLE plan (
     horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL);
 CREATE TABLE played (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, horizon INTEGER NOT NULL,
-    runs INTEGER NOT NULL, seconds REAL NOT NULL, seal TEXT NOT NULL);
+    runs INTEGER NOT NULL, seconds REAL NOT NULL, loop TEXT NOT NULL, seal TEXT NOT NULL);
 CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL UNIQUE);
 CREATE TABLE totals (
     played INTEGER NOT NULL REFERENCES played, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT
@@ -88,6 +88,7 @@ class Numbers(NamedTuple):
     rounds: NDArray[np.int64]
     totals: dict[Column, Floats]
     seconds: float
+    loop: str
 
     @property
     def runs(self) -> int:
@@ -96,7 +97,7 @@ class Numbers(NamedTuple):
 
     def seal(self, key: str) -> str:
         """The digest of all of it."""
-        state = hashlib.sha256(repr((key, self.content, self.seconds)).encode())
+        state = hashlib.sha256(repr((key, self.content, self.seconds, self.loop)).encode())
         for column, totals in sorted((_written(column), totals) for column, totals in self.totals.items()):
             state.update(repr((column, totals.shape)).encode())
             state.update(self.rounds.astype("<i8").tobytes())
@@ -216,7 +217,7 @@ class Store:
             The number of the first of its runs; those before are there.
         """
         totals = {column: played.totals[column.name] for column in played.columns}
-        new = Numbers(content, played.rounds, totals, played.seconds)
+        new = Numbers(content, played.rounds, totals, played.seconds, played.loop)
         with self._db.transaction():
             old = self._numbers(key, self._columns())
             if first != (0 if old is None else old.runs):
@@ -232,11 +233,14 @@ class Store:
                         "--overwrite starts anew"
                     )
                 both = {c: np.concatenate([old.totals[c], new.totals[c]], axis=1) for c in new.totals}
-                all_of_it = Numbers(content, new.rounds, both, old.seconds + new.seconds)
-            row = (content, played.horizon, all_of_it.runs, all_of_it.seconds, all_of_it.seal(key))
+                loop = new.loop if new.loop == old.loop else "both"
+                all_of_it = Numbers(content, new.rounds, both, old.seconds + new.seconds, loop)
+            runs, seconds = all_of_it.runs, all_of_it.seconds
+            row = (content, played.horizon, runs, seconds, all_of_it.loop, all_of_it.seal(key))
             self._db.run(
-                "INSERT INTO played (key, content, horizon, runs, seconds, seal) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT "
-                "(key) DO UPDATE SET runs = excluded.runs, seconds = excluded.seconds, seal = excluded.seal",
+                "INSERT INTO played (key, content, horizon, runs, seconds, loop, seal) VALUES (?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (key) DO UPDATE SET runs = excluded.runs, seconds = excluded.seconds, "
+                "loop = excluded.loop, seal = excluded.seal",
                 (key, *row),
             )
             number = self._db.run("SELECT id FROM played WHERE key = ?", (key,)).fetchone()[0]
@@ -331,11 +335,11 @@ class Store:
     def _numbers(self, key: str, columns: Mapping[int, Column]) -> Numbers | None:
         """What was played under a key; None for nothing, or what is not as it was put there."""
         row = self._db.run(
-            "SELECT id, content, runs, seconds, seal FROM played WHERE key = ?", (key,)
+            "SELECT id, content, runs, seconds, loop, seal FROM played WHERE key = ?", (key,)
         ).fetchone()
         if row is None:
             return None
-        number, content, runs, seconds, seal = row
+        number, content, runs, seconds, loop, seal = row
         groups = self._db.run(
             "SELECT measure, round, count(*), count(DISTINCT run), min(run), max(run) FROM totals WHERE played = ? "
             "GROUP BY measure, round ORDER BY measure, round",
@@ -355,7 +359,7 @@ class Store:
         try:
             table = np.array(rows.fetchall(), dtype=np.float64).reshape(len(measures), len(rounds), runs)
             kept = {columns[m]: totals for m, totals in zip(measures, table, strict=True)}
-            numbers = Numbers(content, np.array(rounds, dtype=np.int64), kept, seconds)
+            numbers = Numbers(content, np.array(rounds, dtype=np.int64), kept, seconds, loop)
         except (TypeError, ValueError, OverflowError):
             return None  # text, or nothing
         return numbers if numbers.seal(key) == seal else None
@@ -380,6 +384,7 @@ class Store:
             tuple(p for p in planned.promises if p.measure in totals),
             planned.recorded,
             numbers.seconds,
+            numbers.loop,
         )
 
 
