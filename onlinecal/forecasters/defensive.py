@@ -59,6 +59,7 @@ class DefensiveForecasting(Forecaster):
 
     certifies: ClassVar[frozenset[str]] = frozenset({"kernel_ce_certificate"})
     deterministic: ClassVar[bool | None] = True
+    version: ClassVar[int] = 2
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0
