@@ -85,6 +85,10 @@ class Game:
         The players.
     compiled : bool
         Whether `advance` is the compiled loop's.
+    ledger : Ledger or None
+        The histories of the parts of the game; None before there is a round.
+    transcripts : Transcripts or None
+        The rounds that are kept.
     last : Round or None
         The round that was asked last; None before there is one, and after unpickling.
 
@@ -96,9 +100,7 @@ class Game:
 
     Notes
     -----
-    Between calls a game can be pickled together with its open rounds, and continues identically. A copy is a game of
-    its own.
-
+    Between calls a game can be pickled together with its open rounds, and continues identically; a copy is another game.
     Once a player has failed at a round that others were told, or in the compiled loop, where runs are then in different
     rounds, a game is over: whatever is asked of it raises the same error again.
     """
@@ -167,7 +169,7 @@ class Game:
         self.threads = count("threads", threads)
         self._stopped = ""
         self._q = np.empty(size)
-        self._ledger: Ledger | None = None
+        self.ledger: Ledger | None = None
         self._turn = "nature"
         self.last: Round | None = None
 
@@ -337,8 +339,8 @@ class Game:
 
     def _tell(self, open: Open) -> None:
         """Tells the history, the forecaster and nature a round."""
-        assert self._ledger is not None
-        round, history = open.round, self._ledger.history(open.part)
+        assert self.ledger is not None
+        round, history = open.round, self.ledger.history(open.part)
         try:
             if self._able:
                 self.resolved += 1
@@ -370,25 +372,20 @@ class Game:
     def known(self, stream: int | None = None) -> list[JointDistribution]:
         """As `gammas`, and empty where no round is resolved."""
         self._check_alive()
-        return (None if self._ledger is None else self._ledger.gammas(stream)) or []
-
-    @property
-    def ledger(self) -> Ledger | None:
-        """The histories of the parts of the game; None before there is a round."""
-        return self._ledger
+        return (None if self.ledger is None else self.ledger.gammas(stream)) or []
 
     @property
     def history(self) -> History | None:
-        """The sufficient statistics of the resolved rounds of a game that is in one part; None before there is one."""
-        return None if self._ledger is None else self._ledger.history((0, 0))
+        """What is kept of the resolved rounds of a game that is in one part; None before there is one."""
+        return None if self.ledger is None else self.ledger.history((0, 0))
 
     def _written(self, grid: Floats | None) -> Ledger:
         """Where rounds are written down, of laws on this grid."""
-        if self._ledger is None:
-            self._ledger = Ledger(
+        if self.ledger is None:
+            self.ledger = Ledger(
                 len(self.runs), self.horizon, grid, self._cuts, max(1, self._revealed.streams)
             )
-        return self._ledger
+        return self.ledger
 
     def law(self) -> StatedLaw:
         """What the forecaster would state in the next round, as it would be written down; asking changes nothing."""

@@ -23,20 +23,22 @@ from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.law import Unplayable, brief
 from onlinecal.rounds.record import no_law
 from onlinecal.rounds.steps import (
+    ALONE,
     CONTEXT,
     FIELDS,
     MEMO,
     RAISED,
+    UNIFORM,
     address_of,
     call_hear,
     call_law,
     call_learn,
     call_move,
     call_reveal,
-    give,
     raised,
     run_of,
 )
+from onlinecal.rounds.tables import give
 
 #: run-rounds that are worth a thread of their own: some milliseconds
 LEAST = 2**17
@@ -111,8 +113,8 @@ class CompiledLoop:
         )  # fmt: skip
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q = play(
-            addresses, own, other, theirs.sight >= Sight.DRAW, self.gather, self.keys, runs.start, runs.stop, first,
-            last, grid, counts, positives, keys, self.history.rounds,
+            addresses, own, other, theirs.sight >= Sight.DRAW, mine.alone and not shown, self.gather, self.keys,
+            runs.start, runs.stop, first, last, grid, counts, positives, keys, self.history.rounds,
         )  # fmt: skip
         if what != FINE:
             law = own[5:] if what != LAW else tuple(array[:code] for array in own[5:])
@@ -182,6 +184,7 @@ def play(
     own,
     other,
     draw,
+    alone,
     gather,
     keys,
     first_run,
@@ -219,10 +222,15 @@ def play(
                     return REVEAL, r, number, code, 0.0
                 for i in range(len(gather)):
                     context[i] = their_context[gather[i]]
+            block = (number - 1) >> 2
+            if alone:
+                if block != forecast_drawn:
+                    four_uniforms(keys[0][r], block, forecast_block)
+                    forecast_drawn = block
+                fields[ALONE], fields.view(np.float64)[UNIFORM] = 1, forecast_block[(number - 1) & 3]
             size = call_law(law, (run, number))
             if not 1 <= size <= len(weights):
                 return SIZE, r, number, size, 0.0
-            block = (number - 1) >> 2
             total, pick, u = 0.0, -1, -1.0
             for j in range(size):
                 w = weights[j]

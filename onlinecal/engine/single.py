@@ -24,7 +24,6 @@ from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.record import Recorder, Round
 from onlinecal.rounds.steps import (
     FIELDS,
-    begin,
     call_hear,
     call_law,
     call_learn,
@@ -36,9 +35,9 @@ from onlinecal.rounds.steps import (
     law_atoms,
     law_values,
     law_weights,
-    turn_to,
     words_at,
 )
+from onlinecal.rounds.tables import begin, turn_to
 
 #: the law needs more atoms than its arrays have
 WIDER = -1

@@ -24,14 +24,21 @@ def check_forecasters(name: str, values: Sequence[Any]) -> None:
             )
 
 
+def checked(forecaster: Forecaster, player: Any, runs: int) -> Player:
+    """A part's player, which is what its specification declares."""
+    fault = protocol_fault(forecaster, player)
+    if not fault and hasattr(player, "mismatch"):
+        fault = player.mismatch(forecaster, runs)
+    if fault:
+        raise InvalidParameter(f"forecaster {strategy_name(forecaster)!r}, part of another: {fault}")
+    return player
+
+
 class Part:
     """A player among or under others. Its rounds are records like those of the engine, and travel in the memo."""
 
     def __init__(self, forecaster: Forecaster, player: Player, runs: int) -> None:
-        fault = protocol_fault(forecaster, player)
-        if fault:
-            raise InvalidParameter(f"forecaster {strategy_name(forecaster)!r}, part of another: {fault}")
-        self.player: Any = player
+        self.player: Any = checked(forecaster, player, runs)
         self.recorder = Recorder(runs)
 
     def state(self, whole: Round, number: int | None = None) -> Round:

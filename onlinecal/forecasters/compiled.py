@@ -24,8 +24,6 @@ from onlinecal.rounds.steps import (
     call_law,
     call_learn,
     check_step,
-    give,
-    give_row,
     ints,
     law_atoms,
     law_weights,
@@ -33,6 +31,7 @@ from onlinecal.rounds.steps import (
     raised,
     run_of,
 )
+from onlinecal.rounds.tables import give, give_row
 
 #: rounds that a law must have been twice too wide before a narrower one takes its place
 PATIENCE = 256
@@ -55,6 +54,9 @@ class CompiledForecaster:
         Memory ↦ what the player proves of its own play.
     reserve : callable, optional
         (Memory, rounds) ↦ None: makes room for so many more rounds, where the state grows.
+    alone : bool, default False
+        Whether its law step looks at `drawn_by`, to state no more than the atom that is drawn where nobody sees the
+        rest. It must then learn nothing of the rest either.
 
     Raises
     ------
@@ -73,6 +75,7 @@ class CompiledForecaster:
         needs: Any = (),
         certificates: Callable[[Memory], dict[str, Floats]] | None = None,
         reserve: Callable[[Memory, int], None] | None = None,
+        alone: bool = False,
     ) -> None:
         check_step("law", law, LAW)
         check_step("learn", learn, LEARN)
@@ -82,6 +85,7 @@ class CompiledForecaster:
                 f"context = {memory.context}; expected room for {len(needs)}: {', '.join(needs)}"
             )
         self.steps, self.memory, self.size, self.needs = (law, learn), memory, size, needs
+        self.alone = alone
         self.law = Law(memory.runs, min(size, 2), grid)
         #: one run's law, of full size: atoms, values, weights
         self.buffers = np.zeros(size, np.int64), np.zeros(size), np.zeros(size)

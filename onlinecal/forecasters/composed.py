@@ -15,8 +15,9 @@ from onlinecal.core.expressions import check_expression, check_steps, depends_on
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Draws, Stream
+from onlinecal.forecasters._composed import doubling, mixture, of_steps, rounded
 from onlinecal.forecasters._laws import add_law, believe, below, hedge, nearest, split_between
-from onlinecal.forecasters._parts import Part, check_forecasters, memo_of
+from onlinecal.forecasters._parts import Part, check_forecasters, checked, memo_of
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.rounds.law import Floats, Law
 from onlinecal.rounds.record import Round
@@ -78,7 +79,16 @@ class Doubling(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player at the beginning of its first epoch."""
-        return _DoublingPlayer(self, runs, stream)
+        player = _epoch_player(self, self.first, runs, stream)
+        if not of_steps([player]):
+            return _DoublingPlayer(self, player, runs, stream)
+        players, begin, length = [player], self.first, 2 * self.first
+        while begin < horizon:
+            players.append(_epoch_player(self, length, runs, stream))
+            begin, length = begin + length, 2 * length
+        if not of_steps(players):
+            return _DoublingPlayer(self, player, runs, stream)
+        return doubling(players, self.first, sorted(self.needs), runs)
 
 
 @dataclass(frozen=True)
@@ -144,8 +154,11 @@ class Rounded(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        part = Part(self.of, self.of.start(horizon, runs, stream), runs)
-        return _RoundedPlayer(part, runs, grid_steps("m", self.m, horizon), self.how)
+        player = checked(self.of, self.of.start(horizon, runs, stream), runs)
+        grid = grid_of(grid_steps("m", self.m, horizon))
+        if of_steps([player]):
+            return rounded(player, grid, self.how, sorted(self.needs), runs)
+        return _RoundedPlayer(Part(self.of, player, runs), runs, grid, self.how)
 
 
 @dataclass(frozen=True)
@@ -215,30 +228,34 @@ class ExpertMixture(Forecaster):
         """A player with equal weights."""
         rate = evaluate(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
         # Streams of their own: players read the numbers of theirs by index, from the first on.
-        parts = [
-            Part(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
+        players = [
+            checked(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
             for k, expert in enumerate(self.of)
         ]
+        if of_steps(players):
+            return mixture(players, rate, sorted(self.needs), runs, stream)
+        parts = [Part(expert, player, runs) for expert, player in zip(self.of, players, strict=True)]
         return _MixturePlayer(parts, runs, rate, stream)
 
 
+def _epoch_player(spec: Doubling, length: int, runs: int, stream: Stream) -> Player:
+    """The player of an epoch of so many rounds."""
+    return checked(spec.of, spec.of.start(length, runs, stream.child(f"epoch of {length}")), runs)
+
+
 class _DoublingPlayer:
-    def __init__(self, spec: Doubling, runs: int, stream: Stream) -> None:
+    def __init__(self, spec: Doubling, player: Player, runs: int, stream: Stream) -> None:
         self.spec, self.runs, self.stream = spec, runs, stream
         self.begin, self.length = 0, spec.first
-        self.part = self._start()
+        self.part = Part(spec.of, player, runs)
         self.law = Law(runs, 1)
-
-    def _start(self) -> Part:
-        of = self.spec.of
-        stream = self.stream.child(f"epoch of {self.length}")
-        return Part(of, of.start(self.length, self.runs, stream), self.runs)
 
     def forecast(self, round: Round) -> Law:
         while round.number > self.begin + self.length:
             self.begin += self.length
             self.length *= 2
-            self.part = self._start()
+            player = _epoch_player(self.spec, self.length, self.runs, self.stream)
+            self.part = Part(self.spec.of, player, self.runs)
         inner = self.part.state(round, round.number - self.begin)
         round.memo = _Epoch(self.part, inner)
         law = inner.law
@@ -262,8 +279,8 @@ class _Epoch:
 
 
 class _RoundedPlayer:
-    def __init__(self, part: Part, runs: int, m: int, how: str) -> None:
-        self.part, self.how, self.grid = part, how, grid_of(m)
+    def __init__(self, part: Part, runs: int, grid: Floats, how: str) -> None:
+        self.part, self.how, self.grid = part, how, grid
         #: atom j of the inner law becomes the atoms from fold·j to fold·j + fold − 1
         self.fold = 2 if how == "random" else 1
         self.law = Law(runs, self.fold, self.grid)

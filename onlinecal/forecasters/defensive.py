@@ -61,6 +61,7 @@ class DefensiveForecasting(Forecaster):
     deterministic: ClassVar[bool | None] = True
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
+    version: ClassVar[int] = 2
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
@@ -14,7 +15,17 @@ from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.forecasters.compiled import CompiledForecaster, count_ones
-from onlinecal.rounds.steps import Memory, ints, law, law_values, law_weights, own_uniforms, scratch, shared
+from onlinecal.rounds.steps import (
+    Memory,
+    drawn_by,
+    ints,
+    law,
+    law_values,
+    law_weights,
+    own_uniforms,
+    scratch,
+    shared,
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,8 @@ class PerturbedLeader(Forecaster):
 
     Information
     -----------
-    O(atoms) time a round; two counters a run beside the law.
+    O(atoms) time a round, or that of one atom in the compiled loop against natures that do not see the law; two
+    counters a run beside the law.
 
     Source
     ------
@@ -74,7 +86,7 @@ class PerturbedLeader(Forecaster):
         # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
         scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
         memory = Memory(runs, ints=2, shared=[scale], scratch=2 * self.atoms, stream=stream)
-        return CompiledForecaster(_perturb, count_ones, memory, size=self.atoms)
+        return CompiledForecaster(_perturb, count_ones, memory, size=self.atoms, alone=True)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -91,6 +103,15 @@ class PerturbedLeader(Forecaster):
         )
 
 
+@kernel
+def _shaken(rounds, ones, scale, u0, u1):
+    """The forecast with the noise of two uniforms."""
+    # 1 − u is in (0, 1], so the logarithm is finite.
+    z0, z1 = math.floor(math.log(1.0 - u0) * scale), math.floor(math.log(1.0 - u1) * scale)
+    total = rounds + z0 + z1
+    return (ones + z1) / total if total > 0 else 0.5
+
+
 @law
 def _perturb(run, number):
     """The state is how many rounds there were and how many outcomes 1. Each round has 2·atoms uniforms of its own."""
@@ -101,12 +122,17 @@ def _perturb(run, number):
         scratch(run),
         shared(run)[0],
     )
-    size, rounds, ones = len(values), state[0], state[1]
-    own_uniforms(run, (number - 1) * len(noise), noise)
+    size, rounds, ones, first = len(values), state[0], state[1], (number - 1) * len(noise)
+    weight, u = 1.0 / size, drawn_by(run)
+    if u >= 0.0:
+        # The atoms are independent: nobody misses the noise of those that are not drawn.
+        j, total = 0, weight
+        while total <= u and j < size - 1:
+            j, total = j + 1, total + weight
+        own_uniforms(run, first + 2 * j, noise[:2])
+        values[0], weights[0] = _shaken(rounds, ones, scale, noise[0], noise[1]), 1.0
+        return 1
+    own_uniforms(run, first, noise)
     for j in range(size):
-        # 1 − u is in (0, 1], so the logarithm is finite.
-        z0 = math.floor(math.log(1.0 - noise[2 * j]) * scale)
-        z1 = math.floor(math.log(1.0 - noise[2 * j + 1]) * scale)
-        total = rounds + z0 + z1
-        values[j], weights[j] = (ones + z1) / total if total > 0 else 0.5, 1.0 / size
+        values[j], weights[j] = _shaken(rounds, ones, scale, noise[2 * j], noise[2 * j + 1]), weight
     return size

@@ -25,11 +25,10 @@ from onlinecal.rounds.steps import (
     call_move,
     call_reveal,
     check_step,
-    give,
-    give_row,
     raised,
     run_of,
 )
+from onlinecal.rounds.tables import give, give_row
 
 
 class CompiledNature:

@@ -56,7 +56,8 @@ REVEAL = _INT(_RUN, _INT)
 
 #: the places of a run's arrays: the address of each, and its length behind
 INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
-FIELDS = 22
+#: whether no more of the law will be looked at than the atom that is drawn, and the uniform that draws it
+ALONE, UNIFORM, FIELDS = 22, 23, 24
 
 #: what a call of a step that raised an error comes to: no size, no code and no probability
 RAISED = -(2**63)
@@ -261,6 +262,16 @@ def memo(run):
     return carray(_floats_at(run[MEMO]), run[MEMO + 1])
 
 
+@kernel
+def drawn_by(run):
+    """The uniform by which an atom will be drawn, where nothing else of the law will be looked at; −1 where it will.
+
+    A law step may then state that atom alone, with weight 1: the first at which the sum of the weights is above the
+    uniform. `CompiledForecaster` must know that it does (`alone`).
+    """
+    return carray(run, FIELDS).view(np.float64)[UNIFORM] if run[ALONE] != 0 else -1.0
+
+
 # ---------------------------------------------------------------- calls by address
 
 
@@ -346,6 +357,8 @@ class Memory:
     ) -> None:
         #: how often an attribute was set
         self.changes: int
+        #: of which it is a part
+        self.whole: Memory | None = None
         self.runs = runs
         self.ints, self.floats = _tiled(runs, ints, np.int64), _tiled(runs, floats, np.float64)
         self.shared_ints = np.array(shared_ints, np.int64).reshape(-1)
@@ -356,9 +369,15 @@ class Memory:
         self._memos = Rows((runs, memo))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Who keeps addresses sees by this number that an array was exchanged, as it is where a state grows.
-        self.__dict__["changes"] = self.__dict__.get("changes", 0) + 1
         self.__dict__[name] = value
+        self.touched()
+
+    def touched(self) -> None:
+        """Who keeps addresses sees by a number that an array was exchanged, as it is where a state grows."""
+        self.__dict__["changes"] = self.__dict__.get("changes", 0) + 1
+        whole = self.__dict__.get("whole")
+        if whole is not None:
+            whole.touched()
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -405,40 +424,3 @@ def _tiled(runs: int, first: Any, kind: Any) -> Any:
     # A whole number of NumPy is a number too: as an array it would be a state of one entry.
     row = np.zeros(int(first), kind) if is_whole(first) else np.array(first, kind).reshape(-1)
     return np.tile(row, (runs, 1))
-
-
-@kernel
-def give(fields, r, arrays, room, atoms, values, weights):
-    """Makes `fields` the run r of these arrays, with room and law of its own."""
-    ints, floats, shared_ints, shared, keys = arrays
-    fields[INTS], fields[INTS + 1] = address_of(ints) + 8 * r * ints.shape[1], ints.shape[1]
-    fields[FLOATS], fields[FLOATS + 1] = address_of(floats) + 8 * r * floats.shape[1], floats.shape[1]
-    fields[SHARED_INTS], fields[SHARED_INTS + 1] = address_of(shared_ints), len(shared_ints)
-    fields[SHARED], fields[SHARED + 1] = address_of(shared), len(shared)
-    fields[KEYS], fields[KEYS + 1] = address_of(keys) + 16 * r, 2
-    fields[SCRATCH], fields[SCRATCH + 1] = address_of(room), len(room)
-    fields[ATOMS], fields[ATOMS + 1] = address_of(atoms), len(atoms)
-    fields[VALUES], fields[VALUES + 1] = address_of(values), len(values)
-    fields[WEIGHTS], fields[WEIGHTS + 1] = address_of(weights), len(weights)
-
-
-@kernel
-def give_row(fields, place, rows, r):
-    """Makes row r of a (runs, n) array the run's context or memo."""
-    fields[place], fields[place + 1] = address_of(rows) + 8 * r * rows.shape[1], rows.shape[1]
-
-
-@kernel
-def begin(table, memo):
-    """Makes a table's fields those of its first run, with the memos of a round."""
-    table[FIELDS + MEMO] = address_of(memo)
-    for i in range(FIELDS):
-        table[i] = table[FIELDS + i]
-
-
-@kernel
-def turn_to(table, r):
-    """Run r of a table that has begun, as steps take it."""
-    for place in (INTS, FLOATS, KEYS, CONTEXT, MEMO):
-        table[place] = table[FIELDS + place] + r * table[2 * FIELDS + place]
-    return run_of(table)

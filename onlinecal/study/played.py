@@ -89,6 +89,9 @@ class Played:
         Whether nature replays a recorded stream: the outcomes of all runs and horizons are the same.
     seconds : float
         How long it took.
+    loop : str
+        Which loop of the engine played: "compiled", "event", or "both", of runs that were played at several times. The
+        numbers do not depend on it.
     open : tuple of int
         At each checkpoint, how many of the questions that were asked have no known outcome: totals are without them.
     schedule : (str, str)
@@ -106,12 +109,13 @@ class Played:
     promises: tuple[Promise, ...] = ()
     recorded: bool = False
     seconds: float = field(default=0.0, compare=False)
+    loop: str = field(default="", compare=False)
     open: tuple[int, ...] = ()
     schedule: tuple[str, str] = ("", "")
     people: Joined | None = None
 
     def __eq__(self, other: object) -> bool:
-        """Whether all is the same, number by number, but for how long it took."""
+        """Whether all is the same, number by number, but for how long it took and in which loop."""
         if not isinstance(other, Played):
             return NotImplemented
         return (

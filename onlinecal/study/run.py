@@ -64,15 +64,17 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         open=() if cell.schedule.immediate else batches[0].open,
         schedule=(cell.nature.label, cell.schedule.label),
         people=_joined(cell, batches),
+        loop=batches[0].loop,
     )
 
 
 class _Batch(NamedTuple):
-    """What was read of some runs: totals of each column, (n, runs); questions open at each checkpoint; the accounts of
-    the decision makers, (n, k, runs, entries), and the CDL of their tenures, (k, runs).
+    """What was read of some runs: totals of each column, (n, runs); which loop played; questions open at each
+    checkpoint; the accounts of the decision makers, (n, k, runs, entries), and the CDL of their tenures, (k, runs).
     """
 
     totals: dict[Column, Any]
+    loop: str
     open: tuple[int, ...]
     accounts: Any
     cdl: Any
@@ -135,7 +137,8 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         Column("certificate", name): _certificate(cell, runs, name, values)
         for name, values in certified.items()
     }
-    return _Batch(read, tuple(open), np.array(accounts), people.cdl() if cell.people.groups else None)
+    loop = "compiled" if game.compiled else "event"
+    return _Batch(read, loop, tuple(open), np.array(accounts), people.cdl() if cell.people.groups else None)
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:

@@ -7,9 +7,9 @@ order: forecasters that are the same share their numbers, and numbers that no lo
     meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
     plan(place, key, forecaster, nature, schedule, horizon, runs, recorded)     what is to be shown; key: of what was
                             played; nature: without the schedule
-    played(id, key, content, horizon, runs, seconds, open, people, accounts, seal)      content: all that the numbers
-                            depend on, as JSON; open: questions without an outcome at each checkpoint; people, accounts:
-                            decision makers who join and leave, and their numbers, packed
+    played(id, key, content, horizon, runs, seconds, loop, open, people, accounts, seal)    content: all that the
+                            numbers depend on, as JSON; open: questions without an outcome at each checkpoint; people,
+                            accounts: decision makers who join and leave, and their numbers, packed
     measures(id, name, column)                                        column: what the name stands for, as JSON
     totals(played, measure, round, run, total)                        T·μ
     promises(place, measure, text, formula, kind, against, upper, bound)
@@ -43,8 +43,8 @@ CREATE TABLE plan (
     NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL);
 CREATE TABLE played (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, horizon INTEGER NOT NULL,
-    runs INTEGER NOT NULL, seconds REAL NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL, accounts BLOB NOT NULL,
-    seal TEXT NOT NULL);
+    runs INTEGER NOT NULL, seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL,
+    accounts BLOB NOT NULL, seal TEXT NOT NULL);
 CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL UNIQUE);
 CREATE TABLE totals (
     played INTEGER NOT NULL REFERENCES played, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT
@@ -103,6 +103,7 @@ class Numbers(NamedTuple):
     rounds: NDArray[np.int64]
     totals: dict[Column, Floats]
     seconds: float
+    loop: str
     open: tuple[int, ...]
     people: Joined | None
 
@@ -114,7 +115,7 @@ class Numbers(NamedTuple):
     def seal(self, key: str) -> str:
         """The digest of all of it."""
         people = self.people and packed(self.people)
-        state = hashlib.sha256(repr((key, self.content, self.seconds, self.open, people)).encode())
+        state = hashlib.sha256(repr((key, self.content, self.seconds, self.loop, self.open, people)).encode())
         for column, totals in sorted((_written(column), totals) for column, totals in self.totals.items()):
             state.update(repr((column, totals.shape)).encode())
             state.update(self.rounds.astype("<i8").tobytes())
@@ -234,7 +235,7 @@ class Store:
             The number of the first of its runs; those before are there.
         """
         totals = {column: played.totals[column.name] for column in played.columns}
-        new = Numbers(content, played.rounds, totals, played.seconds, played.open, played.people)
+        new = Numbers(content, played.rounds, totals, played.seconds, played.loop, played.open, played.people)
         with self._db.transaction():
             old = self._numbers(key, self._columns())
             if first != (0 if old is None else old.runs):
@@ -251,23 +252,24 @@ class Store:
                     )
                 both = {c: np.concatenate([old.totals[c], new.totals[c]], axis=1) for c in new.totals}
                 seconds = old.seconds + new.seconds
-                all_of_it = Numbers(
-                    content, new.rounds, both, seconds, new.open, joined(old.people, new.people)
-                )
-            people, accounts = ("", b"") if all_of_it.people is None else packed(all_of_it.people)
+                loop = new.loop if new.loop == old.loop else "both"
+                people = joined(old.people, new.people)
+                all_of_it = Numbers(content, new.rounds, both, seconds, loop, new.open, people)
+            who, accounts = ("", b"") if all_of_it.people is None else packed(all_of_it.people)
             row = {
                 "key": key,
                 "content": content,
                 "horizon": played.horizon,
                 "runs": all_of_it.runs,
                 "seconds": all_of_it.seconds,
+                "loop": all_of_it.loop,
                 "open": json.dumps(all_of_it.open),
-                "people": people,
+                "people": who,
                 "accounts": accounts,
                 "seal": all_of_it.seal(key),
             }
             changed = ", ".join(
-                f"{name} = excluded.{name}" for name in ("runs", "seconds", "accounts", "seal")
+                f"{name} = excluded.{name}" for name in ("runs", "seconds", "loop", "accounts", "seal")
             )
             self._db.run(
                 f"INSERT INTO played ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
@@ -367,12 +369,12 @@ class Store:
     def _numbers(self, key: str, columns: Mapping[int, Column]) -> Numbers | None:
         """What was played under a key; None for nothing, or what is not as it was put there."""
         row = self._db.run(
-            "SELECT id, content, runs, seconds, open, people, accounts, seal FROM played WHERE key = ?",
+            "SELECT id, content, runs, seconds, loop, open, people, accounts, seal FROM played WHERE key = ?",
             (key,),
         ).fetchone()
         if row is None:
             return None
-        number, content, runs, seconds, open, people, accounts, seal = row
+        number, content, runs, seconds, loop, open, people, accounts, seal = row
         groups = self._db.run(
             "SELECT measure, round, count(*), count(DISTINCT run), min(run), max(run) FROM totals WHERE played = ? "
             "GROUP BY measure, round ORDER BY measure, round",
@@ -394,7 +396,7 @@ class Store:
             kept = {columns[m]: totals for m, totals in zip(measures, table, strict=True)}
             who = unpacked(people, accounts) if people else None
             numbers = Numbers(
-                content, np.array(rounds, dtype=np.int64), kept, seconds, tuple(json.loads(open)), who
+                content, np.array(rounds, dtype=np.int64), kept, seconds, loop, tuple(json.loads(open)), who
             )
         except (TypeError, ValueError, OverflowError, KeyError, zlib.error):
             return None  # text, or nothing
@@ -421,6 +423,7 @@ class Store:
             tuple(p for p in planned.promises if p.measure in totals),
             planned.recorded,
             numbers.seconds,
+            numbers.loop,
             numbers.open,
             (planned.nature, planned.schedule),
             None if people is None else first_runs(people, planned.runs),

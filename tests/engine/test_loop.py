@@ -25,7 +25,7 @@ from onlinecal.rounds.steps import Memory, floats, hear, law, law_atoms, law_val
 from tests import examples
 
 #: who is composed of other players, and so plays in Python
-IN_PYTHON = {f.Doubling, f.Rounded, f.ExpertMixture, n.Mixture, n.Switch}
+IN_PYTHON = {n.Mixture, n.Switch}
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,66 @@ def test_single_rounds_of_steps_are_those_of_the_methods(pairs, seed, flying, mo
     for pair, whole in zip(some, kernels, strict=True):
         assert in_flight(pair, seed, 60, flying) == whole, pair
     assert stopped == kernels[::4]
+
+
+TWO = f.ExpertMixture((f.ForecastHedging(), f.EmpiricalMean()))
+NESTED = f.ExpertMixture(
+    (f.Doubling(f.Rounded(f.PerturbedLeader(), 5, "random"), first=1), f.EmpiricalMean(), f.ForecastHedging())
+)
+TRUE = f.ExpertMixture((f.Tempered(2.0), f.ForecastHedging(), f.Rounded(f.Truthful(), 4)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "nature"),
+    [
+        (TWO, n.Drift()),
+        (f.Doubling(f.CDLMinimiser()), n.Greedy()),
+        (f.Doubling(f.DefensiveForecasting(), first=3), n.Bernoulli()),
+        (f.Rounded(f.CDLMinimiser(), 10, "random"), n.Contrarian()),
+        (f.Rounded(f.PerturbedLeader(), 7, "down"), n.Bernoulli()),
+        (NESTED, n.Bernoulli()),
+        (f.Doubling(NESTED, first=1), n.Contrarian("draw")),
+        (f.Rounded(NESTED, 3), n.Bernoulli()),
+        (TRUE, n.UniformTruth()),
+    ],
+    ids=repr,
+)
+def test_compositions_of_steps_are_those_of_players(spec, nature, seed, monkeypatch):
+    """Of forecasters that are made of steps; all others are played by players that call theirs."""
+    pair = spec, nature
+    whole = came_to(played(pair, range(3), 150, "compiled", seed))
+    assert came_to(played(pair, range(3), 150, "event", seed)) == whole
+    waiting = in_flight(pair, seed, 70, 6)
+    assert in_flight(pair, seed, 70, 6, stop=True) == waiting
+    monkeypatch.setattr("onlinecal.forecasters.composed.of_steps", lambda players: False)
+    assert not Game(*pair, horizon=5, runs=range(1)).compiled
+    assert came_to(played(pair, range(3), 150, "event", seed)) == whole
+    assert in_flight(pair, seed, 70, 6) == waiting
+
+
+@pytest.mark.parametrize("loop", ["event", "compiled"])
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (f.Doubling, r"stated the forecasts (\[1\.5|\[nan)"),
+        (lambda part: f.ExpertMixture((f.Constant(), part)), r"stated the forecasts (\[1\.5|\[nan)"),
+        (lambda part: f.Rounded(part, 3), r"stated the forecasts \[nan"),
+    ],
+)
+@pytest.mark.parametrize("part", [{"value": 1.5}, {"value": 7, "grid": True}, {"size": 0}])
+def test_a_part_that_states_nonsense_stops_the_whole(made, said, part, loop):
+    game = Game(made(Stating(**part)), n.Bernoulli(), horizon=20, runs=range(5, 8), loop=loop)
+    assert type(game.forecaster) is CompiledForecaster
+    said = "stated a law of 0 atoms" if "size" in part else said
+    with pytest.raises(InvalidForecast, match=f"forecaster .* {said}.* in round 3, run 6"):
+        game.advance(20)
+
+
+def test_a_part_that_raises_or_refuses_stops_the_whole():
+    for made in (f.Doubling, lambda part: f.ExpertMixture((part,))):
+        game = Game(made(Stating(refuses=True)), n.Bernoulli(), horizon=20, runs=range(5, 8))
+        with pytest.raises(InvalidForecast, match="refused a round"):
+            game.advance(20)
 
 
 def test_a_state_that_grows_elsewhere_is_found_again(seed, monkeypatch):
@@ -242,7 +302,7 @@ class Plain:
 
 def test_a_loop_can_be_forced_only_where_it_exists():
     with pytest.raises(InvalidParameter, match=r"'rounded' cannot be played by the compiled loop"):
-        Game(f.Rounded(f.Constant(), 3), n.Bernoulli(), horizon=5, runs=range(1), loop="compiled")
+        Game(f.Rounded(f.Scalar(Plain), 3), n.Bernoulli(), horizon=5, runs=range(1), loop="compiled")
     with pytest.raises(InvalidParameter, match="'auto', 'event' or 'compiled'"):
         Game(f.Constant(), n.Bernoulli(), horizon=5, runs=range(1), loop="fast")
     assert not Game(f.Constant(), n.Bernoulli(), horizon=5, runs=range(1), loop="event").compiled

@@ -15,6 +15,7 @@ from onlinecal.forecasters import (
     Constant,
     DefensiveForecasting,
     Doubling,
+    EmpiricalMean,
     ExpertMixture,
     ForecastHedging,
     PerturbedLeader,
@@ -27,11 +28,13 @@ from tests.rounds_by_hand import asked
 
 
 def test_doubling_restarts_with_doubled_horizons():
-    spec = Doubling(ForecastHedging(), first=4)
-    game = Game(spec, Bernoulli(0.5), horizon=4 + 8 + 16, runs=range(2))
-    for stop, length in ((4, 4), (5, 8), (12, 8), (13, 16), (28, 16)):
-        game.advance(stop)
-        assert game.forecaster.length == length
+    counting = Game(Doubling(EmpiricalMean(), first=4), Bernoulli(0.5), horizon=4 + 8 + 16, runs=range(2))
+    for stop, told in ((4, [4, 0, 0]), (5, [4, 1, 0]), (12, [4, 8, 0]), (13, [4, 8, 1]), (28, [4, 8, 16])):
+        counting.advance(stop)
+        players = counting.forecaster.memory.players
+        assert [player.memory.ints[:, 0].tolist() for player in players] == [[n, n] for n in told]
+    game = Game(Doubling(ForecastHedging(), first=4), Bernoulli(0.5), horizon=4 + 8 + 16, runs=range(2))
+    game.advance(28)
     values = {float(v) for g in game.gammas() for v in g.predictions}
     grids = {
         i / m for horizon in (4, 8, 16) for m in [math.ceil(horizon ** (1 / 3) - 1e-9)] for i in range(m + 1)
@@ -77,7 +80,11 @@ def test_a_rounded_forecaster_hears_what_it_said():
     for game in (plain, rounded):
         game.advance(500)
     # The draws differ, since the strategies do; what the inner player knows must fit what was played.
-    inner, counts, ones = rounded.forecaster.part.player, rounded.history.counts, rounded.history.positives
+    inner, counts, ones = (
+        rounded.forecaster.memory.players[0],
+        rounded.history.counts,
+        rounded.history.positives,
+    )
     assert (inner.memory.ints == 8 * ones - np.arange(9) * counts).all()
     assert plain.history.counts.sum() == counts.sum()
 
@@ -106,13 +113,11 @@ def test_parts_have_randomness_of_their_own(seed):
     stream = Stream(seed, ("x",), range(3))
     mixture = ExpertMixture((PerturbedLeader(), PerturbedLeader())).start(100, 3, stream)
     doubling = Doubling(PerturbedLeader(), first=2).start(100, 3, stream)
-    keys = [mixture.uniforms.stream.keys, *(part.player.memory.keys for part in mixture.parts)]
-    for number in (1, 3, 7):
-        doubling.forecast(asked(number))
-        keys.append(doubling.part.player.memory.keys)
-    assert len({key.tobytes() for key in keys}) == len(keys)
+    keys = [mixture.memory.keys]
+    keys += [player.memory.keys for player in (*mixture.memory.players, *doubling.memory.players)]
+    assert len({key.tobytes() for key in keys}) == len(keys) == 3 + 6
     # 48 ratios of noise: each is the same in both by a chance below one half.
-    assert len({part.state(asked()).law.atoms.tobytes() for part in mixture.parts}) == 2
+    assert len({player.forecast(asked()).atoms.tobytes() for player in mixture.memory.players}) == 2
 
 
 def test_experts_of_a_mixture_hear_forecasts_of_their_own():
@@ -123,7 +128,7 @@ def test_experts_of_a_mixture_hear_forecasts_of_their_own():
         runs=range(3),
     )
     game.advance(300)
-    hedging, ahead, defensive = (part.player for part in game.forecaster.parts)
+    hedging, ahead, defensive = game.forecaster.memory.players
     assert np.abs(hedging.memory.ints).max() < 5 * 300
     assert np.abs(ahead.memory.ints[:, :-1]).max() <= 3
     assert (defensive.memory.floats[:, 0] > 0).all()

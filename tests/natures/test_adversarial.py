@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.guarantee import Forecasters
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Forecasters
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game

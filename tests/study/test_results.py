@@ -58,6 +58,24 @@ def test_what_is_stored_comes_back(tmp_path):
     assert sorted(file.name for file in path.parent.iterdir()) == [".a.db.lock", "a.db"]
 
 
+def test_which_loop_played_is_kept_and_changes_nothing(tmp_path, monkeypatch):
+    mixed = N.Mixture((N.Drift(), N.Bernoulli()))
+    path = tmp_path / "a.db"
+    planned = cells(horizons=(50,), runs=2, forecasters=[F.ForecastHedging()], natures=(N.Drift(), mixed))
+    assert [play_cell(cell).loop for cell in planned] == ["compiled", "event"]
+    kept, _, _ = played(path, planned)
+    assert [cell.loop for cell in kept.cells] == ["compiled", "event"]
+    # Runs that are added by the other loop; the file says so, and the numbers are those of one alone.
+    monkeypatch.setattr("onlinecal.engine.game.made_of_steps", lambda player: False)
+    more = cells(horizons=(50,), runs=3, forecasters=[F.ForecastHedging()], natures=(N.Drift(), mixed))
+    both, _, _ = played(path, more, resume=True)
+    monkeypatch.undo()
+    assert [cell.loop for cell in both.cells] == ["both", "event"]
+    alone = study(more)
+    assert [cell.loop for cell in alone.cells] == ["compiled", "event"]
+    assert both.cells == alone.cells
+
+
 def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("outcome\n" + "1\n0\n1\n" * 100)

@@ -33,6 +33,7 @@ PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` w
             NUMBERS,
         ),
         ("UPDATE played SET seconds = 'long'", NUMBERS),
+        ("UPDATE played SET loop = 'event'", NUMBERS),
         ("UPDATE played SET content = '{'", NUMBERS),
         ("UPDATE played SET seal = ''", NUMBERS),
         ("UPDATE played SET runs = 4", NUMBERS),

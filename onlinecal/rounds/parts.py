@@ -1,0 +1,187 @@
+"""Players that are made of steps as parts of another: its own steps call theirs.
+
+The state of a composition is, for each part, what that part's steps take as their run: the part's own state is a row of
+its own memory, its room lies in the whole's room, and its law and its memo travel in the whole's memo, so that rounds
+of parts may be open as those of the whole are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import address
+from onlinecal.core.streams import Stream
+from onlinecal.rounds.steps import (
+    ATOMS,
+    CONTEXT,
+    FIELDS,
+    MEMO,
+    RAISED,
+    SCRATCH,
+    VALUES,
+    WEIGHTS,
+    Memory,
+    call_law,
+    call_learn,
+    context,
+    floats_at,
+    ints,
+    ints_at,
+    run_of,
+    shared_ints,
+)
+
+#: what the whole's shared numbers say of a part: its two steps, the most atoms of its law, its grid, how many kinds of
+#: context it takes and where these are listed, where its room and its memo begin
+LAW, LEARN, SIZE, GRID, POINTS, NEEDS, LISTED, ROOM_AT, MEMO_AT, PART = range(10)
+
+
+class Parts(Memory):
+    """The memory of a forecaster whose parts are forecasters that are made of steps.
+
+    Parameters
+    ----------
+    runs : int
+    players : sequence of CompiledForecaster
+    needs : sequence of str
+        The kinds of context of the whole, in the order of their names.
+    one_at_a_time : bool, default False
+        Whether a round belongs to one of the parts, so that they can share room and memo.
+    floats, shared, scratch, stream
+        As for `Memory`, of the whole itself. Its room is the first of what `scratch` gives.
+    """
+
+    def __init__(
+        self,
+        runs: int,
+        players: Sequence[Any],
+        *,
+        needs: Sequence[str] = (),
+        one_at_a_time: bool = False,
+        floats: Any = 0,
+        shared: Any = (),
+        scratch: int = 0,
+        stream: Stream | None = None,
+    ) -> None:
+        rooms = [player.memory.context + len(player.memory.room) for player in players]
+        memos = [1 + 3 * player.size + player.memory.memo for player in players]
+        if one_at_a_time:
+            starts = [(scratch, 0)] * len(players)
+            room, memo = scratch + max(rooms), max(memos)
+        else:
+            starts = [(scratch + sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
+            room, memo = scratch + sum(rooms), sum(memos)
+        listed = [needs.index(kind) for player in players for kind in player.needs]
+        super().__init__(
+            runs, ints=len(players) * FIELDS, floats=floats, shared=shared, scratch=room, stream=stream,
+            shared_ints=np.zeros(len(players) * PART + len(listed)), context=len(needs), memo=memo,
+        )  # fmt: skip
+        self.players, self.starts, self.listed = tuple(players), starts, listed
+        self.grids = [None if player.grid is None else np.array(player.grid) for player in players]
+        self.linked = False
+        for player in players:
+            player.memory.whole = self
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What `give` takes, with the addresses of the parts' arrays as they are now."""
+        self._link()
+        return super().arrays
+
+    def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
+        """As of any memory, with the addresses of the parts' arrays as they are now."""
+        self._link()
+        return super().table(context, atoms, values, weights)
+
+    def touched(self) -> None:
+        """An array of a part is another now."""
+        self.__dict__["linked"] = False
+        super().touched()
+
+    def _link(self) -> None:
+        if self.linked:
+            return
+        rows = self.shared_ints[: len(self.players) * PART].reshape(-1, PART)
+        at = len(self.players) * PART
+        fields = self.ints.reshape(self.runs, len(self.players), FIELDS)
+        for k, (player, grid, start) in enumerate(zip(self.players, self.grids, self.starts, strict=True)):
+            _, first, more = player.table().reshape(3, FIELDS)
+            fields[:, k] = first + np.arange(self.runs)[:, None] * more
+            values = (0, 0) if grid is None else (address(grid), len(grid))
+            steps = [step.address for step in player.steps]
+            rows[k] = [*steps, player.size, *values, len(player.needs), at, *start]
+            at += len(player.needs)
+        self.shared_ints[len(self.players) * PART :] = self.listed
+        self.__dict__["linked"] = True
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Addresses are of the process in which they were taken.
+        self.__dict__.update(state, linked=False)
+
+
+def reserve_parts(memory: Any, rounds: int) -> None:
+    """Makes room for so many more rounds in all parts."""
+    for player in memory.players:
+        player.reserve(rounds)
+
+
+@kernel
+def _part(run, k):
+    """Part k of a run, as its steps take it."""
+    row = shared_ints(run)[k * PART : (k + 1) * PART]
+    room, own = run[SCRATCH] + 8 * row[ROOM_AT], run[MEMO] + 8 * row[MEMO_AT]
+    fields, size = ints(run)[k * FIELDS : (k + 1) * FIELDS], row[SIZE]
+    fields[CONTEXT], fields[SCRATCH] = room, room + 8 * fields[CONTEXT + 1]
+    fields[ATOMS], fields[VALUES] = own + 8, own + 8 * (1 + size)
+    fields[WEIGHTS], fields[MEMO] = own + 8 * (1 + 2 * size), own + 8 * (1 + 3 * size)
+    part = run_of(fields)
+    for i in range(row[NEEDS]):
+        context(part)[i] = context(run)[shared_ints(run)[row[LISTED] + i]]
+    return part
+
+
+@kernel
+def part_law(run, k):
+    """The values and weights of the law that part k stated in the round whose memo the run has."""
+    row = shared_ints(run)[k * PART : (k + 1) * PART]
+    own, most = run[MEMO] + 8 * row[MEMO_AT], row[SIZE]
+    size = ints_at(own, 1)[0]
+    return floats_at(own + 8 * (1 + most), size), floats_at(own + 8 * (1 + 2 * most), size)
+
+
+@kernel
+def state_part(run, k, number):
+    """Has part k state its law. How many atoms it has; 0 or `RAISED` if it stated none, and if it is no law, the same
+    number below 0.
+    """
+    row, part = shared_ints(run)[k * PART : (k + 1) * PART], _part(run, k)
+    own, most, points = run[MEMO] + 8 * row[MEMO_AT], row[SIZE], row[POINTS]
+    size = call_law(row[LAW], (part, number))
+    if not 1 <= size <= most:
+        return size if size == RAISED else 0
+    ints_at(own, 1)[0] = size
+    values, weights = part_law(run, k)
+    atoms, grid = ints_at(own + 8, size), floats_at(row[GRID], points)
+    total, good = 0.0, True
+    for j in range(size):
+        if points > 0:
+            inside = 0 <= atoms[j] < points
+            values[j] = grid[atoms[j]] if inside else np.nan
+        else:
+            values[j] += 0.0  # −0.0 becomes 0.0
+        total += weights[j]
+        good = good and weights[j] >= 0.0 and 0.0 <= values[j] <= 1.0
+    return size if good and abs(total - 1.0) <= 1e-9 else -size
+
+
+@kernel
+def tell_part(run, k, number, drawn, outcome):
+    """Tells part k the round, and which atom of its law it is to believe was drawn; the code of its step."""
+    row, size = shared_ints(run)[k * PART : (k + 1) * PART], len(part_law(run, k)[0])
+    if not 0 <= drawn < size:
+        return -1
+    return call_learn(row[LEARN], (_part(run, k), number, size, drawn, outcome))

@@ -1,0 +1,58 @@
+"""What steps find the state of a run by: a table of addresses and lengths, filled for one run after the other."""
+
+from __future__ import annotations
+
+from onlinecal.core._compile import kernel
+from onlinecal.rounds.steps import (
+    ATOMS,
+    CONTEXT,
+    FIELDS,
+    FLOATS,
+    INTS,
+    KEYS,
+    MEMO,
+    SCRATCH,
+    SHARED,
+    SHARED_INTS,
+    VALUES,
+    WEIGHTS,
+    address_of,
+    run_of,
+)
+
+
+@kernel
+def give(fields, r, arrays, room, atoms, values, weights):
+    """Makes `fields` the run r of these arrays, with room and law of its own."""
+    ints, floats, shared_ints, shared, keys = arrays
+    fields[INTS], fields[INTS + 1] = address_of(ints) + 8 * r * ints.shape[1], ints.shape[1]
+    fields[FLOATS], fields[FLOATS + 1] = address_of(floats) + 8 * r * floats.shape[1], floats.shape[1]
+    fields[SHARED_INTS], fields[SHARED_INTS + 1] = address_of(shared_ints), len(shared_ints)
+    fields[SHARED], fields[SHARED + 1] = address_of(shared), len(shared)
+    fields[KEYS], fields[KEYS + 1] = address_of(keys) + 16 * r, 2
+    fields[SCRATCH], fields[SCRATCH + 1] = address_of(room), len(room)
+    fields[ATOMS], fields[ATOMS + 1] = address_of(atoms), len(atoms)
+    fields[VALUES], fields[VALUES + 1] = address_of(values), len(values)
+    fields[WEIGHTS], fields[WEIGHTS + 1] = address_of(weights), len(weights)
+
+
+@kernel
+def give_row(fields, place, rows, r):
+    """Makes row r of a (runs, n) array the run's context or memo."""
+    fields[place], fields[place + 1] = address_of(rows) + 8 * r * rows.shape[1], rows.shape[1]
+
+
+@kernel
+def begin(table, memo):
+    """Makes a table's fields those of its first run, with the memos of a round."""
+    table[FIELDS + MEMO] = address_of(memo)
+    for i in range(FIELDS):
+        table[i] = table[FIELDS + i]
+
+
+@kernel
+def turn_to(table, r):
+    """Run r of a table that has begun, as steps take it."""
+    for place in (INTS, FLOATS, KEYS, CONTEXT, MEMO):
+        table[place] = table[FIELDS + place] + r * table[2 * FIELDS + place]
+    return run_of(table)
