@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from numbers import Real
 from typing import Any, NamedTuple, cast
 
@@ -114,7 +114,7 @@ class Panel:
                 raise InvalidParameter(f"{column!r} is asked for twice; expected each measure and task once")
         for asked in panel.measures:
             # A calibrated and a miscalibrated level: an option that is out of range shows before the game.
-            measured(asked.name, asked.function, _SAMPLE)
+            measured(asked.name, asked.function, _sample())
         return panel
 
     @property
@@ -154,7 +154,10 @@ class Panel:
         return totals
 
 
-_SAMPLE = JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
+@cache
+def _sample() -> JointDistribution:
+    """Made when it is first needed: loading numba's machine code takes longer than listing what there is."""
+    return JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
 
 
 def measured(
