@@ -152,9 +152,9 @@ def plot(
     for name in measure or ():
         if name not in study.measures:
             raise UnknownName.of("measure", name, study.measures)
-    # Measures first; the columns of tasks and certificates are drawn when asked for.
+    # Measures first; brackets, tasks and certificates are drawn when asked for.
     plain = [
-        name for name in study.measures if "[" not in name and "certificate" not in name
+        name for name, c in study.columns.items() if c.kind in ("measure", "function") and not c.end
     ] or study.measures
     shown = measure or plain[: None if exponents else 4]
     study = study.only(forecaster, nature)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -375,7 +374,7 @@ def _play(
         gammas = game.gammas()
         if panel is not None:
             columns = np.array([panel.read(gamma) for gamma in gammas]).T
-            for name, column in zip(panel.columns, columns, strict=True):
+            for name, column in zip(panel.names, columns, strict=True):
                 rows.setdefault(name, []).append(column)
         for name, column in game.certificates().items():
             rows.setdefault(name, []).append(column)
@@ -411,25 +410,9 @@ def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
     """The measures and tasks that the guarantees speak of; certificates come from the player."""
     measures: dict[str, Any] = {}
     tasks: dict[str, None] = {}
-    for g in guarantees:
-        name, bracket, rest = g.measure.partition("[")
-        if bracket:
-            tasks[rest.removesuffix("]")] = None
-        elif not name.endswith("_certificate"):
-            measures[name] = _measure(name)
+    for column in (g.column for g in guarantees):
+        if column.of_task:
+            tasks[column.task] = None
+        elif column.kind != "certificate":
+            measures[column.name] = {"name": column.measure, **dict(column.options)}
     return Panel.of(measures.values(), list(tasks)) if measures or tasks else None
-
-
-def _measure(column: str) -> Any:
-    """``kernel_ce(kernel=gaussian, scale=0.5)`` as the table that `Panel.of` takes."""
-    name, bracket, rest = column.partition("(")
-    if not bracket:
-        return name
-    options: dict[str, Any] = {"name": name}
-    for item in rest.removesuffix(")").split(", "):
-        key, _, text = item.partition("=")
-        try:
-            options[key] = ast.literal_eval(text)
-        except ValueError:
-            options[key] = text
-    return options

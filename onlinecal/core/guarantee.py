@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Literal
 
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
 
 Kind = Literal["deterministic", "expected", "rate"]
 
-#: whom what a nature forces is proved against; of those in other words it is not known whom they are about
-EVERY_FORECASTER = "every forecaster"
-DETERMINISTIC_FORECASTERS = "every deterministic forecaster"
+
+class Forecasters(Enum):
+    """Whom what a nature forces is proved against."""
+
+    EVERY = "every forecaster"
+    #: those whose every law is a single forecast, which is then known before it is made
+    DETERMINISTIC = "every deterministic forecaster"
 
 
 def log(horizon: float) -> float:
@@ -46,17 +53,17 @@ class Guarantee:
 
     Attributes
     ----------
-    measure : str
-        The curve that it bounds: a measure, or a certificate such as ``distance_certificate``.
+    column : Column
+        What it bounds. A name alone is a measure of the catalogue.
     formula : str
         The bound as people write it: ``"2√T + 1"``.
     bound : callable
         T ↦ the value. For a rate, up to a constant that no source states.
     kind : {"deterministic", "expected", "rate"}
         Holds for every sequence; in expectation over the engine's draws; or as a growth rate only.
-    against : Sight or str
+    against : Sight or Forecasters
         Whom it holds against: natures that see at most that much; or, of a nature's guarantee, which forecasters it
-        hurts: `EVERY_FORECASTER`, `DETERMINISTIC_FORECASTERS`, or other words, which are printed and never applied.
+        hurts.
     source : str
         Authors, year, theorem.
     upper : bool
@@ -69,18 +76,41 @@ class Guarantee:
         probability at most δ.
     potential : Potential, optional
         Of a bound that is proved by one: what each round must keep to.
+
+    Raises
+    ------
+    InvalidParameter
+        A column or an `against` that is none.
     """
 
-    measure: str
+    column: Column
     formula: str
     bound: Callable[[float], float]
     kind: Kind
-    against: Sight | str
+    against: Sight | Forecasters
     source: str
     upper: bool = True
     anytime: bool = False
     slack: Callable[[float, int, float], float] | None = None
     potential: Potential | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.column, str):
+            object.__setattr__(self, "column", Column("measure", self.column))
+        if not isinstance(self.column, Column):
+            raise InvalidParameter(
+                f"a guarantee on {self.column!r}; expected a Column or the name of a measure"
+            )
+        if not isinstance(self.against, Sight | Forecasters):
+            raise InvalidParameter(
+                f"a guarantee on {self.measure} against {self.against!r}; expected a Sight, Forecasters.EVERY or "
+                "Forecasters.DETERMINISTIC"
+            )
+
+    @property
+    def measure(self) -> str:
+        """The name of the column."""
+        return self.column.name
 
     def binds(self, forecaster: Any, nature: Any) -> bool:
         """Whether it says something of a game of these two.
@@ -94,14 +124,11 @@ class Guarantee:
         Returns
         -------
         bool
-            False also where it is not known: the forecaster does not declare whether it is deterministic, or the
-            guarantee is against others than those named above.
+            False also where it is not known: the forecaster does not declare whether it is deterministic.
         """
         if isinstance(self.against, Sight):
             return bool(nature.sight <= self.against)
-        if self.against == DETERMINISTIC_FORECASTERS:
-            return forecaster.deterministic is True
-        return self.against == EVERY_FORECASTER
+        return self.against is Forecasters.EVERY or forecaster.deterministic is True
 
     @property
     def short(self) -> str:
@@ -117,7 +144,7 @@ class Guarantee:
     @property
     def whom(self) -> str:
         """Whom it holds against, in words."""
-        return _WHOM[self.against] if isinstance(self.against, Sight) else self.against
+        return _WHOM[self.against] if isinstance(self.against, Sight) else self.against.value
 
 
 _WHOM = {

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
 
+from onlinecal.core.columns import QUADRATIC, Column
 from onlinecal.core.guarantee import Guarantee
 
 
@@ -24,7 +24,7 @@ class Relation:
     Attributes
     ----------
     smaller, larger : str
-        Columns, with default options, or one of the `QUANTITIES` that are no column.
+        Measures with default options, certificates, or one of the `QUANTITIES`: what `Column.quantity` says.
     source : str
         Authors, year, theorem; or the proof, where it is a line.
     factor : float
@@ -39,8 +39,9 @@ class Relation:
         return f"{self.smaller} ≤ {_times(self.factor)}{self.larger}"
 
 
-#: what relations speak of and no column is called
+#: what relations speak of beside measures and certificates
 QUANTITIES = {
+    QUADRATIC: "swap regret of the task of naming the probability: the squared calibration error",
     "distance": "the distance of the sequence from calibration, of which only brackets are tracked",
     "swap_regret": "swap regret of any one task with payoffs in [0, 1], by best responses",
     "action_swap_regret": "the same, for swaps that see only the action",
@@ -77,10 +78,10 @@ RELATIONS = (
     Relation("cdl", "v_cdl", f"{_HW}, Theorem 4.10", 2.0),
     Relation("v_cdl", "cdl", "CDL is the largest over more tasks"),
     Relation("swap_regret", "cdl", "CDL is the largest over all tasks"),
-    Relation("swap_regret[quadratic]", "cdl", "CDL is the largest over all tasks"),
-    Relation("swap_regret[quadratic]", "ece", "(q − v)² ≤ |q − v|"),
-    Relation("swap_regret[quadratic]", "cfdl", "the same number"),
-    Relation("cfdl", "swap_regret[quadratic]", "the same number"),
+    Relation(QUADRATIC, "cdl", "CDL is the largest over all tasks"),
+    Relation(QUADRATIC, "ece", "(q − v)² ≤ |q − v|"),
+    Relation(QUADRATIC, "cfdl", "the same number"),
+    Relation("cfdl", QUADRATIC, "the same number"),
     Relation("action_swap_regret", "swap_regret", "fewer swaps"),
     Relation("external_regret", "action_swap_regret", "fewer swaps"),
     Relation("external_regret", "u_calibration", "UCal is the largest over all tasks"),
@@ -172,7 +173,7 @@ def _number(x: float) -> str:
 
 
 def through(guarantee: Guarantee, measure: str) -> Guarantee:
-    """What a guarantee on one measure says of another.
+    """What a guarantee on one quantity says of another.
 
     Raises
     ------
@@ -189,7 +190,8 @@ def through(guarantee: Guarantee, measure: str) -> Guarantee:
     'nobody; with cdl ≤ 2 ece (Hu and Wu 2024; Gopalan and Hu 2025)'
     """
     upper = guarantee.upper
-    way = chain(measure, guarantee.measure) if upper else chain(guarantee.measure, measure)
+    own = guarantee.column.quantity
+    way = (chain(measure, own) if upper else chain(own, measure)) if own and measure else None
     if way is None:
         raise LookupError(f"no relation leads from {guarantee.measure} to {measure}")
     if not way:
@@ -201,7 +203,7 @@ def through(guarantee: Guarantee, measure: str) -> Guarantee:
         formula = _scaled(formula, scale)
     return replace(
         guarantee,
-        measure=measure,
+        column=Column("measure", measure),
         formula=formula,
         bound=lambda horizon: scale * bound(horizon),
         source=f"{guarantee.source}; with {reason(way)}",
@@ -221,52 +223,29 @@ def _scaled(formula: str, scale: float) -> str:
     return f"{_number(scale)}({formula})" if scale > 1.0 else f"({formula})/{_number(1.0 / scale)}"
 
 
-@dataclass(frozen=True)
-class Column:
-    """What a column of totals is to the relations.
+#: of a bracket, which bounds on the quantity hold for its end
+_BOUNDS: dict[str, tuple[bool, ...]] = {"": (False, True), "lower": (True,), "upper": (False,)}
 
-    Attributes
-    ----------
-    quantity : str
-    bounds : {"both", "above", "below"}
-        Which bounds on the quantity hold for the column: of a bracket's lower end those from above, of its upper end
-        those from below.
+
+def applies(column: Column, upper: bool) -> bool:
+    """Whether bounds of this direction on the quantity of a column hold for the column.
+
+    Of a bracket, the lower end is bounded by what bounds the quantity from above, the upper end by what bounds it from
+    below.
     """
-
-    quantity: str
-    bounds: Literal["both", "above", "below"] = "both"
-
-    @classmethod
-    def of(cls, name: str, tasks: Iterable[str] = ()) -> Column:
-        """From the name of the column; `tasks` are those with payoffs in [0, 1] who best-respond to the forecast."""
-        measure, bracket, rest = name.partition("[")
-        inside = rest.removesuffix("]")
-        if not bracket or name in _NAMED:
-            return cls(name)
-        if inside == "lower":
-            return cls(measure, "above")
-        if inside == "upper":
-            return cls(measure, "below")
-        return cls(measure if inside in tasks else name)
+    return upper in _BOUNDS[column.end]
 
 
-_NAMED = {relation.smaller for relation in RELATIONS} | {relation.larger for relation in RELATIONS}
-
-
-def tightest(
-    guarantees: Iterable[Guarantee], column: str, horizon: float, tasks: Iterable[str] = ()
-) -> list[Guarantee]:
+def tightest(guarantees: Iterable[Guarantee], column: Column, horizon: float) -> list[Guarantee]:
     """The tightest bounds on a column: of those that are stated on it and those that follow from others.
 
     Parameters
     ----------
     guarantees : iterable of Guarantee
         All that are proved of a game.
-    column : str
+    column : Column
     horizon : float
         T, at which they are compared.
-    tasks : iterable of str
-        As for `Column.of`.
 
     Returns
     -------
@@ -274,20 +253,19 @@ def tightest(
         On this column: at most one of each direction among those with a constant, and then one among the rates. A
         stated one is preferred to another that says the same.
     """
-    what = Column.of(column, tasks)
     best: dict[tuple[bool, bool], Guarantee] = {}
-    for guarantee in sorted(guarantees, key=lambda g: g.measure != column):
+    for guarantee in sorted(guarantees, key=lambda g: g.column != column):
         follows = guarantee
-        if guarantee.measure != column:
-            if what.bounds == ("below" if guarantee.upper else "above"):
+        if guarantee.column != column:
+            if not applies(column, guarantee.upper):
                 continue
             try:
-                follows = through(guarantee, what.quantity)
+                follows = through(guarantee, column.quantity)
             except LookupError:
                 continue
         key = follows.upper, follows.kind == "rate"
         rival = best.get(key)
         sign = 1.0 if follows.upper else -1.0
         if rival is None or sign * (follows.bound(horizon) - rival.bound(horizon)) < 0.0:
-            best[key] = replace(follows, measure=column)
+            best[key] = replace(follows, column=column)
     return [best[key] for key in sorted(best, key=lambda key: (key[1], not key[0]))]

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
@@ -81,13 +82,18 @@ class DefensiveForecasting(Forecaster):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The bound on kCE in this kernel and, where it bounds smCE, that."""
-        changed = [f"kernel={self.kernel}"] * (self.kernel != "laplace") + [f"scale={self.scale}"] * (
+        changed = (("kernel", self.kernel),) * (self.kernel != "laplace") + (("scale", self.scale),) * (
             self.scale != 1
         )
-        measure = f"kernel_ce({', '.join(changed)})" if changed else "kernel_ce"
         source, against = "Vovk, Takemura and Shafer 2005", Sight.DRAW
         own = Guarantee(
-            measure, "√T/2", lambda t: math.sqrt(t) / 2, "deterministic", against, source, anytime=True
+            Column("measure", "kernel_ce", changed),
+            "√T/2",
+            lambda t: math.sqrt(t) / 2,
+            "deterministic",
+            against,
+            source,
+            anytime=True,
         )
         return (own,) if changed else (own, through(own, "smooth_ce"))
 

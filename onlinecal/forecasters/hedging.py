@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_steps, grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
@@ -81,7 +82,7 @@ class ForecastHedging(Forecaster):
 
         return (
             Guarantee(
-                measure="ece",
+                column=Column("measure", "ece"),
                 formula="2√(mT) + T/(2m)",
                 bound=bound,
                 kind="expected",
@@ -174,7 +175,7 @@ class CDLMinimiser(Forecaster):
         fine = "10T/m + m((0.3 + 3 ln(1 + m/10)) ln(10 + ln T) + 0.6 ln(m + 1)), or T where m < √T"
         return (
             Guarantee(
-                measure="cdl",
+                column=Column("measure", "cdl"),
                 formula="√T(10 + 4 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
                 bound=bound,
                 kind="expected",
@@ -242,7 +243,7 @@ class AlmostOneStepAhead(Forecaster):
             return 2.0 * math.sqrt(horizon) + 1.0 if root else horizon / m + m + 1.0
 
         own = Guarantee(
-            measure="distance_certificate",
+            column=Column("certificate", "distance_certificate"),
             formula="2√T + 1" if root else "T/m + m + 1",
             bound=bound,
             kind="deterministic",

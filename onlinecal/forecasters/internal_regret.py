@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_steps, grid_steps
 from onlinecal.core.guarantee import Guarantee, log
@@ -109,7 +110,16 @@ class FosterVohra(Forecaster):
         formula = "T/(2m) + √(2(m + 1)T)"
         potential = _potentials.neighbours(self.m)
         return (
-            Guarantee("ece", formula, bound, "expected", Sight.LAW, source, slack=slack, potential=potential),
+            Guarantee(
+                Column("measure", "ece"),
+                formula,
+                bound,
+                "expected",
+                Sight.LAW,
+                source,
+                slack=slack,
+                potential=potential,
+            ),
         )
 
 
@@ -166,7 +176,7 @@ class BlumMansour(Forecaster):
         """The rate for the squared ℓ2 calibration error."""
         return (
             Guarantee(
-                measure="swap_regret[quadratic]",
+                column=Column("quadratic_task", "swap_regret", task="quadratic"),
                 formula="T^(1/3) log T",
                 bound=lambda t: t ** (1 / 3) * log(t),
                 kind="rate",

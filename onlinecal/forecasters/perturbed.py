@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
@@ -73,7 +74,7 @@ class PerturbedLeader(Forecaster):
         """The rate for U-calibration."""
         return (
             Guarantee(
-                measure="u_calibration",
+                column=Column("measure", "u_calibration"),
                 formula="√T",
                 bound=math.sqrt,
                 kind="rate",

@@ -229,7 +229,8 @@ def evaluate(
     )
     seed = integer("evaluate", "seed", seed, 0)
     level = number("evaluate", "level", level, 0.0, 1.0)
-    named = list(map(named_measure, _everything() if measures is None else listed(measures)))
+    asked = map(named_measure, _everything() if measures is None else listed(measures))
+    named = [(column.name, function, record, options) for column, function, record, options in asked]
     for name in (names := [name for name, *_ in named]):
         if names.count(name) > 1:
             raise InvalidParameter(f"evaluate: {name!r} is asked for twice; expected each measure once")

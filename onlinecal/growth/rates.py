@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.relations import Column, chain, reason
+from onlinecal.core.columns import QUADRATIC, Column
+from onlinecal.core.relations import applies, chain, reason
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class KnownRate:
     Attributes
     ----------
     measure : str
-        A column.
+        A quantity, as `Column.quantity` says.
     upper : bool
         Whether some forecaster attains it, or no forecaster can do better.
     formula : str
@@ -78,7 +79,7 @@ KNOWN_RATES = (
     KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023: a fair coin, √(T/2π)"),
     KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", runs=False, logs=0.5),
     KnownRate(
-        "swap_regret[quadratic]",
+        QUADRATIC,
         True,
         "T^(1/3) log T",
         1 / 3,
@@ -138,24 +139,26 @@ OTHER_RATES = (
 _LEFT_OUT = frozenset({"weighted_ce", "low_degree_ce", "binned_ece", "scdl_binned", "kernel_ce_certificate"})
 
 
-def best_known(measure: str) -> tuple[KnownRate, ...]:
-    """The largest lower and the smallest upper rate of a measure, in this order, as far as they are known.
+def best_known(column: Column | str) -> tuple[KnownRate, ...]:
+    """The largest lower and the smallest upper rate of a column, in this order, as far as they are known.
+
+    A name alone is a measure of the catalogue, or another quantity.
 
     Those of `KNOWN_RATES`, and those that follow from one of them for a measure that `RELATIONS` relates to its own;
     the source then names the relations. Of equal ones it is the one that a forecaster of this package attains, then the
     one that takes the fewest relations. Of a bracket, the lower end has upper rates and the upper end lower ones.
     """
-    if measure in _LEFT_OUT:
+    what = Column("measure", column) if isinstance(column, str) else column
+    if what.quantity in _LEFT_OUT or not what.quantity:
         return ()
-    what = Column.of(measure)
     found: dict[bool, list[tuple[KnownRate, int]]] = {False: [], True: []}
     for rate in KNOWN_RATES:
-        if what.bounds == ("below" if rate.upper else "above"):
+        if not applies(what, rate.upper):
             continue
         way = chain(what.quantity, rate.measure) if rate.upper else chain(rate.measure, what.quantity)
         if way is not None:
             source = f"{rate.source}; with {reason(way)}" if way else rate.source
-            found[rate.upper].append((replace(rate, measure=measure, source=source), len(way)))
+            found[rate.upper].append((replace(rate, measure=what.name, source=source), len(way)))
     lower = [rate for rate, _ in sorted(found[False], key=lambda r: (-r[0].exponent, -r[0].logs, r[1]))]
     upper = [
         rate for rate, _ in sorted(found[True], key=lambda r: (r[0].exponent, r[0].logs, not r[0].runs, r[1]))
@@ -163,6 +166,6 @@ def best_known(measure: str) -> tuple[KnownRate, ...]:
     return tuple(lower[:1] + upper[:1])
 
 
-def known_rates(measure: str) -> str:
-    """The best known bounds of a measure, ``"Ω(T^0.54389) … O(T^(2/3))"``; empty where nothing is known."""
-    return " … ".join(map(str, best_known(measure)))
+def known_rates(column: Column | str) -> str:
+    """The best known bounds of a column, ``"Ω(T^0.54389) … O(T^(2/3))"``; empty where nothing is known."""
+    return " … ".join(map(str, best_known(column)))

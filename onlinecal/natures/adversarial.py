@@ -7,8 +7,9 @@ from functools import partial
 from typing import Literal, get_args
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
+from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.strategy import check_probability, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, make_room, table
@@ -62,16 +63,21 @@ class Contrarian(Nature):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What it forces on those whose forecast it knows."""
-        against = EVERY_FORECASTER if self.sees == "draw" else DETERMINISTIC_FORECASTERS
+        against = Forecasters.EVERY if self.sees == "draw" else Forecasters.DETERMINISTIC
         return always_wrong(against, "Dawid 1985; Oakes 1985")
 
 
-def always_wrong(against: str, source: str) -> tuple[Guarantee, ...]:
+def always_wrong(against: Forecasters, source: str) -> tuple[Guarantee, ...]:
     """What a nature forces that gives every forecast only outcomes of its other side, at least 1/2 away."""
-    shares = {"ece": 2, "v_cdl": 1, "u_calibration": 2, "swap_regret[quadratic]": 4}
+    shares = {
+        Column("measure", "ece"): 2,
+        Column("measure", "v_cdl"): 1,
+        Column("measure", "u_calibration"): 2,
+        Column("quadratic_task", "swap_regret", task="quadratic"): 4,
+    }
     return tuple(
         Guarantee(
-            measure=measure,
+            column=column,
             formula=f"T/{share}" if share > 1 else "T",
             bound=partial(_share, share),
             kind="deterministic",
@@ -79,7 +85,7 @@ def always_wrong(against: str, source: str) -> tuple[Guarantee, ...]:
             source=source,
             upper=False,
         )
-        for measure, share in shares.items()
+        for column, share in shares.items()
     )
 
 
@@ -172,7 +178,7 @@ class Greedy(Nature):
         """What greed for the bias forces on those whose forecast is known."""
         if self.target == "kink" or self.cells is not None:
             return ()
-        return always_wrong(DETERMINISTIC_FORECASTERS, "the docstring of Greedy")
+        return always_wrong(Forecasters.DETERMINISTIC, "the docstring of Greedy")
 
 
 #: the targets, as kernels know them

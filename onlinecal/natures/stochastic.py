@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression, evaluate
-from onlinecal.core.guarantee import EVERY_FORECASTER, Guarantee
+from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
@@ -56,7 +57,15 @@ class Bernoulli(Nature):
         if self.q in (0, 1):
             return ()
         source = "Kleinberg, Paes Leme, Schneider and Teng 2023"
-        own = Guarantee("u_calibration", "√T", math.sqrt, "rate", EVERY_FORECASTER, source, upper=False)
+        own = Guarantee(
+            Column("measure", "u_calibration"),
+            "√T",
+            math.sqrt,
+            "rate",
+            Forecasters.EVERY,
+            source,
+            upper=False,
+        )
         return own, through(own, "cdl")
 
 

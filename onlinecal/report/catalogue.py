@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import LIST, UnknownName
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import tightest
@@ -199,7 +200,7 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
     names = [name for name in (*MEASURES, "swap_regret", "external_regret") if name not in stated]
     lines: dict[str, list[str]] = {}
     for name in names:
-        for g in tightest(guarantees, name, COMPARED_AT):
+        for g in tightest(guarantees, Column("measure", name), COMPARED_AT):
             lines.setdefault(g.short.removeprefix(f"{name} "), []).append(name)
     return [f"{relation}: {', '.join(measures)}" for relation, measures in lines.items()]
 

@@ -64,8 +64,11 @@ def _grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str,
 
 def print_totals(study: Study, title: str) -> None:
     """A table for each nature: forecasters down, measures across; totals and exponents."""
-    aside = ("payoff[", "action_swap_regret[", "external_regret[")
-    measures = [m for m in study.measures if not m.startswith(aside) and not m.endswith("_certificate")]
+    measures = [
+        name
+        for name, column in study.columns.items()
+        if (column.measure == "swap_regret" if column.of_task else column.kind != "certificate")
+    ]
     rows = _grown(study, measures)
     console = _console()
     console.print(f"[bold]{escape(title)}[/bold]")
@@ -94,10 +97,11 @@ def print_compare(study: Study, measure: str) -> None:
     _print_grid(console, title, headings, cells)
     about = "total ± half-width of the 95 % interval of its mean over runs, each by itself"
     _print_legend(console, about, [g for _, g in rows.values()])
-    rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(measure)}
+    column = study.columns[measure]
+    rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(column)}
     if rates:
         console.print(
-            f"best known against the worst nature: {known_rates(measure)}; {_remarks(study, measure)}",
+            f"best known against the worst nature: {known_rates(column)}; {_remarks(study, measure)}",
             markup=False,
         )
     said = {row["verdict"] for row, _ in rows.values()}
@@ -214,12 +218,12 @@ def exponents_markdown(study: Study) -> str:
     """
     parts, shown = [], []
     marked = False
-    for measure in study.measures:
+    for measure, column in study.columns.items():
         curves = {(c.forecaster, c.nature): c for c in study.curves([measure])}
         if not curves:
             continue
         level = simultaneous(len(curves))
-        rates = known_rates(measure)
+        rates = known_rates(column)
         rows = [f"**{measure}**" + (f" (best known: {rates})" if rates else ""), ""]
         rows.append("| forecaster | " + " | ".join(map(_in_markdown, study.natures)) + " | proven |")
         rows.append("|---|" + "---|" * (len(study.natures) + 1))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.columns import Column, named
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
-from onlinecal.study.panel import ACCOUNT
 from onlinecal.study.played import Promise, Results
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ class Curve:
 
     Attributes
     ----------
-    measure, forecaster, nature : str
+    column : Column
+        Whose totals these are.
+    forecaster, nature : str
+        Labels.
     rounds : (n,) ints
         T.
     totals : (n, runs) floats
@@ -42,7 +45,7 @@ class Curve:
         Whether all games were played on one recorded stream, the shorter ones on its beginning.
     """
 
-    measure: str
+    column: Column
     forecaster: str
     nature: str
     rounds: NDArray[np.int64]
@@ -50,6 +53,11 @@ class Curve:
     fresh: bool
     promises: tuple[tuple[int, Promise], ...] = ()
     recorded: bool = False
+
+    @property
+    def measure(self) -> str:
+        """The name of the column."""
+        return self.column.name
 
     @property
     def mean(self) -> Floats:
@@ -89,11 +97,9 @@ class Curve:
     @property
     def ceiling(self) -> float:
         """No value of the measure is above this; infinite where that is not known."""
-        name, bracket, _ = self.measure.partition("[")
-        if bracket and name in ACCOUNT:
+        if self.column.kind in ("decision_task", "quadratic_task"):
             return 1.0
-        name = name.partition("(")[0]
-        return MEASURES[name].largest if name in MEASURES else np.inf
+        return MEASURES[self.column.measure].largest if self.column.kind == "measure" else np.inf
 
     def proven(self) -> float | None:
         """The exponent with which the lowest proven bound grows over these T, logarithms included; None without one."""
@@ -131,7 +137,7 @@ class Curve:
         if not self.independent:
             return ""
         asked = {
-            "above O" if rate.upper else "below Ω": rate.at(self.rounds) for rate in best_known(self.measure)
+            "above O" if rate.upper else "below Ω": rate.at(self.rounds) for rate in best_known(self.column)
         }
         slowest = self.slowest_bound()
         if slowest is not None:
@@ -173,9 +179,14 @@ class Study(Results):
         return list(dict.fromkeys(cell.nature for cell in self.cells))
 
     @property
+    def columns(self) -> dict[str, Column]:
+        """Name → column, in the order in which they appear."""
+        return named(column for cell in self.cells for column in cell.columns)
+
+    @property
     def measures(self) -> list[str]:
-        """Columns in the order in which they appear."""
-        return list(dict.fromkeys(name for cell in self.cells for name in cell.totals))
+        """The names of the columns."""
+        return list(self.columns)
 
     def only(self, forecasters: Sequence[str] | None = None, natures: Sequence[str] | None = None) -> Study:
         """The cells of these forecasters and natures; of all where none are named.
@@ -207,7 +218,7 @@ class Study(Results):
         Parameters
         ----------
         measure : str
-            A column: ``"cdl"``, ``"swap_regret[umbrella]"``.
+            The name of a column: ``"cdl"``, ``"swap_regret[umbrella]"``.
         forecaster, nature : str, optional
             Labels, or registered names; may be left out where there is only one.
         horizon : int, optional
@@ -240,7 +251,7 @@ class Study(Results):
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
         recorded = any(c.recorded for c in cells)
-        return Curve(measure, who, whom, rounds, totals, fresh, promises, recorded)
+        return Curve(self.columns[measure], who, whom, rounds, totals, fresh, promises, recorded)
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, once each: natures first, then measures, then forecasters."""

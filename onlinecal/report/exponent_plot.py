@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
@@ -26,7 +27,7 @@ class Heat:
 
     Attributes
     ----------
-    measure : str
+    column : Column
     forecasters, natures : list of str
     values, halves : (forecasters, natures) floats
         Mean growth exponents over the T that were played, and half of their intervals, which hold all together with
@@ -36,7 +37,7 @@ class Heat:
         What stands in the cells.
     """
 
-    measure: str
+    column: Column
     forecasters: list[str]
     natures: list[str]
     values: Floats
@@ -64,7 +65,7 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
                 texts[i][j] = f"{growth.value:.2f}\n±{halves[i, j]:.2f}"
             else:
                 texts[i][j] = "?"
-        result.append(Heat(measure, study.forecasters, study.natures, values, halves, texts))
+        result.append(Heat(study.columns[measure], study.forecasters, study.natures, values, halves, texts))
     return result
 
 
@@ -106,9 +107,9 @@ def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figur
             axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=colour)
         axis.set_xticks(range(wide), [*map(literal, heat.natures)], rotation=30, ha="right", fontsize=7.5)
         axis.set_yticks(range(high), [*map(literal, heat.forecasters)], fontsize=7.5)
-        rates = known_rates(heat.measure)
+        rates = known_rates(heat.column)
         axis.set_title(
-            literal(heat.measure) + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9
+            literal(heat.column.name) + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9
         )
         axis.tick_params(length=0)
         for spine in axis.spines.values():
@@ -123,7 +124,7 @@ def heat_map(study: Study, measures: Sequence[str], *, title: str = "") -> Figur
 
 
 def _caption(study: Study, tables: Sequence[Heat]) -> str:
-    curves = study.curves([heat.measure for heat in tables])
+    curves = study.curves([heat.column.name for heat in tables])
     kinds = {
         "fresh games": [c for c in curves if c.independent],
         "games of their own on one recorded stream": [c for c in curves if c.fresh and c.recorded],

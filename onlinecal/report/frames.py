@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.columns import Column
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal, raised
@@ -103,7 +104,8 @@ class Frame:
 
     Attributes
     ----------
-    nature, measure : str
+    nature : str
+    column : Column
     negative : bool
         Whether some mean is negative: the axis is then linear around 0 and logarithmic beyond.
     lines, marks, bounds, references : lists
@@ -112,7 +114,7 @@ class Frame:
     """
 
     nature: str
-    measure: str
+    column: Column
     negative: bool = False
     lines: list[Line] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
@@ -120,20 +122,25 @@ class Frame:
     absent: list[tuple[int, str]] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
 
+    @property
+    def measure(self) -> str:
+        """The name of the column."""
+        return self.column.name
+
 
 def frames(curves: Sequence[Curve]) -> list[Frame]:
     """What `figure` draws, one frame for each nature and measure, in the order of the curves."""
     styles = {name: i for i, name in enumerate(dict.fromkeys(curve.forecaster for curve in curves))}
-    result: dict[tuple[str, str], Frame] = {}
+    result: dict[tuple[str, Column], Frame] = {}
     for curve in curves:
-        frame = result.setdefault((curve.nature, curve.measure), Frame(curve.nature, curve.measure))
+        frame = result.setdefault((curve.nature, curve.column), Frame(curve.nature, curve.column))
         frame.negative = frame.negative or bool(((curve.mean < 0) & np.isfinite(curve.mean)).any())
     for curve in curves:
-        _add(result[curve.nature, curve.measure], curve, styles[curve.forecaster], simultaneous(len(curves)))
+        _add(result[curve.nature, curve.column], curve, styles[curve.forecaster], simultaneous(len(curves)))
     for frame in result.values():
         frame.bounds = [_below_all(bound, frame.lines) for bound in frame.bounds]
         if not frame.negative:
-            frame.references = _references(frame.measure, [line for line in frame.lines if line.fresh])
+            frame.references = _references(frame.column, [line for line in frame.lines if line.fresh])
     return list(result.values())
 
 
@@ -211,13 +218,13 @@ def _when(rounds: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
     return f"at {len(where)} T from {first} to {last}"
 
 
-def _references(measure: str, lines: Sequence[Line]) -> list[Reference]:
+def _references(column: Column, lines: Sequence[Line]) -> list[Reference]:
     """The best known rates beside games tuned to their T; the prefixes of one game are not."""
     rounds = np.unique(np.concatenate([line.rounds[line.shown] for line in lines])) if lines else np.array([])
     if len(rounds) < 2:
         return []
     start = min(line.mean[line.rounds == rounds[0]].min(initial=np.inf) for line in lines) / 2
-    rates = best_known(measure)
+    rates = best_known(column)
     if len({rate.formula for rate in rates}) < len(rates):
         labels = [f"Θ({rates[0].formula})"]
     else:

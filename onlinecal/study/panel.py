@@ -5,23 +5,21 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from numbers import Real
 from typing import Any, NamedTuple, cast
 
+from onlinecal.core.columns import ACCOUNT, Column, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import as_float
-from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
-from onlinecal.decisions.base import is_task
+from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response, response_name
+from onlinecal.decisions.base import DecisionTask, QuadraticTask, is_task
 from onlinecal.decisions.tasks import TASKS, Task
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
-
-#: what is tracked of a task, in the order of `tasks.Account`
-ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
 
 
 class Asked(NamedTuple):
@@ -29,30 +27,37 @@ class Asked(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        What it is called in tables.
+    columns : tuple of Column
+        One, or the two ends of a bracket.
     function : callable
         Γ ↦ value, its options set.
-    bracket : bool
-        Whether it takes two columns.
     record : Measure
     options : mapping
     """
 
-    name: str
+    columns: tuple[Column, ...]
     function: Callable[[JointDistribution], Any]
-    bracket: bool
     record: Measure
     options: Mapping[str, Any]
 
     @property
+    def bracket(self) -> bool:
+        """Whether it takes two columns."""
+        return len(self.columns) == 2
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables, whichever end of it."""
+        return replace(self.columns[0], end="").name
+
+    @property
     def content(self) -> dict[str, Any]:
         """What its numbers depend on (see `onlinecal.core.content`)."""
-        name = next((name for name, record in MEASURES.items() if record is self.record), None)
+        own = self.columns[0].kind == "function"
         what = (
             content(self.record.function)
-            if name is None
-            else {"measure": name, "version": self.record.version}
+            if own
+            else {"measure": self.record.name, "version": self.record.version}
         )
         return {"what": what, "options": {key: content(value) for key, value in self.options.items()}}
 
@@ -65,7 +70,8 @@ class Panel:
     (``binned_ece(bins=15)``); one that returns a bracket, be it only above a number of levels
     (`Measure.bind`), gives two, ``name[lower]`` and ``name[upper]``; a task gives ``payoff[task]``,
     ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``; with a response other than the
-    best one the task is called so: ``swap_regret[umbrella, rounded(m=10)]``.
+    best one the task is called so: ``swap_regret[umbrella, rounded(m=10)]``. The columns are data
+    (`onlinecal.core.columns`); what stands here are their names.
     """
 
     measures: tuple[Asked, ...]
@@ -98,32 +104,30 @@ class Panel:
         InvalidParameter
             An option that a measure, task or response does not have or refuses; two columns of one name.
         """
-        named = map(named_measure, listed(measures))
         panel = cls(
-            tuple(
-                Asked(name, bound, record.may_bracket(options, rounds), record, options)
-                for name, bound, record, options in named
-            ),
-            tuple(map(_task, listed(tasks))),
+            tuple(_asked(spec, rounds) for spec in listed(measures)), tuple(map(_task, listed(tasks)))
         )
-        columns = panel.columns
-        if not columns:
+        names = panel.names
+        if not names:
             raise InvalidParameter("no measures and no tasks; expected at least one of either")
-        for column in columns:
-            if columns.count(column) > 1:
-                raise InvalidParameter(f"{column!r} is asked for twice; expected each measure and task once")
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidParameter(f"{name!r} is asked for twice; expected each measure and task once")
         for asked in panel.measures:
             # A calibrated and a miscalibrated level: an option that is out of range shows before the game.
             measured(asked.name, asked.function, _sample())
         return panel
 
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What `read` returns, in its order."""
+        measured = [column for asked in self.measures for column in asked.columns]
+        return (*measured, *(column for task in self.tasks for column in _account(task)))
+
     @property
-    def columns(self) -> list[str]:
-        """The names of what `read` returns, in its order."""
-        names = []
-        for name, _, bracket, *_ in self.measures:
-            names += [f"{name}[lower]", f"{name}[upper]"] if bracket else [name]
-        return names + [f"{entry}[{task.name}]" for task in self.tasks for entry in ACCOUNT]
+    def names(self) -> list[str]:
+        """Of the columns."""
+        return [column.name for column in self.columns]
 
     @cached_property
     def content(self) -> dict[str, Any]:
@@ -137,19 +141,19 @@ class Panel:
     def read(self, gamma: JointDistribution) -> list[float]:
         """The total T·μ(Γ) of every column."""
         values: list[float] = []
-        for name, measure, bracket, *_ in self.measures:
-            value = measured(name, measure, gamma)
+        for asked in self.measures:
+            value = measured(asked.columns[0].measure, asked.function, gamma)
             if not isinstance(value, Bracket):
-                values += [value] * (2 if bracket else 1)
-            elif bracket:
+                values += [value] * len(asked.columns)
+            elif asked.bracket:
                 values += [value.lower, value.upper]
             else:
-                raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
+                raise InvalidData(f"measure {asked.name!r} returned {value!r}; expected a number")
         for task in self.tasks:
             values += task.account(gamma)
         totals = [gamma.weight * value for value in values]
         if any(map(math.isnan, totals)):
-            column = self.columns[[math.isnan(total) for total in totals].index(True)]
+            column = self.columns[[math.isnan(total) for total in totals].index(True)].name
             raise InvalidData(f"{column} is NaN on {gamma!r}; expected a number")
         return totals
 
@@ -184,8 +188,8 @@ def listed(specs: Any) -> Iterable[Any]:
 
 def named_measure(
     spec: Any,
-) -> tuple[str, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
-    """What a measure is called in tables, the measure with its options set, its record, and these options.
+) -> tuple[Column, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
+    """The column of a measure that gives one, the measure with its options set, its record, and these options.
 
     `spec` is as in `Panel.of`; a function that is not in the catalogue gets a record that says nothing.
     """
@@ -195,15 +199,33 @@ def named_measure(
         name = getattr(function, "__name__", repr(function))
     else:
         name, options = _named("measure", spec)
-    text = ", ".join(f"{key}={value}" for key, value in options.items())
-    called = f"{name}({text})" if text else name
+    set_ = tuple(options.items())
     record = MEASURES.get(name)
     if callable(function) and (record is None or record.function is not function):
         record = Measure(function, "", "", "", least=-math.inf, largest=math.inf)
-        return called, _with(name, function, options), record, options
+        return Column("function", name, set_), _with(name, function, options), record, options
     if record is None:
         raise UnknownName.of("measure", name, MEASURES, LIST)
-    return called, record.bind(**options), record, options
+    return Column("measure", name, set_), record.bind(**options), record, options
+
+
+def _asked(spec: Any, rounds: int | None) -> Asked:
+    column, function, record, options = named_measure(spec)
+    columns = (column,)
+    if record.may_bracket(options, rounds):
+        columns = replace(column, end="lower"), replace(column, end="upper")  # type: ignore[assignment]
+    return Asked(columns, function, record, options)
+
+
+def _account(task: Task) -> list[Column]:
+    """The columns of a task, in the order of `tasks.Account`."""
+    inner, response = (
+        (task.task, response_name(task.response)) if isinstance(task, DecisionMaker) else (task, "")
+    )
+    kind: Kind = "other_task"
+    if isinstance(inner, DecisionTask | QuadraticTask):
+        kind = "decision_task" if isinstance(inner, DecisionTask) else "quadratic_task"
+    return [Column(kind, entry, task=inner.name, response=response) for entry in ACCOUNT]
 
 
 def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
@@ -231,8 +253,6 @@ def _task(spec: Any) -> Task:
 
 def _plain_task(name: str, options: dict[str, Any]) -> Task:
     if "payoffs" in options:
-        from onlinecal.decisions.tasks import DecisionTask
-
         unknown = sorted(set(options) - {"payoffs", "actions"})
         if unknown:
             raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")

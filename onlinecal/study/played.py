@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.columns import Column
+
 Floats = NDArray[np.float64]
 
 
@@ -35,7 +37,9 @@ class Played:
     rounds : (n,) ints
         Checkpoints; the last is the horizon.
     totals : dict of str to (n, runs) floats
-        T·μ of every column of the panel.
+        T·μ of every column, by its name.
+    columns : tuple of Column
+        What they are of, in the same order.
     promises : tuple of Promise
     recorded : bool
         Whether nature replays a recorded stream: the outcomes of all runs and horizons are the same.
@@ -48,6 +52,7 @@ class Played:
     horizon: int
     rounds: NDArray[np.int64]
     totals: dict[str, Floats]
+    columns: tuple[Column, ...]
     promises: tuple[Promise, ...] = ()
     recorded: bool = False
     seconds: float = field(default=0.0, compare=False)
@@ -68,7 +73,7 @@ class Played:
     @property
     def _said(self) -> tuple[object, ...]:
         """What of it is no array."""
-        return (self.forecaster, self.nature, self.horizon, tuple(self.totals), self.promises, self.recorded)
+        return (self.forecaster, self.nature, self.horizon, self.columns, self.promises, self.recorded)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.core.progress import Progress
 from onlinecal.core.relations import tightest
-from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.engine.game import Game
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Played, Promise
@@ -40,20 +40,22 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         _play_batch(cell, range(first, min(first + size, cell.runs)), progress)
         for first in range(cell.first, cell.runs, size)
     ]
-    names = batches[0].keys()
+    columns = tuple(batches[0])
+    names = [column.name for column in columns]
     return Played(
         forecaster=cell.forecaster.label,
         nature=cell.nature.label,
         horizon=cell.horizon,
         rounds=np.array(cell.times),
-        totals={name: np.concatenate([batch[name] for batch in batches], axis=1) for name in names},
+        totals={c.name: np.concatenate([batch[c] for batch in batches], axis=1) for c in columns},
+        columns=columns,
         promises=tuple(p for p in promises(cell) if p.measure in names),
         recorded=bool(cell.nature.strategy.recorded),
         seconds=time.perf_counter() - began,
     )
 
 
-def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> dict[str, Any]:
+def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> dict[Column, Any]:
     game = Game(
         cell.forecaster.strategy,
         cell.nature.strategy,
@@ -78,8 +80,11 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
                 ) from error
         for name, values in game.certificates().items():
             certified.setdefault(name, []).append(values)
-    read = {name: totals[:, :, j] for j, name in enumerate(columns)}
-    return read | {name: _certificate(cell, runs, name, values) for name, values in certified.items()}
+    read = {column: totals[:, :, j] for j, column in enumerate(columns)}
+    return read | {
+        Column("certificate", name): _certificate(cell, runs, name, values)
+        for name, values in certified.items()
+    }
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
@@ -94,7 +99,7 @@ def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
             f"forecaster {cell.forecaster.label!r} certifies {name} = {values[-1]!r} at T = {cell.horizon}; expected "
             f"{len(runs)} numbers, one for each run, at each of {len(cell.times)} checkpoints"
         )
-    if name in cell.panel.columns:
+    if name in cell.panel.names:
         raise InvalidForecast(
             f"forecaster {cell.forecaster.label!r} certifies {name!r}, which is what the measure is called; expected "
             "another name"
@@ -117,13 +122,12 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
             raise InvalidParameter(
                 f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
-    plain = [task.name for task in cell.panel.tasks if isinstance(task, DecisionTask | QuadraticTask)]
     # Certificates are no columns of the panel; their bounds are stated.
-    columns = dict.fromkeys([*cell.panel.columns, *(g.measure for g in stated)])
+    columns = dict.fromkeys([*cell.panel.columns, *(g.column for g in stated)])
     return tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
         for column in columns
-        for g in tightest(stated, column, cell.horizon, plain)
+        for g in tightest(stated, column, cell.horizon)
     )
 
 

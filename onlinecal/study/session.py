@@ -74,8 +74,8 @@ class Session:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
             )
-        columns = json.dumps(cells[0].panel.columns)
-        meta = {**meta, "version": onlinecal.__version__, "columns": columns}
+        columns = [column.as_json() for column in cells[0].panel.columns]
+        meta = {**meta, "version": onlinecal.__version__, "columns": json.dumps(columns)}
         plan = [
             Planned(
                 c.key,

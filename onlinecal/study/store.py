@@ -7,7 +7,7 @@ order: forecasters that are the same share their numbers, and numbers that no lo
     meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
     plan(place, key, forecaster, nature, horizon, runs, recorded)     what is to be shown; key: of what was played
     played(id, key, content, horizon, runs, seconds, seal)            content: all that the numbers depend on, as JSON
-    measures(id, name)
+    measures(id, name, column)                                        column: what the name stands for, as JSON
     totals(played, measure, round, run, total)                        T·μ
     promises(place, measure, text, formula, kind, against, upper, bound)
 
@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import StoreError
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.study.database import Database
 from onlinecal.study.played import Floats, Played, Promise, Results
 
@@ -38,7 +39,7 @@ CREATE TABLE plan (
 CREATE TABLE played (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, horizon INTEGER NOT NULL,
     runs INTEGER NOT NULL, seconds REAL NOT NULL, seal TEXT NOT NULL);
-CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL UNIQUE);
 CREATE TABLE totals (
     played INTEGER NOT NULL REFERENCES played, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT
     NULL, run INTEGER NOT NULL, total REAL NOT NULL, PRIMARY KEY (played, measure, round, run)) WITHOUT ROWID;
@@ -85,7 +86,7 @@ class Numbers(NamedTuple):
 
     content: str
     rounds: NDArray[np.int64]
-    totals: dict[str, Floats]
+    totals: dict[Column, Floats]
     seconds: float
 
     @property
@@ -96,8 +97,8 @@ class Numbers(NamedTuple):
     def seal(self, key: str) -> str:
         """The digest of all of it."""
         state = hashlib.sha256(repr((key, self.content, self.seconds)).encode())
-        for name, totals in sorted(self.totals.items()):
-            state.update(repr((name, totals.shape)).encode())
+        for column, totals in sorted((_written(column), totals) for column, totals in self.totals.items()):
+            state.update(repr((column, totals.shape)).encode())
             state.update(self.rounds.astype("<i8").tobytes())
             state.update((totals + 0.0).astype("<f8").tobytes())  # SQLite does not know -0.0
         return state.hexdigest()
@@ -200,8 +201,8 @@ class Store:
         """Keys of what was changed or deleted by something else."""
         with self._db.reading():
             keys = [key for (key,) in self._db.run("SELECT key FROM played")]
-            names = self._names()
-            return {key for key in keys if self._numbers(key, names) is None}
+            columns = self._columns()
+            return {key for key in keys if self._numbers(key, columns) is None}
 
     def add(self, key: str, content: str, played: Played, first: int = 0) -> None:
         """Puts played runs away, whole or not at all.
@@ -214,9 +215,10 @@ class Store:
         first : int, default 0
             The number of the first of its runs; those before are there.
         """
-        new = Numbers(content, played.rounds, played.totals, played.seconds)
+        totals = {column: played.totals[column.name] for column in played.columns}
+        new = Numbers(content, played.rounds, totals, played.seconds)
         with self._db.transaction():
-            old = self._numbers(key, self._names())
+            old = self._numbers(key, self._columns())
             if first != (0 if old is None else old.runs):
                 raise StoreError(
                     f"{self.path}: another process has played the same cells meanwhile; go on with --resume"
@@ -226,11 +228,10 @@ class Store:
                 if old.totals.keys() != new.totals.keys():
                     raise StoreError(
                         f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the columns "
-                        f"{', '.join(old.totals)} before, now {', '.join(new.totals)}; --overwrite starts anew"
+                        f"{', '.join(map(str, old.totals))} before, now {', '.join(map(str, new.totals))}; "
+                        "--overwrite starts anew"
                     )
-                both = {
-                    name: np.concatenate([old.totals[name], new.totals[name]], axis=1) for name in new.totals
-                }
+                both = {c: np.concatenate([old.totals[c], new.totals[c]], axis=1) for c in new.totals}
                 all_of_it = Numbers(content, new.rounds, both, old.seconds + new.seconds)
             row = (content, played.horizon, all_of_it.runs, all_of_it.seconds, all_of_it.seal(key))
             self._db.run(
@@ -240,14 +241,15 @@ class Store:
             )
             number = self._db.run("SELECT id FROM played WHERE key = ?", (key,)).fetchone()[0]
             self._db.run_many(
-                "INSERT OR IGNORE INTO measures (name) VALUES (?)", [(name,) for name in new.totals]
+                'INSERT OR IGNORE INTO measures (name, "column") VALUES (?, ?)',
+                [(column.name, _written(column)) for column in new.totals],
             )
-            ids = {name: i for i, name in self._names().items()}
+            ids = {column: i for i, column in self._columns().items()}
             self._db.run_many(
                 "INSERT INTO totals VALUES (?, ?, ?, ?, ?)",
                 (
-                    (number, ids[name], t, first + run, total)
-                    for name, totals in new.totals.items()
+                    (number, ids[column], t, first + run, total)
+                    for column, totals in new.totals.items()
                     for t, row in zip(new.rounds.tolist(), totals.tolist(), strict=True)
                     for run, total in enumerate(row)
                 ),
@@ -265,9 +267,9 @@ class Store:
     def results(self) -> Results:
         """All finished cells, in the order of the plan."""
         with self._db.reading():
-            finished, meta, names = self._finished(), self._meta(), self._names()
-            order = json.loads(meta["columns"])
-            cells = tuple(self._cell(planned, order, names) for planned in finished)
+            finished, meta, columns = self._finished(), self._meta(), self._columns()
+            order = [*map(Column.from_json, json.loads(meta["columns"]))]
+            cells = tuple(self._cell(planned, order, columns) for planned in finished)
             return Results(cells, meta["name"], meta["title"])
 
     def _check_tables(self) -> None:
@@ -317,11 +319,16 @@ class Store:
         rows = self._db.run("SELECT key, runs FROM played")
         return {key: runs for key, runs in rows if isinstance(runs, int)}
 
-    def _names(self) -> dict[int, str]:
-        rows = self._db.run("SELECT id, name FROM measures")
-        return {number: name for number, name in rows if isinstance(name, str)}
+    def _columns(self) -> dict[int, Column]:
+        """Those that are as they were written down."""
+        found = {}
+        for number, name, text in self._db.run('SELECT id, name, "column" FROM measures'):
+            column = _read(text)
+            if column is not None and column.name == name:
+                found[number] = column
+        return found
 
-    def _numbers(self, key: str, names: Mapping[int, str]) -> Numbers | None:
+    def _numbers(self, key: str, columns: Mapping[int, Column]) -> Numbers | None:
         """What was played under a key; None for nothing, or what is not as it was put there."""
         row = self._db.run(
             "SELECT id, content, runs, seconds, seal FROM played WHERE key = ?", (key,)
@@ -340,39 +347,52 @@ class Store:
             if isinstance(runs, int)
             else None
         )
-        if not groups or groups != whole or not names.keys() >= set(measures):
+        if not groups or groups != whole or not columns.keys() >= set(measures):
             return None
         rows = self._db.run(
             "SELECT total FROM totals WHERE played = ? ORDER BY measure, round, run", (number,)
         )
         try:
             table = np.array(rows.fetchall(), dtype=np.float64).reshape(len(measures), len(rounds), runs)
-            columns = {names[m]: totals for m, totals in zip(measures, table, strict=True)}
-            numbers = Numbers(content, np.array(rounds, dtype=np.int64), columns, seconds)
+            kept = {columns[m]: totals for m, totals in zip(measures, table, strict=True)}
+            numbers = Numbers(content, np.array(rounds, dtype=np.int64), kept, seconds)
         except (TypeError, ValueError, OverflowError):
             return None  # text, or nothing
         return numbers if numbers.seal(key) == seal else None
 
-    def _cell(self, planned: Planned, order: Sequence[str], names: Mapping[int, str]) -> Played:
-        numbers = self._numbers(planned.key, names)
+    def _cell(self, planned: Planned, order: Sequence[Column], columns: Mapping[int, Column]) -> Played:
+        numbers = self._numbers(planned.key, columns)
         if numbers is None:
             raise StoreError(
                 f"{self.path}: something else has changed or deleted numbers of {planned}; "
                 "`onlinecal run SCENARIO --resume` plays them anew"
             )
         # In the order in which they were asked for, and after them what players certify.
-        shown = [name for name in dict.fromkeys((*order, *numbers.totals)) if name in numbers.totals]
-        totals = {name: numbers.totals[name][:, : planned.runs] for name in shown}
+        shown = tuple(c for c in dict.fromkeys((*order, *numbers.totals)) if c in numbers.totals)
+        totals = {c.name: numbers.totals[c][:, : planned.runs] for c in shown}
         return Played(
             planned.forecaster,
             planned.nature,
             planned.horizon,
             numbers.rounds,
             totals,
+            shown,
             tuple(p for p in planned.promises if p.measure in totals),
             planned.recorded,
             numbers.seconds,
         )
+
+
+def _written(column: Column) -> str:
+    return json.dumps(column.as_json(), sort_keys=True)
+
+
+def _read(text: Any) -> Column | None:
+    """A column that was written down; None for what is none."""
+    try:
+        return Column.from_json(json.loads(text))
+    except (TypeError, ValueError, AttributeError, InvalidParameter):
+        return None
 
 
 def _seal(meta: Mapping[str, str], *rows: Sequence[tuple[Any, ...]]) -> str:

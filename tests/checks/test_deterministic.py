@@ -5,14 +5,15 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.checks.conformance import conformance
-from onlinecal.core.guarantee import DETERMINISTIC_FORECASTERS, EVERY_FORECASTER, Guarantee
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, Forecaster, Law, as_forecaster
 from onlinecal.forecasters import baselines as b
 from onlinecal.forecasters import composed as c
-from onlinecal.natures import Bernoulli, Contrarian, Greedy
+from onlinecal.natures import Contrarian, Greedy
 from onlinecal.report.catalogue import entry
 from tests import examples
 
@@ -125,19 +126,23 @@ def test_points_of_a_law():
 def test_whom_a_guarantee_binds():
     ahead, hedging = oc.forecasters.AlmostOneStepAhead(), oc.forecasters.ForecastHedging()
     forced = Contrarian().guarantees[0]
-    assert forced.against == DETERMINISTIC_FORECASTERS
+    assert forced.against == Forecasters.DETERMINISTIC
     assert forced.binds(ahead, Contrarian())
     assert not forced.binds(hedging, Contrarian())
     assert not forced.binds(as_forecaster(Undeclared), Contrarian())
     drawn = Contrarian("draw").guarantees[0]
-    assert drawn.against == EVERY_FORECASTER
+    assert drawn.against == Forecasters.EVERY
     assert drawn.binds(hedging, Contrarian("draw"))
     (mine,) = hedging.guarantees
     assert mine.against == Sight.LAW
     assert mine.binds(hedging, Greedy())
     assert not mine.binds(hedging, Contrarian("draw"))
-    other = Guarantee("ece", "T", float, "deterministic", "forecasters on Sundays", "", upper=False)
-    assert not other.binds(ahead, Bernoulli())
+    with pytest.raises(InvalidParameter, match=r"against .forecasters on Sundays.; expected a Sight"):
+        Guarantee("ece", "T", float, "deterministic", "forecasters on Sundays", "", upper=False)
+    with pytest.raises(
+        InvalidParameter, match="a guarantee on 7; expected a Column or the name of a measure"
+    ):
+        Guarantee(7, "T", float, "deterministic", Sight.LAW, "")
 
 
 def test_what_a_nature_forces_is_promised_only_where_it_binds():

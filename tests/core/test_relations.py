@@ -10,9 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import onlinecal as oc
-from onlinecal.core.guarantee import DETERMINISTIC_FORECASTERS, Guarantee
+from onlinecal.core.columns import QUADRATIC, Column
+from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.relations import QUANTITIES, RELATIONS, Column, chain, factor, reason, through, tightest
+from onlinecal.core.relations import QUANTITIES, RELATIONS, applies, chain, factor, reason, through, tightest
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.decisions.tasks import quadratic, three_action, v_shaped
@@ -29,7 +30,7 @@ CERTIFICATES = ("distance_certificate", "kernel_ce_certificate")
 
 def ends(gamma, name, task=None):
     """Lower and upper end of a quantity on Γ; of a regret, that of the task."""
-    if name == "swap_regret[quadratic]":
+    if name == QUADRATIC:
         return (quadratic().account(gamma).swap,) * 2
     if name in REGRETS:
         return (getattr(task.account(gamma), REGRETS[name]),) * 2
@@ -47,7 +48,7 @@ ELSEWHERE = [r for r in RELATIONS if r not in ON_GAMMA]
 
 
 def test_every_name_is_a_column_or_said_to_be_none():
-    columns = {*MEASURES, *CERTIFICATES, "swap_regret[quadratic]", *QUANTITIES}
+    columns = {*MEASURES, *CERTIFICATES, QUADRATIC, *QUANTITIES}
     for relation in RELATIONS:
         assert {relation.smaller, relation.larger} <= columns
         assert relation.factor >= 1.0
@@ -194,7 +195,7 @@ def test_a_chain_names_a_paper_once():
 
 
 def bound(measure, formula, value, *, upper=True, kind="expected", slack=None):
-    against = Sight.LAW if upper else DETERMINISTIC_FORECASTERS
+    against = Sight.LAW if upper else Forecasters.DETERMINISTIC
     return Guarantee(
         measure, formula, lambda t: value * t**0.5, kind, against, "somebody", upper, slack=slack
     )
@@ -225,24 +226,42 @@ def test_the_tightest_bound_of_each_kind_is_kept():
         bound("kernel_ce", "√T/2", 0.5),
         bound("cdl", "√T log T", 1.0, kind="rate"),
     ]
-    (one,) = tightest(stated, "smooth_ce", 100)
+    (one,) = tightest(stated, Column("measure", "smooth_ce"), 100)
     assert (one.formula, one.measure) == ("√2(√T/2)", "smooth_ce")  # less than √T, which the ECE gives
-    exact, rate = tightest(stated, "cdl", 100)
+    exact, rate = tightest(stated, Column("measure", "cdl"), 100)
     assert (exact.formula, rate.formula) == ("2√T", "√T log T")
     # A stated one is preferred to one that follows and says the same.
-    assert tightest([stated[0], bound("smooth_ce", "own", 1.0)], "smooth_ce", 100)[0].formula == "own"
-    assert tightest(stated, "brier", 100) == []
+    assert (
+        tightest([stated[0], bound("smooth_ce", "own", 1.0)], Column("measure", "smooth_ce"), 100)[0].formula
+        == "own"
+    )
+    assert tightest(stated, Column("measure", "brier"), 100) == []
 
 
 def test_columns_of_brackets_and_tasks():
-    assert Column.of("distance_lower[lower]") == Column("distance_lower", "above")
-    assert Column.of("distance_lower[upper]") == Column("distance_lower", "below")
-    assert Column.of("swap_regret[quadratic]").quantity == "swap_regret[quadratic]"
-    assert Column.of("swap_regret[umbrella]").quantity == "swap_regret[umbrella]"
-    assert Column.of("swap_regret[umbrella]", ["umbrella"]).quantity == "swap_regret"
+    ends = [Column("measure", "distance_lower", end=end) for end in ("", "lower", "upper")]
+    assert {c.quantity for c in ends} == {"distance_lower"}
+    assert [(applies(c, True), applies(c, False)) for c in ends] == [
+        (True, True),
+        (True, False),
+        (False, True),
+    ]
+    mine = Column("other_task", "swap_regret", task="mine")
+    plain = Column("decision_task", "swap_regret", task="mine")
+    rounded = Column("decision_task", "swap_regret", task="mine", response="rounded")
+    assert [c.quantity for c in (mine, plain, rounded)] == ["", "swap_regret", ""]
+    named = Column("quadratic_task", "swap_regret", task="brier")
+    assert (named.name, named.quantity) == ("swap_regret[brier]", QUADRATIC)
+    # A task that has the name of the quadratic one is not it, nor is a function that has a measure's name it.
+    assert Column("decision_task", "swap_regret", task="quadratic").quantity == "swap_regret"
+    assert Column("function", "ece").quantity == ""
     stated = [bound("ece", "√T", 1.0), bound("distance", "T/2", 0.5, upper=False)]
-    assert [g.upper for g in tightest(stated, "distance_upper[lower]", 100)] == [True]
-    assert [g.upper for g in tightest(stated, "distance_upper[upper]", 100)] == [False]
+    assert [g.upper for g in tightest(stated, Column("measure", "distance_upper", end="lower"), 100)] == [
+        True
+    ]
+    assert [g.upper for g in tightest(stated, Column("measure", "distance_upper", end="upper"), 100)] == [
+        False
+    ]
 
 
 COIN = oc.natures.Bernoulli()
@@ -267,8 +286,10 @@ def hold(forecasters, natures, horizon, seed):
                 continue
             study = oc.play(forecaster, nature, horizon=horizon, runs=RUNS, seed=seed, measures=PANEL, tasks=TASKS,
                             progress=False)  # fmt: skip
-            for column, totals in study.cells[0].totals.items():
-                for g in tightest(stated, column, horizon, [t.name for t in TASKS]):
+            for what, (column, totals) in zip(
+                study.cells[0].columns, study.cells[0].totals.items(), strict=True
+            ):
+                for g in tightest(stated, what, horizon):
                     if g.kind == "rate":
                         continue
                     seen.add((g.kind, g.upper, column))

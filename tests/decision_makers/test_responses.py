@@ -222,7 +222,7 @@ def test_columns_of_a_panel():
             DecisionMaker(tasks.quadratic(), Rounded()),
         ]
     )
-    assert [c for c in panel.columns if c.startswith("swap")] == [
+    assert [c for c in panel.names if c.startswith("swap")] == [
         "swap_regret[umbrella]",
         "swap_regret[umbrella, rounded(m=10)]",
         "swap_regret[v_shaped(t=0.3), rounded_down]",
@@ -230,7 +230,7 @@ def test_columns_of_a_panel():
         "swap_regret[quadratic, rounded]",
     ]
     gamma = JointDistribution.from_samples([0.33, 0.33, 0.8], [0, 0, 1])
-    row = dict(zip(panel.columns, panel.read(gamma), strict=True))
+    row = dict(zip(panel.names, panel.read(gamma), strict=True))
     assert row["payoff[umbrella]"] == pytest.approx(3 * 0.7)
     # 0.33 is read as 0.3 (a tie, broken against the forecaster: carry) or 0.4.
     assert row["payoff[umbrella, rounded(m=10)]"] == pytest.approx(3 * 0.7)
@@ -250,7 +250,7 @@ name = "bernoulli"
 """
     file.write_text(text)
     (cell,) = load(file).cells
-    assert cell.panel.columns[0] == "payoff[umbrella(cost=0.4), rounded(m=10)]"
+    assert cell.panel.names[0] == "payoff[umbrella(cost=0.4), rounded(m=10)]"
     for good, bad, said in [
         ('"rounded"', '"round"', "unknown response 'round'; did you mean 'rounded'"),
         ("m = 10", "n = 10", "response 'rounded' has no parameter 'n'"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import Column
 from onlinecal.forecasters import Forecaster, ForecastHedging, Law
 from onlinecal.growth.rates import KNOWN_RATES, best_known, known_rates
 from onlinecal.measures import MEASURES
@@ -134,11 +135,13 @@ def test_what_a_fit_says_beside_what_is_known(measure, growth, proven, said):
     promises = () if proven is None else tuple(
         (t, Promise(measure, "", "T^a", "expected", "all", True, t**proven)) for t in T.tolist()
     )  # fmt: skip
-    assert Curve(measure, "a", "b", T, totals, True, promises).verdict() == said
+    assert Curve(Column("measure", measure), "a", "b", T, totals, True, promises).verdict() == said
     assert (
-        Curve(measure, "a", "b", T, totals, False, promises).verdict() == ""
+        Curve(Column("measure", measure), "a", "b", T, totals, False, promises).verdict() == ""
     )  # one game is tuned to its end only
 
 
 def test_a_wide_interval_says_nothing():
-    assert Curve("ece", "a", "b", T, (T * np.exp(np.cos(T)))[:, None], True).verdict() == ""
+    assert (
+        Curve(Column("measure", "ece"), "a", "b", T, (T * np.exp(np.cos(T)))[:, None], True).verdict() == ""
+    )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import Column
 from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
 from onlinecal.report import console as tables
@@ -112,7 +113,7 @@ def test_any_size_of_a_total_fits_a_cell():
 
 def test_labels_stay_in_their_cells_of_a_markdown_table():
     cells = [
-        Played("a | b\nc", "d|e", t, np.array([t]), {"ece": np.array([[t, t]])})
+        Played("a | b\nc", "d|e", t, np.array([t]), {"ece": np.array([[t, t]])}, (Column("measure", "ece"),))
         for t in (100.0, 200.0, 400.0)
     ]
     heading, _, row = tables.exponents_markdown(Study(tuple(cells))).splitlines()[2:5]

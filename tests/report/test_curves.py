@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.growth import fit_growth
 from onlinecal.report.curves import summary
@@ -37,7 +38,9 @@ def test_summary():
 
 @pytest.mark.parametrize("level", [0, 1, -1, 2.0, float("nan")])
 def test_levels_that_no_interval_has(level):
-    curve = oc.Curve("ece", "f", "n", np.array([10, 20, 40]), np.array([[1.0, 1.1]] * 3), True)
+    curve = oc.Curve(
+        Column("measure", "ece"), "f", "n", np.array([10, 20, 40]), np.array([[1.0, 1.1]] * 3), True
+    )
     for asked in (curve.exponent, curve.verdict):
         with pytest.raises(InvalidParameter, match=f"^level = {level!r}; expected a number between 0 and 1$"):
             asked(level)
@@ -59,7 +62,9 @@ def test_summary_of_infinite_runs_says_nothing_on_stderr():
         str([summary(v) for v in ([inf, 1.0], [inf, inf], [inf, -inf])])
         == "[(inf, nan), (inf, 0.0), (nan, nan)]"
     )
-    curve = oc.Curve("brier", "f", "n", np.array([10, 20, 40]), np.array([[inf, -inf]] * 3), True)
+    curve = oc.Curve(
+        Column("measure", "brier"), "f", "n", np.array([10, 20, 40]), np.array([[inf, -inf]] * 3), True
+    )
     assert np.isnan(curve.mean).all()
     assert (curve.exponent(), curve.verdict()) == (None, "")
 

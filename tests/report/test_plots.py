@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.report.curves import Curve
@@ -97,7 +98,9 @@ def test_the_best_known_rates_are_slopes_below_the_curves(study):
 
 def grown(measure, *, first=100, fresh=True, level=8.0):
     rounds = np.array([first, 1000, 10_000])
-    return Curve(measure, f"from {first}", "somebody", rounds, level * rounds[:, None] ** 0.5, fresh)
+    return Curve(
+        Column("measure", measure), f"from {first}", "somebody", rounds, level * rounds[:, None] ** 0.5, fresh
+    )
 
 
 def test_one_rate_where_both_are_the_same_and_none_where_none_is_known():
@@ -152,7 +155,9 @@ def test_a_bound_of_one_game_is_level():
 def curve(totals, *, rounds=(100, 200, 400, 800), forecaster="somebody", measure="brier", nature="drift"):
     """Totals (n, runs) at these T, as fresh games."""
     table = np.array(totals, dtype=float)
-    return Curve(measure, forecaster, nature, np.array(rounds), table.reshape(len(rounds), -1), True)
+    return Curve(
+        Column("measure", measure), forecaster, nature, np.array(rounds), table.reshape(len(rounds), -1), True
+    )
 
 
 def words(fig):
@@ -225,7 +230,7 @@ def test_single_points_do_not_vanish(totals, said, marks):
 def test_a_rate_goes_through_the_first_point_that_is_drawn():
     promises = tuple((t, Promise("cdl", "", "√T", "rate", "all", True, t**0.5)) for t in (100, 400, 1600))
     totals = np.array([[0.0], [6.0], [9.0]])
-    drawn = Curve("cdl", "a", "b", np.array([100, 400, 1600]), totals, True, promises)
+    drawn = Curve(Column("measure", "cdl"), "a", "b", np.array([100, 400, 1600]), totals, True, promises)
     (bound,) = frames([drawn])[0].bounds
     assert bound.values.tolist() == [3.0, 6.0, 12.0]
 
@@ -404,7 +409,12 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
     totals = np.array([[4.99, 5.01]])
     cells = [
         Played(
-            who, nature, t, np.array([t]), {"ece": totals * (t / 100 if who else 0.0), "x[$_y$]": totals - 9}
+            who,
+            nature,
+            t,
+            np.array([t]),
+            {"ece": totals * (t / 100 if who else 0.0), "x[$_y$]": totals - 9},
+            (Column("measure", "ece"), Column("function", "x[$_y$]")),
         )
         for who in UNRULY
         for nature in UNRULY[:2]
@@ -444,7 +454,14 @@ def test_nothing_of_a_heat_map_is_cut_off(who, whom):
     from onlinecal.study import Played
 
     cells = [
-        Played(f"forecaster {i}", f"nature {j}", t, np.array([t]), {"ece": np.array([[1.0 * t]])})
+        Played(
+            f"forecaster {i}",
+            f"nature {j}",
+            t,
+            np.array([t]),
+            {"ece": np.array([[1.0 * t]])},
+            (Column("measure", "ece"),),
+        )
         for i in range(who)
         for j in range(whom)
         for t in (100, 200, 400)

@@ -74,7 +74,7 @@ def test_every_measure_can_be_named_in_a_scenario(record, tmp_path):
     name = record.name
     if record.example:
         name += "(" + ", ".join(f"{key}={value}" for key, value in record.example.items()) + ")"
-    columns = cells[0].panel.columns
+    columns = cells[0].panel.names
     assert columns == ([f"{name}[lower]", f"{name}[upper]"] if record.bracket else [name])
     values = cells[0].panel.read(many_levels(1, 50))
     assert values[0] <= values[-1]
@@ -98,13 +98,13 @@ def test_a_measure_with_a_limit_has_two_columns_only_where_it_can_be_reached():
     spec = {"name": "interval_ce", "max_levels": 30}
     plain = Panel.of([spec], rounds=30)
     both = Panel.of([spec], rounds=31)
-    assert plain.columns == ["interval_ce(max_levels=30)"]
-    assert both.columns == ["interval_ce(max_levels=30)[lower]", "interval_ce(max_levels=30)[upper]"]
+    assert plain.names == ["interval_ce(max_levels=30)"]
+    assert both.names == ["interval_ce(max_levels=30)[lower]", "interval_ce(max_levels=30)[upper]"]
     few, many = many_levels(0, 20), many_levels(0, 3000)
     assert both.read(few) == plain.read(few) * 2
     low, high = both.read(many)
     assert low <= many.weight * MEASURES["interval_ce"].function(many) <= high
-    assert Panel.of(["interval_ce"], rounds=10**5).columns == ["interval_ce"]
+    assert Panel.of(["interval_ce"], rounds=10**5).names == ["interval_ce"]
     assert len(Panel.of(["interval_ce"]).columns) == 2
 
 
@@ -134,7 +134,7 @@ def test_a_panel_reads_the_total_of_every_column():
     gamma = JointDistribution.from_counts([0.2, 0.25, 0.6], [4, 1, 3], [3, 0, 1])
     task = umbrella()
     panel = Panel.of(["brier", {"name": "interval_ce", "max_levels": 2}, "ece"], task)
-    assert panel.columns == [
+    assert panel.names == [
         "brier", "interval_ce(max_levels=2)[lower]", "interval_ce(max_levels=2)[upper]", "ece",
         "payoff[umbrella]", "external_regret[umbrella]", "action_swap_regret[umbrella]", "swap_regret[umbrella]",
     ]  # fmt: skip
@@ -151,7 +151,7 @@ def test_a_panel_reads_the_total_of_every_column():
 
 @pytest.mark.parametrize("single", ["ece", {"name": "binned_ece", "bins": 3}, oc.measures.ece])
 def test_a_single_measure_is_a_list_of_one(single):
-    assert Panel.of(single).columns == Panel.of([single]).columns
+    assert Panel.of(single).names == Panel.of([single]).names
     assert len(Panel.of(single).columns) == 1
 
 
@@ -159,7 +159,7 @@ def test_the_content_is_the_same_in_any_order_and_knows_options():
     specs = ["ece", {"name": "binned_ece", "bins": 3}]
     first, second = Panel.of(specs), Panel.of(specs[::-1])
     assert first.content == second.content
-    assert first.columns != second.columns
+    assert first.names != second.names
     other = Panel.of(["ece", {"name": "binned_ece", "bins": 4}])
     assert other.content != first.content
 

@@ -27,6 +27,11 @@ PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` w
         ("DELETE FROM totals", NUMBERS),
         ("DELETE FROM measures WHERE id = 2", NUMBERS),
         ("UPDATE measures SET name = 'x' || name", NUMBERS),
+        ("""UPDATE measures SET "column" = '{"kind": "function"}' WHERE id = 2""", NUMBERS),
+        (
+            """UPDATE measures SET "column" = replace("column", '"measure"}', '"function"}') WHERE id = 1""",
+            NUMBERS,
+        ),
         ("UPDATE played SET seconds = 'long'", NUMBERS),
         ("UPDATE played SET content = '{'", NUMBERS),
         ("UPDATE played SET seal = ''", NUMBERS),

@@ -43,8 +43,8 @@ def test_a_good_one(tmp_path):
     assert cell.forecaster.label == "mine"
     assert strategy_key(cell.forecaster.strategy) == 'forecast_hedging(m="T^(1/2)")'
     assert strategy_key(cell.nature.strategy) == "bernoulli(q=0.25)"
-    assert cell.panel.columns[:2] == ["ece", "binned_ece(bins=5)"]
-    assert cell.panel.columns[-1] == "swap_regret[mine]"
+    assert cell.panel.names[:2] == ["ece", "binned_ece(bins=5)"]
+    assert cell.panel.names[-1] == "swap_regret[mine]"
     assert plan.meta["scenario"] == GOOD
 
 
@@ -146,7 +146,7 @@ def test_measures_that_are_plug_ins(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", sys.path[:])
     asked = '"my_gauges:bias", "my_gauges:tail", {name = "my_gauges:tail", power = 3}, {name = "binned_ece"'
     (cell, _) = loaded(tmp_path, GOOD.replace('{name = "binned_ece"', asked)).cells
-    assert cell.panel.columns[1:4] == ["bias", "tail", "tail(power=3)"]
+    assert cell.panel.names[1:4] == ["bias", "tail", "tail(power=3)"]
     gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.75, 0.75])
     assert cell.panel.read(gamma)[1:4] == [0.25, 0.0625, 0.015625]
     for old, new, said in (

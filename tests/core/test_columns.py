@@ -1,0 +1,124 @@
+"""Columns as data: names are made from them and never read back, so that two things of one name are told apart."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.columns import ACCOUNT, Column
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.decisions.base import Account
+from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
+from onlinecal.study.panel import Panel
+
+COLUMNS = (
+    Column("measure", "ece"),
+    Column("measure", "binned_ece", (("bins", 15),)),
+    Column("measure", "distance_lower", (("max_levels", 30),), end="upper"),
+    Column("function", "tail", (("power", 2.5), ("at", (0.1, 0.2)), ("how", None))),
+    Column("certificate", "distance_certificate"),
+    Column("decision_task", "payoff", task="umbrella, big [x]"),
+    Column("decision_task", "swap_regret", task="umbrella", response="rounded(m=10)"),
+    Column("quadratic_task", "swap_regret", task="quadratic"),
+    Column("other_task", "external_regret", task="mine"),
+)
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=str)
+def test_a_column_is_what_it_was_after_a_file(column):
+    again = Column.from_json(json.loads(json.dumps(column.as_json())))
+    assert again == column
+    assert hash(again) == hash(column)
+    assert str(again) == column.name
+
+
+def test_names():
+    assert [column.name for column in COLUMNS] == [
+        "ece",
+        "binned_ece(bins=15)",
+        "distance_lower(max_levels=30)[upper]",
+        "tail(power=2.5, at=[0.1, 0.2], how=None)",
+        "distance_certificate",
+        "payoff[umbrella, big [x]]",
+        "swap_regret[umbrella, rounded(m=10)]",
+        "swap_regret[quadratic]",
+        "external_regret[mine]",
+    ]
+
+
+def test_options_are_of_python_whatever_they_were():
+    one = Column(
+        "measure", "m", (("a", np.int64(3)), ("b", np.float64(0.5)), ("c", [np.float64(0.25)]), ("d", ece))
+    )
+    assert one.options[:3] == (("a", 3), ("b", 0.5), ("c", (0.25,)))
+    assert isinstance(one.options[3][1], str)
+    assert json.loads(json.dumps(one.as_json()))
+
+
+def ece(gamma):
+    """Not that of the catalogue: without bound."""
+    return 1e6
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "meassure", "measure": "ece"},
+        {"kind": "measure", "measure": "ece", "end": "middle"},
+        {"kind": "measure", "measure": "ece", "task": "umbrella"},
+        {"kind": "decision_task", "measure": "swap_regret"},
+        {"kind": "decision_task", "measure": "ece", "task": "umbrella"},
+    ],
+)
+def test_what_is_no_column(wrong):
+    with pytest.raises(InvalidParameter, match="expected"):
+        Column(**wrong)
+
+
+class Huge:
+    """Somebody's task, whose payoffs are not in [0, 1]."""
+
+    name = "huge"
+
+    def account(self, gamma):
+        return Account(*(1e6 * gamma.weight,) * 4)
+
+
+def play(measures=(), tasks=()):
+    return oc.play(
+        oc.forecasters.ForecastHedging(), oc.natures.Bernoulli(), horizon=[100, 200, 400, 800], runs=2,
+        measures=measures, tasks=tasks,
+    )  # fmt: skip
+
+
+def test_what_is_proved_of_measures_is_not_said_of_a_function_of_the_same_name():
+    real, own = play(["ece"]), play([ece])
+    assert [p.measure for p in real.cells[0].promises] == ["ece"]
+    assert own.cells[0].promises == ()
+    assert (real.curve("ece").ceiling, own.curve("ece").ceiling) == (1.0, np.inf)
+    assert (own.measures, own.columns["ece"].kind) == (["ece"], "function")
+
+
+def test_what_is_proved_of_tasks_is_said_of_those_with_payoffs_within_one():
+    coin = DecisionTask("quadratic", [[1, 0], [0, 1]])
+    study = play(tasks=[coin, QuadraticTask("brier"), Huge(), {"name": "umbrella", "response": "rounded"}])
+    promised = {p.measure: p.formula for p in study.cells[0].promises if p.kind != "rate"}
+    swaps = {name for name in promised if name.startswith("swap")}
+    assert swaps == {"swap_regret[quadratic]", "swap_regret[brier]"}
+    # Through ECE: a task loses up to twice the error, the quadratic one no more than the error itself.
+    assert promised["swap_regret[quadratic]"] != promised["swap_regret[brier]"]
+    assert study.curve("swap_regret[quadratic]").ceiling == 1.0
+    assert study.curve("swap_regret[huge]").ceiling == np.inf
+
+
+def test_a_panel_lists_its_columns():
+    panel = Panel.of(
+        ["ece", {"name": "binned_ece", "bins": 3}], [{"name": "umbrella", "response": "rounded"}]
+    )
+    assert [c.kind for c in panel.columns] == ["measure"] * 2 + ["decision_task"] * 4
+    assert [c.measure for c in panel.columns[2:]] == list(ACCOUNT)
+    assert {(c.task, c.response) for c in panel.columns[2:]} == {("umbrella", "rounded")}
+    assert panel.columns[1].options == (("bins", 3),)
