@@ -100,7 +100,7 @@ class Tally:
 
     def add(self, growth: Growth, aim: float, exponent: float | None) -> None:
         self.fits += 1
-        self.covered += growth.low - ROUNDING <= aim <= growth.high + ROUNDING
+        self.covered += growth.lower - ROUNDING <= aim <= growth.upper + ROUNDING
         self.curved += growth.shape == "curved"
         if exponent is not None and growth.limit is not None:
             self.limits += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from onlinecal.core.sight import Sight
@@ -26,9 +28,15 @@ def played(law, atoms, outcome, *, question=None):
 def drawn(law, places, outcome, *, question=None):
     """A resolved round in which the atoms at these places of the law were drawn."""
     round = question or asked()
-    Recorder(len(law.atoms)).record(round, law)
+    _recorder(len(law.atoms), None if law.grid is None else law.grid.tobytes()).record(round, law)
     tell(round, np.atleast_1d(places).astype(np.int64), np.atleast_1d(outcome).astype(np.int64))
     return round
+
+
+@cache
+def _recorder(runs, grid):
+    """One for all rounds of a kind: it makes room for many rounds at a time."""
+    return Recorder(runs)
 
 
 def stated(law, number=1, sight=Sight.LAW):

@@ -12,12 +12,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from onlinecal.checks.facts import HORIZON, RUNS, stated_facts
+from onlinecal.checks.facts import HORIZON, RUNS, Measure, stated_facts
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
@@ -52,9 +52,9 @@ def trace(game: Game) -> list[bytes]:
     ]
 
 
-def digest(game: Game) -> str:
-    """The trace in one line."""
-    return hashlib.sha256(b"|".join(trace(game))).hexdigest()
+def digest(traced: list[bytes]) -> str:
+    """A trace in one line."""
+    return hashlib.sha256(b"|".join(traced)).hexdigest()
 
 
 def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Iterator[Finding]:
@@ -85,7 +85,8 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
             "opponents", "it needs context of a kind that no nature reveals, or is too short to be played"
         )
         return
-    checks: list[tuple[str, Callable[[Forecaster, Nature, int], str]]] = [
+    pairs = [_Pair(forecaster, nature, seed) for forecaster, nature in opponents]
+    checks: list[tuple[str, Callable[[_Pair], str]]] = [
         ("laws are laws, forecasts are pure", _purity),
         ("the same seed gives the same trace", _repeat),
         ("split runs are joined runs", _split),
@@ -93,12 +94,12 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
         ("pickled in the middle it goes on identically", _pickle),
     ]
     for label, check in checks:
-        yield Finding(label, _first_fault(check, opponents, seed))
+        yield Finding(label, _first_fault(check, pairs))
     for label, measure in stated_facts(strategy):
-        yield Finding(label, _first_fault(partial(measure, kind), opponents, seed))
+        yield Finding(label, _first_fault(partial(_fact, kind, measure), pairs))
     if name is not None:
         label = "a spawned process with another hash seed plays the same"
-        yield Finding(label, _first_fault(lambda f, n, s: _spawn(f, n, s, kind, name), opponents[:1], seed))
+        yield Finding(label, _first_fault(lambda pair: _spawn(pair, kind, name), pairs[:1]))
 
 
 @dataclass(frozen=True)
@@ -133,21 +134,45 @@ def _opponents(strategy: Any) -> list[tuple[Forecaster, Nature]]:
     return [(forecaster, strategy) for forecaster in (ForecastHedging(), AlmostOneStepAhead())]
 
 
-def _first_fault(
-    check: Callable[[Forecaster, Nature, int], str], pairs: list[tuple[Forecaster, Nature]], seed: int
-) -> str:
-    for forecaster, nature in pairs:
+@dataclass(frozen=True)
+class _Pair:
+    """Who plays whom, and what a game without interruption comes to, played when it is first asked for."""
+
+    forecaster: Forecaster
+    nature: Nature
+    seed: int
+
+    def game(self, runs: range = RUNS, loop: Literal["auto", "event"] = "auto") -> Game:
+        """A game of theirs before its first round."""
+        return Game(self.forecaster, self.nature, horizon=HORIZON, runs=runs, seed=self.seed, loop=loop)
+
+    def again(self, runs: range = RUNS) -> list[bytes]:
+        """The trace of a game of its own."""
+        return trace(play(self.forecaster, self.nature, self.seed, runs))
+
+    @cached_property
+    def straight(self) -> list[bytes]:
+        """The trace of one game, with which all others are compared."""
+        return self.again()
+
+
+def _first_fault(check: Callable[[_Pair], str], pairs: list[_Pair]) -> str:
+    for pair in pairs:
         try:
-            fault = check(forecaster, nature, seed)
+            fault = check(pair)
         except OnlinecalError as error:
             fault = str(error)
         if fault:
-            return f"{strategy_key(forecaster)} against {strategy_key(nature)}: {fault}"
+            return f"{strategy_key(pair.forecaster)} against {strategy_key(pair.nature)}: {fault}"
     return ""
 
 
-def _purity(forecaster: Forecaster, nature: Nature, seed: int) -> str:
-    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
+def _fact(kind: str, measure: Measure, pair: _Pair) -> str:
+    return measure(kind, pair.forecaster, pair.nature, pair.seed)
+
+
+def _purity(pair: _Pair) -> str:
+    game = pair.game()
     for until in (1, 2, 3, 50, 200, 600, BLOCK - 1, BLOCK, HORIZON - 1):
         game.advance(until)
         first = game.law()
@@ -158,20 +183,21 @@ def _purity(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     return ""
 
 
-def _repeat(forecaster: Forecaster, nature: Nature, seed: int) -> str:
-    same = digest(play(forecaster, nature, seed)) == digest(play(forecaster, nature, seed))
-    return "" if same else "two games of the same seed differ; randomness must come from `stream` alone"
+def _repeat(pair: _Pair) -> str:
+    if pair.again() == pair.straight:
+        return ""
+    return "two games of the same seed differ; randomness must come from `stream` alone"
 
 
-def _open(forecaster: Forecaster, nature: Nature, seed: int) -> str:
+def _open(pair: _Pair) -> str:
     """Compares games in which the next law is asked for between question and outcome, and is not."""
-    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed, loop="event")
+    game = pair.game(loop="event")
     while game.asked < HORIZON:
         open = game.ask()
         if game.asked < HORIZON:
             game.law()
         game.resolve(open)
-    if digest(game) == digest(play(forecaster, nature, seed)):
+    if trace(game) == pair.straight:
         return ""
     return (
         "it goes on differently when the next law is asked for while a round is open; what a player needs of a round "
@@ -179,29 +205,28 @@ def _open(forecaster: Forecaster, nature: Nature, seed: int) -> str:
     )
 
 
-def _split(forecaster: Forecaster, nature: Nature, seed: int) -> str:
-    whole = trace(play(forecaster, nature, seed))
-    parts = [t for run in RUNS for t in trace(play(forecaster, nature, seed, range(run, run + 1)))]
-    return "" if whole == parts else "a run's course depends on the runs that are played beside it"
+def _split(pair: _Pair) -> str:
+    parts = [alone for run in RUNS for alone in pair.again(range(run, run + 1))]
+    return "" if pair.straight == parts else "a run's course depends on the runs that are played beside it"
 
 
-def _pickle(forecaster: Forecaster, nature: Nature, seed: int) -> str:
-    straight = digest(play(forecaster, nature, seed))
-    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
+def _pickle(pair: _Pair) -> str:
+    straight = pair.straight
+    game = pair.game()
     try:
         for until in (0, 1, HORIZON // 3, BLOCK, HORIZON):
             game = pickle.loads(pickle.dumps(game))
             game.advance(until)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         return f"it cannot be pickled: {error}"
-    return "" if digest(game) == straight else "after pickling it goes on differently"
+    return "" if trace(game) == straight else "after pickling it goes on differently"
 
 
-def _spawn(forecaster: Forecaster, nature: Nature, seed: int, kind: str, name: str) -> str:
-    here = digest(play(forecaster, nature, seed))
+def _spawn(pair: _Pair, kind: str, name: str) -> str:
+    here = digest(pair.straight)
     environment = os.environ | {"PYTHONHASHSEED": "4711"}
     done = subprocess.run(
-        [sys.executable, "-m", "onlinecal.checks.conformance", kind, name, str(seed)],
+        [sys.executable, "-m", "onlinecal.checks.conformance", kind, name, str(pair.seed)],
         env=environment,
         capture_output=True,
         text=True,
@@ -216,7 +241,7 @@ def _main(kind: str, name: str, seed: str) -> None:
     from onlinecal.scenario import named
 
     pair = _opponents(named(kind, name))[0]
-    print(digest(play(*pair, int(seed))))
+    print(digest(trace(play(*pair, int(seed)))))
 
 
 if __name__ == "__main__":

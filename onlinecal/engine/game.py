@@ -70,10 +70,9 @@ class Game:
         When `advance` asks the questions and tells their outcomes. Default: a question a unit, and no delay. The
         compiled loop plays that one only.
     cuts : iterable of float
-        Times at which somebody joins or leaves: Γ can be had of the rounds asked between any two of them.
+        When somebody joins or leaves: Γ can be had of the rounds asked between any two of these times.
     keeps : iterable of str, optional
-        Keeps the rounds as `transcripts`, with these kinds of context. Such a game is the event loop's. Default: only
-        what Γ needs is kept.
+        Keeps the rounds as `transcripts`, with these kinds of context, in the event loop. Default: what Γ needs.
     threads : int, default 1
         How many play the runs of the compiled loop; the numbers do not depend on it.
 
@@ -100,7 +99,7 @@ class Game:
 
     Notes
     -----
-    Between calls a game can be pickled together with its open rounds, and continues identically; a copy is another game.
+    Between calls a game can be pickled together with its open rounds, and continues identically.
     Once a player has failed at a round that others were told, or in the compiled loop, where runs are then in different
     rounds, a game is over: whatever is asked of it raises the same error again.
     """

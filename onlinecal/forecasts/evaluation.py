@@ -92,8 +92,8 @@ class Evaluation:
         -------
         pandas.DataFrame
             `value` (NaN where only a bracket is known), `lower` and `upper` (equal where exact), with a bootstrap
-            `low` and `high`, with a reference `if_calibrated` and `p_value`, then `symbol`, `source`, `decisions` (what
-            it bounds for a decision maker).
+            `interval_lower` and `interval_upper`, with a reference `if_calibrated` and `p_value`, then `symbol`,
+            `source`, `decisions` (what it bounds for a decision maker).
         """
         import pandas as pd
 
@@ -103,8 +103,8 @@ class Evaluation:
             "upper": [r.ends[1] for r in self.rows],
         }
         if any(r.interval is not None for r in self.rows):
-            columns["low"] = [math.nan if r.interval is None else r.interval[0] for r in self.rows]
-            columns["high"] = [math.nan if r.interval is None else r.interval[1] for r in self.rows]
+            columns["interval_lower"] = [math.nan if r.interval is None else r.interval[0] for r in self.rows]
+            columns["interval_upper"] = [math.nan if r.interval is None else r.interval[1] for r in self.rows]
         if any(r.if_calibrated is not None for r in self.rows):
             columns["if_calibrated"] = [r.if_calibrated for r in self.rows]
             columns["p_value"] = [r.p_value for r in self.rows]

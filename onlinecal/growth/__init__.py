@@ -33,7 +33,7 @@ class Growth:
     value : float
         The mean growth exponent over these T: the slope of the least-squares line through log(expected total) against
         log T. Of a power law c·T^α it is α. Of any other curve it is what it says, and not the exponent of its limit.
-    low, high : float
+    lower, upper : float
         An interval for `value` at the `level`.
     level : float
         0.95, or more where a table makes many statements (`simultaneous`).
@@ -57,8 +57,8 @@ class Growth:
     """
 
     value: float
-    low: float
-    high: float
+    lower: float
+    upper: float
     level: float
     local: tuple[float, ...]
     early: float
@@ -133,7 +133,7 @@ class Growth:
                 if left and fdtrc(1, left, (squares - fit.squares) / (fit.squares + floor) * left) < rate
             }
         top = np.inf if np.isinf(self.ceiling) else 1.0
-        return {form: (min(fit.low, top), min(fit.high, top)) for form, fit in good.items()}
+        return {form: (min(fit.lower, top), min(fit.upper, top)) for form, fit in good.items()}
 
     @property
     def limit(self) -> tuple[float, float] | None:
@@ -154,7 +154,7 @@ class Growth:
     @property
     def clear(self) -> bool:
         """Whether the interval is narrow enough to be of use."""
-        return self.high - self.low <= WIDE
+        return self.upper - self.lower <= WIDE
 
     @property
     def hasty(self) -> bool:
@@ -163,11 +163,11 @@ class Growth:
 
     def above(self, exponent: float) -> bool:
         """Whether the whole interval lies above another exponent: the totals grow faster over these T."""
-        return self.low > exponent + ROUNDING
+        return self.lower > exponent + ROUNDING
 
     def below(self, exponent: float) -> bool:
         """Whether the whole interval lies below another exponent: the totals grow slower over these T."""
-        return self.high < exponent - ROUNDING
+        return self.upper < exponent - ROUNDING
 
     def stays_above(self, exponent: float) -> bool:
         """Whether it is `above`, and nothing says that this ends.
@@ -175,11 +175,11 @@ class Growth:
         The asymptotic exponents of all forms that fit lie above, too, and so does the slope over the last half of these
         T unless the curve is straight.
         """
-        return self.above(exponent) and all(low > exponent + ROUNDING for low, _ in self._ahead)
+        return self.above(exponent) and all(lower > exponent + ROUNDING for lower, _ in self._ahead)
 
     def stays_below(self, exponent: float) -> bool:
         """Whether it is `below`, and nothing says that this ends; as `stays_above`."""
-        return self.below(exponent) and all(high < exponent - ROUNDING for _, high in self._ahead)
+        return self.below(exponent) and all(upper < exponent - ROUNDING for _, upper in self._ahead)
 
     @property
     def _ahead(self) -> list[tuple[float, float]]:
@@ -206,7 +206,9 @@ class Growth:
 
     def as_json(self) -> dict[str, Any]:
         """The numbers under their names."""
-        names = ("value", "low", "high", "level", "straightness", "scatter", "shape", "early", "late", "form")
+        names = (
+            "value", "lower", "upper", "level", "straightness", "scatter", "shape", "early", "late", "form",
+        )  # fmt: skip
         limit = None if self.limit is None else list(self.limit)
         return {name: getattr(self, name) for name in names} | {"limit": limit, "remark": self.remark}
 
@@ -220,7 +222,7 @@ class Growth:
     @property
     def interval(self) -> str:
         """``[0.48, 0.52]``."""
-        return _ends(self.low, self.high)
+        return _ends(self.lower, self.upper)
 
     @property
     def bow(self) -> str:
@@ -309,13 +311,13 @@ def fit_growth(
     variance, freedom = data.spread(quadratic, arc)
     bend = float(2.0 * stdtr(freedom, -abs(quadratic @ data.logs) / np.sqrt(variance)))
     # A bend that is seen is no scatter: the mean exponent of a curve is known as well as that of a line.
-    value, low, high = interval(x / (x @ x), arc if n > 4 and 2.0 * bend < 1.0 - level else line)
+    value, lower, upper = interval(x / (x @ x), arc if n > 4 and 2.0 * bend < 1.0 - level else line)
     half, left = n // 2 + 1, beside(data.logs, line)
     late, *onward = interval(_slope(x, slice(n - half, n)), arc if n > 4 else line)
     return Growth(
         value,
-        low,
-        high,
+        lower,
+        upper,
         level,
         local=tuple(map(float, np.diff(data.logs) / np.diff(x))),
         early=float(_slope(x, slice(half)) @ data.logs),
@@ -397,5 +399,5 @@ def _slope(x: Floats, part: slice) -> Floats:
     return weights
 
 
-def _ends(low: float, high: float) -> str:
-    return f"[{low:.2f}, {high:.2f}]".replace("-0.00", "0.00")
+def _ends(lower: float, upper: float) -> str:
+    return f"[{lower:.2f}, {upper:.2f}]".replace("-0.00", "0.00")

@@ -25,14 +25,14 @@ class Fit:
 
     Attributes
     ----------
-    low, high : float
+    lower, upper : float
         The ends of the set of asymptotic exponents with which it does.
     squares : float
         What is left of the logs by the best of them, as a sum of squares.
     """
 
-    low: float
-    high: float
+    lower: float
+    upper: float
     squares: float
 
 
@@ -64,12 +64,12 @@ def with_logarithm(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
         return None
     bend, slope = bend / (bend @ bend), x / (x @ x)
     beta, half = float(bend @ data.logs), float(_half(data, bend, basis, None, rate / 2))
-    low, high = max(beta - half, -LOGS), min(beta + half, LOGS)
-    if low > high:
+    lower, upper = max(beta - half, -LOGS), min(beta + half, LOGS)
+    if lower > upper:
         return None
     share = float(slope @ level)
     alpha, half = float(slope @ data.logs), float(_half(data, slope, basis, None, rate / 2))
-    return Fit(alpha - high * share - half, alpha - low * share + half, float(residual @ residual))
+    return Fit(alpha - upper * share - half, alpha - lower * share + half, float(residual @ residual))
 
 
 def with_constant(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
@@ -96,9 +96,9 @@ def with_constant(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
     found |= {alpha: left for alpha, excess, left in roots if excess <= 0.0}
     if not found:
         return None
-    low = _edge(min(found), min(found) - _STEP, u, data, rate)
-    high = _edge(max(found), max(found) + _STEP, u, data, rate)
-    return Fit(max(low, 0.0), max(high, 0.0), min(found.values()))
+    lower = _edge(min(found), min(found) - _STEP, u, data, rate)
+    upper = _edge(max(found), max(found) + _STEP, u, data, rate)
+    return Fit(max(lower, 0.0), max(upper, 0.0), min(found.values()))
 
 
 def _tested(alphas: Floats, u: Floats, data: Fresh, rate: float) -> tuple[Floats, Floats, Floats]:
@@ -169,15 +169,15 @@ def _half(data: Fresh, weights: Floats, basis: Floats, residual: Floats | None, 
     return np.asarray(stdtrit(freedom, 1.0 - rate / 2) * np.sqrt(variance))
 
 
-def _root(low: float, high: float, u: Floats, data: Fresh, rate: float) -> tuple[float, float, float]:
+def _root(lower: float, upper: float, u: Floats, data: Fresh, rate: float) -> tuple[float, float, float]:
     """The α between two where the score is 0, by how much it fails, and what it leaves."""
     for _ in range(10):
-        points = np.linspace(low, high, 33)
+        points = np.linspace(lower, upper, 33)
         excess, score, squares = _tested(points, u, data, rate)
         best = int(np.nanargmin(np.abs(score)))
         if excess[best] <= 0.0:
             break
-        low, high = points[max(best - 1, 0)], points[min(best + 1, 32)]
+        lower, upper = points[max(best - 1, 0)], points[min(best + 1, 32)]
     return float(points[best]), float(excess[best]), float(squares[best])
 
 

@@ -31,7 +31,7 @@ def outgrowth(
 
     Returns
     -------
-    estimate, low, high : float
+    estimate, lower, upper : float
         NaN, −inf and inf where there is no exponent: a mean that is 0, negative or infinite, or a single run.
 
     Examples

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import scipy.sparse as sp
+import scipy  # its parts are loaded when they are first used
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution
@@ -143,6 +142,7 @@ class _Program:
         n, gaps, u = len(self.nodes), np.diff(self.nodes), self.crossings
         gap = np.searchsorted(self.nodes, u) - 1
         column = np.arange(len(u))
+        sp = scipy.sparse
         shares = _SHARE * sp.vstack(
             [
                 sp.hstack([sp.diags(self.nodes), sp.csc_matrix((u, (gap, column)), shape=(n, len(u)))]),
@@ -164,7 +164,7 @@ class _Program:
         for method, presolve in (("highs-ds", True), ("highs-ds", False), ("highs-ipm", True)):
             if (left := end - time.monotonic()) <= 0.0:
                 return None
-            answer = linprog(
+            answer = scipy.optimize.linprog(
                 _COST * np.concatenate((np.zeros(n), _SHARE * crossing, gaps, gaps, gaps, gaps)),
                 A_eq=sp.hstack([shares, flows], format="csc"),
                 b_eq=np.concatenate((self.residual, -self.residual)) / unit,

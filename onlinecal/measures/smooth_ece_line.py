@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # its parts are loaded when they are first used
 from numpy.typing import NDArray
-from scipy.fft import dct, next_fast_len
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
@@ -73,7 +73,7 @@ class Line:
         need = self.length / sigma * max(_STEPS, math.sqrt(_MESH * self.moving / accuracy))
         if need >= FINEST:
             return FINEST
-        return int(next_fast_len(max(math.ceil(need), 64), real=True))
+        return int(scipy.fft.next_fast_len(max(math.ceil(need), 64), real=True))
 
     def bound(self, sigma: float, mesh: int) -> float:
         """The error of `error` at σ on this mesh."""
@@ -97,13 +97,13 @@ class Line:
     def curve(self, sigma: float, mesh: int) -> Floats:
         """The smoothed residual at the points of this mesh."""
         if mesh not in self._cosines:
-            self._cosines = {mesh: dct(_spread(self.place, self.residuals, mesh), type=1)}
+            self._cosines = {mesh: scipy.fft.dct(_spread(self.place, self.residuals, mesh), type=1)}
         cosines = self._cosines[mesh]
         narrow = math.pi * sigma / self.length
         terms = min(mesh + 1, math.ceil(_REACH / narrow) + 1)
         damped = np.zeros(mesh + 1)
         damped[:terms] = cosines[:terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
-        return np.asarray(dct(damped, type=1))
+        return np.asarray(scipy.fft.dct(damped, type=1))
 
     def resolves(self, sigma: float, mesh: int) -> bool:
         """Whether this mesh is fine enough for `bound` to hold."""

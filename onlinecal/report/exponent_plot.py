@@ -62,7 +62,7 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
             if growth.shape == "curved":
                 values[i, j], texts[i][j] = growth.value, growth.bow.replace("…", "…\n")
             elif growth.clear:
-                values[i, j], halves[i, j] = growth.value, (growth.high - growth.low) / 2
+                values[i, j], halves[i, j] = growth.value, (growth.upper - growth.lower) / 2
                 texts[i][j] = f"{growth.value:.2f}\n±{halves[i, j]:.2f}"
             else:
                 texts[i][j] = "?"

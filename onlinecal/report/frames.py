@@ -31,7 +31,7 @@ class Line:
         every ``$`` of the forecaster's own label escaped.
     style : int
         Which colour and marker.
-    rounds, mean, low, high : (n,) arrays
+    rounds, mean, lower, upper : (n,) arrays
         NaN where the mean has no place on the axis: where it is infinite, and, on a logarithmic axis, 0.
     exponent : Growth or None
     fresh : bool
@@ -42,8 +42,8 @@ class Line:
     style: int
     rounds: NDArray[np.int64]
     mean: Floats
-    low: Floats
-    high: Floats
+    lower: Floats
+    upper: Floats
     exponent: Growth | None
     fresh: bool
 

@@ -209,7 +209,7 @@ def _draw(axis: Any, frame: Frame) -> None:
     for line in frame.lines:
         colour = COLOURS[line.style % len(COLOURS)]
         marker = MARKERS[line.style % len(MARKERS)] if len(line.rounds) <= 20 else None
-        axis.fill_between(line.rounds, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
+        axis.fill_between(line.rounds, line.lower, line.upper, color=colour, alpha=0.18, linewidth=0)
         axis.plot(
             line.rounds,
             line.mean,

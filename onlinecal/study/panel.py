@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -124,7 +124,7 @@ class Panel:
             # A calibrated and a miscalibrated level: an option that is out of range shows before the game. Of measures
             # of rounds nobody knows what context would do.
             if asked.needs is None:
-                measured(asked.name, asked.function, _SAMPLE)
+                measured(asked.name, asked.function, _sample())
         return panel
 
     @cached_property
@@ -174,7 +174,10 @@ class Panel:
         return totals
 
 
-_SAMPLE = JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
+@cache
+def _sample() -> JointDistribution:
+    """Made when it is first needed: loading numba's machine code takes longer than listing what there is."""
+    return JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
 
 
 def measured(

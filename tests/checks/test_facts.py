@@ -301,7 +301,7 @@ def test_show_says_them():
     assert entry("doubling")["needs_horizon"] == "no"
     assert entry("greedy")["memory"] == "O(t)"
     assert "deterministic" not in entry("greedy")
-    assert entry("tests.test_facts:InOrder")["memory"] == "not declared"
+    assert entry("tests.checks.test_facts:InOrder")["memory"] == "not declared"
 
 
 def test_docstrings_leave_to_data_what_is_data():

@@ -33,7 +33,7 @@ def test_every_row_is_the_measure(gamma):
         assert (line["lower"], line["upper"]) == (low, high)
         assert line["value"] == low if low == high else math.isnan(line["value"])
         assert line["symbol"] == record.symbol
-    assert "low" not in table
+    assert "interval_lower" not in table
     assert "if_calibrated" not in table
 
 
@@ -70,7 +70,7 @@ def test_draws_depend_on_the_seed_alone():
     p, y = [0.1, 0.4, 0.4, 0.8] * 20, [0, 1, 0, 1] * 20
     many = evaluate(p, y, bootstrap=20, reference=20, seed=3).table()
     few = evaluate(p, y, measures=["cdl", "ece"], bootstrap=20, reference=20, seed=3).table()
-    for column in ("low", "high", "if_calibrated", "p_value"):
+    for column in ("interval_lower", "interval_upper", "if_calibrated", "p_value"):
         assert (few[column] == many.loc[few.index, column]).all()
     alone = evaluate(p, y, measures=["cdl"], reference=20, seed=3).table()
     assert alone["if_calibrated"]["cdl"] == many["if_calibrated"]["cdl"]

@@ -34,8 +34,8 @@ def enough(fits, coverage):
 def test_a_power_law_is_found(alpha, runs):
     growth = exact(lambda t: 3.0 * t**alpha, runs)
     assert growth.value == pytest.approx(alpha, abs=1e-12)
-    assert growth.low - 1e-12 <= alpha <= growth.high + 1e-12
-    assert growth.high - growth.low < 1e-6
+    assert growth.lower - 1e-12 <= alpha <= growth.upper + 1e-12
+    assert growth.upper - growth.lower < 1e-6
     assert (growth.shape, growth.form, growth.remark) == ("straight", POWER, "")
     assert growth.local == pytest.approx([alpha] * 6, abs=1e-12)
     assert (growth.early, growth.late) == pytest.approx((alpha, alpha), abs=1e-12)
@@ -73,8 +73,8 @@ def test_jaggedness_is_told_from_a_bend():
     growth = exact(lambda t: t**0.5 * levels)
     assert growth.shape == "jagged"
     assert "jagged: the totals scatter" in growth.remark
-    assert growth.low < 0.5 < growth.high
-    assert 0.05 < growth.high - growth.low < 0.3
+    assert growth.lower < 0.5 < growth.upper
+    assert 0.05 < growth.upper - growth.lower < 0.3
     assert growth.limit is None
     assert str(growth).endswith("], jagged")
     # Scatter of less than 1 % is in the interval, and no word is lost on it.
@@ -82,7 +82,7 @@ def test_jaggedness_is_told_from_a_bend():
     assert 0.005 < little.scatter < 0.01
     assert little.straightness < 1e-9
     assert (little.shape, little.remark) == ("straight", "")
-    assert little.high - little.low > 0.004
+    assert little.upper - little.lower > 0.004
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_one_run_carrying_the_mean_gives_no_certainty(fresh):
     totals = np.zeros((7, 3))
     totals[:, 0] = T
     growth = fit_growth(T, totals, fresh=fresh)
-    assert growth.high == float("inf")
+    assert growth.upper == float("inf")
     assert not growth.clear
 
 
@@ -142,8 +142,8 @@ def test_intervals_cover_and_narrow_ones_do_not(seed):
     rng = np.random.default_rng(seed)
     for runs in RUNS:
         fits = [fit_growth(T, NOISES["50 %"](rng, T**0.5, runs), fresh=True) for _ in range(400)]
-        covered = sum(g.low <= 0.5 <= g.high for g in fits)
-        narrow = sum(abs(g.value - 0.5) <= (g.high - g.low) / 6 for g in fits)
+        covered = sum(g.lower <= 0.5 <= g.upper for g in fits)
+        narrow = sum(abs(g.value - 0.5) <= (g.upper - g.lower) / 6 for g in fits)
         assert covered >= enough(400, 0.93)
         assert narrow < enough(400, 0.93)
 
@@ -154,7 +154,7 @@ def test_a_second_run_does_not_widen_the_interval(seed):
     widths = []
     for runs in (1, 2, 4):
         fits = [fit_growth(T, NOISES["50 %"](rng, T**0.5, runs), fresh=True) for _ in range(300)]
-        widths.append(np.median([g.high - g.low for g in fits]))
+        widths.append(np.median([g.upper - g.lower for g in fits]))
     assert widths[1] < 1.25 * widths[0]
     assert widths[2] < widths[1]
 
@@ -168,7 +168,7 @@ def test_random_walks_are_covered_and_not_if_taken_for_fresh_games(seed):
     ]
     for fresh in (False, True):
         mine = [g for g, kind in found if kind == fresh and g is not None]
-        covered = sum(g.low <= 0.5 <= g.high for g in mine)
+        covered = sum(g.lower <= 0.5 <= g.upper for g in mine)
         assert (covered >= enough(len(mine), 0.93)) is not fresh
 
 
@@ -183,7 +183,7 @@ def test_runs_with_an_exponent_each_are_covered(seed):
     covered = 0
     for _ in range(300):
         growth = fit_growth(times, times[:, None] ** rng.normal(0.5, 0.05, 16), fresh=False)
-        covered += growth.low <= aim <= growth.high
+        covered += growth.lower <= aim <= growth.upper
     assert covered >= enough(300, 0.9)
 
 
@@ -225,7 +225,7 @@ def test_the_levels_of_a_table_hold_together(seed):
     whole = 0
     for _ in range(20):
         fits = (fit_growth(T, NOISES["50 %"](rng, T**0.5, 8), fresh=True, level=level) for _ in range(50))
-        whole += all(g.low <= 0.5 <= g.high for g in fits)
+        whole += all(g.lower <= 0.5 <= g.upper for g in fits)
     assert whole > 11
     assert simultaneous(0) == simultaneous(1) == 0.95
 

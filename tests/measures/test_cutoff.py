@@ -26,7 +26,7 @@ def test_values_and_witnesses(gamma):
     interval, lower = cutoff.worst_interval(gamma), cutoff.worst_threshold(gamma)
     assert interval.value(gamma) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
     assert lower.value(gamma) == pytest.approx(step_ce(gamma), abs=1e-14)
-    assert lower.low == 0.0 or lower == cutoff.EMPTY
+    assert lower.lower == 0.0 or lower == cutoff.EMPTY
     assert str(interval)
 
 
@@ -74,7 +74,7 @@ def test_weighted_and_low_degree(gamma, degree):
     signs = np.sign(gamma.residuals)
     assert weighted_ce(gamma, weights=signs) == pytest.approx(ece(gamma), abs=1e-14)
     interval = cutoff.worst_interval(gamma)
-    inside = (gamma.predictions >= interval.low) & (gamma.predictions <= interval.high)
+    inside = (gamma.predictions >= interval.lower) & (gamma.predictions <= interval.upper)
     assert weighted_ce(gamma, weights=inside) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
 
 

@@ -229,7 +229,7 @@ def test_thousands_of_levels_a_last_digit_apart(tolerance):
 
 
 class Fails:
-    """In place of `linprog`: no answer after so many good ones."""
+    """In place of `scipy.optimize.linprog`: no answer after so many good ones."""
 
     def __init__(self, solver, good):
         self.solver, self.good = solver, good
@@ -248,7 +248,7 @@ def test_without_an_answer_there_are_certified_bounds(good, gamma):
     """The best of what the programs gave until then and of what needs none; the solver's failure is nobody's error."""
     exact = distance_lower(gamma)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program, "linprog", Fails(program.linprog, good))
+        patch.setattr(program.scipy.optimize, "linprog", Fails(program.scipy.optimize.linprog, good))
         bracket = distance_lower(gamma)
     certified(gamma, bracket)
     assert bracket.lower <= exact.upper + 1e-14
@@ -263,7 +263,7 @@ def test_a_coarse_program_is_no_reason_for_a_wide_bracket(monkeypatch):
     generator = np.random.default_rng(15)
     v = np.sort(generator.uniform(0.1, 0.9, 3000))
     gamma = JointDistribution.from_levels(v, np.ones(3000), v + 1e-4 * generator.choice([-1.0, 1.0], 3000))
-    monkeypatch.setattr(program, "linprog", Fails(program.linprog, 1))
+    monkeypatch.setattr(program.scipy.optimize, "linprog", Fails(program.scipy.optimize.linprog, 1))
     bracket = distance_lower(gamma, tolerance=1e-9)
     certified(gamma, bracket)
     # Rounding has its place in a proof.
@@ -275,7 +275,7 @@ def test_more_levels_than_intervals_are_found_for_have_at_least_their_means(monk
     v = np.linspace(0.1, 0.9, 3000)
     gamma = JointDistribution.from_levels(v, np.ones(3000), v + 1e-4 * np.where(np.arange(3000) % 2, 1, -1))
     monkeypatch.setattr(bounds, "MOST", {"mean": 10})
-    monkeypatch.setattr(program, "linprog", Fails(program.linprog, 0))
+    monkeypatch.setattr(program.scipy.optimize, "linprog", Fails(program.scipy.optimize.linprog, 0))
     bracket = distance_lower(gamma, tolerance=1e-9)
     certified(gamma, bracket)
     # Rounding has its place in a proof.

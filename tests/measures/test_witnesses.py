@@ -272,7 +272,7 @@ ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
         (WorstTask((0.5,), ((1.0, 0.0), (0.0, 1.0)), "worst"), ONE, "regret = 'worst'"),  # type: ignore[arg-type]
         (Interval(0.0, 1.0, 5), TWO, "sign = 5"),
         (Interval(0.0, 1.0, 0), TWO, "sign = 0"),
-        (Interval(math.nan, 1.0, 1), TWO, "low = nan"),
+        (Interval(math.nan, 1.0, 1), TWO, "lower = nan"),
         (IntervalPartition(((0.4, 0.4),)), TWO, "level 0.6 lies in none"),
         (IntervalPartition(((0.4, 0.6), (0.5, 0.6))), TWO, "overlap"),
         (LevelGroups(np.array([0.0, 0.5])), TWO, r"labels\[1\] = 0.5"),
@@ -348,7 +348,7 @@ class TrustedInterval(Interval):
     """Takes any number for a sign."""
 
     def _prove(self, gamma):
-        inside = (gamma.predictions >= self.low) & (gamma.predictions <= self.high)
+        inside = (gamma.predictions >= self.lower) & (gamma.predictions <= self.upper)
         return float(self.sign * gamma.residuals[inside].sum()), math.inf
 
 
@@ -442,10 +442,10 @@ def test_one_witness_may_bound_several_measures():
     assert set(potentials.about) == {"distance_lower", "distance_upper"}
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.2, 0.1), (math.nan, 1.0), (0.0, math.nan)])
-def test_a_bracket_that_holds_nothing_cannot_be_made(low, high):
+@pytest.mark.parametrize(("lower", "upper"), [(0.2, 0.1), (math.nan, 1.0), (0.0, math.nan)])
+def test_a_bracket_that_holds_nothing_cannot_be_made(lower, upper):
     with pytest.raises(InvalidData, match="expected lower ≤ upper"):
-        Bracket(low, high)
+        Bracket(lower, upper)
 
 
 def test_proved_is_no_empty_word():

@@ -34,7 +34,7 @@ def test_a_table_of_many_intervals_holds_as_a_whole():
             growth = study.exponent(row["measure"], row["forecaster"], row["nature"], level=1 - 0.05 / cells)
             assert row["exponent"] == growth.as_json()
     curve = study.curve("ece", "forecast hedging", "drift")
-    assert curve.exponent(0.99).low < curve.exponent().low
+    assert curve.exponent(0.99).lower < curve.exponent().lower
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
@@ -75,14 +75,14 @@ def printed(capsys, value):
 
 def test_a_number_that_is_not_finite_is_null_and_the_key_beside_it_says_which(capsys):
     rows = [
-        {"total": math.inf, "fit": {"low": -math.inf, "high": 1.0}, "trend": math.nan, "name": "inf"},
+        {"total": math.inf, "fit": {"lower": -math.inf, "upper": 1.0}, "trend": math.nan, "name": "inf"},
         {"total": 2, "fit": None, "trend": np.float64("-inf"), "name": "é×"},
     ]
     assert printed(capsys, rows) == [
         {
             "total": None,
             "total_is": "inf",
-            "fit": {"low": None, "low_is": "-inf", "high": 1.0},
+            "fit": {"lower": None, "lower_is": "-inf", "upper": 1.0},
             "trend": None,
             "trend_is": "nan",
             "name": "inf",

@@ -22,7 +22,7 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
     heat = heats(study, ["ece"])[0]
     fit = study.exponent("ece", "forecast hedging", "drift", level=simultaneous(4))  # of four cells
     assert heat.values[0, 0] == fit.value
-    assert heat.halves[0, 0] == (fit.high - fit.low) / 2
+    assert heat.halves[0, 0] == (fit.upper - fit.lower) / 2
     assert np.isnan(heat.values[1, 1])  # who says 1 to those who always come
     figure = heat_map(study, ["ece", "cdl"], title="A title")[0].figure
     texts = [t.get_text() for t in figure.axes[0].texts]

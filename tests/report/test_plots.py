@@ -45,8 +45,8 @@ def test_what_is_drawn_is_what_was_measured(study):
     curve = study.curve("ece", "forecast hedging", "drift")
     assert (line.rounds == curve.rounds).all()
     assert (line.mean == curve.totals.mean(axis=1)).all()
-    assert (line.low == np.percentile(curve.totals, 5, axis=1)).all()
-    assert (line.high == np.percentile(curve.totals, 95, axis=1)).all()
+    assert (line.lower == np.percentile(curve.totals, 5, axis=1)).all()
+    assert (line.upper == np.percentile(curve.totals, 95, axis=1)).all()
     assert line.exponent == curve.exponent(simultaneous(12))  # as in a table of all that is drawn
     assert f"T^{{{line.exponent.value:.2f}}}" in line.label
     assert len({line.style for line in drawn[0].lines}) == 3

@@ -151,7 +151,7 @@ def test_a_panel_reads_the_total_of_every_column():
 
 @pytest.mark.parametrize("single", ["ece", {"name": "binned_ece", "bins": 3}, oc.measures.ece])
 def test_a_single_measure_is_a_list_of_one(single):
-    assert Panel.of(single).columns == Panel.of([single]).columns
+    assert Panel.of(single).names == Panel.of([single]).names
     assert len(Panel.of(single).columns) == 1
 
 
@@ -159,7 +159,7 @@ def test_the_content_is_the_same_in_any_order_and_knows_options():
     specs = ["ece", {"name": "binned_ece", "bins": 3}]
     first, second = Panel.of(specs), Panel.of(specs[::-1])
     assert first.content == second.content
-    assert first.columns != second.columns
+    assert first.names != second.names
     other = Panel.of(["ece", {"name": "binned_ece", "bins": 4}])
     assert other.content != first.content
 

@@ -258,6 +258,20 @@ def test_help_loads_nothing_but_the_library_of_commands(command):
     assert {"onlinecal", "typer"} <= loaded <= {"onlinecal"} | COMMANDS | (ARGUMENTS if command else set())
 
 
+@pytest.mark.parametrize("command", ["list", "show ece", "show drift"])
+def test_what_only_computing_needs_is_not_loaded_to_say_what_there_is(command):
+    code = (
+        "import sys\n"
+        "from onlinecal.cli import main\n"
+        f"sys.argv = 'onlinecal {command}'.split()\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "needless = {'scipy.fft', 'scipy.optimize', 'scipy.sparse', 'scipy.stats', 'pandas', 'matplotlib'}\n"
+        "assert not needless & set(sys.modules), needless & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
 def test_the_package_loads_nothing_before_it_is_asked():
     code = "import onlinecal, sys; assert 'numpy' not in sys.modules; onlinecal.JointDistribution; sys.modules['numpy']"
     subprocess.run([sys.executable, "-c", code], check=True)

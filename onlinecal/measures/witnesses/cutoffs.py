@@ -19,45 +19,45 @@ from onlinecal.measures.witnesses.sums import SLACK, UNIT, residuals, running, t
 class Interval(Witness):
     """An interval of predictions, and the sign of the outcomes' excess over the predictions in it.
 
-    It proves sign × E[(y − v) 1(low ≤ v ≤ high)] below: of the cutoff calibration error, and from low = 0 on of the
-    step calibration error.
+    It proves sign × E[(y − v) 1(lower ≤ v ≤ upper)] below: of the cutoff calibration error, and from lower = 0 on of
+    the step calibration error.
 
     Attributes
     ----------
-    low, high : float
-        Both ends belong to it. low > high is the empty interval.
+    lower, upper : float
+        Both ends belong to it. lower > upper is the empty interval.
     sign : {1, -1}
         1 where outcomes exceed predictions.
     """
 
     side = "lower"
 
-    low: float
-    high: float
+    lower: float
+    upper: float
     sign: int
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
-        low, high = self._ends()
-        step = ("step_ce",) if low == 0.0 or low > high else ()
+        lower, upper = self._ends()
+        step = ("step_ce",) if lower == 0.0 or lower > upper else ()
         return {name: {} for name in ("cutoff_ce", *step)}
 
     def _ends(self) -> tuple[float, float]:
-        return number("low", self.low, 0.0, 1.0), number("high", self.high, 0.0, 1.0)
+        return number("lower", self.lower, 0.0, 1.0), number("upper", self.upper, 0.0, 1.0)
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        low, high = self._ends()
+        lower, upper = self._ends()
         if whole("sign", self.sign, -1, 1) == 0:
             raise InvalidData("sign = 0; expected 1 or -1")
         v = gamma.predictions
-        r = residuals(gamma)[(v >= low) & (v <= high)]
+        r = residuals(gamma)[(v >= lower) & (v <= upper)]
         return self.sign * total(r) - SLACK * total(np.abs(r)), math.inf
 
     def __str__(self) -> str:
-        if self.low > self.high:
+        if self.lower > self.upper:
             return "the empty interval: no interval of predictions is biased"
         verb = "exceed" if self.sign > 0 else "fall short of"
-        return f"outcomes {verb} predictions on [{self.low:.6g}, {self.high:.6g}]"
+        return f"outcomes {verb} predictions on [{self.lower:.6g}, {self.upper:.6g}]"
 
 
 EMPTY = Interval(1.0, 0.0, 1)
@@ -67,21 +67,21 @@ EMPTY = Interval(1.0, 0.0, 1)
 class PrefixSums(Witness):
     """A least and a greatest sum of residuals from the lowest prediction up to any threshold: P_j = r_1 + … + r_j.
 
-    The bias of an interval is the difference of two such sums, hence at most high − low; that below a threshold is
+    The bias of an interval is the difference of two such sums, hence at most upper − lower; that below a threshold is
     one of them.
 
     Attributes
     ----------
-    low, high : float
-        low ≤ P_j ≤ high for every j, P_0 = 0 included.
+    lower, upper : float
+        lower ≤ P_j ≤ upper for every j, P_0 = 0 included.
     measure : {"cutoff_ce", "step_ce"}
         Whether intervals or thresholds are bounded.
     """
 
     side = "upper"
 
-    low: float
-    high: float
+    lower: float
+    upper: float
     measure: Literal["cutoff_ce", "step_ce"]
 
     @property
@@ -89,23 +89,26 @@ class PrefixSums(Witness):
         return {word("measure", self.measure, ("cutoff_ce", "step_ce")): {}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        low, high = number("low", self.low), number("high", self.high)
+        lower, upper = number("lower", self.lower), number("upper", self.upper)
         r = residuals(gamma)
         prefix = running(r)
-        outside = max(low - min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0) - high, 0.0)
+        outside = max(lower - min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0) - upper, 0.0)
         if outside > WRONG:
             raise InvalidData(
-                f"a sum of residuals lies {outside!r} outside of [{low!r}, {high!r}]; expected all of them within"
+                f"a sum of residuals lies {outside!r} outside of [{lower!r}, {upper!r}]; expected all of them within"
             )
         outside += SLACK * total(np.abs(r))
         thresholds = word("measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"
-        return -math.inf, max(-low, high) + outside if thresholds else high - low + 2.0 * outside
+        return -math.inf, max(-lower, upper) + outside if thresholds else upper - lower + 2.0 * outside
 
     def __str__(self) -> str:
-        return f"up to every threshold, residuals sum to something in [{self.low:.6g}, {self.high:.6g}]; " + (
-            "none is larger"
-            if self.measure == "step_ce"
-            else "an interval has the difference of two such sums"
+        return (
+            f"up to every threshold, residuals sum to something in [{self.lower:.6g}, {self.upper:.6g}]; "
+            + (
+                "none is larger"
+                if self.measure == "step_ce"
+                else "an interval has the difference of two such sums"
+            )
         )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # its parts are loaded when they are first used
 from numpy.typing import NDArray
-from scipy.fft import dct, next_fast_len
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
@@ -166,10 +166,10 @@ def _above(v: Floats, r: Floats, size: float, sigma: float, logit: bool) -> floa
     if size == 0.0 or terms * len(v) > _MOST or terms > _FINEST:
         return size
     need = max(2.0, math.sqrt(_MESH * size / _ACCURACY)) / narrow
-    mesh = min(int(next_fast_len(max(math.ceil(need), 64, terms), real=True)), _FINEST)
+    mesh = min(int(scipy.fft.next_fast_len(max(math.ceil(need), 64, terms), real=True)), _FINEST)
     cosines = np.zeros(mesh + 1)
     cosines[:terms] = _cosines(place, r, terms) * np.exp(-0.5 * (math.pi * narrow * np.arange(terms)) ** 2)
-    height = np.abs(curve := dct(cosines, type=1))
+    height = np.abs(curve := scipy.fft.dct(cosines, type=1))
     a, b = curve[:-1], curve[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = 0.5 * (a * a + b * b) / np.abs(a - b)

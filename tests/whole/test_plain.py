@@ -14,7 +14,7 @@ from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.forecasters import Constant, as_forecaster
 from onlinecal.natures import Bernoulli, Sight, as_nature
 from onlinecal.scenario import kind_of, load
-from tests.test_cli import onlinecal
+from tests.whole.test_cli import onlinecal
 
 
 class EMA:
@@ -124,7 +124,7 @@ def test_labels_say_the_parameters():
 
 def test_what_is_given_without_parameters_is_played_as_before():
     """Numbers of plain classes are kept under this key."""
-    assert strategy_key(as_forecaster(EMA)) == 'EMA(make=tests.test_plain:EMA, name="EMA")'
+    assert strategy_key(as_forecaster(EMA)) == 'EMA(make=tests.whole.test_plain:EMA, name="EMA")'
 
 
 def test_every_run_has_an_object_of_its_own(seed):

@@ -1,6 +1,6 @@
 """Copies of a forecaster for games with delays: the protocol, and the bounds that they keep.
 
-That each copy plays as its rule says is in tests/test_in_flight.py.
+That each copy plays as its rule says is in tests/forecasters/test_in_flight.py.
 """
 
 import math
