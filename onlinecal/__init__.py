@@ -20,6 +20,7 @@ _HOMES = {
     "Curve": "onlinecal.report.curves",
     "Guarantee": "onlinecal.core.guarantee",
     "OnlinecalError": "onlinecal.core.errors",
+    "of_rounds": "onlinecal.core.transcript",
 }
 _ROOMS = {
     "errors": "onlinecal.core.errors",
@@ -47,6 +48,7 @@ __all__ = [
     "growth",
     "measures",
     "natures",
+    "of_rounds",
     "play",
     "plots",
     "rates",
