@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decision_makers.tenures import Tenure
-from onlinecal.decisions.base import TIE, DecisionTask, account_of_levels, best_actions
+from onlinecal.decisions.base import DecisionTask, account_of_levels
+from onlinecal.measures.decision import cdl_of_levels
 
 Floats = NDArray[np.float64]
 
@@ -50,8 +51,7 @@ class Batch:
         envelopes = []
         for tenure in self.tenures:
             assert isinstance(tenure.who, DecisionTask)
-            best, low, high = best_actions(tenure.who.payoffs, TIE)
-            envelopes.append((best, tenure.who.table[best], low, high))
+            envelopes.append(tenure.who.envelope)
         ends = np.cumsum([0] + [len(best) for best, *_ in envelopes])
         kinks = np.cumsum([0] + [len(low) for _, _, low, _ in envelopes])
         empty = np.zeros(0)
@@ -86,21 +86,48 @@ class Batch:
         return out
 
 
+def cdl_totals(
+    grid: Floats, counts: NDArray[np.int64], positives: NDArray[np.int64], stretches: NDArray[np.int64]
+) -> Floats:
+    """T·CDL of the rounds of each decision maker, (decision makers, runs); what it takes is as in `Batch.accounts`."""
+    out = np.zeros((len(stretches), counts.shape[1]))
+    _cdl_totals(grid, counts, positives, stretches, out)
+    return out
+
+
+@kernel
+def _levels(grid, counts, positives, first, last, r, v, n, q):
+    """Gathers the levels of run r between two stretches; how many there are, and their weight."""
+    levels, weight = 0, 0
+    for i in range(len(grid)):
+        rounds = counts[last, r, i] - counts[first, r, i]
+        if rounds > 0:
+            v[levels], n[levels] = grid[i], rounds
+            q[levels] = (positives[last, r, i] - positives[first, r, i]) / rounds
+            weight += rounds
+            levels += 1
+    return levels, weight
+
+
+@kernel
+def _cdl_totals(grid, counts, positives, stretches, out):
+    points = len(grid)
+    v, n, q = np.empty(points), np.empty(points), np.empty(points)
+    for k in range(len(stretches)):
+        for r in range(counts.shape[1]):
+            levels, weight = _levels(grid, counts, positives, stretches[k, 0], stretches[k, 1], r, v, n, q)
+            if levels > 0:
+                share, _, first, _, second = cdl_of_levels(v[:levels], n[:levels], q[:levels])
+                out[k, r] = weight * min(2.0 * (share * first + (1.0 - share) * second) / weight, 1.0)
+
+
 @kernel
 def _accounts(grid, counts, positives, stretches, ends, kinks, best, payoffs, low, high, out):
     points = len(grid)
     v, w, q = np.empty(points), np.empty(points), np.empty(points)
     for k in range(len(stretches)):
-        first, last = stretches[k]
         for r in range(counts.shape[1]):
-            levels, weight = 0, 0
-            for i in range(points):
-                n = counts[last, r, i] - counts[first, r, i]
-                if n > 0:
-                    v[levels], w[levels] = grid[i], n
-                    q[levels] = (positives[last, r, i] - positives[first, r, i]) / n
-                    weight += n
-                    levels += 1
+            levels, weight = _levels(grid, counts, positives, stretches[k, 0], stretches[k, 1], r, v, w, q)
             if levels == 0:
                 continue
             for i in range(levels):

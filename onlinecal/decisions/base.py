@@ -129,7 +129,7 @@ class DecisionTask:
         return table
 
     @cached_property
-    def _envelope(self) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+    def envelope(self) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
         """The actions that are best somewhere, by rising v, their payoffs, and between which v each kink lies."""
         best, low, high = best_actions(self.payoffs, TIE)
         return best, self.table[best], low, high
@@ -137,14 +137,14 @@ class DecisionTask:
     def respond(self, v: float) -> str:
         """The first action that is a best response to v (games break ties by outcome, see the class)."""
         v = probability("v", v)
-        best, _, low, high = self._envelope
+        best, _, low, high = self.envelope
         tied = best[np.searchsorted(high, v, side="left") : np.searchsorted(low, v, side="right") + 1]
         return self.actions[int(tied.min())]
 
     def account(self, gamma: JointDistribution) -> Account:
         """Payoff and regrets of best-responding to the predictions of Γ, in O(k A)."""
         check_gamma(self.name, gamma)
-        return Account(*account_of_levels(gamma.predictions, gamma.mass, gamma.means, *self._envelope))
+        return Account(*account_of_levels(gamma.predictions, gamma.mass, gamma.means, *self.envelope))
 
     def __str__(self) -> str:
         rows = ", ".join(

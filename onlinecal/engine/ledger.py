@@ -109,9 +109,12 @@ class Ledger:
         return counts, positives
 
     def running_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of all streams, rounds and outcomes 1 before each stretch, (stretches + 1, runs, points) each."""
+        """Of all streams, rounds and outcomes 1 before each stretch, (stretches + 1, runs, points) each.
+
+        The stretches are those up to the last that has a round; after it, nothing has been counted.
+        """
         assert self.grid is not None
-        shape = len(self.cuts) + 2, self.runs, len(self.grid)
+        shape = max(stretch for stretch, _ in self._parts) + 2, self.runs, len(self.grid)
         counts, positives = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for (stretch, _), history in self._parts.items():
             assert isinstance(history, GridHistory)

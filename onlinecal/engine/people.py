@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.decision_makers.accounts import ENTRIES, Batch, account
+from onlinecal.decision_makers.accounts import ENTRIES, Batch, account, cdl_totals
 from onlinecal.decision_makers.tenures import Tenure
 from onlinecal.engine.game import Game
 from onlinecal.engine.ledger import Ledger
@@ -30,6 +31,8 @@ class Accounts:
     def __init__(self, game: Game, tenures: Sequence[Tenure]) -> None:
         self.game, self.tenures = game, tenures
         self._batch: tuple[NDArray[np.int64], Batch] | None = None
+        self._alone: list[int] = []
+        self._ends: NDArray[np.int64] | None = None
 
     def read(self) -> Floats:
         """The `ENTRIES` now, (decision makers, runs, 5); zeros for who has no round yet."""
@@ -40,11 +43,12 @@ class Accounts:
         together = self._together(ledger)
         if together is not None:
             places, batch = together
-            ends = np.array([ledger.stretches(*_ends(self.tenures[k])) for k in places], np.int64)
+            counts, positives = ledger.running_counts()
+            ends = np.minimum(self._stretches(ledger)[places], len(counts) - 1)
             assert ledger.grid is not None
-            entries[places] = batch.accounts(ledger.grid, *ledger.running_counts(), ends.reshape(-1, 2))
-        alone = set(range(len(self.tenures))) - set([] if together is None else together[0].tolist())
-        for k in sorted(alone):
+            entries[places] = batch.accounts(ledger.grid, counts, positives, ends)
+        alone = range(len(self.tenures)) if together is None else self._alone
+        for k in alone:
             gammas = ledger.gammas(None, *_ends(self.tenures[k]))
             entries[k] = account(self.tenures[k], gammas, runs)
         return entries
@@ -53,20 +57,40 @@ class Accounts:
         """The CDL of the rounds of each tenure as totals, (decision makers, runs)."""
         totals = np.zeros((len(self.tenures), len(self.game.runs)))
         ledger = self.game.ledger
-        if ledger is not None:
-            for k, tenure in enumerate(self.tenures):
-                gammas = ledger.gammas(None, *_ends(tenure))
-                totals[k] = 0.0 if gammas is None else [gamma.weight * cdl(gamma) for gamma in gammas]
+        if ledger is None:
+            return totals
+        if _ascends(ledger.grid):
+            counts, positives = ledger.running_counts()
+            return cdl_totals(
+                ledger.grid, counts, positives, np.minimum(self._stretches(ledger), len(counts) - 1)
+            )
+        for k, tenure in enumerate(self.tenures):
+            gammas = ledger.gammas(None, *_ends(tenure))
+            totals[k] = 0.0 if gammas is None else [gamma.weight * cdl(gamma) for gamma in gammas]
         return totals
+
+    def _stretches(self, ledger: Ledger) -> NDArray[np.int64]:
+        """Of each decision maker, the first stretch and that after its last."""
+        if self._ends is None:
+            self._ends = np.array([ledger.stretches(*_ends(t)) for t in self.tenures], np.int64).reshape(
+                -1, 2
+            )
+        return self._ends
 
     def _together(self, ledger: Ledger) -> tuple[NDArray[np.int64], Batch] | None:
         """Those whose accounts can be had in one pass, and that pass; None for none."""
-        if ledger.grid is None or not (np.diff(ledger.grid) > 0.0).all():
+        if not _ascends(ledger.grid):
             return None
         if self._batch is None:
             places = [k for k, tenure in enumerate(self.tenures) if Batch.takes(tenure)]
+            self._alone = sorted(set(range(len(self.tenures))) - set(places))
             self._batch = np.array(places, np.int64), Batch([self.tenures[k] for k in places])
         return self._batch
+
+
+def _ascends(grid: Floats | None) -> TypeGuard[Floats]:
+    """Whether levels are points of a grid, each once and in order."""
+    return grid is not None and bool((np.diff(grid) > 0.0).all())
 
 
 def _ends(tenure: Tenure) -> tuple[float, float]:

@@ -89,7 +89,7 @@ def cdl(gamma: JointDistribution) -> float:
     >>> round(cdl(JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])), 12)
     0.2
     """
-    return _twice(_cdl(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
+    return _twice(cdl_of_levels(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
 
 
 @of_gamma
@@ -114,7 +114,7 @@ def worst_decision_task(gamma: JointDistribution) -> WorstTask:
     >>> round(worst_decision_task(gamma).value(gamma), 12) == round(cdl(gamma), 12)
     True
     """
-    return worst_task(_cdl(gamma.predictions, gamma.counts, gamma.means), "swap")
+    return worst_task(cdl_of_levels(gamma.predictions, gamma.counts, gamma.means), "swap")
 
 
 @of_gamma
@@ -234,7 +234,8 @@ def _twice(touch: Any, weight: float) -> float:
 
 
 @kernel
-def _cdl(v, n, q):
+def cdl_of_levels(v, n, q):
+    """Where the envelope of R touches, for levels of weight n: CDL is `_twice` that, over the weight."""
     r, wrong = density(v, n, q)
     if not wrong:
         return 1.0, 0.5, 0.0, 0.5, 0.0
