@@ -48,6 +48,8 @@ class Ledger:
         )
         self._whole = not cuts and streams == 1
         self._parts: dict[Part, History] = {}
+        #: the last `running_counts`, and of how many rounds
+        self._counted: tuple[int, tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
         if grid is None:
             # What grows doubles its room.
             check_memory(runs, horizon * (1 if self._whole else 2))
@@ -80,6 +82,9 @@ class Ledger:
 
         `since` and `until` are among the `cuts`, or infinite.
         """
+        if self._whole:
+            whole = self._parts.get((0, 0))
+            return None if whole is None or not whole.rounds else whole.gammas()
         chosen = [h for h in self._chosen(stream, since, until) if h.rounds]
         if not chosen:
             return None
@@ -100,6 +105,10 @@ class Ledger:
     ) -> tuple[Floats, Floats]:
         """Rounds and outcomes 1 of each run at each point of the grid, (runs, points) each, as floats."""
         assert self.grid is not None
+        if stream is None and len(self._parts) > 16:
+            before = self.running_counts()
+            first, last = (min(at, len(before[0]) - 1) for at in self.stretches(since, until))
+            return tuple((each[last] - each[first]).astype(np.float64) for each in before)
         shape = self.runs, len(self.grid)
         counts, positives = np.zeros(shape), np.zeros(shape)
         for history in self._chosen(stream, since, until):
@@ -114,13 +123,19 @@ class Ledger:
         The stretches are those up to the last that has a round; after it, nothing has been counted.
         """
         assert self.grid is not None
+        rounds = self.rounds
+        if self._counted is not None and self._counted[0] == rounds:
+            return self._counted[1]
         shape = max(stretch for stretch, _ in self._parts) + 2, self.runs, len(self.grid)
         counts, positives = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for (stretch, _), history in self._parts.items():
             assert isinstance(history, GridHistory)
             counts[stretch + 1] += history.counts
             positives[stretch + 1] += history.positives
-        return np.cumsum(counts, axis=0, out=counts), np.cumsum(positives, axis=0, out=positives)
+        np.cumsum(counts, axis=0, out=counts)
+        np.cumsum(positives, axis=0, out=positives)
+        self._counted = rounds, (counts, positives)
+        return counts, positives
 
     def stretches(self, since: float, until: float) -> tuple[int, int]:
         """Which stretches are from one time to another: from the first up to, not including, the last."""
