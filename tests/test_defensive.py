@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import DefensiveForecasting
 from onlinecal.natures import Bernoulli, Contrarian, Drift, UniformTruth
 from tests.rounds import asked, played
@@ -47,6 +48,30 @@ def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
         )
         player.update(played(player.law, p, y))
         past.append((p, y))
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 100.0])
+@pytest.mark.parametrize("nature", [Drift(), Contrarian("draw"), Bernoulli(0.5)], ids=repr)
+def test_forecasts_are_roots_in_a_tree_of_many_leaves(scale, nature, seed):
+    """Also where terms of a narrow kernel are 10^8 times larger at one end than at the other: no rounding of these may
+    stand where the small ones are summed.
+    """
+    game = Game(
+        DefensiveForecasting(scale=scale), nature, horizon=3000, runs=range(1), seed=seed, loop="event"
+    )
+    past = []
+    for t in range(3000):
+        open = game.ask()
+        p = float(open.round.forecast[0])
+        if t % 151 == 150:
+            s = kernel_sum(past, p, "laplace", scale)
+            assert (
+                (p == 0.0 and s <= 1e-12)
+                or (p == 1.0 and s >= -1e-12)
+                or abs(s) < 1e-14 * t / min(scale, 1.0)
+            )
+        game.resolve(open)
+        past.append((p, int(open.round.outcome[0])))
 
 
 @pytest.mark.parametrize(("kernel", "scale"), KERNELS)
