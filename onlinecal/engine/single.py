@@ -23,8 +23,13 @@ from onlinecal.natures.base import NatureRound
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.record import Recorder, Round
 from onlinecal.rounds.steps import (
+    CONTEXT,
     FIELDS,
-    begin,
+    FLOATS,
+    INTS,
+    KEYS,
+    MEMO,
+    address_of,
     call_hear,
     call_law,
     call_learn,
@@ -36,7 +41,7 @@ from onlinecal.rounds.steps import (
     law_atoms,
     law_values,
     law_weights,
-    turn_to,
+    run_of,
     words_at,
 )
 
@@ -201,6 +206,22 @@ class SingleRounds:
 
 
 @kernel
+def _begin(table, memo):
+    """Makes a table's fields those of its first run, with the memos of a round."""
+    table[FIELDS + MEMO] = address_of(memo)
+    for i in range(FIELDS):
+        table[i] = table[FIELDS + i]
+
+
+@kernel
+def _turn_to(table, r):
+    """Run r of a table that has begun, as steps take it."""
+    for place in (INTS, FLOATS, KEYS, CONTEXT, MEMO):
+        table[place] = table[FIELDS + place] + r * table[2 * FIELDS + place]
+    return run_of(table)
+
+
+@kernel
 def _draw(table, r, number):
     """The uniform of run r in this round; four are made at a time."""
     drawn = floats_at(table[DRAWN] + 40 * r, 5)
@@ -225,10 +246,10 @@ def _ask(mine, theirs, block, memo, other_memo, revealed, gather, taken, number,
         ints_at(block[OUTCOME] + 8 * first, runs),
     )
     grid = floats_at(mine[GRID], points)
-    begin(mine, memo)
-    begin(theirs, other_memo)
+    _begin(mine, memo)
+    _begin(theirs, other_memo)
     for r in range(runs if len(gather) > 0 else 0):
-        nature = turn_to(theirs, r)
+        nature = _turn_to(theirs, r)
         code = call_reveal(theirs[THIRD_STEP], (nature, number))
         if code < 0:
             return REVEAL, r, code, 0.0
@@ -236,7 +257,7 @@ def _ask(mine, theirs, block, memo, other_memo, revealed, gather, taken, number,
             revealed[i, r] = context(nature)[gather[i]]
     needed = 0
     for r in range(runs):
-        run = turn_to(mine, r)
+        run = _turn_to(mine, r)
         _give_context(run, revealed, taken, r)
         size = call_law(mine[FIRST_STEP], (run, number))
         own_atoms, own_values, own_weights = law_atoms(run), law_values(run), law_weights(run)
@@ -275,7 +296,7 @@ def _ask(mine, theirs, block, memo, other_memo, revealed, gather, taken, number,
     if needed > width:
         return WIDER, 0, needed, 0.0
     for r in range(runs):
-        nature = turn_to(theirs, r)
+        nature = _turn_to(theirs, r)
         size = _show(nature, r, width, atoms, values, weights, grid)
         q = call_move(
             theirs[FIRST_STEP], (nature, number, size, forecast[r] if theirs[SEES_DRAW] else np.nan)
@@ -327,10 +348,10 @@ def _tell(
             positives[r, atom[r]] += outcome[r]
         else:
             kept[r, rounds] = atom[r] << 1 | outcome[r]  # the bits of the value; the encoding of joint.encode
-    begin(mine, memo)
-    begin(theirs, other_memo)
+    _begin(mine, memo)
+    _begin(theirs, other_memo)
     for r in range(runs):
-        run = turn_to(mine, r)
+        run = _turn_to(mine, r)
         _give_context(run, revealed, taken, r)
         own_atoms, own_values, own_weights = law_atoms(run), law_values(run), law_weights(run)
         for j in range(width):
@@ -341,7 +362,7 @@ def _tell(
         if code < 0:
             return LEARN, r, code
     for r in range(runs if theirs[SECOND_STEP] != 0 else 0):
-        nature = turn_to(theirs, r)
+        nature = _turn_to(theirs, r)
         size = _show(nature, r, width, atoms, values, weights, grid)
         code = call_hear(theirs[SECOND_STEP], (nature, number, size, forecast[r], outcome[r]))
         if code < 0:

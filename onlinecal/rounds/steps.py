@@ -400,8 +400,8 @@ class Memory:
         return memo
 
     def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
-        """Three times the fields of a run, for `turn_to`: whose turn it is, the first run, and by how much they differ
-        from one run to the next. Good until `changes` changes; where the memo is, the caller sets.
+        """Three times the fields of a run, for who goes from run to run: whose turn it is, the first run, and by how
+        much they differ from one run to the next. Good until `changes` changes; where the memo is, the caller sets.
         """
         table = np.zeros((3, FIELDS), np.int64)
         for place, rows in ((INTS, self.ints), (FLOATS, self.floats), (KEYS, self.keys), (CONTEXT, context)):
@@ -441,19 +441,3 @@ def give(fields, r, arrays, room, atoms, values, weights):
 def give_row(fields, place, rows, r):
     """Makes row r of a (runs, n) array the run's context or memo."""
     fields[place], fields[place + 1] = address_of(rows) + 8 * r * rows.shape[1], rows.shape[1]
-
-
-@kernel
-def begin(table, memo):
-    """Makes a table's fields those of its first run, with the memos of a round."""
-    table[FIELDS + MEMO] = address_of(memo)
-    for i in range(FIELDS):
-        table[i] = table[FIELDS + i]
-
-
-@kernel
-def turn_to(table, r):
-    """Run r of a table that has begun, as steps take it."""
-    for place in (INTS, FLOATS, KEYS, CONTEXT, MEMO):
-        table[place] = table[FIELDS + place] + r * table[2 * FIELDS + place]
-    return run_of(table)
