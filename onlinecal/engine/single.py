@@ -14,6 +14,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Rows, address
+from onlinecal.core.errors import SightError
 from onlinecal.core.sight import Sight
 from onlinecal.core.uniforms import four_uniforms
 from onlinecal.engine.history import History
@@ -73,6 +74,11 @@ class SingleRounds:
         What nature declares.
     needs : sequence of str
         The kinds of context that the forecaster declares that it needs, in the order of their names.
+
+    Raises
+    ------
+    SightError
+        Nature's player would see more than nature declares.
     """
 
     def __init__(
@@ -85,6 +91,11 @@ class SingleRounds:
         sight: Sight,
         needs: Sequence[str],
     ) -> None:
+        if nature.sight > sight:
+            raise SightError(
+                f"nature {name!r} plays with sight {nature.sight.name} but declares sight {sight.name}; expected "
+                "no more than it declares"
+            )
         self.forecaster, self.nature, self.recorder = forecaster, nature, recorder
         self.keys, self.name, self.sight = keys, name, sight
         runs = forecaster.memory.runs
