@@ -14,6 +14,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Rows, address
+from onlinecal.core.errors import SightError
 from onlinecal.core.sight import Sight
 from onlinecal.core.uniforms import four_uniforms
 from onlinecal.engine.history import History
@@ -23,7 +24,13 @@ from onlinecal.natures.base import NatureRound
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.record import Recorder, Round
 from onlinecal.rounds.steps import (
+    CONTEXT,
     FIELDS,
+    FLOATS,
+    INTS,
+    KEYS,
+    MEMO,
+    address_of,
     call_hear,
     call_law,
     call_learn,
@@ -35,9 +42,9 @@ from onlinecal.rounds.steps import (
     law_atoms,
     law_values,
     law_weights,
+    run_of,
     words_at,
 )
-from onlinecal.rounds.tables import begin, turn_to
 
 #: the law needs more atoms than its arrays have
 WIDER = -1
@@ -67,6 +74,11 @@ class SingleRounds:
         What nature declares.
     needs : sequence of str
         The kinds of context that the forecaster declares that it needs, in the order of their names.
+
+    Raises
+    ------
+    SightError
+        Nature's player would see more than nature declares.
     """
 
     def __init__(
@@ -79,6 +91,11 @@ class SingleRounds:
         sight: Sight,
         needs: Sequence[str],
     ) -> None:
+        if nature.sight > sight:
+            raise SightError(
+                f"nature {name!r} plays with sight {nature.sight.name} but declares sight {sight.name}; expected "
+                "no more than it declares"
+            )
         self.forecaster, self.nature, self.recorder = forecaster, nature, recorder
         self.keys, self.name, self.sight = keys, name, sight
         runs = forecaster.memory.runs
@@ -202,6 +219,22 @@ class SingleRounds:
 
 
 @kernel
+def _begin(table, memo):
+    """Makes a table's fields those of its first run, with the memos of a round."""
+    table[FIELDS + MEMO] = address_of(memo)
+    for i in range(FIELDS):
+        table[i] = table[FIELDS + i]
+
+
+@kernel
+def _turn_to(table, r):
+    """Run r of a table that has begun, as steps take it."""
+    for place in (INTS, FLOATS, KEYS, CONTEXT, MEMO):
+        table[place] = table[FIELDS + place] + r * table[2 * FIELDS + place]
+    return run_of(table)
+
+
+@kernel
 def _draw(table, r, number):
     """The uniform of run r in this round; four are made at a time."""
     drawn = floats_at(table[DRAWN] + 40 * r, 5)
@@ -226,10 +259,10 @@ def _ask(mine, theirs, block, memo, other_memo, revealed, gather, taken, number,
         ints_at(block[OUTCOME] + 8 * first, runs),
     )
     grid = floats_at(mine[GRID], points)
-    begin(mine, memo)
-    begin(theirs, other_memo)
+    _begin(mine, memo)
+    _begin(theirs, other_memo)
     for r in range(runs if len(gather) > 0 else 0):
-        nature = turn_to(theirs, r)
+        nature = _turn_to(theirs, r)
         code = call_reveal(theirs[THIRD_STEP], (nature, number))
         if code < 0:
             return REVEAL, r, code, 0.0
@@ -237,7 +270,7 @@ def _ask(mine, theirs, block, memo, other_memo, revealed, gather, taken, number,
             revealed[i, r] = context(nature)[gather[i]]
     needed = 0
     for r in range(runs):
-        run = turn_to(mine, r)
+        run = _turn_to(mine, r)
         _give_context(run, revealed, taken, r)
         size = call_law(mine[FIRST_STEP], (run, number))
         own_atoms, own_values, own_weights = law_atoms(run), law_values(run), law_weights(run)
@@ -276,7 +309,7 @@ def _ask(mine, theirs, block, memo, other_memo, revealed, gather, taken, number,
     if needed > width:
         return WIDER, 0, needed, 0.0
     for r in range(runs):
-        nature = turn_to(theirs, r)
+        nature = _turn_to(theirs, r)
         size = _show(nature, r, width, atoms, values, weights, grid)
         q = call_move(
             theirs[FIRST_STEP], (nature, number, size, forecast[r] if theirs[SEES_DRAW] else np.nan)
@@ -328,10 +361,10 @@ def _tell(
             positives[r, atom[r]] += outcome[r]
         else:
             kept[r, rounds] = atom[r] << 1 | outcome[r]  # the bits of the value; the encoding of joint.encode
-    begin(mine, memo)
-    begin(theirs, other_memo)
+    _begin(mine, memo)
+    _begin(theirs, other_memo)
     for r in range(runs):
-        run = turn_to(mine, r)
+        run = _turn_to(mine, r)
         _give_context(run, revealed, taken, r)
         own_atoms, own_values, own_weights = law_atoms(run), law_values(run), law_weights(run)
         for j in range(width):
@@ -342,7 +375,7 @@ def _tell(
         if code < 0:
             return LEARN, r, code
     for r in range(runs if theirs[SECOND_STEP] != 0 else 0):
-        nature = turn_to(theirs, r)
+        nature = _turn_to(theirs, r)
         size = _show(nature, r, width, atoms, values, weights, grid)
         code = call_hear(theirs[SECOND_STEP], (nature, number, size, forecast[r], outcome[r]))
         if code < 0:

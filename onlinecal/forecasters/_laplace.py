@@ -25,6 +25,7 @@ from onlinecal.rounds.steps import (
     law_values,
     law_weights,
     learn,
+    scratch,
     shared,
 )
 
@@ -43,7 +44,7 @@ LEAF_COLUMNS = 4
 
 def empty_tree(runs: int, scale: float) -> Memory:
     """State without points: one leaf, which is the root."""
-    memory = Memory(runs, ints=HEAD, floats=SUMS, shared=[scale])
+    memory = Memory(runs, ints=HEAD, floats=SUMS, shared=[scale], scratch=LEAF + 1)
     memory.ints[:, LEAVES] = 1
     make_room(memory, 1)
     return memory
@@ -160,15 +161,16 @@ def _positive(p, exponential, rising, falling):
 
 
 @kernel
-def _root(state, numbers, scale):
+def _root(state, numbers, room, scale):
     """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S."""
     if numbers[FALLING] + 0.5 <= 0.0:
         return 0.0
     if math.exp(-1.0 / scale) * numbers[RISING] - 0.5 >= 0.0:
         return 1.0
     node, level, end = state[ROOT], state[LEVELS], 1.0
-    # Sums of the terms to the left of the node, and of those from it on.
-    before, behind = 0.0, numbers[FALLING]
+    # Sums of the terms to the left and to the right of the node. No sum is a difference: where the scale is small, the
+    # falling terms to the right are far smaller than those to the left, and rounding of these would hide them.
+    before, after, all_falling = 0.0, 0.0, numbers[FALLING]
     if level > 0:
         columns = _inner(state, numbers, node)
         first, exponential = columns[KEY, 0], columns[EXPONENTIAL, 0]
@@ -176,36 +178,41 @@ def _root(state, numbers, scale):
         first, exponential = _leaf(state, numbers, node)[0, KEY], _leaf(state, numbers, node)[0, EXPONENTIAL]
         if state[_size_at(state, node, 0)] == 0:
             first, exponential = 1.0, 1.0
-    if first == 1.0 or not _positive(first, exponential, 0.0, behind):
+    if first == 1.0 or not _positive(first, exponential, 0.0, all_falling):
         # S changes sign before all points.
-        return _gap_root(0.0, first, 1.0, 0.0, behind, scale)
+        return _gap_root(0.0, first, 1.0, 0.0, all_falling, scale)
     while level > 0:
         # S is positive at the first point of the node and not where it ends: so it is at the last child at which it
         # is positive and the one behind. Without a jump in it the loop works on several children at a time.
         columns, size, low = _inner(state, numbers, node), state[_size_at(state, node, level)], 0
-        after = behind - columns[RIGHT, 0]
         for i in range(1, size):
             rising, falling = before + columns[LEFT, i - 1], after + columns[RIGHT, i]
             low = max(low, i if _positive(columns[KEY, i], columns[EXPONENTIAL, i], rising, falling) else 0)
         if low + 1 < size:
             end = columns[KEY, low + 1]
+            after += columns[RIGHT, low + 1]
         if low > 0:
-            before, behind = before + columns[LEFT, low - 1], after + columns[RIGHT, low]
+            before += columns[LEFT, low - 1]
         node = _children(state, node)[low]
         level -= 1
     points, size, low = _leaf(state, numbers, node), state[_size_at(state, node, 0)], 0
-    before, behind = before + points[0, RISE], behind - points[0, FALL]
-    while low + 1 < size and _positive(points[low + 1, KEY], points[low + 1, EXPONENTIAL], before, behind):
+    room[size] = after
+    for i in range(size - 1, -1, -1):
+        room[i] = room[i + 1] + points[i, FALL]
+    before += points[0, RISE]
+    while low + 1 < size and _positive(
+        points[low + 1, KEY], points[low + 1, EXPONENTIAL], before, room[low + 1]
+    ):
         low += 1
-        before, behind = before + points[low, RISE], behind - points[low, FALL]
+        before += points[low, RISE]
     if low + 1 < size:
         end = points[low + 1, KEY]
-    return _gap_root(points[low, KEY], end, points[low, EXPONENTIAL], before, behind, scale)
+    return _gap_root(points[low, KEY], end, points[low, EXPONENTIAL], before, room[low + 1], scale)
 
 
 @law
 def laplace_root(run, number):
-    law_values(run)[0] = _root(ints(run), floats(run), shared(run)[0])
+    law_values(run)[0] = _root(ints(run), floats(run), scratch(run), shared(run)[0])
     law_weights(run)[0] = 1.0
     return 1
 

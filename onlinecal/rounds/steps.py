@@ -404,8 +404,8 @@ class Memory:
         return memo
 
     def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
-        """Three times the fields of a run, for `turn_to`: whose turn it is, the first run, and by how much they differ
-        from one run to the next. Good until `changes` changes; where the memo is, the caller sets.
+        """Three times the fields of a run, for who goes from run to run: whose turn it is, the first run, and by how
+        much they differ from one run to the next. Good until `changes` changes; where the memo is, the caller sets.
         """
         table = np.zeros((3, FIELDS), np.int64)
         for place, rows in ((INTS, self.ints), (FLOATS, self.floats), (KEYS, self.keys), (CONTEXT, context)):

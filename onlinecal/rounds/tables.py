@@ -5,19 +5,15 @@ from __future__ import annotations
 from onlinecal.core._compile import kernel
 from onlinecal.rounds.steps import (
     ATOMS,
-    CONTEXT,
-    FIELDS,
     FLOATS,
     INTS,
     KEYS,
-    MEMO,
     SCRATCH,
     SHARED,
     SHARED_INTS,
     VALUES,
     WEIGHTS,
     address_of,
-    run_of,
 )
 
 
@@ -40,19 +36,3 @@ def give(fields, r, arrays, room, atoms, values, weights):
 def give_row(fields, place, rows, r):
     """Makes row r of a (runs, n) array the run's context or memo."""
     fields[place], fields[place + 1] = address_of(rows) + 8 * r * rows.shape[1], rows.shape[1]
-
-
-@kernel
-def begin(table, memo):
-    """Makes a table's fields those of its first run, with the memos of a round."""
-    table[FIELDS + MEMO] = address_of(memo)
-    for i in range(FIELDS):
-        table[i] = table[FIELDS + i]
-
-
-@kernel
-def turn_to(table, r):
-    """Run r of a table that has begun, as steps take it."""
-    for place in (INTS, FLOATS, KEYS, CONTEXT, MEMO):
-        table[place] = table[FIELDS + place] + r * table[2 * FIELDS + place]
-    return run_of(table)

@@ -12,11 +12,11 @@ time. Here the blocks are as long as the stretch, and begin before it (a game co
 The compiled loop makes its few arrays when it begins, and a round makes none: it is one kernel, whose source is looked
 at like that of the others. What is measured is the event loop.
 
-Before that stretch, laws may widen and blocks are drawn for the first time. Two strategies keep growing: `Doubling`
-starts a player anew when an epoch ends, and `Greedy` without `cells` doubles its table when half of it is full. They
-allocate in few rounds, and the last test says in how many. (`DefensiveForecasting` and the history of forecasters
-without a grid have room for the whole horizon from the start.) Responses act on Γ at a checkpoint, never in a round,
-and `Scalar`, which plays anybody's Python objects, is not registered.
+Before that stretch, laws may widen and blocks are drawn for the first time. Two strategies keep growing: `Doubling` of
+players in Python starts one anew when an epoch ends, and `Greedy` without `cells` doubles its table when half of it is
+full. They allocate in few rounds, and the last test says in how many. (`DefensiveForecasting` and the history of
+forecasters without a grid have room for the whole horizon from the start.) Responses act on Γ at a checkpoint, never in
+a round, and `Scalar`, which plays anybody's Python objects, is not registered.
 
 tracemalloc sees what Python and NumPy allocate, and not what compiled code does; that is looked for in the source.
 """
@@ -177,6 +177,7 @@ def test_who_allocates_is_found():
     ids=["greedy", "doubling"],
 )
 def test_what_grows_allocates_a_few_times_for_each_doubling_of_the_rounds(pair, a_time, monkeypatch):
+    monkeypatch.setattr("onlinecal.forecasters.composed.of_steps", lambda players: False)
     for module in (onlinecal.core.arrays, onlinecal.rounds.law):
         monkeypatch.setattr(module, "rows_for", lambda size: HORIZON)
     game = Game(*pair, horizon=HORIZON, runs=range(RUNS), loop="event")

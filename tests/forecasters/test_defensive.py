@@ -54,6 +54,30 @@ def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
         past.append((p, y))
 
 
+@pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 100.0])
+@pytest.mark.parametrize("nature", [Drift(), Contrarian("draw"), Bernoulli(0.5)], ids=repr)
+def test_forecasts_are_roots_in_a_tree_of_many_leaves(scale, nature, seed):
+    """Also where terms of a narrow kernel are 10^8 times larger at one end than at the other: no rounding of these may
+    stand where the small ones are summed.
+    """
+    game = Game(
+        DefensiveForecasting(scale=scale), nature, horizon=3000, runs=range(1), seed=seed, loop="event"
+    )
+    past = []
+    for t in range(3000):
+        open = game.ask()
+        p = float(open.round.forecast[0])
+        if t % 151 == 150:
+            s = kernel_sum(past, p, "laplace", scale)
+            assert (
+                (p == 0.0 and s <= 1e-12)
+                or (p == 1.0 and s >= -1e-12)
+                or abs(s) < 1e-14 * t / min(scale, 1.0)
+            )
+        game.resolve(open)
+        past.append((p, int(open.round.outcome[0])))
+
+
 @pytest.mark.parametrize(("kernel", "scale"), KERNELS)
 def test_more_rounds_than_the_horizon_find_room(kernel, scale, seed):
     """A player that was started for 10 rounds plays 600: the same as one that was started for them."""
