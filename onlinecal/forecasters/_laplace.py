@@ -25,17 +25,18 @@ from onlinecal.rounds.steps import (
     law_values,
     law_weights,
     learn,
+    memo,
     scratch,
     shared,
 )
 
 #: the most children of an inner node, and points in a leaf
 WIDE, LEAF = 64, 32
-#: the first whole numbers of the state: how many inner nodes and leaves there is room for, and are; the root; how many
-#: levels of inner nodes there are above the leaves
-ROOM_INNER, ROOM_LEAVES, INNER, LEAVES, ROOT, LEVELS, HEAD = range(7)
-#: the first real numbers: Σ p(1 − p), and all rising and falling terms
-VARIANCE, RISING, FALLING, SUMS = range(4)
+#: the first whole numbers of the state: how many rounds have been told; how many inner nodes and leaves there is room
+#: for, and are; the root; how many levels of inner nodes there are above the leaves
+TOLD, ROOM_INNER, ROOM_LEAVES, INNER, LEAVES, ROOT, LEVELS, HEAD = range(8)
+#: the first real numbers: what the squared norm of the errors is proved to be at most; all rising and falling terms
+NORM, RISING, FALLING, SUMS = range(4)
 #: the columns of an inner node: the first point below each child, e^{point/scale}, its sums, the sums up to it and from
 #: it on; a leaf has the first four of its points
 KEY, EXPONENTIAL, RISE, FALL, LEFT, RIGHT, INNER_COLUMNS = range(7)
@@ -44,7 +45,7 @@ LEAF_COLUMNS = 4
 
 def empty_tree(runs: int, scale: float) -> Memory:
     """State without points: one leaf, which is the root."""
-    memory = Memory(runs, ints=HEAD, floats=SUMS, shared=[scale], scratch=LEAF + 1)
+    memory = Memory(runs, ints=HEAD, floats=SUMS, shared=[scale], scratch=LEAF + 1, memo=1)
     memory.ints[:, LEAVES] = 1
     make_room(memory, 1)
     return memory
@@ -81,6 +82,22 @@ def make_room(memory: Memory, points: int) -> None:
             new[:, here : here + nodes * width] = old[:, there : there + nodes * width]
             there, here = there + nodes * width, here + room * width
     memory.ints[:, ROOM_INNER], memory.ints[:, ROOM_LEAVES] = room_inner, room_leaves
+
+
+# ---------------------------------------------------------------- what is proved, with any kernel
+
+
+@kernel
+def note_open(run, number):
+    """Leaves on the round how many questions before it are open, of which S knows nothing."""
+    memo(run)[0] = max(number - 1 - ints(run)[TOLD], 0)
+
+
+@kernel
+def raise_norm(run, p, residual):
+    """Adds to NORM what a round may add to the squared norm of the errors."""
+    ints(run)[TOLD] += 1
+    floats(run)[NORM] += p * (1.0 - p) + 2.0 * abs(residual) * memo(run)[0]
 
 
 # ---------------------------------------------------------------- where things are
@@ -212,6 +229,7 @@ def _root(state, numbers, room, scale):
 
 @law
 def laplace_root(run, number):
+    note_open(run, number)
     law_values(run)[0] = _root(ints(run), floats(run), scratch(run), shared(run)[0])
     law_weights(run)[0] = 1.0
     return 1
@@ -363,6 +381,7 @@ def _last_at_most(keys, size, p):
 @learn
 def laplace_learn(run, number, size, drawn, outcome):
     state, numbers, scale, p = ints(run), floats(run), shared(run)[0], law_values(run)[drawn]
-    numbers[VARIANCE] += p * (1.0 - p)
-    _add(state, numbers, p, math.exp(p / scale), outcome - p)
+    residual = outcome - p
+    raise_norm(run, p, residual)
+    _add(state, numbers, p, math.exp(p / scale), residual)
     return 0

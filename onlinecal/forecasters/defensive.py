@@ -16,7 +16,14 @@ from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._laplace import empty_tree, laplace_learn, laplace_root, make_room
+from onlinecal.forecasters._laplace import (
+    empty_tree,
+    laplace_learn,
+    laplace_root,
+    make_room,
+    note_open,
+    raise_norm,
+)
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.rounds.law import Floats
@@ -44,6 +51,12 @@ class DefensiveForecasting(Forecaster):
     ---------
     For every sequence T·kCE ≤ √(Σ p_t(1 − p_t)) ≤ √T/2, with kCE in the same kernel; with the Laplace kernel of scale
     1 hence T·smCE ≤ √2·√T/2, since smCE ≤ √2·kCE. The middle term is tracked as ``kernel_ce_certificate``.
+
+    With delays, T·kCE ≤ √(Σ p_t(1 − p_t) + 2 Σ b_t |y_t − p_t|), b_t questions being open when t is asked, and where
+    at most b are open at once, the one that is being asked included, this is √((1/4 + 2(b − 1))T) at most. Proof: in
+    the order of the questions, round t adds (y_t − p_t)² + 2(y_t − p_t) Σ_{s<t} K(p_t, p_s)(y_s − p_s) to the squared
+    norm. With those s alone whose outcome was known it is p_t(1 − p_t) at most, by the choice of p_t, and each of the
+    others adds 2|y_t − p_t|. What is tracked has these terms.
 
     Information
     -----------
@@ -84,7 +97,7 @@ class DefensiveForecasting(Forecaster):
                 laplace_root, laplace_learn, empty_tree(runs, scale), size=1,
                 certificates=_certificate, reserve=make_room,
             )  # fmt: skip
-        memory = Memory(runs, floats=1 + _terms(scale), shared=[scale])
+        memory = Memory(runs, ints=1, floats=1 + _terms(scale), shared=[scale], memo=1)
         return CompiledForecaster(_gaussian_root, _gaussian_learn, memory, size=1, certificates=_certificate)
 
     @property
@@ -102,12 +115,13 @@ class DefensiveForecasting(Forecaster):
             against,
             source,
             anytime=True,
+            delayed=lambda t, most: math.sqrt((0.25 + 2.0 * (most - 1)) * t),
         )
         return (own,) if changed else (own, through(own, "smooth_ce"))
 
 
 def _certificate(memory: Memory) -> dict[str, Floats]:
-    """√(Σ p(1 − p)): the first number of either state is the sum."""
+    """The root of what the squared norm is at most: the first number of either state."""
     return {"kernel_ce_certificate": np.sqrt(memory.floats[:, 0])}
 
 
@@ -140,7 +154,8 @@ def _series(p, c, scale):
 
 @law
 def _gaussian_root(run, number):
-    """The state is Σ p(1 − p), and the coefficients of S."""
+    """The state is what the squared norm is at most, and the coefficients of S; and how many rounds have been told."""
+    note_open(run, number)
     law_values(run)[0] = _series_root(floats(run)[1:], shared(run)[0])
     law_weights(run)[0] = 1.0
     return 1
@@ -175,7 +190,7 @@ def _series_root(c, scale):
 @learn
 def _gaussian_learn(run, number, size, drawn, outcome):
     state, scale, p = floats(run), shared(run)[0], law_values(run)[drawn]
-    state[0] += p * (1.0 - p)
+    raise_norm(run, p, outcome - p)
     x = p - 0.5
     z = x * math.sqrt(2.0) / scale
     term = (outcome - p) * math.exp(-(x * x) / (scale * scale))

@@ -220,6 +220,11 @@ class AlmostOneStepAhead(Forecaster):
     forecasts are the certificate: the player tracks Σ|p_t − p̃_t| + Σ|E_i|, an upper bound on the total distance, as
     ``distance_certificate``.
 
+    With delays, where at most b questions are open at once, the one that is being asked included, it is at most
+    T/m + b(m − 1): in the order of the questions, a bias is lowered only if it was not negative without the at most
+    b − 1 rounds that are open, each of which moves it by 1 at most, so it stays above −b, and below b likewise; E_0 and
+    E_m are 0. At m = √(T/b) that is 2√(bT).
+
     Information
     -----------
     O(log m) time a round, m + 1 counters a run.
@@ -263,6 +268,10 @@ class AlmostOneStepAhead(Forecaster):
             m = grid_steps("m", self.m, int(horizon))
             return 2.0 * math.sqrt(horizon) + 1.0 if root else horizon / m + m + 1.0
 
+        def delayed(horizon: float, most: int) -> float:
+            m = grid_steps("m", self.m, int(horizon))
+            return horizon / m + most * (m - 1.0)
+
         own = Guarantee(
             column=Column("certificate", "distance_certificate"),
             formula="2√T + 1" if root else "T/m + m + 1",
@@ -270,6 +279,7 @@ class AlmostOneStepAhead(Forecaster):
             kind="deterministic",
             against=Sight.DRAW,
             source="Arunachaleswaran, Collina, Roth and Shi 2025",
+            delayed=delayed,
         )
         return own, through(own, "smooth_ce")
 

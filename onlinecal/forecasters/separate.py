@@ -70,7 +70,7 @@ class Separate(Forecaster):
 class _SeparatePlayer(CopiesPlayer):
     def _whose(self, round: Round) -> int:
         streams = round.context["stream"]
-        if streams.shape != (self.runs,) or streams.dtype != np.int64 or (streams != streams[0]).any():
+        if streams.shape != (self.runs,) or streams.dtype != np.int64 or streams.min() != streams.max():
             raise Unplayable(
                 f"is asked a question of the streams {brief(streams)}",
                 f"one whole number for all of the {self.runs} runs",

@@ -17,7 +17,7 @@ from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
 from onlinecal.rounds.law import Floats, Ints
 
 #: rounds whose streams are drawn at a time, while playing and when they are counted before the game
-BLOCK, COUNTED = 1024, 2**20
+BLOCK, COUNTED = 64, 2**20
 
 
 @dataclass(frozen=True)
@@ -216,25 +216,25 @@ class _Drawn:
         self.below /= self.below[-1]  # so that nothing is left above the last part with weight
         self.before = np.zeros(len(weights), np.int64)
         self.first = 1
-        self.whose, self.numbers = self._block()
+        self.uniforms, self.numbers = np.empty((BLOCK, 1)), np.empty(BLOCK, np.int64)
+        self.whose = self._block()
 
-    def _draw(self, first: int, rounds: int) -> Ints:
-        return np.searchsorted(self.below, self.stream.block_from(first, rounds)[:, 0], side="right")
+    def _draw(self, first: int, rounds: int, out: Floats | None = None) -> Ints:
+        return np.searchsorted(self.below, self.stream.block_from(first, rounds, out)[:, 0], side="right")
 
-    def _block(self) -> tuple[Ints, Ints]:
-        """Whose the rounds of a block are, and their numbers among the rounds of their part."""
-        whose = self._draw(self.first - 1, BLOCK)
-        numbers = np.empty(BLOCK, np.int64)
+    def _block(self) -> Ints:
+        """Whose the rounds of a block are; `numbers` are then their numbers among the rounds of their part."""
+        whose = self._draw(self.first - 1, BLOCK, self.uniforms)
         for i, before in enumerate(self.before):
             mine = whose == i
-            numbers[mine] = before + np.arange(1, 1 + np.count_nonzero(mine))
-        return whose, numbers
+            self.numbers[mine] = before + np.arange(1, 1 + np.count_nonzero(mine))
+        return whose
 
     def of(self, number: int) -> tuple[int, int]:
         while number >= self.first + BLOCK:
             self.before += np.bincount(self.whose, minlength=len(self.before))
             self.first += BLOCK
-            self.whose, self.numbers = self._block()
+            self.whose = self._block()
         at = number - self.first
         if at < 0:
             raise InvalidParameter(

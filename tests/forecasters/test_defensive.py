@@ -22,7 +22,7 @@ from onlinecal.measures import (
     kernel_ce,
     smooth_ce,
 )
-from onlinecal.natures import NATURES, Bernoulli, Contrarian
+from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
 from tests.forecasters.test_almost_one_step_ahead import ROUNDING, playable
 from tests.rounds_by_hand import asked, played
 
@@ -43,14 +43,15 @@ def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
     player = DefensiveForecasting(kernel, scale).start(40, 1, None)  # blocks of 16 points: they split
     past = []
     for t, y in enumerate(outcomes[:40]):
-        p = float(player.forecast(asked(t + 1)).atoms[0, 0])
+        question = asked(t + 1)
+        p = float(player.forecast(question).atoms[0, 0])
         s = kernel_sum(past, p, kernel, scale)
         assert (
             (p == 0.0 and s <= 1e-12)
             or (p == 1.0 and s >= -1e-12)
             or abs(s) < 1e-12 * (t + 1) / scale + 1e-13
         )
-        player.update(played(player.law, p, y))
+        player.update(played(player.law, p, y, question=question))
         past.append((p, y))
 
 
@@ -84,12 +85,13 @@ def test_more_rounds_than_the_horizon_find_room(kernel, scale, seed):
     rng = np.random.default_rng(seed)
     short, long = (DefensiveForecasting(kernel, scale).start(horizon, 3, None) for horizon in (10, 600))
     for t in range(600):
-        law, expected = short.forecast(asked(t + 1)), long.forecast(asked(t + 1))
+        questions = asked(t + 1), asked(t + 1)
+        law, expected = short.forecast(questions[0]), long.forecast(questions[1])
         # Sums over other blocks are rounded in another order.
         assert law.atoms == pytest.approx(expected.atoms, abs=1e-9)
         p, y = expected.atoms[:, 0].copy(), rng.integers(0, 2, 3)
-        for player in (short, long):
-            player.update(played(player.law, p, y))
+        for player, question in zip((short, long), questions, strict=True):
+            player.update(played(player.law, p, y, question=question))
 
 
 def test_guarantees_are_named_for_their_kernel():

@@ -40,6 +40,7 @@ from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Sawtooth, St
 from onlinecal.study.panel import Panel
 from tests.delays import play
 from tests.strategies import gammas
+from tests.test_delay_growth import Turning
 
 RATE = 1e-9  # of false failures, for each expected bound
 
@@ -345,6 +346,50 @@ def test_deterministic_bounds_hold_with_delays(of, slots, nature, kind, seed):
     assert spec.guarantees
     for guarantee in spec.guarantees:
         assert (totals(game, guarantee) <= guarantee.delayed(horizon, most)).all(), guarantee
+
+
+@pytest.mark.parametrize("kind", SCHEDULES)
+@pytest.mark.parametrize("nature", HARD, ids=lambda nature: type(nature).__name__)
+@pytest.mark.parametrize(
+    "of",
+    [
+        AlmostOneStepAhead(),
+        AlmostOneStepAhead("T^(1/3)"),
+        DefensiveForecasting(),
+        DefensiveForecasting("gaussian", 0.5),
+    ],
+)
+def test_what_plain_forecasters_prove_of_delays(of, nature, kind, seed):
+    """Their bounds, and what they certify of their own play."""
+    game, most = play(of, nature, schedule(kind, 2000, 19, seed), runs=2, seed=seed)
+    for guarantee in of.guarantees:
+        assert (totals(game, guarantee) <= guarantee.delayed(2000, most)).all(), guarantee
+    (name,) = of.certifies
+    options = dict(of.guarantees[0].column.options)
+    measure, options = ("kernel_ce", options) if name.startswith("kernel") else ("distance_lower", {})
+    for gamma, proved in zip(game.gammas(), game.certificates()[name], strict=True):
+        assert total(gamma, measure, options, "lower") <= proved + 1e-9
+
+
+def test_bounds_without_delays_are_broken_by_delays():
+    """The control: the same bounds for one question at a time."""
+    for of, nature in ((DefensiveForecasting(), Contrarian()), (AlmostOneStepAhead("T^(1/3)"), Turning(100))):
+        game, _ = play(of, nature, [100] * 4000)
+        guarantee = of.guarantees[0]
+        assert (totals(game, guarantee) > guarantee.delayed(4000, 1)).all()
+        assert (totals(game, guarantee) > guarantee.bound(4000)).all()
+
+
+def test_a_kernel_certificate_that_knows_nothing_of_delays_is_wrong():
+    """The root of Σ p(1 − p), which is the certificate where no question is open, is below the error where one is."""
+    game, _ = play(DefensiveForecasting(), Contrarian(), [1] * 2000)
+    (gamma,) = game.gammas()
+    alone = math.sqrt((gamma.counts * gamma.predictions * (1.0 - gamma.predictions)).sum())
+    assert alone < total(gamma, "kernel_ce", {}, "lower") < game.certificates()["kernel_ce_certificate"][0]
+    game, _ = play(DefensiveForecasting(), Contrarian(), [0] * 2000)
+    (gamma,) = game.gammas()
+    alone = math.sqrt((gamma.counts * gamma.predictions * (1.0 - gamma.predictions)).sum())
+    assert game.certificates()["kernel_ce_certificate"][0] == pytest.approx(alone)
 
 
 def test_the_plain_forecaster_breaks_that_bound():
