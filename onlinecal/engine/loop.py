@@ -110,7 +110,7 @@ class CompiledLoop:
             np.zeros(0, np.int64), np.zeros(law), np.zeros(law),
         )  # fmt: skip
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
-        what, run, number, code, q = play(
+        what, run, number, code, q = play_rounds(
             addresses, own, other, theirs.sight >= Sight.DRAW, self.gather, self.keys, runs.start, runs.stop, first,
             last, grid, counts, positives, keys,
         )  # fmt: skip
@@ -171,7 +171,7 @@ def _kept(history: History) -> tuple[Any, ...]:
 
 
 @kernel
-def play(
+def play_rounds(
     addresses, own, other, draw, gather, keys, first_run, last_run, first, last, grid, counts, positives, kept
 ):
     """Rounds first + 1 to last of the runs from the first up to, not including, the last.

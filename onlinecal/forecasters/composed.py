@@ -12,7 +12,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_expression, check_steps, evaluate, grid_steps
+from onlinecal.core.expressions import check_expression, check_steps, grid_steps, value_at
 from onlinecal.core.strategy import check_whole, strategy_name
 from onlinecal.core.streams import Draws, Stream
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
@@ -170,7 +170,7 @@ class ExpertMixture(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with equal weights."""
-        rate = evaluate(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
+        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
         # Streams of their own: players read the numbers of theirs by index, from the first on.
         parts = [
             _Part(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
