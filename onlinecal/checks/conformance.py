@@ -37,7 +37,9 @@ class Finding:
     fault: str = ""
 
 
-def play(forecaster: Forecaster, nature: Nature, seed: int, runs: range = RUNS, until: int = HORIZON) -> Game:
+def play_game(
+    forecaster: Forecaster, nature: Nature, seed: int, runs: range = RUNS, until: int = HORIZON
+) -> Game:
     """A game of `HORIZON` rounds, played up to `until`."""
     game = Game(forecaster, nature, horizon=HORIZON, runs=runs, seed=seed)
     game.advance(until)
@@ -148,7 +150,7 @@ class _Pair:
 
     def again(self, runs: range = RUNS) -> list[bytes]:
         """The trace of a game of its own."""
-        return trace(play(self.forecaster, self.nature, self.seed, runs))
+        return trace(play_game(self.forecaster, self.nature, self.seed, runs))
 
     @cached_property
     def straight(self) -> list[bytes]:
@@ -241,7 +243,7 @@ def _main(kind: str, name: str, seed: str) -> None:
     from onlinecal.scenario import named
 
     pair = _opponents(named(kind, name))[0]
-    print(digest(trace(play(*pair, int(seed)))))
+    print(digest(trace(play_game(*pair, int(seed)))))
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ from onlinecal.study.panel import Panel
 
 #: what rounding may add to a ratio that is at most 1
 ROUNDING = 1e-9
-#: false-failure rate of the verdict on one expected bound
+#: false-failure rate of the check of one expected bound
 RATE = 1e-9
-#: false-failure rate of the verdict on one rate
+#: false-failure rate of the check of one rate
 TREND_RATE = 1e-6
 #: A rate speaks of T → ∞. Terms of lower order bend a total at finite T, so a ratio that grows like T to this power
 #: is not held against it.
@@ -41,7 +41,7 @@ LOOKED_AT = 4
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GuaranteeCheck:
     """One guarantee against one opponent.
 
     Attributes
@@ -82,21 +82,23 @@ class Report:
 
     Attributes
     ----------
-    verdicts : tuple of Verdict
+    guarantees : tuple of GuaranteeCheck
     findings : tuple of (str, Finding)
         The conformance checks of each name.
     remarks : tuple of str
-        A sentence for each name none of whose own guarantees is among the verdicts.
+        A sentence for each name none of whose own guarantees was checked.
     """
 
-    verdicts: tuple[Verdict, ...]
+    guarantees: tuple[GuaranteeCheck, ...]
     findings: tuple[tuple[str, Finding], ...]
     remarks: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
         """Whether nothing failed."""
-        return all(v.holds is not False for v in self.verdicts) and not any(f.fault for _, f in self.findings)
+        return all(v.holds is not False for v in self.guarantees) and not any(
+            f.fault for _, f in self.findings
+        )
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """For JSON: the guarantees and the conformance checks."""
@@ -115,7 +117,7 @@ class Report:
                     "trend_below": None if v.trend is None else v.trend[2],
                     "step": None if math.isnan(v.step) else v.step,
                 }
-                for v in self.verdicts
+                for v in self.guarantees
             ],
             "conformance": [
                 {"strategy": name, "check": f.check, "fault": f.fault} for name, f in self.findings
@@ -156,11 +158,11 @@ def report(
         for name, strategy in zip(names, chosen, strict=True):
             bar.describe(f"conformance of {name}")
             findings += [(name, finding) for finding in conformance(strategy, seed, name=name)]
-        verdicts: list[Verdict] = []
+        checked: list[GuaranteeCheck] = []
         for forecaster, nature in pairs:
             bar.describe(f"{strategy_label(forecaster)} against {strategy_label(nature)}")
             try:
-                verdicts += check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
+                checked += check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
             except OnlinecalError as error:
                 whose = [n for n, s in zip(names, chosen, strict=True) if s is forecaster or s is nature]
                 if not whose:
@@ -170,10 +172,10 @@ def report(
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
         for name, strategy in zip(names, chosen, strict=True):
-            if strategy_label(strategy) not in {who for v in verdicts for who in (v.strategy, v.opponent)}:
+            if strategy_label(strategy) not in {who for v in checked for who in (v.strategy, v.opponent)}:
                 findings.append((name, _plays_on(strategy, pairs, horizon, seed)))
-    remarks = [_remark(name, strategy, verdicts) for name, strategy in zip(names, chosen, strict=True)]
-    return Report(tuple(verdicts), tuple(findings), tuple(filter(None, remarks)))
+    remarks = [_remark(name, strategy, checked) for name, strategy in zip(names, chosen, strict=True)]
+    return Report(tuple(checked), tuple(findings), tuple(filter(None, remarks)))
 
 
 def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon: int, seed: int) -> Finding:
@@ -190,9 +192,9 @@ def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon
     return Finding("plays to the end", fault)
 
 
-def _remark(name: str, strategy: Any, verdicts: Sequence[Verdict]) -> str:
+def _remark(name: str, strategy: Any, checked: Sequence[GuaranteeCheck]) -> str:
     """What is to be said of a strategy of which no guarantee was measured; "" of another."""
-    if any(v.strategy == strategy_label(strategy) for v in verdicts):
+    if any(v.strategy == strategy_label(strategy) for v in checked):
         return ""
     try:
         guarantees = _guarantees(strategy)
@@ -221,7 +223,7 @@ def _named(name: str) -> Any:
 
 def check(
     forecasters: Iterable[Forecaster], natures: Iterable[Nature], *, horizon: int, runs: int, seed: int
-) -> Iterator[Verdict]:
+) -> Iterator[GuaranteeCheck]:
     """Plays every pair to which a guarantee applies.
 
     Parameters
@@ -234,7 +236,7 @@ def check(
 
     Yields
     ------
-    Verdict
+    GuaranteeCheck
         One for each guarantee and opponent, forecasters' guarantees first within a pair.
 
     Notes
@@ -255,7 +257,9 @@ def check(
                 yield from _pair(forecaster, nature, min(horizon, nature.length or horizon), runs, seed)
 
 
-def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int) -> Iterator[Verdict]:
+def _pair(
+    forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int
+) -> Iterator[GuaranteeCheck]:
     mine = [g for g in _guarantees(forecaster) if g.binds(forecaster, nature)]
     theirs = [g for g in _guarantees(nature) if g.kind == "deterministic" and g.binds(forecaster, nature)]
     if not mine and not theirs:
@@ -274,7 +278,7 @@ def _pair(forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed:
             kept = True if mean <= bound else None if g.slack is None or mean <= bound + slack else False
             step = math.nan if g.potential is None else steps[potentials.index(g.potential)]
             kept = False if step > 1.0 + ROUNDING else kept
-            yield Verdict(*names, g, mean / bound, horizon, kept, step=step)
+            yield GuaranteeCheck(*names, g, mean / bound, horizon, kept, step=step)
         else:
             yield _rate(g, forecaster, nature, horizon, runs, seed, panel, totals[g.measure][-1].mean())
     for g in theirs:
@@ -321,8 +325,8 @@ def _rate(
     seed: int,
     panel: Panel | None,
     mean: float,
-) -> Verdict:
-    """The verdict on a rate: `mean` is that of the totals at the horizon, and more games tell how it came to grow."""
+) -> GuaranteeCheck:
+    """The check of a rate: `mean` is that of the totals at the horizon, and more games tell how it came to grow."""
     growth, kept = None, None
     times = [horizon // SHORTER, horizon]
     if times[0] >= SHORTER:
@@ -335,12 +339,12 @@ def _rate(
             growth = estimate, low, high
             kept = True if estimate <= BEND else None if low <= BEND else False
     names = strategy_label(forecaster), strategy_label(nature)
-    return Verdict(*names, g, mean / _bound(g, names[0], horizon), horizon, kept, growth)
+    return GuaranteeCheck(*names, g, mean / _bound(g, names[0], horizon), horizon, kept, growth)
 
 
 def _deterministic(
     g: Guarantee, strategy: str, opponent: str, times: Sequence[int], totals: Any, horizon: int
-) -> Verdict:
+) -> GuaranteeCheck:
     # A bound for a player that is tuned to T holds before T too, since what it bounds was smaller then; a bound on what
     # nature forces, and one that needs no tuning, hold at each time by themselves.
     bounds = np.array([_bound(g, strategy, t if g.anytime or not g.upper else horizon) for t in times])
@@ -348,7 +352,7 @@ def _deterministic(
     worst = ratios.max(axis=1) if g.upper else -ratios.min(axis=1)
     i = int(np.argmax(worst))
     ratio = float(abs(worst[i]))
-    return Verdict(
+    return GuaranteeCheck(
         strategy, opponent, g, ratio, times[i], ratio <= 1 + ROUNDING if g.upper else ratio >= 1 - ROUNDING
     )
 

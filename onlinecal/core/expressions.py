@@ -33,7 +33,7 @@ TRIED = (2, 5, *(10**k for k in range(1, 10)))
 _GRAMMAR = f"numbers, T, + - * / ^, brackets and {', '.join(_FUNCTIONS)}"
 
 
-def evaluate(expression: float | str, horizon: int) -> float:
+def value_at(expression: float | str, horizon: int) -> float:
     """The value of a number or of an expression in T at a horizon.
 
     Parameters
@@ -56,9 +56,9 @@ def evaluate(expression: float | str, horizon: int) -> float:
 
     Examples
     --------
-    >>> evaluate("T^(1/2)", 10_000), evaluate(7, 10_000)
+    >>> value_at("T^(1/2)", 10_000), value_at(7, 10_000)
     (100.0, 7.0)
-    >>> evaluate("__import__('os')", 10)
+    >>> value_at("__import__('os')", 10)
     Traceback (most recent call last):
     ...
     onlinecal.core.errors.InvalidParameter: expression "__import__('os')" is not understood; ...
@@ -120,7 +120,7 @@ def check_expression(
     if horizon is None:
         _at_some(lambda t: check_expression(name, expression, low, high, t))
         return math.nan
-    value = evaluate(expression, horizon)
+    value = value_at(expression, horizon)
     if not low <= value <= high:
         at = f", which is {value:g} at T = {horizon}" if isinstance(expression, str) else ""
         raise InvalidParameter(f"{name} = {expression!r}{at}; expected a number in [{low:g}, {high:g}]")
@@ -134,7 +134,7 @@ def check_steps(name: str, expression: Any) -> None:
 
 def grid_steps(name: str, expression: float | str, horizon: int) -> int:
     """The number of steps m of a forecasting grid: the expression rounded up, at least 1, at most 10^6."""
-    value = evaluate(expression, horizon)
+    value = value_at(expression, horizon)
     # A cube root that should be 10 comes out as 9.999999999999998 or 10.000000000000002; neither is 11.
     nearest = round(value)
     steps = nearest if abs(value - nearest) <= 1e-9 * abs(value) else math.ceil(value)

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import evaluate
+from onlinecal.core.expressions import value_at
 from onlinecal.core.validation import is_number
 
 #: names of facts that are true or false, and of all, as they are listed
@@ -95,12 +95,12 @@ def memory_at(strategy: Any, rounds: int, horizon: int) -> float:
         for part in re.findall(r"\w+", found[0]):
             settings = getattr(value, "settings", {})  # of what is made of somebody's plain class
             value = value[int(part)] if part.isdigit() else settings.get(part) or getattr(value, part)
-        return repr(float(value) if is_number(value) else evaluate(value, horizon))
+        return repr(float(value) if is_number(value) else value_at(value, horizon))
 
     text = _inside(strategy.memory)
     try:
         text = _PARAMETER.sub(number, text)
-        return evaluate(re.sub(r"\bt\b", str(rounds), text), horizon)
+        return value_at(re.sub(r"\bt\b", str(rounds), text), horizon)
     except (AttributeError, IndexError, TypeError) as error:
         raise InvalidParameter(f"memory = {strategy.memory!r}: {error}") from None
 

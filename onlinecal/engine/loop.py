@@ -112,7 +112,7 @@ class CompiledLoop:
             np.zeros(0, np.int64), np.zeros(shown), np.zeros(shown),
         )  # fmt: skip
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
-        what, run, number, code, q = play(
+        what, run, number, code, q = play_rounds(
             addresses, own, other, theirs.sight >= Sight.DRAW, mine.alone and not shown, self.gather, self.keys,
             runs.start, runs.stop, first, last, grid, counts, positives, keys, self.history.rounds,
         )  # fmt: skip
@@ -179,7 +179,7 @@ def kept(history: History) -> tuple[Any, ...]:
 
 
 @kernel
-def play(
+def play_rounds(
     addresses,
     own,
     other,

@@ -11,7 +11,7 @@ import numpy as np
 
 from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, evaluate, grid_steps
+from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, grid_steps, value_at
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Draws, Stream
@@ -226,7 +226,7 @@ class ExpertMixture(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with equal weights."""
-        rate = evaluate(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
+        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
         # Streams of their own: players read the numbers of theirs by index, from the first on.
         players = [
             checked(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)

@@ -342,7 +342,7 @@ def trend(
     fresh: bool = True,
     level: float = 0.95,
 ) -> Growth | None:
-    """Whether measured/bound grows with T: the growth of that ratio, for verdicts on rates, which have no constant.
+    """Whether measured/bound grows with T: the growth of that ratio, for checks of rates, which have no constant.
 
     Of the result, `above(0)` says that the ratio has grown over these T, `stays_above(0)` that moreover no form that
     fits levels off, so that the total breaks a rate O(bound) as far as can be seen; `below(0)` and `stays_below(0)` the

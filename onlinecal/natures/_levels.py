@@ -21,7 +21,7 @@ FIRST = 64
 EMPTY = -1
 
 
-def table(runs: int, *, columns: int = 1, own: Any = (), **more: Any) -> Memory:
+def level_table(runs: int, *, columns: int = 1, own: Any = (), **more: Any) -> Memory:
     """Memory with an empty table.
 
     Parameters

@@ -12,7 +12,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.strategy import check_probability, check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import enter, find, make_room, table
+from onlinecal.natures._levels import enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
@@ -187,7 +187,7 @@ class Greedy(Nature):
                 runs, floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
             )
             return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
-        memory = table(runs, shared_ints=[target], shared=[float(self.kink)])
+        memory = level_table(runs, shared_ints=[target], shared=[float(self.kink)])
         return CompiledNature(_greed, memory, sight=self.sight, hear=_note, reserve=make_room)
 
     @property

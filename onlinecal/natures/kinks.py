@@ -8,7 +8,7 @@ from typing import ClassVar
 from onlinecal.core._compile import kernel
 from onlinecal.core.strategy import check_number, check_probability, check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import enter, find, make_room, table
+from onlinecal.natures._levels import enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.steps import (
@@ -93,7 +93,7 @@ class KinkApproach(Nature):
         if self.cells is not None:
             memory = Memory(runs, floats=self.cells + 1, shared_ints=[self.cells], shared=shared)
             return CompiledNature(_approach, memory, sight=self.sight, hear=_count)
-        memory = table(runs, shared_ints=[0], shared=shared)
+        memory = level_table(runs, shared_ints=[0], shared=shared)
         return CompiledNature(_approach, memory, sight=self.sight, hear=_count, reserve=make_room)
 
 
@@ -194,7 +194,7 @@ class SparseBias(Nature):
         """A player that has seen no level yet."""
         # A pair every two steps: N = rounds · step.
         rounds = 2.0 * SHARE * horizon / self.reach
-        memory = table(runs, columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])
+        memory = level_table(runs, columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])
         return CompiledNature(_feed, memory, sight=self.sight, hear=_lean, reserve=make_room)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_expression, depends_on_horizon, evaluate
+from onlinecal.core.expressions import check_expression, depends_on_horizon, value_at
 from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.strategy import check_number, check_probability
@@ -197,7 +197,7 @@ class Sinusoid(Nature):
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that swings with the period of this horizon."""
         # Below ten rounds T/10 is no period; one round is the shortest there is.
-        period = max(1.0, evaluate(self.period, horizon))
+        period = max(1.0, value_at(self.period, horizon))
         memory = Memory(runs, shared=[2.0 * math.pi / period, float(self.amplitude)])
         return CompiledNature(_swing, memory)
 

@@ -23,7 +23,7 @@ from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.curves import Curve, Study, summary
 
 if TYPE_CHECKING:
-    from onlinecal.checks.guarantees import Report, Verdict
+    from onlinecal.checks.guarantees import GuaranteeCheck, Report
 
 
 def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -33,8 +33,9 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str
     -------
     list of dict
         Keys nature, forecaster, measure, horizon, runs, total, half_width (of the 95 % interval of the mean, None for
-        one run), exponent: None, or `Growth.as_json`; and verdict, see `Curve.verdict`. The intervals of all exponents
-        hold together with 95 %, and so do the verdicts: of many with 95 % each some would be wrong by chance.
+        one run), exponent: None, or `Growth.as_json`; and against_rates, as `Curve.against_rates` says. The
+        intervals of all exponents hold together with 95 %, and so do the comparisons with rates: of many with 95 % each
+        some would be wrong by chance.
     """
     return [row for row, _ in _grown(study, measures)]
 
@@ -56,7 +57,7 @@ def _grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str,
             "total": mean,
             "half_width": half if math.isfinite(half) else None,
             "exponent": None if exponent is None else exponent.as_json(),
-            "verdict": curve.verdict(level),
+            "against_rates": curve.against_rates(level),
         }
         rows.append((row, exponent))
     return rows
@@ -104,10 +105,10 @@ def print_compare(study: Study, measure: str) -> None:
             f"best known against the worst nature: {known_rates(column)}; {_remarks(study, measure)}",
             markup=False,
         )
-    said = {row["verdict"] for row, _ in rows.values()}
-    for verdict, meaning in _VERDICTS.items():
-        if verdict in said:
-            console.print(f"{verdict}: {meaning.format(rate=rates.get(verdict))}", markup=False)
+    said = {row["against_rates"] for row, _ in rows.values()}
+    for remark, meaning in _AGAINST_RATES.items():
+        if remark in said:
+            console.print(f"{remark}: {meaning.format(rate=rates.get(remark))}", markup=False)
 
 
 def _remarks(study: Study, measure: str) -> str:
@@ -167,8 +168,8 @@ def _broken(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
-#: what the remarks of `Curve.verdict` mean
-_VERDICTS = {
+#: what the remarks of `Curve.against_rates` mean
+_AGAINST_RATES = {
     "above proven": "grows faster over these T than the bound proved for this forecaster, below which its total may "
     "still lie, and no form that fits says that this ends",
     "above O": "grows faster over these T than {rate}, which some forecaster is proved to keep against every nature "
@@ -188,7 +189,7 @@ def _longest(rows: Iterable[tuple[dict[str, Any], Growth | None]]) -> int:
 
 
 def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, whole: bool = False) -> str:
-    """A total and its growth, with its T where that is not that of the heading; whole with spread and verdict."""
+    """A total and its growth, with its T where that is not that of the heading; whole with spread and comparison."""
     if found is None:
         return ""
     row, growth = found
@@ -199,7 +200,7 @@ def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, w
     if row["horizon"] != horizon:
         text += f"\nat T = {row['horizon']:,}"
     text = "\n".join([text, *(["–"] if growth is None else lines(growth))])
-    return f"{text}\n{row['verdict']}".rstrip() if whole else text
+    return f"{text}\n{row['against_rates']}".rstrip() if whole else text
 
 
 def _number(x: float) -> str:
@@ -214,7 +215,7 @@ def exponents_markdown(study: Study) -> str:
     """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven.
 
     The intervals of a table hold all together with 95 %. A cell that grows faster than the proven bound (see
-    `Curve.verdict`) is marked with †. What the signs mean stands below the tables.
+    `Curve.against_rates`) is marked with †. What the signs mean stands below the tables.
     """
     parts, shown = [], []
     marked = False
@@ -238,7 +239,7 @@ def exponents_markdown(study: Study) -> str:
                     cells.append("–")
                     continue
                 shown.append(growth)
-                above = curve.verdict(level) == "above proven"
+                above = curve.against_rates(level) == "above proven"
                 marked = marked or above
                 cells.append(line(growth) + (" †" if above else ""))
             proofs = sorted({_proof(c) for c in mine if c is not None} - {""})
@@ -248,7 +249,7 @@ def exponents_markdown(study: Study) -> str:
     if shown:
         parts.append("\n".join(f"- {part}." for part in legend(shown, each="table")))
     if marked:
-        parts.append("† G" + _VERDICTS["above proven"].removeprefix("g") + ".")
+        parts.append("† G" + _AGAINST_RATES["above proven"].removeprefix("g") + ".")
     return "\n\n".join(parts)
 
 
@@ -339,27 +340,27 @@ def print_check(report: Report) -> None:
                     console.print(f"         {finding.fault}", markup=False)
     for remark in report.remarks:
         console.print(remark, markup=False)
-    if not report.verdicts:
+    if not report.guarantees:
         return
-    groups: dict[tuple[str, str], list[Verdict]] = {}
-    for v in report.verdicts:
+    groups: dict[tuple[str, str], list[GuaranteeCheck]] = {}
+    for v in report.guarantees:
         groups.setdefault((v.strategy, v.guarantee.short), []).append(v)
     rows = []
-    for (strategy, guarantee), verdicts in groups.items():
-        first = verdicts[0].guarantee
-        worst = max(verdicts, key=lambda v: v.ratio if first.upper else -v.ratio)
-        failed, unknown = (sum(v.holds is holds for v in verdicts) for holds in (False, None))
-        trends = [v.trend[0] for v in verdicts if v.trend is not None]
+    for (strategy, guarantee), checked in groups.items():
+        first = checked[0].guarantee
+        worst = max(checked, key=lambda v: v.ratio if first.upper else -v.ratio)
+        failed, unknown = (sum(v.holds is holds for v in checked) for holds in (False, None))
+        trends = [v.trend[0] for v in checked if v.trend is not None]
         if failed:
-            said = f"FAILS against {failed} of {len(verdicts)}"
-            if any(v.step > 1.0 and v.holds is False for v in verdicts):
+            said = f"FAILS against {failed} of {len(checked)}"
+            if any(v.step > 1.0 and v.holds is False for v in checked):
                 said += ", in a step of its proof"
         elif first.kind == "rate" and not trends:
             said = "a rate; its growth cannot be told"
         elif unknown:
-            said = f"exceeded, perhaps by chance, against {unknown} of {len(verdicts)}"
+            said = f"exceeded, perhaps by chance, against {unknown} of {len(checked)}"
         else:
-            said = f"holds against {len(verdicts)}"
+            said = f"holds against {len(checked)}"
         if trends:
             growth = round(max(trends), 2) + 0.0  # no -0.00
             said += f": ratio grows like T^{growth:.2f} at most"

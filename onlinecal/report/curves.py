@@ -118,7 +118,7 @@ class Curve:
         growth = [float(np.log(p.bound / starts[p.formula]) / np.log(last / first)) for p in ends]
         return min(zip(growth, ends, strict=True), key=lambda pair: pair[0], default=None)
 
-    def verdict(self, level: float = 0.95) -> str:
+    def against_rates(self, level: float = 0.95) -> str:
         """Whether the total grows out of what is proved and known, beyond doubt of the level; see `growth.trend`.
 
         Parameters

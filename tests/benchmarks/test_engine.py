@@ -114,7 +114,7 @@ def test_plain_python(benchmark):
 
     def play():
         bias, counts, ones = [0] * (m + 1), [0] * (m + 1), [0] * (m + 1)
-        dice = random.Random(0).random
+        forecast_uniforms = random.Random(0).random
         for _ in range(horizon):
             low, high = 0, m
             while high - low > 1:
@@ -126,7 +126,7 @@ def test_plain_python(benchmark):
             a, b = bias[low], -bias[low + 1]
             share = b / (a + b) if a + b else 0.5
             mean = (low + 1 - share) / m
-            i = low if dice() < share else low + 1
+            i = low if forecast_uniforms() < share else low + 1
             y = 1 if mean < 0.5 else 0
             bias[i] += m * y - i
             counts[i] += 1

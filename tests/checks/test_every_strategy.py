@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onlinecal.checks.conformance import HORIZON, RUNS, conformance, digest, play, trace
+from onlinecal.checks.conformance import HORIZON, RUNS, conformance, digest, play_game, trace
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters import FORECASTERS, Constant, Forecaster
@@ -36,7 +36,7 @@ def pairs(folder):
 @pytest.fixture(scope="session")
 def here(pairs, seed):
     """The trace of one game of each pair."""
-    return {name(*pair): trace(play(*pair, seed)) for pair in pairs}
+    return {name(*pair): trace(play_game(*pair, seed)) for pair in pairs}
 
 
 def name(forecaster, nature):
@@ -45,7 +45,7 @@ def name(forecaster, nature):
 
 def digests(folder, seed):
     """Of all cases; what the spawned process computes."""
-    return {name(*pair): digest(trace(play(*pair, seed))) for pair in examples.pairs(Path(folder))}
+    return {name(*pair): digest(trace(play_game(*pair, seed))) for pair in examples.pairs(Path(folder))}
 
 
 def test_every_strategy_is_covered(pairs):
@@ -97,8 +97,8 @@ def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder
 
 def test_split_runs_are_joined_runs(pairs, here, seed):
     for forecaster, nature in pairs:
-        split = trace(play(forecaster, nature, seed, range(2))) + trace(
-            play(forecaster, nature, seed, range(2, 3))
+        split = trace(play_game(forecaster, nature, seed, range(2))) + trace(
+            play_game(forecaster, nature, seed, range(2, 3))
         )
         assert split == here[name(forecaster, nature)], name(forecaster, nature)
 
@@ -115,7 +115,7 @@ def test_a_game_that_is_pickled_on_the_way_goes_on_identically(pairs, here, seed
 
 def test_forecasts_are_pure_and_laws_sum_to_one(pairs, seed):
     for forecaster, nature in pairs:
-        game = play(forecaster, nature, seed, until=200)
+        game = play_game(forecaster, nature, seed, until=200)
         first = game.law()
         atoms, weights = first.atoms.copy(), first.weights.copy()
         again = game.law()
@@ -148,8 +148,8 @@ def curious(kinds, seen):
 def test_context_is_what_is_declared_and_goes_to_those_who_need_it(folder, seed):
     for nature in examples.natures(folder):
         asked, unasked = [], []
-        play(curious(nature.reveals, asked), nature, seed, until=20)
-        play(curious(frozenset(), unasked), nature, seed, until=20)
+        play_game(curious(nature.reveals, asked), nature, seed, until=20)
+        play_game(curious(frozenset(), unasked), nature, seed, until=20)
         assert unasked == [{}] * 20
         for context in asked:
             assert set(context) == nature.reveals

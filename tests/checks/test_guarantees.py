@@ -140,11 +140,11 @@ def test_a_promise_that_is_kept_and_one_that_is_not(seed):
     (kept,) = list(check([ForecastHedging()], [Drift()], horizon=2000, runs=8, seed=seed))
     assert kept.holds
     assert kept.ratio < 1
-    verdicts = list(check([Liar()], [Drift(0.0, 0.2), Contrarian()], horizon=2000, runs=8, seed=seed))
-    broken = [v for v in verdicts if v.strategy.startswith("liar")]
+    checked = list(check([Liar()], [Drift(0.0, 0.2), Contrarian()], horizon=2000, runs=8, seed=seed))
+    broken = [v for v in checked if v.strategy.startswith("liar")]
     assert [v.holds for v in broken] == [False, False]
     assert broken[1].ratio == pytest.approx(1000 / math.sqrt(2000))
-    contrary = next(v for v in verdicts if v.strategy == "contrarian")
+    contrary = next(v for v in checked if v.strategy == "contrarian")
     assert contrary.holds
     assert contrary.ratio == 1.0
 
@@ -224,7 +224,7 @@ def test_a_step_of_a_proof_that_is_broken_fails_the_bound(seed):
         potential = Potential(
             guarantee.potential.of, lambda *state, f=factor: f * guarantee.potential.growth(*state)
         )
-        (verdict,) = list(
+        (found,) = list(
             check(
                 [Promising((replace(guarantee, potential=potential),))],
                 [Drift()],
@@ -233,9 +233,9 @@ def test_a_step_of_a_proof_that_is_broken_fails_the_bound(seed):
                 seed=seed,
             )
         )
-        assert (verdict.step <= 1) is holds
-        assert verdict.holds is holds
-        assert verdict.ratio < 1
+        assert (found.step <= 1) is holds
+        assert found.holds is holds
+        assert found.ratio < 1
 
 
 @dataclass(frozen=True)
@@ -255,16 +255,16 @@ class Promising(ForecastHedging):
 
 def test_guarantees_apply_only_to_what_they_cover(seed):
     # Hedging promises nothing to natures that see the draw; what such a contrarian promises still applies.
-    verdicts = list(check([ForecastHedging()], [Contrarian(sees="draw")], horizon=100, runs=2, seed=seed))
-    assert {v.strategy for v in verdicts} == {'contrarian (sees="draw")'}
-    assert [str(v.guarantee) for v in verdicts] == [str(g) for g in Contrarian(sees="draw").guarantees]
+    checked = list(check([ForecastHedging()], [Contrarian(sees="draw")], horizon=100, runs=2, seed=seed))
+    assert {v.strategy for v in checked} == {'contrarian (sees="draw")'}
+    assert [str(v.guarantee) for v in checked] == [str(g) for g in Contrarian(sees="draw").guarantees]
     assert not list(check([Constant()], [Bernoulli()], horizon=100, runs=2, seed=seed))
 
 
 def test_a_report_of_named_strategies():
     found = report(["almost_one_step_ahead"], horizon=300, runs=2, seed=1, progress=False)
     assert found.good
-    assert {v.guarantee.measure for v in found.verdicts if v.strategy == "almost one step ahead"} == {
+    assert {v.guarantee.measure for v in found.guarantees if v.strategy == "almost one step ahead"} == {
         "distance_certificate",
         "smooth_ce",
     }
@@ -277,14 +277,14 @@ def test_a_report_of_named_strategies():
         report(["drfit"], horizon=10, runs=1, seed=0)
 
 
-def test_whose_guarantees_are_not_among_the_verdicts_is_said():
+def test_whose_guarantees_were_not_checked_is_said():
     found = report(["constant", "bernoulli", "contrarian"], horizon=64, runs=2, seed=1, progress=False)
     assert found.remarks == (
         "constant states no guarantee, so there is none to measure.",
         "bernoulli states u_calibration = Ω(√T); cdl = Ω(√T): not of a kind, or not against opponents, that are "
         "measured here.",
     )
-    assert any(v.strategy == "contrarian" for v in found.verdicts)
+    assert any(v.strategy == "contrarian" for v in found.guarantees)
 
 
 @pytest.mark.parametrize("first", [1, 2000])

@@ -19,7 +19,7 @@ FOUND = [
 ]
 
 
-def verdicts(forecaster, nature, horizon, runs, seed):
+def checked(forecaster, nature, horizon, runs, seed):
     found = check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
     return [v for v in found if v.strategy == strategy_label(forecaster)]
 
@@ -30,12 +30,12 @@ def test_a_mistake_is_found_and_the_original_is_not_blamed(mutant, nature, horiz
     trend was 0.30 over 30 seeds, with a standard deviation of 0.01, and 0.1 is enough. An original is blamed in one of
     10⁶ seeds.
     """
-    wrong = verdicts(mutant, nature, horizon, runs, seed)
+    wrong = checked(mutant, nature, horizon, runs, seed)
     assert any(v.holds is False for v in wrong)
     if step:
         assert max(v.step for v in wrong) > 2
     original = type(mutant).__mro__[1]()
-    assert all(v.holds is not False for v in verdicts(original, nature, horizon, runs, seed))
+    assert all(v.holds is not False for v in checked(original, nature, horizon, runs, seed))
 
 
 def test_all_mutants_are_looked_at():
@@ -52,5 +52,5 @@ def test_the_report_at_its_default_size_finds_it(mutant, seed, full):
     assert not found.good
     # By its guarantee, and not by a rule that it breaks.
     assert not any(finding.fault for _, finding in found.findings)
-    failed = {v.strategy for v in found.verdicts if v.holds is False}
+    failed = {v.strategy for v in found.guarantees if v.holds is False}
     assert failed == {strategy_label(mutant())}

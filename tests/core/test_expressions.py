@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import evaluate, grid_steps
+from onlinecal.core.expressions import grid_steps, value_at
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from onlinecal.core.expressions import evaluate, grid_steps
     ],
 )
 def test_values(expression, value):
-    assert evaluate(expression, 1000) == pytest.approx(value, rel=1e-15)
+    assert value_at(expression, 1000) == pytest.approx(value, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_values(expression, value):
 )  # fmt: skip
 def test_nothing_else(expression):
     with pytest.raises(InvalidParameter, match=r"expected|no value|neither"):
-        evaluate(expression, 1000)
+        value_at(expression, 1000)
 
 
 @given(st.integers(1, 1000))

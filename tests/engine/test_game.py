@@ -68,9 +68,9 @@ def same(first, second):
 def plain_hedging(m, horizon, seed, run):
     """Forecast hedging (T given) against the contrarian, one run, with exact fractions and a linear search."""
     forecaster, nature = ForecastHedging(m), Contrarian()
-    dice = Stream(seed, ("forecast", strategy_key(forecaster), f"T={horizon}"), range(run, run + 1)).block(
-        horizon
-    )
+    forecast_uniforms = Stream(
+        seed, ("forecast", strategy_key(forecaster), f"T={horizon}"), range(run, run + 1)
+    ).block(horizon)
     bias = [Fraction(0)] * (m + 1)
     counts, positives = [0] * (m + 1), [0] * (m + 1)
     assert nature.sight is Sight.LAW
@@ -93,7 +93,7 @@ def plain_hedging(m, horizon, seed, run):
         assert b >= 0
         share = Fraction(1, 2) if a + b == 0 else b / (a + b)
         mean = float(share) * (low / m) + (1 - float(share)) * ((low + 1) / m)
-        i = low if dice[t, 0] < float(share) else low + 1
+        i = low if forecast_uniforms[t, 0] < float(share) else low + 1
         y = 1 if mean < 0.5 else 0
         bias[i] += y - Fraction(i, m)
         counts[i] += 1

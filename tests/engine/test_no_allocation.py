@@ -219,7 +219,7 @@ def test_kernels_of_a_round_allocate_nothing():
             elif isinstance(thing, Step):
                 functions.add(thing.function)
     # The loop makes two rooms of four numbers when it begins, not in a round; a reshaped view is no new array.
-    functions.remove(onlinecal.engine.loop.play.py_func)
+    functions.remove(onlinecal.engine.loop.play_rounds.py_func)
     assert len(functions) > 60
     for function in functions:
         assert not makers & set(function.__code__.co_names), function.__qualname__

@@ -135,13 +135,14 @@ def test_what_a_fit_says_beside_what_is_known(measure, growth, proven, said):
     promises = () if proven is None else tuple(
         (t, Promise(measure, "", "T^a", "expected", "all", True, t**proven)) for t in T.tolist()
     )  # fmt: skip
-    assert Curve(Column("measure", measure), "a", "b", T, totals, True, promises).verdict() == said
+    assert Curve(Column("measure", measure), "a", "b", T, totals, True, promises).against_rates() == said
     assert (
-        Curve(Column("measure", measure), "a", "b", T, totals, False, promises).verdict() == ""
+        Curve(Column("measure", measure), "a", "b", T, totals, False, promises).against_rates() == ""
     )  # one game is tuned to its end only
 
 
 def test_a_wide_interval_says_nothing():
     assert (
-        Curve(Column("measure", "ece"), "a", "b", T, (T * np.exp(np.cos(T)))[:, None], True).verdict() == ""
+        Curve(Column("measure", "ece"), "a", "b", T, (T * np.exp(np.cos(T)))[:, None], True).against_rates()
+        == ""
     )

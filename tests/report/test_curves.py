@@ -41,7 +41,7 @@ def test_levels_that_no_interval_has(level):
     curve = oc.Curve(
         Column("measure", "ece"), "f", "n", np.array([10, 20, 40]), np.array([[1.0, 1.1]] * 3), True
     )
-    for asked in (curve.exponent, curve.verdict):
+    for asked in (curve.exponent, curve.against_rates):
         with pytest.raises(InvalidParameter, match=f"^level = {level!r}; expected a number between 0 and 1$"):
             asked(level)
 
@@ -66,7 +66,7 @@ def test_summary_of_infinite_runs_says_nothing_on_stderr():
         Column("measure", "brier"), "f", "n", np.array([10, 20, 40]), np.array([[inf, -inf]] * 3), True
     )
     assert np.isnan(curve.mean).all()
-    assert (curve.exponent(), curve.verdict()) == (None, "")
+    assert (curve.exponent(), curve.against_rates()) == (None, "")
 
 
 def test_summary_of_identical_runs_has_no_spread():
@@ -91,7 +91,7 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
     assert (coin.recorded, coin.independent) == (False, True)
     one = fit_growth(stream.rounds, stream.totals.mean(axis=1, keepdims=True), fresh=False, ceiling=1.0)
     assert stream.exponent() == one
-    assert stream.verdict() == ""
+    assert stream.against_rates() == ""
     assert coin.exponent() == fit_growth(coin.rounds, coin.totals, fresh=True, ceiling=1.0)
     for nature, said in zip(
         study.natures, ("T: a game each, on the same recorded rounds", "T: a fresh game"), strict=True

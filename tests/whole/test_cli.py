@@ -82,8 +82,8 @@ def test_compare(folder):
     assert {(r["forecaster"], r["nature"]) for r in rows} == {
         (f, n) for f in ("forecast hedging", "constant") for n in ("drift", "contrarian")
     }
-    verdicts = {(r["forecaster"], r["nature"]): r["verdict"] for r in rows}
-    assert verdicts["constant", "contrarian"] == "above O"
+    said = {(r["forecaster"], r["nature"]): r["against_rates"] for r in rows}
+    assert said["constant", "contrarian"] == "above O"
     said = onlinecal("compare", "results/small.db", "--json", "--markdown", cwd=folder, rc=2).stderr
     assert said == "error: --markdown and --json are two forms of output; expected one of the two\n"
     said = onlinecal("compare", "results/small.db", "--measure", "eec", cwd=folder, rc=2).stderr
