@@ -25,7 +25,7 @@ from onlinecal.rounds.steps import Memory, floats, hear, law, law_atoms, law_val
 from tests import examples
 
 #: who is composed of other players, and so plays in Python
-IN_PYTHON = {n.Mixture, n.Switch}
+IN_PYTHON = {n.Mixture, n.Switch, n.Streams, f.Delayed, f.Separate}
 
 
 @pytest.fixture(scope="module")
