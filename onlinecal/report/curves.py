@@ -189,8 +189,21 @@ class Study(Results):
         """The names of the columns."""
         return list(self.columns)
 
-    def only(self, forecasters: Sequence[str] | None = None, natures: Sequence[str] | None = None) -> Study:
+    def only(
+        self,
+        forecasters: Sequence[str] | None = None,
+        natures: Sequence[str] | None = None,
+        *,
+        schedules: bool = False,
+    ) -> Study:
         """The cells of these forecasters and natures; of all where none are named.
+
+        Parameters
+        ----------
+        forecasters, natures : sequence of str, optional
+            Labels.
+        schedules : bool, default False
+            Whether a nature may also be named without its schedule, for all of its schedules.
 
         Raises
         ------
@@ -198,12 +211,20 @@ class Study(Results):
             One of them was not played.
         """
         who, whom = forecasters or self.forecasters, natures or self.natures
-        for kind, labels, known in (("forecaster", who, self.forecasters), ("nature", whom, self.natures)):
+        wide = [cell.schedule[0] for cell in self.cells] if schedules else []
+        known = list(dict.fromkeys([*self.natures, *filter(None, wide)]))
+        for kind, labels, there in (("forecaster", who, self.forecasters), ("nature", whom, known)):
             for label in labels:
-                if label not in known:
-                    raise UnknownName.of(kind, label, known)
+                if label not in there:
+                    raise UnknownName.of(kind, label, there)
         return Study(
-            tuple(c for c in self.cells if c.forecaster in who and c.nature in whom), self.name, self.title
+            tuple(
+                c
+                for c in self.cells
+                if c.forecaster in who and (c.nature in whom or (schedules and c.schedule[0] in whom))
+            ),
+            self.name,
+            self.title,
         )
 
     def curve(
