@@ -97,9 +97,15 @@ def run(
             raise typer.Exit(130) from None
         study = Study.of(session.results())
     if as_json:
-        tables.print_json(tables.totals(study))
+        people = [{"measure": "decision makers", **c.as_json()} for c in _crowds(study)]
+        tables.print_json(tables.totals(study) + people)
         return
     tables.print_totals(study, study.title or study.name)
+    if people := _crowds(study):
+        from onlinecal.report.summaries import print_people
+
+        print()
+        print_people(people)
     print(f"\nresults: {path}\npicture: onlinecal plot {path}")
 
 
@@ -110,6 +116,13 @@ def compare(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="exponents of all columns beside the proven ones, as Markdown")
     ] = False,
+    paired: Annotated[
+        bool,
+        typer.Option("--paired", help="differences between forecasters on the same outcomes, run by run"),
+    ] = False,
+    people: Annotated[
+        bool, typer.Option("--people", help="the swap regret of those who join and leave")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
@@ -118,7 +131,23 @@ def compare(
 
     if markdown and as_json:
         raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
+    forms = [name for name, on in (("markdown", markdown), ("paired", paired), ("people", people)) if on]
+    if len(forms) > 1:
+        raise InvalidParameter(f"--{forms[0]} and --{forms[1]} are two tables; expected one of the two")
     study = _study(results)
+    if people:
+        from onlinecal.report.crowds import crowds
+        from onlinecal.report.summaries import print_people
+
+        found = crowds(study)
+        if as_json:
+            tables.print_json([crowd.as_json() for crowd in found])
+        else:
+            print_people(found)
+        return
+    if paired:
+        _print_paired(study, measure, as_json)
+        return
     if markdown:
         print(tables.exponents_markdown(study))
         return
@@ -128,6 +157,27 @@ def compare(
         tables.print_json(tables.totals(study, [measure]))
     else:
         tables.print_compare(study, measure)
+
+
+def _print_paired(study: Any, measure: str, as_json: bool) -> None:
+    from onlinecal.report import console as tables
+    from onlinecal.report.paired import paired
+    from onlinecal.report.summaries import print_paired
+
+    found, refused = paired(study, measure)
+    if not as_json:
+        print_paired(found, refused)
+        return
+    for line in refused:
+        print(f"not compared: {line}", file=sys.stderr)
+    tables.print_json([difference.as_json() for difference in found])
+
+
+def _crowds(study: Any) -> Any:
+    """What became of decision makers; empty where there are none."""
+    from onlinecal.report.crowds import crowds
+
+    return crowds(study) if any(cell.people for cell in study.cells) else []
 
 
 @_command

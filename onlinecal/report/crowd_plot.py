@@ -187,7 +187,8 @@ def _draw_shares(axis: Any, crowd: Crowd, most: float) -> None:
         )
     axis.set_title(f"for each question, {len(crowd.labels) - crowd.unseen:,} decision makers", fontsize=10)
     _plain(axis, "for each question with a known outcome", "share of decision makers with at most this")
-    axis.legend(fontsize=7, frameon=False, loc="lower right")
+    if crowd.unseen < len(crowd.labels):
+        axis.legend(fontsize=7, frameon=False, loc="lower right")
 
 
 def _caption(drawn: Sequence[Crowd]) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Curve
+from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import BAND, Frame, Reference, frames, games
 
 Floats = NDArray[np.float64]
@@ -184,6 +184,7 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
     ]
     if runs[-1] > 1:
         parts.insert(1, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
+    parts += [left_out(curves)] if left_out(curves) else []
     bounds = [bound for frame in drawn for bound in frame.bounds]
     if any(bound.exact for bound in bounds):
         parts.append("Dashed: proven bound.")
