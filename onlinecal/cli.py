@@ -97,9 +97,15 @@ def run(
             raise typer.Exit(130) from None
         study = Study.of(session.results())
     if as_json:
-        tables.print_json(tables.totals(study))
+        people = [{"measure": "decision makers", **c.as_json()} for c in _crowds(study)]
+        tables.print_json(tables.totals(study) + people)
         return
     tables.print_totals(study, study.title or study.name)
+    if people := _crowds(study):
+        from onlinecal.report.summaries import print_people
+
+        print()
+        print_people(people)
     print(f"\nresults: {path}\npicture: onlinecal plot {path}")
 
 
@@ -110,6 +116,13 @@ def compare(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="exponents of all columns beside the proven ones, as Markdown")
     ] = False,
+    paired: Annotated[
+        bool,
+        typer.Option("--paired", help="differences between forecasters on the same outcomes, run by run"),
+    ] = False,
+    people: Annotated[
+        bool, typer.Option("--people", help="the swap regret of those who join and leave")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
@@ -118,7 +131,23 @@ def compare(
 
     if markdown and as_json:
         raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
+    forms = [name for name, on in (("markdown", markdown), ("paired", paired), ("people", people)) if on]
+    if len(forms) > 1:
+        raise InvalidParameter(f"--{forms[0]} and --{forms[1]} are two tables; expected one of the two")
     study = _study(results)
+    if people:
+        from onlinecal.report.crowds import crowds
+        from onlinecal.report.summaries import print_people
+
+        found = crowds(study)
+        if as_json:
+            tables.print_json([crowd.as_json() for crowd in found])
+        else:
+            print_people(found)
+        return
+    if paired:
+        _print_paired(study, measure, as_json)
+        return
     if markdown:
         print(tables.exponents_markdown(study))
         return
@@ -130,9 +159,36 @@ def compare(
         tables.print_compare(study, measure)
 
 
+def _print_paired(study: Any, measure: str, as_json: bool) -> None:
+    from onlinecal.report import console as tables
+    from onlinecal.report.paired import paired
+    from onlinecal.report.summaries import print_paired
+
+    found, refused = paired(study, measure)
+    if not as_json:
+        print_paired(found, refused)
+        return
+    for line in refused:
+        print(f"not compared: {line}", file=sys.stderr)
+    tables.print_json([difference.as_json() for difference in found])
+
+
+def _crowds(study: Any) -> Any:
+    """What became of decision makers; empty where there are none."""
+    from onlinecal.report.crowds import crowds
+
+    return crowds(study) if any(cell.people for cell in study.cells) else []
+
+
 @_command
 def plot(
-    results: Results,
+    results: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULTS",
+            help="a results file, such as results/quickstart.db; with --questions a scenario",
+        ),
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=".png, .svg or .pdf; default beside the results")
     ] = None,
@@ -142,33 +198,75 @@ def plot(
     exponents: Annotated[
         bool, typer.Option("--exponents", help="a heat map of the fitted exponents instead of curves")
     ] = False,
+    delays: Annotated[bool, typer.Option("--delays", help="totals by delay instead: what it costs")] = False,
+    people: Annotated[
+        bool, typer.Option("--people", help="the swap regret of those who join and leave instead")
+    ] = False,
+    questions: Annotated[
+        bool, typer.Option("--questions", help="when a scenario's questions are asked and known instead")
+    ] = False,
 ) -> None:
-    """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or the exponents as a heat map."""
-    from onlinecal.core.errors import UnknownName
-    from onlinecal.report.exponent_plot import heat_map
+    """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
+    from onlinecal.core.errors import InvalidParameter, UnknownName
     from onlinecal.report.plots import plot_curves, save
 
+    others = {"exponents": exponents, "delays": delays, "people": people, "questions": questions}
+    asked = [name for name, wanted in others.items() if wanted]
+    if len(asked) > 1:
+        raise InvalidParameter(f"--{asked[0]} and --{asked[1]} are two pictures; expected one of the two")
+    for option, given in (("measure", measure), ("forecaster", forecaster), ("nature", nature)):
+        if given and (questions or (people and option == "measure")):
+            raise InvalidParameter(f"--{asked[0]} draws no {option}s; expected no --{option}")
+    if questions:
+        _plot_questions(results, output)
+        return
     study = _study(results)
     for name in measure or ():
         if name not in study.measures:
             raise UnknownName.of("measure", name, study.measures)
-    # Measures first; brackets, tasks and certificates are drawn when asked for.
+    # Measures of all rounds first; streams, brackets, tasks and certificates are drawn when asked for.
     plain = [
-        name for name, c in study.columns.items() if c.kind in ("measure", "function") and not c.end
+        name
+        for name, c in study.columns.items()
+        if c.kind in ("measure", "function") and not c.end and not c.stream
     ] or study.measures
-    shown = measure or plain[: None if exponents else 4]
-    study = study.only(forecaster, nature)
-    path = output or results.with_suffix(".png")
-    if exponents:
-        save(heat_map(study, shown, title=study.title)[0].figure, path)
-        print(f"wrote {path}")
-        return
-    save(plot_curves(study.curves(shown), title=study.title)[0, 0].figure, path)
-    left = [name for name in study.measures if name not in shown]
-    print(
-        f"wrote {path}"
-        + (f"; not drawn, --measure adds them: {', '.join(left)}" if left and not measure else "")
-    )
+    shown = measure or plain[: None if exponents else 2 if delays else 4]
+    study = study.only(forecaster, nature, schedules=delays)
+    # The heat map had the name of the curves before there were other pictures.
+    path = output or results.with_name(f"{results.stem}{f'-{asked[0]}' if delays or people else ''}.png")
+    if people:
+        from onlinecal.report.crowd_plot import plot_people
+
+        axes = plot_people(study, title=study.title)
+    elif exponents:
+        from onlinecal.report.exponent_plot import heat_map
+
+        axes = heat_map(study, shown, title=study.title)
+    elif delays:
+        from onlinecal.report.late_plot import plot_delays
+
+        axes = plot_delays(study, shown, title=study.title)
+    else:
+        axes = plot_curves(study.curves(shown), title=study.title)
+    save(axes.flat[0].figure, path)
+    left = [] if measure or people or exponents else [name for name in study.measures if name not in shown]
+    print(f"wrote {path}" + (f"; not drawn, --measure adds them: {', '.join(left)}" if left else ""))
+
+
+def _plot_questions(scenario: Path, output: Path | None) -> None:
+    """When the questions of a scenario are asked and known, by each of its schedules, at its shortest horizon."""
+    from onlinecal.report.plots import save
+    from onlinecal.report.question_plot import plot_questions
+    from onlinecal.report.questions import question_bars
+    from onlinecal.scenario import load
+
+    loaded = load(scenario)
+    horizon = min(cell.horizon for cell in loaded.cells)
+    schedules = list(dict.fromkeys(cell.schedule for cell in loaded.cells))
+    bars = [question_bars(schedule, horizon, loaded.scenario.seed) for schedule in schedules]
+    path = output or Path("results") / f"{loaded.scenario.name}-questions.png"
+    save(plot_questions(bars, title=loaded.scenario.title or loaded.scenario.name)[0, 0].figure, path)
+    print(f"wrote {path}")
 
 
 @_command

@@ -7,7 +7,6 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.curves import Curve, Study, summary
+from onlinecal.report.grid import broken, fits, new_console, number, print_grid
 
 if TYPE_CHECKING:
     from onlinecal.checks.guarantees import GuaranteeCheck, Report
@@ -32,10 +32,17 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str
     Returns
     -------
     list of dict
+<<<<<<< HEAD
         Keys nature, forecaster, measure, horizon, runs, total, half_width (of the 95 % interval of the mean, None for
         one run), exponent: None, or `Growth.as_json`; and against_rates, as `Curve.against_rates` says. The
         intervals of all exponents hold together with 95 %, and so do the comparisons with rates: of many with 95 % each
         some would be wrong by chance.
+=======
+        Keys nature, forecaster, measure, horizon, open (questions without a known outcome then), runs, total,
+        half_width (of the 95 % interval of the mean, None for one run), exponent: None, or `Growth.as_json`; and
+        verdict, see `Curve.verdict`. The intervals of all exponents hold together with 95 %, and so do the verdicts: of
+        many with 95 % each some would be wrong by chance.
+>>>>>>> wt-h-e
     """
     return [row for row, _ in _grown(study, measures)]
 
@@ -53,6 +60,7 @@ def _grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str,
             "forecaster": curve.forecaster,
             "measure": curve.measure,
             "horizon": int(curve.rounds[-1]),
+            "open": 0 if curve.open is None else int(curve.open[-1]),
             "runs": curve.totals.shape[1],
             "total": mean,
             "half_width": half if math.isfinite(half) else None,
@@ -71,14 +79,36 @@ def print_totals(study: Study, title: str) -> None:
         if (column.measure == "swap_regret" if column.of_task else column.kind != "certificate")
     ]
     rows = _grown(study, measures)
-    console = _console()
+    console = new_console()
     console.print(f"[bold]{escape(title)}[/bold]")
     for nature in study.natures:
         mine = {(r["forecaster"], r["measure"]): (r, g) for r, g in rows if r["nature"] == nature}
         horizon = _longest(mine.values())
-        cells = {f: [_cell(mine.get((f, m)), horizon) for m in measures] for f in study.forecasters}
-        _print_grid(console, f"{nature}, T = {horizon:,}", measures, cells)
-    _print_legend(console, "mean total T·μ over the runs", [g for _, g in rows])
+        there = {measure for _, measure in mine}
+        # All questions first, then those of each stream.
+        for stream in dict.fromkeys(["", *(study.columns[m].stream for m in measures)]):
+            own = [m for m in measures if study.columns[m].stream == stream]
+            if stream and not there.intersection(own):
+                continue
+            cells = {f: [_cell(mine.get((f, m)), horizon) for m in own] for f in study.forecasters}
+            whose = f", the questions of {stream}" if stream else ""
+            print_grid(
+                console, f"{nature}{whose}, T = {horizon:,}{_open(mine.values(), horizon)}", own, cells
+            )
+    _print_legend(console, f"mean total T·μ over the runs{_known(rows)}", [g for _, g in rows])
+
+
+def _open(rows: Iterable[tuple[dict[str, Any], Growth | None]], horizon: int) -> str:
+    """For a heading: how many questions are open at the end; all forecasters are asked the same."""
+    open = max((row["open"] for row, _ in rows if row["horizon"] == horizon), default=0)
+    return f", {open:,} open at the end" if open else ""
+
+
+def _known(rows: Iterable[tuple[dict[str, Any], Growth | None]]) -> str:
+    """For a legend: of what totals are, where some questions are open."""
+    if not any(row["open"] for row, _ in rows):
+        return ""
+    return ", of questions with a known outcome: those that are open at the end are not in it; all runs share the times"
 
 
 def print_compare(study: Study, measure: str) -> None:
@@ -86,17 +116,20 @@ def print_compare(study: Study, measure: str) -> None:
     rows = {(r["forecaster"], r["nature"]): (r, g) for r, g in _grown(study, [measure])}
     horizons = {n: _longest(r for (_, nature), r in rows.items() if nature == n) for n in study.natures}
     title, headings = f"{measure}: total T·μ and exponent", [*horizons]
+    open = {n: _open([r for (_, nature), r in rows.items() if nature == n], t) for n, t in horizons.items()}
     if len(set(horizons.values())) == 1:
         title += f", T = {next(iter(horizons.values())):,}"
+        headings = [nature + open[nature].replace(", ", "\n", 1) for nature in horizons]
     else:
-        headings = [f"{nature}\nT = {horizon:,}" for nature, horizon in horizons.items()]
+        headings = [f"{nature}\nT = {horizon:,}{open[nature]}" for nature, horizon in horizons.items()]
     cells = {
         f: [_cell(rows.get((f, n)), horizon, whole=True) for n, horizon in horizons.items()]
         for f in study.forecasters
     }
-    console = _console()
-    _print_grid(console, title, headings, cells)
+    console = new_console()
+    print_grid(console, title, headings, cells)
     about = "total ± half-width of the 95 % interval of its mean over runs, each by itself"
+    about += _known(rows.values())
     _print_legend(console, about, [g for _, g in rows.values()])
     column = study.columns[measure]
     rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(column)}
@@ -118,6 +151,7 @@ def _remarks(study: Study, measure: str) -> str:
     return "no remarks, for these are the rounds of one game, which is tuned to its end"
 
 
+<<<<<<< HEAD
 def _print_grid(console: Console, title: str, headings: Sequence[str], rows: dict[str, list[str]]) -> None:
     """A table with a column of names; where the console is too narrow, headings are broken, then the table is."""
     names, shown, cells = list(rows), list(headings), list(rows.values())
@@ -170,6 +204,10 @@ def _broken(text: str, width: int) -> str:
 
 #: what the remarks of `Curve.against_rates` mean
 _AGAINST_RATES = {
+=======
+#: what the remarks of `Curve.verdict` mean
+_VERDICTS = {
+>>>>>>> wt-h-e
     "above proven": "grows faster over these T than the bound proved for this forecaster, below which its total may "
     "still lie, and no form that fits says that this ends",
     "above O": "grows faster over these T than {rate}, which some forecaster is proved to keep against every nature "
@@ -194,21 +232,13 @@ def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, w
         return ""
     row, growth = found
     half = row["half_width"]
-    text = _number(row["total"])
+    text = number(row["total"])
     if whole and half is not None:
-        text += f" ± {_number(half if half > 1e-12 * abs(row['total']) else 0.0)}"  # rounding is no spread
+        text += f" ± {number(half if half > 1e-12 * abs(row['total']) else 0.0)}"  # rounding is no spread
     if row["horizon"] != horizon:
         text += f"\nat T = {row['horizon']:,}"
     text = "\n".join([text, *(["–"] if growth is None else lines(growth))])
     return f"{text}\n{row['against_rates']}".rstrip() if whole else text
-
-
-def _number(x: float) -> str:
-    if not math.isfinite(x) or x == 0:
-        return f"{x:g}"
-    if 100 <= abs(x) < 1e15:
-        return f"{x:,.0f}"
-    return f"{x:.3g}"
 
 
 def exponents_markdown(study: Study) -> str:
@@ -272,7 +302,7 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    console = _console()
+    console = new_console()
     for kind in dict.fromkeys(row["kind"] for row in rows):
         table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
         table.add_column("name", style="bold", no_wrap=kind != "rates of other quantities")
@@ -306,7 +336,7 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(entry)
         return
-    console = _console()
+    console = new_console()
     given = ", ".join(
         p["name"] + ("" if p["required"] else f" = {json.dumps(p['default'], default=str)}")
         for p in entry["parameters"]
@@ -330,7 +360,7 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
 
 def print_check(report: Report) -> None:
     """The report of `onlinecal check`: a row for each guarantee, with the worst of its opponents."""
-    console = _console()
+    console = new_console()
     for name in dict.fromkeys(name for name, _ in report.findings):
         console.print(f"[bold]{escape(name)}[/bold]")
         for found, finding in report.findings:
@@ -368,7 +398,7 @@ def print_check(report: Report) -> None:
             (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
         )
     table = _checked(rows)
-    console.print(table if _fits(console, table) else _checked(rows, narrow=True))
+    console.print(table if fits(console, table) else _checked(rows, narrow=True))
     console.print(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
         "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "
@@ -391,10 +421,10 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
         if narrow:
             if len(guarantee) > 22:
                 measure, bound = re.split(" (?=[≤≥=] )", guarantee, maxsplit=1)
-                guarantee = f"{_broken(measure, 22)}\n{_broken(bound, 24)}"
+                guarantee = f"{broken(measure, 22)}\n{broken(bound, 24)}"
             opponent, _, at = where.rpartition(" round ")
-            where = f"{_broken(opponent, 13)}\nround {at}"
-            cells = (_broken(strategy, 14), guarantee, worst, where, said)
+            where = f"{broken(opponent, 13)}\nround {at}"
+            cells = (broken(strategy, 14), guarantee, worst, where, said)
         table.add_row(*map(Text, cells))
     return table
 
@@ -430,14 +460,3 @@ def _endless(value: Any) -> bool:
 def _bare(value: Any) -> Any:
     """What JSON does not know: numbers of numpy as numbers, arrays as lists, anything else as text."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
-
-
-class _Console(Console):
-    """As `print`, it leaves to the command what becomes of output that nobody takes; rich's ends with status 1."""
-
-    def on_broken_pipe(self) -> None:
-        raise  # rich calls this while it handles the error
-
-
-def _console() -> Console:
-    return _Console(highlight=False)

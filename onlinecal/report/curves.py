@@ -43,6 +43,8 @@ class Curve:
         The guarantees on this measure and their bounds.
     recorded : bool
         Whether all games were played on one recorded stream, the shorter ones on its beginning.
+    open : (n,) ints, optional
+        At each T, how many questions have no known outcome: totals are without them. Default: none have.
     """
 
     column: Column
@@ -53,6 +55,7 @@ class Curve:
     fresh: bool
     promises: tuple[tuple[int, Promise], ...] = ()
     recorded: bool = False
+    open: NDArray[np.int64] | None = None
 
     @property
     def measure(self) -> str:
@@ -87,7 +90,8 @@ class Curve:
         growth; all of fresh games.
         """
         keep = self.rounds >= (0 if self.fresh else self.rounds[-1] / 100)
-        return replace(self, rounds=self.rounds[keep], totals=self.totals[keep])
+        open = None if self.open is None else self.open[keep]
+        return replace(self, rounds=self.rounds[keep], totals=self.totals[keep], open=open)
 
     @property
     def independent(self) -> bool:
@@ -189,8 +193,21 @@ class Study(Results):
         """The names of the columns."""
         return list(self.columns)
 
-    def only(self, forecasters: Sequence[str] | None = None, natures: Sequence[str] | None = None) -> Study:
+    def only(
+        self,
+        forecasters: Sequence[str] | None = None,
+        natures: Sequence[str] | None = None,
+        *,
+        schedules: bool = False,
+    ) -> Study:
         """The cells of these forecasters and natures; of all where none are named.
+
+        Parameters
+        ----------
+        forecasters, natures : sequence of str, optional
+            Labels.
+        schedules : bool, default False
+            Whether a nature may also be named without its schedule, for all of its schedules.
 
         Raises
         ------
@@ -198,12 +215,20 @@ class Study(Results):
             One of them was not played.
         """
         who, whom = forecasters or self.forecasters, natures or self.natures
-        for kind, labels, known in (("forecaster", who, self.forecasters), ("nature", whom, self.natures)):
+        wide = [cell.schedule[0] for cell in self.cells] if schedules else []
+        known = list(dict.fromkeys([*self.natures, *filter(None, wide)]))
+        for kind, labels, there in (("forecaster", who, self.forecasters), ("nature", whom, known)):
             for label in labels:
-                if label not in known:
-                    raise UnknownName.of(kind, label, known)
+                if label not in there:
+                    raise UnknownName.of(kind, label, there)
         return Study(
-            tuple(c for c in self.cells if c.forecaster in who and c.nature in whom), self.name, self.title
+            tuple(
+                c
+                for c in self.cells
+                if c.forecaster in who and (c.nature in whom or (schedules and c.schedule[0] in whom))
+            ),
+            self.name,
+            self.title,
         )
 
     def curve(
@@ -249,10 +274,13 @@ class Study(Results):
         if fresh:
             rounds = np.array([c.horizon for c in cells])
             totals = np.stack([c.totals[measure][-1] for c in cells])
+            open = [c.open[-1] if c.open else 0 for c in cells]
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
+            open = list(cells[0].open or np.zeros(len(rounds), np.int64))
         recorded = any(c.recorded for c in cells)
-        return Curve(self.columns[measure], who, whom, rounds, totals, fresh, promises, recorded)
+        there = np.array(open) if any(open) else None
+        return Curve(self.columns[measure], who, whom, rounds, totals, fresh, promises, recorded, there)
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, once each: natures first, then measures, then forecasters."""
@@ -320,6 +348,22 @@ class Study(Results):
 def _plain(label: str) -> str:
     """Without capitals and what stands between words: ``cdl_minimiser`` is ``CDL minimiser``."""
     return "".join(filter(str.isalnum, label.lower()))
+
+
+def left_out(curves: Sequence[Curve]) -> str:
+    """What is not in the totals, in a sentence; "" where every outcome is known.
+
+    >>> late = Curve(Column("measure", "ece"), "a", "b", np.array([100]), np.ones((1, 2)), True, open=np.array([7]))
+    >>> left_out([late])
+    'Totals are over questions with a known outcome; up to 7 are open at the end, by times that all runs share.'
+    """
+    most = max((int(curve.open[-1]) for curve in curves if curve.open is not None), default=0)
+    if not most:
+        return ""
+    return (
+        f"Totals are over questions with a known outcome; up to {most:,} are open at the end, by times that all runs "
+        "share."
+    )
 
 
 def summary(values: Any) -> tuple[float, float]:

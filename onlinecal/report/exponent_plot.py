@@ -16,7 +16,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, left_out
 from onlinecal.report.plots import given_axes, typeset
 
 Floats = NDArray[np.float64]
@@ -175,4 +175,4 @@ def _caption(study: Study, tables: Sequence[Heat]) -> str:
         text += f"; ?: the interval is wider than {WIDE:g}"
     if any("…" in cell for heat in tables for row in heat.texts for cell in row):
         text += "; a…b: no power law, but these slopes over the first and the last half of the T"
-    return text[0].upper() + text[1:] + "."
+    return " ".join(filter(None, [text[0].upper() + text[1:] + ".", left_out(curves)]))

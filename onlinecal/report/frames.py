@@ -128,15 +128,23 @@ class Frame:
         return self.column.name
 
 
-def frames(curves: Sequence[Curve]) -> list[Frame]:
-    """What `figure` draws, one frame for each nature and measure, in the order of the curves."""
+def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
+    """What `plot_curves` draws, one frame for each nature and measure, in the order of the curves.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+    exponents : bool, default True
+        Whether labels of lines say how they grow.
+    """
     styles = {name: i for i, name in enumerate(dict.fromkeys(curve.forecaster for curve in curves))}
     result: dict[tuple[str, Column], Frame] = {}
     for curve in curves:
         frame = result.setdefault((curve.nature, curve.column), Frame(curve.nature, curve.column))
         frame.negative = frame.negative or bool(((curve.mean < 0) & np.isfinite(curve.mean)).any())
     for curve in curves:
-        _add(result[curve.nature, curve.column], curve, styles[curve.forecaster], simultaneous(len(curves)))
+        level = simultaneous(len(curves)) if exponents else None
+        _add(result[curve.nature, curve.column], curve, styles[curve.forecaster], level)
     for frame in result.values():
         frame.bounds = [_below_all(bound, frame.lines) for bound in frame.bounds]
         if not frame.negative:
@@ -144,7 +152,7 @@ def frames(curves: Sequence[Curve]) -> list[Frame]:
     return list(result.values())
 
 
-def _add(frame: Frame, curve: Curve, style: int, level: float) -> None:
+def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
     """A curve into its frame: as a line, and in words what of it cannot be one."""
     mean = curve.mean
     shown = np.isfinite(mean) & (frame.negative | (mean > 0))
@@ -152,7 +160,7 @@ def _add(frame: Frame, curve: Curve, style: int, level: float) -> None:
     if not shown.any():
         frame.absent.append((style, f"{literal(curve.forecaster)}: {reasons}"))
         return
-    exponent = curve.exponent(level)
+    exponent = None if level is None else curve.exponent(level)
     slope = f"  $T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Curve
+from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import BAND, Frame, Reference, frames, games
 
 Floats = NDArray[np.float64]
@@ -101,26 +101,36 @@ def plot_curves(curves: Sequence[Curve], *, axes: Any = None, title: str = "") -
             if fig is not None and i in scales:
                 panels[i, j].sharey(scales[i][0])
             scales.setdefault(i, []).append(panels[i, j])
-        _draw(panels[i, j], frame)
+        draw_frame(panels[i, j], frame)
         panels[i, j].set_title(_heading(frame, WIDTH), fontsize=10)
         if j == 0:
             panels[i, j].set_ylabel("total $T\\cdot\\mu$")
     for i, nature in enumerate(natures):
-        # The means and bounds set the scale; a band that reaches down to 0 would stretch it without end.
-        shown = [frame for frame in drawn if frame.nature == nature and not frame.negative]
-        heights = [v for frame in shown for line in frame.lines for v in line.mean[line.shown]]
-        heights += [v for frame in shown for bound in frame.bounds for v in bound.values]
-        heights += [v for frame in shown for reference in frame.references for v in reference.values]
-        if heights:
+        if i in scales:
             # In a new figure they share it.
-            for panel in scales[i][: 1 if fig is not None else None]:
-                panel.set_ylim(min(heights) / 1.8, max(heights) * 1.8)
+            set_heights(
+                [frame for frame in drawn if frame.nature == nature],
+                scales[i][: 1 if fig is not None else None],
+            )
     if fig is not None:
         wide = fig.get_figwidth()
         if title:
-            fig.suptitle(_wrapped(title, wide, 12), fontsize=12)
-        fig.supxlabel(_wrapped(_caption(curves, drawn), wide, 7.5), fontsize=7.5, color="#444444")
+            fig.suptitle(wrapped(title, wide, 12), fontsize=12)
+        fig.supxlabel(wrapped(_caption(curves, drawn), wide, 7.5), fontsize=7.5, color="#444444")
     return panels
+
+
+def set_heights(drawn: Sequence[Frame], panels: Sequence[Any]) -> None:
+    """Limits of logarithmic axes: from means and bounds, for a band that reaches down to 0 would stretch them without
+    end.
+    """
+    shown = [frame for frame in drawn if not frame.negative]
+    heights = [v for frame in shown for line in frame.lines for v in line.mean[line.shown]]
+    heights += [v for frame in shown for bound in frame.bounds for v in bound.values]
+    heights += [v for frame in shown for reference in frame.references for v in reference.values]
+    if heights:
+        for panel in panels:
+            panel.set_ylim(min(heights) / 1.8, max(heights) * 1.8)
 
 
 def caption(curves: Sequence[Curve]) -> str:
@@ -131,7 +141,7 @@ def caption(curves: Sequence[Curve]) -> str:
 def _new_figure(drawn: Sequence[Frame], natures: list[str], measures: list[str]) -> Figure:
     """A figure with room for its panels, their headings and legends."""
     heads = [max(_heading(frame, WIDTH).count("\n") for frame in drawn if frame.nature == n) for n in natures]
-    legends = [max(_legend_rows(frame) for frame in drawn if frame.nature == n) for n in natures]
+    legends = [max(legend_rows(frame) for frame in drawn if frame.nature == n) for n in natures]
     high = 1.1 + 3.2 * len(natures) + 0.17 * sum(heads) + 0.13 * sum(max(0, n - 3) for n in legends)
     return Figure(figsize=(1.0 + 4.1 * len(measures), high), layout="constrained", dpi=150)
 
@@ -155,12 +165,12 @@ def given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> NDA
 def _heading(frame: Frame, inches: float) -> str:
     """What stands above the axes; the nature on lines of its own where the whole does not fit."""
     whole = f"{frame.measure} against {frame.nature}"
-    if "\n" not in _wrapped(whole, inches, 10):
+    if "\n" not in wrapped(whole, inches, 10):
         return literal(whole)
-    return _wrapped(f"{frame.measure} against", inches, 10) + "\n" + _wrapped(frame.nature, inches, 10)
+    return wrapped(f"{frame.measure} against", inches, 10) + "\n" + wrapped(frame.nature, inches, 10)
 
 
-def _wrapped(text: str, inches: float, size: float) -> str:
+def wrapped(text: str, inches: float, size: float) -> str:
     """Somebody's text in lines that fit: a letter is little more than half as wide as it is high."""
     return literal(textwrap.fill(text, int(inches * 72 / (0.56 * size))))
 
@@ -174,6 +184,7 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
     ]
     if runs[-1] > 1:
         parts.insert(1, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
+    parts += [left_out(curves)] if left_out(curves) else []
     bounds = [bound for frame in drawn for bound in frame.bounds]
     if any(bound.exact for bound in bounds):
         parts.append("Dashed: proven bound.")
@@ -198,7 +209,8 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
     return " ".join(parts)
 
 
-def _draw(axis: Any, frame: Frame) -> None:
+def draw_frame(axis: Any, frame: Frame, colours: Sequence[str] = COLOURS) -> None:
+    """One frame in its axes, with its legend below; the heading and the limits are the caller's."""
     axis.set_xscale("log")
     if frame.negative:
         axis.set_yscale("symlog", linthresh=_linear(frame))
@@ -207,7 +219,7 @@ def _draw(axis: Any, frame: Frame) -> None:
         axis.set_yscale("log")
     _draw_references(axis, frame.references)
     for line in frame.lines:
-        colour = COLOURS[line.style % len(COLOURS)]
+        colour = colours[line.style % len(colours)]
         marker = MARKERS[line.style % len(MARKERS)] if len(line.rounds) <= 20 else None
         axis.fill_between(line.rounds, line.lower, line.upper, color=colour, alpha=0.18, linewidth=0)
         axis.plot(
@@ -225,7 +237,7 @@ def _draw(axis: Any, frame: Frame) -> None:
             lonely = line.shown & gap[:-2] & gap[2:]
             axis.plot(line.rounds[lonely], line.mean[lonely], color=colour, marker=".", linestyle="none")
     for bound in frame.bounds:
-        colour = BLACK if bound.style is None else COLOURS[bound.style % len(COLOURS)]
+        colour = BLACK if bound.style is None else colours[bound.style % len(colours)]
         dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
         axis.plot(
             bound.rounds,
@@ -244,7 +256,7 @@ def _draw(axis: Any, frame: Frame) -> None:
         axis.plot(
             mark.rounds,
             np.full(len(mark.rounds), height),
-            color=COLOURS[mark.style % len(COLOURS)],
+            color=colours[mark.style % len(colours)],
             linestyle="none",
             marker=CARETUPBASE if mark.up else CARETDOWNBASE,
             markersize=6,
@@ -254,7 +266,7 @@ def _draw(axis: Any, frame: Frame) -> None:
         axis.plot(
             [],
             [],
-            color=COLOURS[style % len(COLOURS)],
+            color=colours[style % len(colours)],
             linestyle="none",
             marker=MARKERS[style % len(MARKERS)],
             markersize=3.5,
@@ -301,7 +313,7 @@ def _entry(label: str) -> str:
     return f"\u200a{filled}" if filled.startswith("_") else filled
 
 
-def _legend_rows(frame: Frame) -> int:
+def legend_rows(frame: Frame) -> int:
     """How many lines of text the legend needs in two columns."""
     labels = [line.label for line in frame.lines] + [bound.label for bound in frame.bounds]
     labels += [words for _, words in frame.absent]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
+from onlinecal.core.sight import Sight
 
 Floats = NDArray[np.float64]
 
@@ -98,6 +99,8 @@ class Played:
         Nature's label without the schedule, and that of the schedule; "" for a question a unit without delay.
     people : Joined, optional
         The accounts of the decision makers who join and leave.
+    sight : Sight
+        What nature sees of forecasts. One that sees nothing gives all forecasters the same outcomes, run by run.
     """
 
     forecaster: str
@@ -113,6 +116,7 @@ class Played:
     open: tuple[int, ...] = ()
     schedule: tuple[str, str] = ("", "")
     people: Joined | None = None
+    sight: Sight = Sight.DRAW
 
     def __eq__(self, other: object) -> bool:
         """Whether all is the same, number by number, but for how long it took and in which loop."""
@@ -132,7 +136,7 @@ class Played:
         """What of it is no array."""
         return (
             self.forecaster, self.nature, self.horizon, self.columns, self.promises, self.recorded, self.open,
-            self.schedule, self.people,
+            self.schedule, self.people, self.sight,
         )  # fmt: skip
 
 

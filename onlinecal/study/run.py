@@ -17,6 +17,7 @@ from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.progress import Progress
 from onlinecal.core.relations import tightest
+from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
 from onlinecal.engine.people import Accounts
@@ -64,7 +65,11 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         open=() if cell.schedule.immediate else batches[0].open,
         schedule=(cell.nature.label, cell.schedule.label),
         people=_joined(cell, batches),
+<<<<<<< HEAD
         loop=batches[0].loop,
+=======
+        sight=Sight(cell.nature.strategy.sight),
+>>>>>>> wt-h-e
     )
 
 

@@ -14,6 +14,7 @@ import onlinecal
 from onlinecal.core.content import differences
 from onlinecal.core.errors import StoreError
 from onlinecal.core.progress import Progress
+from onlinecal.core.sight import Sight
 from onlinecal.study.database import FORMAT, format_of
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell
@@ -85,6 +86,7 @@ class Session:
                 int(c.horizon),
                 int(c.runs),
                 bool(c.nature.strategy.recorded),
+                Sight(c.nature.strategy.sight),
                 promises(c),
             )
             for c in cells

@@ -5,11 +5,19 @@ order: forecasters that are the same share their numbers, and numbers that no lo
 
     curves                  a view with names: forecaster, nature, horizon, measure, round, run, total
     meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
+<<<<<<< HEAD
     plan(place, key, forecaster, nature, schedule, horizon, runs, recorded)     what is to be shown; key: of what was
                             played; nature: without the schedule
     played(id, key, content, horizon, runs, seconds, loop, open, people, accounts, seal)    content: all that the
                             numbers depend on, as JSON; open: questions without an outcome at each checkpoint; people,
                             accounts: decision makers who join and leave, and their numbers, packed
+=======
+    plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight)   what is to be shown; key: of what
+                            was played; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
+    played(id, key, content, horizon, runs, seconds, open, people, accounts, seal)      content: all that the numbers
+                            depend on, as JSON; open: questions without an outcome at each checkpoint; people, accounts:
+                            decision makers who join and leave, and their numbers, packed
+>>>>>>> wt-h-e
     measures(id, name, column)                                        column: what the name stands for, as JSON
     totals(played, measure, round, run, total)                        T·μ
     promises(place, measure, text, formula, kind, against, upper, bound)
@@ -32,6 +40,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, StoreError
+from onlinecal.core.sight import Sight
 from onlinecal.study.database import Database
 from onlinecal.study.packed import first_runs, joined, packed, unpacked
 from onlinecal.study.played import Floats, Joined, Played, Promise, Results
@@ -40,7 +49,7 @@ _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE plan (
     place INTEGER PRIMARY KEY, key TEXT NOT NULL, forecaster TEXT NOT NULL, nature TEXT NOT NULL, schedule TEXT NOT
-    NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL);
+    NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL, sight INTEGER NOT NULL);
 CREATE TABLE played (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, horizon INTEGER NOT NULL,
     runs INTEGER NOT NULL, seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL,
@@ -71,7 +80,8 @@ class Planned(NamedTuple):
         Labels.
     horizon, runs : int
     recorded : bool
-        As in `Played`.
+    sight : Sight
+        Both as in `Played`.
     promises : tuple of Promise
         The guarantees that apply to it.
     """
@@ -83,6 +93,7 @@ class Planned(NamedTuple):
     horizon: int
     runs: int
     recorded: bool
+    sight: Sight
     promises: tuple[Promise, ...] = ()
 
     @property
@@ -179,7 +190,7 @@ class Store:
             What the file says of itself: name, title, scenario, version, and the columns as a JSON list.
         plan : sequence of Planned
         """
-        cells = [(place, *cell[:-2], int(cell.recorded)) for place, cell in enumerate(plan)]
+        cells = [(place, *cell[:-3], int(cell.recorded), int(cell.sight)) for place, cell in enumerate(plan)]
         promises = [
             (place, p.measure, p.text, p.formula, p.kind, p.against, int(p.upper), p.bound)
             for place, cell in enumerate(plan)
@@ -188,7 +199,7 @@ class Store:
         with self._db.transaction():
             for table in ("meta", "promises", "plan"):
                 self._db.run(f"DELETE FROM {table}")
-            self._db.run_many("INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?, ?)", cells)
+            self._db.run_many("INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", cells)
             self._db.run_many("INSERT INTO promises VALUES (?, ?, ?, ?, ?, ?, ?, ?)", promises)
             seal = {"seal": _seal(meta, cells, promises)}
             self._db.run_many("INSERT INTO meta VALUES (?, ?)", (dict(meta) | seal).items())
@@ -330,7 +341,7 @@ class Store:
 
     def _plan(self) -> list[Planned]:
         cells = self._db.run(
-            "SELECT place, key, forecaster, nature, schedule, horizon, runs, recorded FROM plan ORDER BY place"
+            "SELECT place, key, forecaster, nature, schedule, horizon, runs, recorded, sight FROM plan ORDER BY place"
         ).fetchall()
         promises = self._db.run(
             "SELECT place, measure, text, formula, kind, against, upper, bound FROM promises ORDER BY place, rowid"
@@ -345,8 +356,18 @@ class Store:
             promise = Promise(measure, text, formula, kind, against, bool(upper), bound)
             found.setdefault(place, []).append(promise)
         return [
-            Planned(key, who, whom, schedule, horizon, runs, bool(recorded), tuple(found.get(place, ())))
-            for place, key, who, whom, schedule, horizon, runs, recorded in cells
+            Planned(
+                key,
+                who,
+                whom,
+                schedule,
+                horizon,
+                runs,
+                bool(recorded),
+                Sight(sight),
+                tuple(found.get(place, ())),
+            )
+            for place, key, who, whom, schedule, horizon, runs, recorded, sight in cells
         ]
 
     def _finished(self) -> list[Planned]:
@@ -427,6 +448,7 @@ class Store:
             numbers.open,
             (planned.nature, planned.schedule),
             None if people is None else first_runs(people, planned.runs),
+            planned.sight,
         )
 
 

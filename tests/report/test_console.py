@@ -12,6 +12,7 @@ from onlinecal.core.columns import Column
 from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
 from onlinecal.report import console as tables
+from onlinecal.report import grid
 from onlinecal.report.console import print_json
 from onlinecal.report.curves import Study
 from onlinecal.study import Played
@@ -97,7 +98,7 @@ def test_numbers_of_numpy_are_numbers(capsys):
 
 
 def test_any_size_of_a_total_fits_a_cell():
-    said = [tables._number(x) for x in (0.0, 1e-320, 0.1234, 12.34, 123456.7, -1e14, 1e15, -1e300, np.inf)]
+    said = [grid.number(x) for x in (0.0, 1e-320, 0.1234, 12.34, 123456.7, -1e14, 1e15, -1e300, np.inf)]
     assert said == [
         "0",
         "1e-320",

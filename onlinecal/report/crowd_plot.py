@@ -1,0 +1,223 @@
+"""Decision makers who join and leave, as pictures: the drawing of what `crowds` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from numpy.typing import NDArray
+
+from onlinecal.growth.words import literal
+from onlinecal.report.crowds import SHARES, Crowd, crowds
+from onlinecal.report.curves import Study
+from onlinecal.report.plots import BLACK, COLOURS, GREY, WIDTH, given_axes, wrapped
+
+BEST, OTHER = COLOURS[0], COLOURS[1]
+#: of swap regret; what is smaller stands on the lower edge
+DECADES = 4
+
+
+def plot_people(study: Study, *, axes: Any = None, title: str = "") -> NDArray[Any]:
+    """The swap regret of each decision maker: as it grows, beside its CDL, and for each question of its tenure.
+
+    Parameters
+    ----------
+    study : Study
+        With decision makers.
+    axes : (pairs, 3) array of matplotlib Axes, optional
+        Where to draw, a row for each forecaster and nature. Default: those of a new figure, which also gets the title
+        and, below, what is drawn; to others' figures `caption` says that.
+    title : str, optional
+        Of a new figure.
+
+    Returns
+    -------
+    (pairs, 3) array of Axes
+        Left, thin, the swap regret of each against T, thick the median and dashed the 10th and 90th percentile of those
+        with a known outcome. Middle, swap regret against CDL at the end. Right, the share of decision makers with at
+        most so much swap regret, and CDL, for each question. Everything is a mean over the runs.
+
+    Raises
+    ------
+    InvalidParameter
+        Nobody joins and leaves; axes of another shape; a title for axes that are given.
+    """
+    drawn = crowds(study)
+    if axes is not None:
+        panels = given_axes(axes, (len(drawn), 3), "pairs × 3", title)
+    else:
+        heads = sum(_heading(crowd, drawn).count("\n") for crowd in drawn)
+        high = 1.2 + 3.3 * len(drawn) + 0.17 * heads
+        fig = Figure(figsize=(13.3, high), layout="constrained", dpi=150)
+        panels = fig.subplots(len(drawn), 3, squeeze=False)
+    across, up = _spans(drawn)
+    most = max((float(np.nanmax(np.append(c.cdl_rate, c.rate), initial=0.0)) for c in drawn), default=0.0)
+    for row, crowd in zip(panels, drawn, strict=True):
+        _draw_growth(row[0], crowd)
+        row[0].set_title(_heading(crowd, drawn), fontsize=10)
+        _draw_bound(row[1], crowd, across, up)
+        _draw_shares(row[2], crowd, most or 1.0)
+    if axes is None:
+        wide = fig.get_figwidth()
+        if title:
+            fig.suptitle(wrapped(title, wide, 12), fontsize=12)
+        fig.supxlabel(wrapped(_caption(drawn), wide, 7.5), fontsize=7.5, color="#444444")
+    return panels
+
+
+def caption(study: Study) -> str:
+    """What is drawn in `plot_people`, for a figure of somebody's own."""
+    return _caption(crowds(study))
+
+
+def _heading(crowd: Crowd, drawn: Sequence[Crowd]) -> str:
+    """Who against whom; the schedule only where it is not that of all."""
+    nature = crowd.schedule[0] if _schedule(drawn) else crowd.nature
+    return wrapped(f"{crowd.forecaster} against {nature}", WIDTH, 10)
+
+
+def _schedule(drawn: Sequence[Crowd]) -> str:
+    """The schedule of all, "" if there are several or nothing is to be said of it."""
+    schedules = {crowd.schedule[1] for crowd in drawn}
+    return schedules.pop() if len(schedules) == 1 else ""
+
+
+def _spans(drawn: Sequence[Crowd]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits of the logarithmic axes of CDL and of swap regret; of the latter the upper `DECADES`."""
+    bounds, regrets = (
+        np.concatenate([getattr(c, name)[c.seen > 0] for c in drawn]) for name in ("cdl", "last")
+    )
+    bounds, regrets = bounds[bounds > 0], regrets[regrets > 0]
+    if not len(bounds) or not len(regrets):
+        return (0.1, 10.0), (0.1, 10.0)
+    most = float(max(bounds.max(), regrets.max())) * 1.6
+    least = max(float(regrets.min()) / 1.6, most * 10.0**-DECADES)
+    return (float(bounds.min()) / 1.6, most), (least, most)
+
+
+def _plain(axis: Any, across: str, up: str) -> None:
+    axis.set_xlabel(across, fontsize=8)
+    axis.set_ylabel(up, fontsize=8)
+    axis.grid(True, which="major", color="#dddddd", linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.tick_params(labelsize=8)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def _draw_growth(axis: Any, crowd: Crowd) -> None:
+    for k, best in enumerate(crowd.best):
+        axis.plot(crowd.rounds, crowd.regret[:, k], color=BEST if best else OTHER, alpha=0.22, linewidth=0.6)
+    low, middle, high = crowd.quantiles
+    axis.plot(crowd.rounds, middle, color=BLACK, linewidth=2.0, label="median")
+    for values, label in ((low, f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile"), (high, "")):
+        axis.plot(crowd.rounds, values, color=BLACK, linewidth=1.0, linestyle=(0, (5, 2)), label=label)
+    if crowd.worst is not None:
+        _name(
+            axis, literal(crowd.labels[crowd.worst]), float(crowd.rounds[-1]), float(crowd.last[crowd.worst])
+        )
+    top = float(np.nanmax(crowd.regret, initial=0.0))
+    axis.set_ylim(0.0, 1.08 * top if top > 0 else 1.0)
+    axis.set_xlim(0.0, float(crowd.rounds[-1]) * 1.01)
+    axis.xaxis.set_major_locator(MaxNLocator(5))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    _plain(axis, "T", "swap regret, total")
+    axis.legend(fontsize=7, frameon=False, loc="upper left")
+
+
+def _name(axis: Any, text: str, x: float, y: float) -> None:
+    """A name at the right edge, written to the left of its point."""
+    axis.annotate(text, (x, y), (-3, 2), textcoords="offset points", ha="right", va="bottom", fontsize=7)
+
+
+def _draw_bound(axis: Any, crowd: Crowd, across: tuple[float, float], up: tuple[float, float]) -> None:
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    for best, colour, words in ((True, BEST, "best response"), (False, OTHER, "another response")):
+        mine = (crowd.best == best) & (crowd.seen > 0)
+        if mine.any():
+            axis.plot(
+                np.maximum(crowd.cdl[mine], across[0]),
+                np.maximum(crowd.last[mine], up[0]),
+                color=colour,
+                marker="o" if best else "s",
+                markerfacecolor=colour if best else "none",
+                markersize=3.5,
+                linestyle="none",
+                alpha=0.6 if best else 1.0,
+                clip_on=False,
+                label=f"{words} ({int(mine.sum())})",
+            )
+    axis.plot(across, across, color=GREY, linewidth=1.0, label="swap regret = CDL", zorder=1.0)
+    axis.set_xlim(*across)
+    axis.set_ylim(*up)
+    if crowd.worst is not None:
+        at = crowd.worst
+        x, y = max(float(crowd.cdl[at]), across[0]), max(float(crowd.last[at]), up[0])
+        _name(axis, literal(crowd.labels[at]), x, y)
+    axis.set_title(f"at T = {crowd.horizon:,}", fontsize=10)
+    _plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
+    axis.legend(fontsize=7, frameon=False, loc="upper left")
+
+
+def _draw_shares(axis: Any, crowd: Crowd, most: float) -> None:
+    for values, colour, words in ((crowd.cdl_rate, GREY, "CDL"), (crowd.rate, BLACK, "swap regret")):
+        there = np.sort(values[np.isfinite(values)])
+        if len(there):
+            share = np.arange(len(there) + 1) / len(there)
+            x = np.concatenate([[0.0], there, [1.04 * most]])
+            axis.step(x, np.append(share, 1.0), where="post", color=colour, linewidth=1.5, label=words)
+    axis.set_ylim(0.0, 1.02)
+    axis.set_xlim(0.0, 1.04 * most)
+    at = crowd.worst_rate
+    if at is not None:
+        axis.annotate(
+            f"{literal(crowd.labels[at])}: {crowd.rate[at]:.3g}\nin {int(crowd.seen[at]):,} questions",
+            (float(crowd.rate[at]), 1.0),
+            (0, -34),
+            textcoords="offset points",
+            ha="right" if crowd.rate[at] > 0.5 * most else "left",
+            va="top",
+            fontsize=7,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
+        )
+    axis.set_title(f"for each question, {len(crowd.labels) - crowd.unseen:,} decision makers", fontsize=10)
+    _plain(axis, "for each question with a known outcome", "share of decision makers with at most this")
+    if crowd.unseen < len(crowd.labels):
+        axis.legend(fontsize=7, frameon=False, loc="lower right")
+
+
+def _caption(drawn: Sequence[Crowd]) -> str:
+    runs = sorted({c.runs for c in drawn})
+    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    opens = sorted({c.open for c in drawn})
+    schedule, up = _schedule(drawn), _spans(drawn)[1]
+    parts = [f"Schedule: {schedule}."] if schedule else []
+    parts += [
+        f"Means of {several} run{'s' if runs[-1] > 1 else ''}, which share the times of questions, outcomes and "
+        "tenures.",
+        "A decision maker acts on the questions that are asked while it is there; its totals are over those whose "
+        "outcome is known.",
+    ]
+    if opens[-1]:
+        said = "–".join(f"{n:,}" for n in opens[:: max(len(opens) - 1, 1)])
+        parts.append(f"Not in them: {said} questions that are open at the end.")
+    parts.append(
+        "Left: thin, one decision maker each; percentiles of those with a known outcome, who change as people join; "
+        "the vertical scale is each row's own."
+    )
+    parts.append("No best response has more swap regret than the CDL of its questions (grey diagonal)")
+    if not all(c.best.all() for c in drawn):
+        parts[-1] += "; another response may"
+    parts[-1] += "."
+    unseen = sorted({c.unseen for c in drawn})
+    if unseen[-1]:
+        said = "–".join(map(str, unseen[:: max(len(unseen) - 1, 1)]))
+        parts.append(f"Not drawn: {said} without a question whose outcome is known.")
+    if any(((c.last < up[0]) & (c.seen > 0)).any() for c in drawn):
+        parts.append("In the middle, who has less stands on the lower edge.")
+    return literal(" ".join(parts))

@@ -1,0 +1,173 @@
+"""What late outcomes cost, as plain data: the totals of one forecaster by the schedules that it was played with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.growth.rates import KnownRate, best_known
+from onlinecal.growth.words import literal
+from onlinecal.report.curves import Curve, Study
+from onlinecal.report.frames import Bound, Frame, frames
+from onlinecal.study.played import Played
+
+Floats = NDArray[np.float64]
+
+#: what the line of a game is called in which every outcome is known before the next question
+AT_ONCE = "no delay"
+
+
+@dataclass(frozen=True)
+class LateFrame:
+    """One pair of axes.
+
+    Attributes
+    ----------
+    row, column : str
+        Where it stands: those of one row share their vertical axis.
+    heading : str
+    frame : Frame
+        A line for each schedule; across schedules, one for each forecaster.
+    open : tuple of int
+        Of each schedule that is drawn, the questions that are open at the end of its longest game.
+    across : bool
+        Whether the horizontal axis is 1 + the questions that are open at the end, instead of T.
+    """
+
+    row: str
+    column: str
+    heading: str
+    frame: Frame
+    open: tuple[int, ...]
+    across: bool
+
+
+def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
+    """What `plot_delays` draws.
+
+    With several horizons, or a single schedule, one for each nature without its schedule, measure and forecaster: a
+    line for each schedule, against T. With one horizon, one for each nature and measure: a line for each forecaster,
+    against the questions that are open at the end, of each schedule. Dotted is b·R(T/b) for b = 1 + questions open,
+    where R is the best known upper rate of the measure: what b copies of a forecaster that attains it would have, each
+    in the game of its own questions. All have one constant, by which that of the fewest open questions begins where its
+    line does, or, across schedules, where the lowest line does. There is none where R is not known, and none against T
+    for a schedule that does not have the same number open at every T.
+
+    Raises
+    ------
+    UnknownName
+        A measure that was not played.
+    InvalidParameter
+        No measures.
+    """
+    if not measures:
+        raise InvalidParameter("no measures to draw; expected at least one")
+    for measure in measures:
+        if measure not in study.measures:
+            raise UnknownName.of("measure", measure, study.measures)
+    across = len({c.horizon for c in study.cells}) == 1 and len({c.schedule[1] for c in study.cells}) > 1
+    natures = list(dict.fromkeys(c.schedule[0] for c in study.cells))
+    found = []
+    for nature in natures:
+        for measure in dict.fromkeys(measures):
+            cells = [c for c in study.cells if c.schedule[0] == nature and measure in c.totals]
+            if not cells:
+                continue
+            column = study.columns[measure]
+            if across:
+                found.append(_across(column, nature, cells))
+            else:
+                found += [
+                    _against_time(study, column, nature, who, [c for c in cells if c.forecaster == who])
+                    for who in dict.fromkeys(c.forecaster for c in cells)
+                ]
+    return found
+
+
+def open_at_the_end(cell: Played) -> int:
+    """How many questions of a game have no known outcome when it ends."""
+    return cell.open[-1] if cell.open else 0
+
+
+def _against_time(study: Study, column: Column, nature: str, who: str, cells: Sequence[Played]) -> LateFrame:
+    """One forecaster against one nature, a line for each schedule."""
+    schedules = list(dict.fromkeys(c.schedule for c in cells))
+    heading = f"{column.name} of {who}, {nature}"
+    curves, bounds, open = [], [], []
+    rate = _rate(column)
+    for schedule in schedules:
+        mine = sorted((c for c in cells if c.schedule == schedule), key=lambda c: c.horizon)
+        open.append(open_at_the_end(mine[-1]))
+        curve = study.curve(column.name, who, mine[0].nature)
+        curves.append(replace(curve, forecaster=schedule[1] or AT_ONCE, nature=heading, promises=()))
+        if rate is not None and (same := _copies(mine)) is not None and len(curve.rounds) > 1:
+            times = curve.rounds.astype(np.float64)
+            bounds.append(Bound("", len(curves) - 1, times, _of_copies(rate, times, same), False))
+    (frame,) = frames(curves, exponents=False)
+    frame.references = []
+    frame.bounds = _anchored(frame, bounds, rate)
+    return LateFrame(f"{column.name}, {nature}", who, heading, frame, tuple(open), False)
+
+
+def _across(column: Column, nature: str, cells: Sequence[Played]) -> LateFrame:
+    """All forecasters against one nature, by the questions that are open at the end."""
+    curves = []
+    ends = sorted({1 + open_at_the_end(c) for c in cells})
+    for who in dict.fromkeys(c.forecaster for c in cells):
+        mine = sorted((c for c in cells if c.forecaster == who), key=open_at_the_end)
+        at = np.array([1 + open_at_the_end(c) for c in mine])
+        totals = np.stack([c.totals[column.name][-1] for c in mine])
+        curves.append(Curve(column, who, nature, at, totals, False))
+    (frame,) = frames(curves, exponents=False)
+    rate = _rate(column)
+    frame.references = []
+    if rate is not None and len(ends) > 1:
+        at = np.array(ends, dtype=np.float64)
+        horizon = np.full(len(at), float(cells[0].horizon))
+        bound = Bound("", None, at, _of_copies(rate, horizon, at), False)
+        frame.bounds = _anchored(frame, [bound], rate)
+    open = tuple(end - 1 for end in ends)
+    return LateFrame(nature, column.name, f"{column.name}, {nature}", frame, open, True)
+
+
+def _rate(column: Column) -> KnownRate | None:
+    """The best known upper rate that some forecaster of this package attains, or None."""
+    return next((rate for rate in best_known(column) if rate.upper), None)
+
+
+def _copies(cells: Sequence[Played]) -> int | None:
+    """1 + the questions that are open at once, where that is the same number as soon as so many were asked; else None.
+
+    That is so for a constant delay and a question every unit.
+    """
+    reads = [
+        read for c in cells for read in zip(c.rounds.tolist(), c.open or [0] * len(c.rounds), strict=True)
+    ]
+    most = max(open for _, open in reads)
+    return 1 + most if all(open == min(t, most) for t, open in reads) else None
+
+
+def _of_copies(rate: KnownRate, times: Floats, copies: float | Floats) -> Floats:
+    """What so many copies have together, each in a game of its share of the rounds."""
+    return copies * rate.at(times / copies)
+
+
+def _anchored(frame: Frame, bounds: Sequence[Bound], rate: KnownRate | None) -> list[Bound]:
+    """All with one constant: that with which the least of them begins where its line does. The first has the label."""
+    if rate is None or not bounds or frame.negative or not frame.lines:
+        return []
+    label = "∝ √(bT)" if rate.formula == "√T" else f"∝ b·R(T/b), R = {rate.formula}"
+    least = min(bounds, key=lambda bound: bound.values[0])
+    line = next((n for n in frame.lines if least.style in (None, n.style)), frame.lines[0])
+    starts = [float(n.mean[n.shown][0]) for n in frame.lines] if least.style is None else []
+    start = min(starts) if starts else float(line.mean[line.shown][0])
+    constant = start / least.values[0]
+    return [
+        replace(bound, values=constant * bound.values, label=literal(label) if i == 0 else "")
+        for i, bound in enumerate(bounds)
+    ]

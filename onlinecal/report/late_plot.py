@@ -1,0 +1,134 @@
+"""What late outcomes cost, as pictures: the drawing of what `late_frames` says is to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from onlinecal.growth.words import literal
+from onlinecal.report.curves import Study
+from onlinecal.report.frames import BAND
+from onlinecal.report.late_frames import LateFrame, late_frames
+from onlinecal.report.plots import COLOURS, WIDTH, draw_frame, given_axes, legend_rows, set_heights, wrapped
+
+
+def plot_delays(study: Study, measures: Sequence[str], *, axes: Any = None, title: str = "") -> NDArray[Any]:
+    """Totals by schedule: a line for each delay against T, or, at a single T, against the questions open then.
+
+    Parameters
+    ----------
+    study : Study
+    measures : sequence of str
+        At least one column.
+    axes : (rows, columns) array of matplotlib Axes, optional
+        Where to draw. With several horizons, or a single schedule, there is a row for each nature without its schedule
+        and measure, and a column for each forecaster; else a row for each nature and a column for each measure.
+        Default: those of a new figure, which also gets the title and, below, what the lines mean; to others' figures
+        `caption` says that.
+    title : str, optional
+        Of a new figure.
+
+    Returns
+    -------
+    (rows, columns) array of Axes
+        `late_frames.late_frames` says what is drawn. Those of one row have the same limits upwards; in a new figure
+        axes are hidden where nothing was played.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+        A measure that was not played, no measures; axes of another shape; a title for axes that are given.
+    """
+    drawn = late_frames(study, measures)
+    rows = list(dict.fromkeys(each.row for each in drawn))
+    columns = list(dict.fromkeys(each.column for each in drawn))
+    shape = len(rows), len(columns)
+    if axes is not None:
+        panels = given_axes(axes, shape, "rows × columns", title)
+    else:
+        fig = _new_figure(drawn, rows, columns)
+        panels = fig.subplots(*shape, squeeze=False)
+        for panel in panels.flat:
+            panel.set_visible(False)
+    for i, row in enumerate(rows):
+        mine = [each for each in drawn if each.row == row]
+        for each in mine:
+            j = columns.index(each.column)
+            panel = panels[i, j]
+            panel.set_visible(True)
+            draw_frame(panel, each.frame, _colours(each))
+            panel.set_title(wrapped(each.heading, WIDTH, 10), fontsize=10)
+            if each.across:
+                panel.set_xlabel("1 + questions open at the end", fontsize=8)
+                panel.legend_.set_bbox_to_anchor((-0.02, -0.2))
+            if j == 0:
+                panel.set_ylabel("total $T\\cdot\\mu$")
+        positive = [each for each in mine if not each.frame.negative and each.frame.lines]
+        set_heights(
+            [each.frame for each in positive], [panels[i, columns.index(each.column)] for each in positive]
+        )
+    if axes is None:
+        wide = fig.get_figwidth()
+        if title:
+            fig.suptitle(wrapped(title, wide, 12), fontsize=12)
+        fig.supxlabel(wrapped(_caption(study, drawn), wide, 7.5), fontsize=7.5, color="#444444")
+    return panels
+
+
+def caption(study: Study, measures: Sequence[str]) -> str:
+    """What the lines in `plot_delays` of these measures mean, for a figure of somebody's own."""
+    return _caption(study, late_frames(study, measures))
+
+
+def _colours(each: LateFrame) -> Sequence[str]:
+    """Forecasters are told apart; schedules have an order, and so do their colours."""
+    if each.across:
+        return COLOURS
+    several = len(each.frame.lines) + len(each.frame.absent)
+    return [to_hex(colormaps["viridis"](x)) for x in np.linspace(0.0, 0.88, max(several, 2))]
+
+
+def _new_figure(drawn: Sequence[LateFrame], rows: list[str], columns: list[str]) -> Figure:
+    """A figure with room for its panels, their headings and legends."""
+    mine = [[each for each in drawn if each.row == row] for row in rows]
+    heads = [max(wrapped(each.heading, WIDTH, 10).count("\n") for each in row) for row in mine]
+    legends = [max(legend_rows(each.frame) for each in row) for row in mine]
+    high = 1.2 + sum(3.2 + 0.17 * head + 0.13 * max(0, n - 3) for head, n in zip(heads, legends, strict=True))
+    return Figure(figsize=(1.0 + 4.1 * len(columns), high), layout="constrained", dpi=150)
+
+
+def _caption(study: Study, drawn: Sequence[LateFrame]) -> str:
+    cells = study.cells
+    runs = max(next(iter(c.totals.values())).shape[1] for c in cells)
+    if drawn[0].across:
+        parts = [f"Games of T = {cells[0].horizon:,}, a point for each schedule."]
+    elif len({c.horizon for c in cells}) > 1:
+        parts = ["T: a game each."]
+    else:
+        parts = ["T: rounds of one game."]
+    parts.append(f"Line: mean of {runs} run{'s' if runs > 1 else ''}.")
+    if runs > 1:
+        parts.append(
+            f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs, given the times of questions and "
+            "outcomes, which all runs share."
+        )
+    open = [n for each in drawn for n in each.open]
+    if any(open):
+        parts.append(
+            "Totals are over the questions whose outcome is known; not in them are those that are open at the end, up "
+            f"to {max(open):,} a game."
+        )
+    if any(each.frame.bounds for each in drawn):
+        where = "of the line with the fewest open questions" if not drawn[0].across else "of the lowest line"
+        parts.append(
+            "Dotted: b·R(T/b), which is √(bT) for R = √T: with b = 1 + questions open and R the best known upper rate, "
+            "what b copies would have, each with every b-th question; with one constant, by which they begin at the "
+            f"first point {where}."
+        )
+    return literal(" ".join(parts))

@@ -1,0 +1,181 @@
+"""Differences between forecasters that faced the same outcomes, run by run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.sight import Sight
+from onlinecal.growth import simultaneous
+from onlinecal.report.curves import Study
+from onlinecal.study.played import Played
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The total of one forecaster less that of another, on the same outcomes.
+
+    Attributes
+    ----------
+    nature : str
+        With its schedule.
+    measure, first, second : str
+        first − second.
+    horizon, runs, open : int
+        Open: questions without a known outcome at the end; they are in neither total.
+    mean : float
+        NaN where a total is infinite.
+    half_width : float
+        Of the interval of the mean over runs; NaN where a total is infinite.
+    recorded : bool
+        Whether all runs have the same recorded outcomes: the interval is over the forecasters' randomness alone.
+    """
+
+    nature: str
+    measure: str
+    first: str
+    second: str
+    horizon: int
+    runs: int
+    open: int
+    mean: float
+    half_width: float
+    recorded: bool
+
+    @property
+    def better(self) -> str:
+        """Whose total is lower beyond doubt of the interval; "" if it holds 0."""
+        if self.mean + self.half_width < 0:
+            return self.first
+        return self.second if self.mean - self.half_width > 0 else ""
+
+    def as_json(self) -> dict[str, object]:
+        """For `compare --paired --json`."""
+        known = math.isfinite(self.half_width)
+        return {
+            "nature": self.nature,
+            "measure": self.measure,
+            "first": self.first,
+            "second": self.second,
+            "horizon": self.horizon,
+            "runs": self.runs,
+            "open": self.open,
+            "difference": self.mean,
+            "low": self.mean - self.half_width if known else None,
+            "high": self.mean + self.half_width if known else None,
+            "lower_total": self.better,
+            "recorded": self.recorded,
+        }
+
+
+def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Difference], list[str]]:
+    """All differences of two forecasters in one measure at the largest T, and what cannot be compared so.
+
+    Where nature sees nothing of forecasts, run r has the same questions, times and outcomes for every forecaster. The
+    difference of two totals is then one number a run, in which what is due to the outcomes cancels. Student's t gives
+    the interval of its mean: exact if differences are normal, given the schedule and the streams, which all runs share.
+
+    Parameters
+    ----------
+    study : Study
+    measure : str
+        The name of a column.
+    level : float, default 0.95
+        With which all intervals hold together (Bonferroni over all that are returned).
+
+    Returns
+    -------
+    differences : list of Difference
+        Natures in their order, pairs in the order of the forecasters.
+    refused : list of str
+        A sentence for each nature of which there is none.
+
+    Raises
+    ------
+    UnknownName
+        That measure was not played.
+    InvalidParameter
+        No nature allows it, a single forecaster or a single run.
+    """
+    if measure not in study.measures:
+        raise UnknownName.of("measure", measure, study.measures)
+    pairs: list[tuple[Played, Played]] = []
+    refused = []
+    for nature in study.natures:
+        cells = [c for c in study.cells if c.nature == nature and measure in c.totals]
+        why = _refusal(cells)
+        if why:
+            refused.append(f"{nature}: {why}")
+            continue
+        last = max(c.horizon for c in cells)
+        pairs += combinations([c for c in cells if c.horizon == last], 2)
+    if not pairs:
+        raise InvalidParameter(f"nothing can be compared run by run: {'; '.join(refused)}")
+    each = simultaneous(len(pairs), level)
+    return [_difference(first, second, measure, each) for first, second in pairs], refused
+
+
+def _refusal(cells: list[Played]) -> str:
+    """Why the forecasters of these cells cannot be compared run by run; "" if they can."""
+    if not cells:
+        return "this measure was not taken"
+    sight = max(c.sight for c in cells)
+    if sight > Sight.NOTHING:
+        seen = {
+            Sight.HISTORY: "past forecasts",
+            Sight.LAW: "the law of the forecast",
+            Sight.DRAW: "the forecast",
+        }[sight]
+        return (
+            f"it may look at {seen}, so that each forecaster has outcomes of its own; expected a nature that sees "
+            "nothing of forecasts"
+        )
+    last = max(c.horizon for c in cells)
+    there = [c for c in cells if c.horizon == last]
+    if len(there) < 2:
+        return f"a single forecaster at T = {last:,}; expected two at least"
+    if next(iter(there[0].totals.values())).shape[1] < 2:
+        return "a single run; expected two at least"
+    return ""
+
+
+def _difference(first: Played, second: Played, measure: str, level: float) -> Difference:
+    with np.errstate(invalid="ignore"):
+        values = first.totals[measure][-1] - second.totals[measure][-1]
+    mean, half = interval(values, level)
+    return Difference(
+        first.nature,
+        measure,
+        first.forecaster,
+        second.forecaster,
+        first.horizon,
+        len(values),
+        first.open[-1] if first.open else 0,
+        mean,
+        half,
+        first.recorded,
+    )
+
+
+def interval(values: Floats, level: float) -> tuple[float, float]:
+    """Mean and half the width of its interval by Student's t; NaN where some are infinite.
+
+    >>> mean, half = interval(np.array([1.0, 2.0, 3.0]), 0.95)
+    >>> mean, round(half, 4)
+    (2.0, 2.4841)
+    """
+    from scipy.special import stdtrit
+
+    if not np.isfinite(values).all():
+        return math.nan, math.nan
+    if (values == values[0]).all():
+        return float(values[0]), 0.0  # not what rounding in the mean would make of it
+    spread = values.std(ddof=1) / math.sqrt(len(values))
+    return float(values.mean()), float(stdtrit(len(values) - 1, (1.0 + level) / 2.0) * spread)

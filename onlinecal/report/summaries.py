@@ -1,0 +1,113 @@
+"""For the terminal: what became of decision makers who join and leave, and differences run by run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from onlinecal.report.crowds import Crowd
+from onlinecal.report.grid import new_console, number, print_grid
+from onlinecal.report.paired import Difference
+
+
+def print_people(drawn: Sequence[Crowd]) -> None:
+    """A table for each nature: forecasters down; how much swap regret there is, and who has most."""
+    console = new_console()
+    headings = [
+        "median",
+        "worst",
+        "of",
+        "its CDL",
+        "median\na question",
+        "worst\na question",
+        "of",
+        "its CDL",
+    ]
+    for nature in dict.fromkeys(crowd.nature for crowd in drawn):
+        mine = [crowd for crowd in drawn if crowd.nature == nature]
+        for horizon in dict.fromkeys(crowd.horizon for crowd in mine):
+            there = [crowd for crowd in mine if crowd.horizon == horizon]
+            title = f"{nature}, T = {horizon:,}: swap regret of {_who(there[0])}"
+            print_grid(console, title, headings, {crowd.forecaster: _row(crowd) for crowd in there})
+    runs = max(crowd.runs for crowd in drawn)
+    console.print(
+        f"mean over {runs} run{'s' if runs > 1 else ''}, of the questions that were asked during a tenure and whose "
+        "outcome is known; those that are open at the end are not in it. No best response has more swap regret than "
+        "its CDL; *: another response, which may",
+        markup=False,
+    )
+
+
+def _who(crowd: Crowd) -> str:
+    many = len(crowd.labels)
+    said = f"{many:,} decision maker{'s' if many > 1 else ''}"
+    said += f", {crowd.unseen:,} without a question whose outcome is known" if crowd.unseen else ""
+    return said + (f"; {crowd.open:,} questions open at the end" if crowd.open else "")
+
+
+def _row(crowd: Crowd) -> list[str]:
+    who, each = crowd.worst, crowd.worst_rate
+    if who is None or each is None:
+        return ["–"] * 8
+    median, of_each = crowd.median()
+    return [
+        number(median),
+        number(float(crowd.last[who])),
+        _name(crowd, who),
+        number(float(crowd.cdl[who])),
+        number(of_each),
+        number(float(crowd.rate[each])),
+        _name(crowd, each),
+        number(float(crowd.cdl_rate[each])),
+    ]
+
+
+def _name(crowd: Crowd, place: int) -> str:
+    return crowd.labels[place] + ("" if crowd.best[place] else " *")
+
+
+def print_paired(found: Sequence[Difference], refused: Sequence[str], level: float = 0.95) -> None:
+    """Pairs of forecasters down, natures across."""
+    console = new_console()
+    natures = list(dict.fromkeys(d.nature for d in found))
+    rows: dict[str, dict[str, Difference]] = {}
+    for each in found:
+        rows.setdefault(f"{each.first} − {each.second}", {})[each.nature] = each
+    cells = {pair: [_difference(mine.get(nature)) for nature in natures] for pair, mine in rows.items()}
+    ends = {nature: _end(next(d for d in found if d.nature == nature)) for nature in natures}
+    title, headings = f"{found[0].measure}: differences of totals, run by run", [*natures]
+    if len(natures) == 1:
+        title, headings = f"{title}; {natures[0]}, {ends[natures[0]]}", ["difference"]
+    elif len(set(ends.values())) == 1:
+        title += f"; {ends[natures[0]]}"
+    else:
+        headings = [f"{nature}\n{end}" for nature, end in ends.items()]
+    print_grid(console, title, headings, cells, "first − second")
+    together = f"the {len(found)} intervals hold all together" if len(found) > 1 else "the interval holds"
+    text = (
+        "mean ± half-width of its interval over runs, by Student's t on one difference a run, in which both "
+        f"forecasters had the same questions and outcomes; {together} with {100 * level:g} % if differences are "
+        "normal, given the times of questions, outcomes and streams, which all runs share. <, >: the first has the "
+        "lower, the higher total"
+    )
+    if any(d.recorded for d in found):
+        text += ". On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone"
+    if any(d.open for d in found):
+        text += ". Questions that are open at the end are in no total"
+    console.print(text, markup=False)
+    for line in refused:
+        console.print(f"not compared: {line}", markup=False)
+
+
+def _end(one: Difference) -> str:
+    open = f", {one.open:,} open at the end" if one.open else ""
+    return f"T = {one.horizon:,}, {one.runs} runs{open}"
+
+
+def _difference(found: Difference | None) -> str:
+    if found is None:
+        return ""
+    if not math.isfinite(found.mean):
+        return "infinite totals"
+    sign = {"": "", found.first: " <", found.second: " >"}[found.better]
+    return f"{number(found.mean)} ± {number(found.half_width)}{sign}"

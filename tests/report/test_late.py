@@ -1,0 +1,318 @@
+"""What is shown of games with delays and decision makers: data layers, captions and tables say what is so."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.engine.game import Game
+from onlinecal.report import crowd_plot, late_plot, question_plot
+from onlinecal.report.console import print_totals, totals
+from onlinecal.report.crowds import crowds
+from onlinecal.report.curves import Study, left_out
+from onlinecal.report.exponent_plot import caption as exponent_caption
+from onlinecal.report.late_frames import late_frames
+from onlinecal.report.plots import caption
+from onlinecal.report.questions import question_bars
+from onlinecal.report.summaries import print_people
+from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
+
+F, N = oc.forecasters, oc.natures
+DELAYS = [0, 3, 20]
+PEOPLE = [
+    {"task": "umbrella", "label": "always"},
+    {
+        "task": "random",
+        "count": 6,
+        "label": "reader",
+        "arrivals": {"name": "poisson", "rate": 0.1},
+        "stay": 40,
+    },
+    {"task": "umbrella", "response": {"name": "rounded_down", "m": 2}, "label": "careless"},
+    {"task": "umbrella", "label": "too late", "join": 1e6},
+]
+
+
+@pytest.fixture(scope="module")
+def late():
+    return oc.play(
+        [F.DefensiveForecasting(), F.ForecastHedging()], [N.Drift(), N.Contrarian()], horizon=[100, 200, 400], runs=3,
+        measures=["smooth_ce", "ece", "brier"], delays=DELAYS,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return oc.play(
+        [F.ForecastHedging(), F.Constant(0.2)],
+        N.Streams((N.Drift(), N.Bernoulli(0.2)), labels=("a", "b")),
+        horizon=300, runs=3, measures=["ece", "cdl"], arrivals={"name": "poisson", "rate": 2},
+        delays={"name": "pareto", "cap": 60}, decision_makers=PEOPLE,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- delays
+
+
+def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_delay(late):
+    found = late_frames(late, ["smooth_ce", "ece"])
+    assert len(found) == 2 * 2 * 2
+    for each in found:
+        assert [line.label for line in each.frame.lines] == ["no delay", "delay 3", "delay 20"]
+        assert each.open == (0, 3, 20)
+        assert not each.across
+    one = next(f for f in found if f.heading == "ece of forecast hedging, drift")
+    for line, label in zip(one.frame.lines, ["drift", "drift, delay 3", "drift, delay 20"], strict=True):
+        assert np.array_equal(line.mean, late.curve("ece", "forecast hedging", label).mean)
+
+
+def test_dotted_is_what_so_many_copies_would_have(late):
+    found = {f.heading: f for f in late_frames(late, ["smooth_ce", "ece", "brier"])}
+    t, b = np.array([100.0, 200.0, 400.0]), np.array([1.0, 4.0, 21.0])
+    for measure, label, shape in (
+        ("smooth_ce", "∝ √(bT)", np.sqrt(b[:, None] * t)),
+        ("ece", "∝ b·R(T/b), R = T^(2/3)", b[:, None] * (t / b[:, None]) ** (2 / 3)),
+    ):
+        frame = found[f"{measure} of forecast hedging, drift"].frame
+        drawn = np.array([bound.values for bound in frame.bounds])
+        assert [bound.label for bound in frame.bounds] == [label, "", ""]
+        start = frame.lines[0].mean[0]
+        assert drawn[0, 0] == start  # one constant for all, by the line without delay
+        assert drawn == pytest.approx(start * shape / shape[0, 0])
+        assert frame.references == []
+    assert found["brier of forecast hedging, drift"].frame.bounds == []  # no rate is known
+
+
+def test_a_schedule_that_has_now_more_and_now_fewer_open_has_no_reference(crowd):
+    (one, _) = late_frames(crowd, ["ece"])
+    assert not one.across
+    (line,) = one.frame.lines
+    assert line.label.startswith("poisson (rate=2), pareto (cap=60) delay")
+    assert one.frame.bounds == []
+
+
+def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
+    one = Study(tuple(cell for cell in late.cells if cell.horizon == 400))
+    found = late_frames(one, ["smooth_ce"])
+    assert [(f.row, f.across) for f in found] == [("drift", True), ("contrarian", True)]
+    frame = found[0].frame
+    assert len(frame.lines) == 2
+    for line in frame.lines:
+        assert line.rounds.tolist() == [1, 4, 21]
+    finals = [[c.totals["smooth_ce"][-1].mean() for c in one.cells if c.forecaster == who and c.schedule[0] == "drift"]
+              for who in one.forecasters]  # fmt: skip
+    assert np.array_equal([line.mean for line in frame.lines], finals)
+    (bound,) = frame.bounds
+    assert bound.values / bound.values[0] == pytest.approx(np.sqrt([1, 4, 21]))
+    assert bound.values[0] == min(row[0] for row in finals)
+
+
+def test_pictures_of_delays_take_axes(late):
+    own = late_plot.plot_delays(late, ["ece"])
+    assert own.shape == (2, 2)
+    grid = Figure().subplots(2, 2)
+    given = late_plot.plot_delays(late, ["ece"], axes=grid)
+    assert (given == grid).all()
+    for mine, theirs in zip(own.flat, grid.flat, strict=True):
+        assert [line.get_ydata().tolist() for line in mine.lines] == [
+            line.get_ydata().tolist() for line in theirs.lines
+        ]
+        assert mine.get_ylim() == theirs.get_ylim()
+    assert own[0, 0].get_ylim() == own[0, 1].get_ylim()
+    said = " ".join(own[0, 0].figure._supxlabel.get_text().split())
+    assert said == late_plot.caption(late, ["ece"])
+    assert "not in them are those that are open at the end, up to 20 a game" in said
+    assert "given the times of questions and outcomes, which all runs share" in said
+    with pytest.raises(InvalidParameter, match="title = 'x' with axes"):
+        late_plot.plot_delays(late, ["ece"], axes=grid, title="x")
+    with pytest.raises(UnknownName, match="unknown measure 'eec'"):
+        late_plot.plot_delays(late, ["eec"])
+
+
+def test_no_caption_is_silent_about_open_questions(late):
+    plain = late.only(natures=["drift"])
+    for study, said in ((late, "up to 20 are open at the end"), (plain, "")):
+        for text in (caption(study.curves(["ece"])), exponent_caption(study, ["ece"])):
+            assert ("open" in text) == bool(said)
+            assert said in text
+        assert said in left_out(study.curves())
+
+
+# ---------------------------------------------------------------- decision makers
+
+
+def test_numbers_of_decision_makers_are_those_of_the_games(crowd):
+    found = crowds(crowd)
+    assert [c.forecaster for c in found] == crowd.forecasters
+    for mine, cell in zip(found, crowd.cells, strict=True):
+        people = cell.people
+        assert mine.labels == people.labels
+        assert mine.best.tolist() == [label != "careless" for label in mine.labels]
+        assert mine.unseen == 1
+        assert mine.seen[mine.labels.index("too late")] == 0
+        assert np.isnan(mine.rate[mine.labels.index("too late")])
+        k = mine.labels.index("reader 2")
+        assert mine.last[k] == people.entries["swap_regret"][-1, k].mean()
+        assert mine.rate[k] == pytest.approx(mine.last[k] / people.entries["rounds"][-1, k, 0])
+        assert mine.cdl[k] == people.cdl[k].mean()
+        # Nobody has a total before a question of its own is known.
+        seen = people.entries["rounds"][:, :, 0]
+        assert (np.isnan(mine.regret) == (seen == 0)).all()
+        there = mine.seen > 0
+        assert mine.worst == int(np.flatnonzero(there)[np.argmax(mine.last[there])])
+        assert mine.median()[0] == np.median(mine.last[there])
+        assert mine.quantiles[1, -1] == np.median(mine.last[there])
+        # The bound of the picture: a best response is never above the diagonal.
+        assert (mine.last <= mine.cdl + 1e-9)[mine.best].all()
+        assert mine.open == cell.open[-1] > 0
+
+
+def test_another_response_may_have_more_swap_regret_than_the_cdl(seed):
+    """What the star in tables and the hollow marks say: calibrated forecasts that somebody reads to a half."""
+    careless = {"task": "umbrella", "response": {"name": "rounded_down", "m": 2}, "label": "careless"}
+    study = oc.play(
+        F.Constant(0.45), N.Bernoulli(0.45), horizon=3000, runs=4, seed=seed, decision_makers=[careless]
+    )
+    (one,) = crowds(study)
+    # |ones − 0.45 T| > 0.07 T in any run has probability below 2·4·exp(−2·0.07²·3000) = 1.4e-12.
+    assert one.last[0] > one.cdl[0]
+
+
+def test_several_horizons_are_a_game_each():
+    study = oc.play(
+        F.ForecastHedging(), N.Drift(), horizon=[50, 100], runs=2, delays=4, decision_makers=["umbrella"]
+    )
+    (one,) = crowds(study)
+    assert (one.rounds.tolist(), one.horizon, one.seen.tolist()) == ([50, 100], 100, [96])
+    finals = [cell.people.entries["swap_regret"][-1, 0].mean() for cell in study.cells]
+    assert one.regret[:, 0].tolist() == finals
+
+
+def test_pictures_of_people_take_axes_and_say_what_is_left_out(crowd, late):
+    own = crowd_plot.plot_people(crowd)
+    assert own.shape == (2, 3)
+    grid = Figure().subplots(2, 3)
+    assert (crowd_plot.plot_people(crowd, axes=grid) == grid).all()
+    for mine, theirs in zip(own.flat, grid.flat, strict=True):
+        assert [line.get_label() for line in mine.lines] == [line.get_label() for line in theirs.lines]
+        assert mine.get_ylim() == theirs.get_ylim()
+    said = " ".join(own[0, 0].figure._supxlabel.get_text().split())
+    assert said == crowd_plot.caption(crowd)
+    assert f"Not in them: {crowd.cells[0].open[-1]} questions that are open at the end." in said
+    assert "Not drawn: 1 without a question whose outcome is known." in said
+    assert "which share the times of questions, outcomes and tenures" in said
+    assert "another response may" in said
+    with pytest.raises(InvalidParameter, match="nobody joins or leaves in this study"):
+        crowd_plot.plot_people(late)
+
+
+def test_nobody_with_a_known_outcome_can_be_drawn_and_printed(capsys):
+    people = [{"task": "umbrella", "join": 1e6}]
+    study = oc.play(F.ForecastHedging(), N.Drift(), horizon=20, runs=2, decision_makers=people)
+    (one,) = crowds(study)
+    assert (one.unseen, one.worst, one.worst_rate) == (1, None, None)
+    crowd_plot.plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
+    print_people([one])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 decision maker, 1 without a question whose outcome is known" in said
+    assert one.as_json()["worst"] is None
+
+
+# ---------------------------------------------------------------- questions
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule(),
+        Schedule(delays=Constant(7)),
+        Schedule(Poisson(2), Pareto(0.7, 5, 400)),
+        Schedule(Bursts(10), Constant(25)),
+    ],
+    ids=lambda s: s.label,
+)
+@pytest.mark.parametrize(("horizon", "first"), [(60, 200), (1, 200), (400, 30)])
+def test_bars_are_what_a_game_does(schedule, horizon, first, seed):
+    if horizon == 1 and schedule.delays != Constant():
+        horizon = 40
+    bars = question_bars(schedule, horizon, seed, first=first)
+    drawn = min(horizon, first)
+    game = Game(F.Constant(), N.Bernoulli(), horizon=horizon, runs=range(1), seed=seed, schedule=schedule)
+    game.advance(drawn)
+    assert len(bars.asked) == drawn == game.asked
+    assert bars.open.sum() == game.asked - game.resolved
+    times, open = bars.count()
+    for time, many in zip(times, open, strict=True):
+        assert many == sum(a <= time for a in bars.asked) - sum(
+            k <= time for k, waiting in zip(bars.known, bars.open, strict=True) if not waiting
+        )
+    assert open[-1] == bars.open.sum()
+    fig = question_plot.plot_questions([bars])[0, 0].figure
+    fig.savefig("/dev/null", format="png")
+
+
+def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("time,resolved\n1,9\n2,\n3,5\n")
+    schedule = Schedule(Scheduled(str(file)), Recorded(str(file)))
+    bars = question_bars(schedule, 3, outcomes=[1, 0, 1])
+    assert (bars.end, bars.open.tolist(), bars.never.tolist()) == (
+        9.0,
+        [False, True, False],
+        [False, True, False],
+    )
+    assert "A cross: the outcome never becomes known." in question_plot.caption([bars])
+    question_plot.plot_questions([bars])
+    part = question_bars(schedule, 3, first=2)
+    assert (part.end, part.open.tolist()) == (3.0, [True, True])
+    with pytest.raises(InvalidData, match=r"outcomes of shape \(2,\); expected 3 numbers 0 or 1"):
+        question_bars(schedule, 3, outcomes=[1, 0])
+    with pytest.raises(InvalidParameter, match="the schedule has 3 questions"):
+        question_bars(schedule, 4)
+
+
+# ---------------------------------------------------------------- tables
+
+
+def test_tables_say_how_many_questions_are_open(late, crowd, capsys):
+    rows = totals(late, ["ece"])
+    assert {(r["nature"], r["open"]) for r in rows if "drift" in r["nature"]} == {
+        ("drift", 0), ("drift, delay 3", 3), ("drift, delay 20", 20),
+    }  # fmt: skip
+    print_totals(late, "title")
+    said = capsys.readouterr().out
+    assert "drift, delay 20, T = 400, 20 open at the end\n" in said
+    assert "drift, T = 400\n" in said
+    assert "those that are open at the end are not in it" in " ".join(said.split())
+    print_totals(late.only(natures=["drift"]), "title")
+    assert "open" not in capsys.readouterr().out
+
+
+def test_streams_have_tables_of_their_own(crowd, capsys):
+    print_totals(crowd, "title")
+    said = capsys.readouterr().out
+    blocks = said.split("the questions of")
+    assert len(blocks) == 3
+    assert "ece @" not in blocks[0]
+    assert ("ece @ a" in blocks[1], "ece @ b" in blocks[1]) == (True, False)
+    assert ("ece @ a" in blocks[2], "ece @ b" in blocks[2]) == (False, True)
+
+
+def test_the_summary_of_decision_makers(crowd, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    found = crowds(crowd)
+    print_people(found)
+    said = capsys.readouterr().out
+    assert (
+        f"swap regret of 9 decision makers, 1 without a question whose outcome is known; {found[0].open}"
+        in said
+    )
+    for one in found:
+        row = one.as_json()
+        assert row["decision_makers"] == 9
+        assert row["without_known_outcome"] == 1
+        assert row["worst"]["label"] == one.labels[one.worst]
+        assert row["worst"]["swap_regret"] == one.last.max()
+        star = "" if row["worst"]["best_response"] else " *"
+        assert f"{row['worst']['label']}{star}" in said

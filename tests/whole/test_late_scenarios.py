@@ -1,0 +1,102 @@
+"""The scenarios with delays and with people who come and go: played small, interrupted, edited and resumed."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import StoreError
+from onlinecal.scenario import load
+from onlinecal.study import play_cell
+from onlinecal.study.session import Session
+from tests.results import equal, read
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+#: what makes them small: a pattern that stands in the file once, and what takes its place
+SMALL = {
+    "delays": ((r"horizons = .*", "horizons = [30, 60]"), (r"runs = .*", "runs = 2"), (r"100, 1000\]", "15, 20]")),
+    "newsroom": (
+        (r"horizon = .*", "horizon = 300"), (r"runs = .*", "runs = 2"), (r"per_decade = 24", "per_decade = 3"),
+        (r"count = 180", "count = 12"), (r"count = 18\b", "count = 3"), (r"rate = 0\.02 ", "rate = 0.1 "),
+        (r"rate = 0\.0025", "rate = 0.05"), (r"scale = 200", "scale = 20"),
+        (r"join = 5000", "join = 50"), (r"leave = 8000", "leave = 80"), (r"cap = 4000", "cap = 100"),
+    ),
+}  # fmt: skip
+
+
+def small(name, folder, *edits):
+    """The scenario in a small form, with further edits, as it would stand in a user's file."""
+    text = (SCENARIOS / f"{name}.toml").read_text()
+    for old, new in (*SMALL[name], *edits):
+        text, found = re.subn(f"(?m){old}", new, text)
+        assert found == (2 if old == r"scale = 200" else 1), f"{old} stands {found} times in {name}.toml"
+    file = folder / f"{name}.toml"
+    file.write_text(text)
+    return load(file)
+
+
+def played(loaded, path, *, until=None, **options):
+    """Plays up to so many cells: the keys of what was played, and the remarks."""
+    with Session.open(loaded.cells, loaded.meta, path, **options) as session:
+        before = set(session._store.runs())
+        # As if stopped there, in a file of which nothing has been played.
+        (session if until is None else Session(loaded.cells[:until], session._store)).play()
+        return set(session._store.runs()) - before, session.remarks
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_they_are_played_and_resumed_to_the_same_numbers(name, tmp_path):
+    loaded = small(name, tmp_path)
+    whole, parts = tmp_path / "whole.db", tmp_path / "parts.db"
+    played(loaded, whole)
+    half = len(loaded.cells) // 2
+    first, _ = played(loaded, parts, until=half)
+    assert len(read(parts).cells) == half
+    second, remarks = played(loaded, parts, resume=True)
+    assert (len(first), len(second), remarks) == (half, len(loaded.cells) - half, [])
+    assert equal(read(whole), read(parts))
+    assert [c.people for c in read(whole).cells] == [c.people for c in read(parts).cells]
+    assert [c.open for c in read(whole).cells] == [c.open for c in read(parts).cells]
+    # What is in the file is what is played.
+    again = play_cell(loaded.cells[-1])
+    kept = read(whole).cells[-1]
+    assert all(np.array_equal(again.totals[m], kept.totals[m]) for m in again.totals)
+    assert (again.people, again.open, again.schedule) == (kept.people, kept.open, kept.schedule)
+
+
+def test_another_delay_is_played_and_no_other(tmp_path):
+    path = tmp_path / "a.db"
+    played(small("delays", tmp_path), path)
+    edited = small("delays", tmp_path, (r"delays = \[0, 1, 10,", "delays = [0, 2, 10,"))
+    new, _ = played(edited, path, resume=True)
+    assert new == {cell.key for cell in edited.cells if cell.schedule.label == "delay 2"}
+    assert len(new) == 5 * 2 * 2  # forecasters × natures × horizons
+    labels = {cell.schedule[1] for cell in read(path).cells}
+    assert labels == {"", "delay 2", "delay 10", "delay 15", "delay 20"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (r"t = 0\.3", "t = 0.4", " (decision_makers"),
+        (r"count = 12", "count = 13", " (decision_makers"),
+        (r"join = 50$", "join = 51", " (decision_makers"),
+        (r"shape = 0\.7", "shape = 0.8", ""),  # by another schedule it is another game, which says why itself
+        (r'name = "poisson", rate = 2\b', 'name = "poisson", rate = 3', ""),
+    ],
+)
+def test_people_and_schedules_are_part_of_what_results_are_kept_under(tmp_path, old, new, why):
+    """They are in every cell of the newsroom: nothing of what was played fits any more, and nothing is lost."""
+    path = tmp_path / "a.db"
+    loaded = small("newsroom", tmp_path)
+    played(loaded, path, until=1)
+    before = path.read_bytes()
+    edited = small("newsroom", tmp_path, (old, new))
+    said = "nothing that is in it fits the scenario any more" + why
+    with pytest.raises(StoreError, match=re.escape(said)):
+        played(edited, path, resume=True)
+    assert path.read_bytes() == before
+    new, remarks = played(small("newsroom", tmp_path), path, resume=True)
+    assert (len(new), remarks) == (len(loaded.cells) - 1, [])
