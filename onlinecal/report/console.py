@@ -32,17 +32,10 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str
     Returns
     -------
     list of dict
-<<<<<<< HEAD
-        Keys nature, forecaster, measure, horizon, runs, total, half_width (of the 95 % interval of the mean, None for
-        one run), exponent: None, or `Growth.as_json`; and against_rates, as `Curve.against_rates` says. The
-        intervals of all exponents hold together with 95 %, and so do the comparisons with rates: of many with 95 % each
-        some would be wrong by chance.
-=======
         Keys nature, forecaster, measure, horizon, open (questions without a known outcome then), runs, total,
         half_width (of the 95 % interval of the mean, None for one run), exponent: None, or `Growth.as_json`; and
-        verdict, see `Curve.verdict`. The intervals of all exponents hold together with 95 %, and so do the verdicts: of
-        many with 95 % each some would be wrong by chance.
->>>>>>> wt-h-e
+        against_rates, as `Curve.against_rates` says. The intervals of all exponents hold together with 95 %, and so do
+        the comparisons with rates: of many with 95 % each some would be wrong by chance.
     """
     return [row for row, _ in _grown(study, measures)]
 
@@ -151,63 +144,8 @@ def _remarks(study: Study, measure: str) -> str:
     return "no remarks, for these are the rounds of one game, which is tuned to its end"
 
 
-<<<<<<< HEAD
-def _print_grid(console: Console, title: str, headings: Sequence[str], rows: dict[str, list[str]]) -> None:
-    """A table with a column of names; where the console is too narrow, headings are broken, then the table is."""
-    names, shown, cells = list(rows), list(headings), list(rows.values())
-
-    def grid(columns: Sequence[int]) -> Table:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("forecaster")
-        for i in columns:
-            table.add_column(Text(shown[i]), justify="right", overflow="fold")
-        for name, row in zip(names, cells, strict=True):
-            table.add_row(Text(name), *(Text(row[i]) for i in columns))
-        return table
-
-    parts = [range(len(headings))]
-    if not _fits(console, grid(parts[0])):
-        names = [_broken(name, 16) for name in names]
-        cells = [[cell.replace(" ± ", "\n± ") for cell in row] for row in cells]
-        for i, heading in enumerate(headings):
-            width = max([12, *(len(line) for row in cells for line in row[i].splitlines())])
-            shown[i] = "\n".join(_broken(line, width) for line in heading.splitlines())
-        # As few tables as there can be, of nearly as many columns each.
-        for count in range(1, len(headings) + 1):
-            ends = [len(headings) * i // count for i in range(count + 1)]
-            parts = [range(first, last) for first, last in pairwise(ends)]
-            if all(_fits(console, grid(part)) for part in parts):
-                break
-    for part in parts:
-        console.print(Text(title + (" (continued)" if part.start else ""), style="italic"))
-        console.print(grid(part))
-
-
-def _fits(console: Console, table: Table) -> bool:
-    unbounded = console.options.update(width=100_000)
-    return console.measure(table, options=unbounded).maximum <= console.width
-
-
-def _broken(text: str, width: int) -> str:
-    """In lines of at most this width if possible: between words, and in longer ones after ``_ [ ( , =``."""
-    lines = [""]
-    for word in text.split():
-        start = " " if lines[-1] else ""
-        for piece in re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", word) if len(word) > width else [word]:
-            if lines[-1] and len(lines[-1] + start + piece) > width:
-                lines.append(piece)
-            else:
-                lines[-1] += start + piece
-            start = ""
-    return "\n".join(lines)
-
-
 #: what the remarks of `Curve.against_rates` mean
 _AGAINST_RATES = {
-=======
-#: what the remarks of `Curve.verdict` mean
-_VERDICTS = {
->>>>>>> wt-h-e
     "above proven": "grows faster over these T than the bound proved for this forecaster, below which its total may "
     "still lie, and no form that fits says that this ends",
     "above O": "grows faster over these T than {rate}, which some forecaster is proved to keep against every nature "

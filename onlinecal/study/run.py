@@ -65,11 +65,8 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         open=() if cell.schedule.immediate else batches[0].open,
         schedule=(cell.nature.label, cell.schedule.label),
         people=_joined(cell, batches),
-<<<<<<< HEAD
         loop=batches[0].loop,
-=======
         sight=Sight(cell.nature.strategy.sight),
->>>>>>> wt-h-e
     )
 
 

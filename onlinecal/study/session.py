@@ -16,11 +16,12 @@ from onlinecal.core.errors import StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
 from onlinecal.study.database import FORMAT, format_of
+from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Results
 from onlinecal.study.run import play_cells, promises
-from onlinecal.study.store import Planned, Store
+from onlinecal.study.store import Store
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
 

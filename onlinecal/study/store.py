@@ -5,19 +5,11 @@ order: forecasters that are the same share their numbers, and numbers that no lo
 
     curves                  a view with names: forecaster, nature, horizon, measure, round, run, total
     meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
-<<<<<<< HEAD
-    plan(place, key, forecaster, nature, schedule, horizon, runs, recorded)     what is to be shown; key: of what was
-                            played; nature: without the schedule
+    plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight)   what is to be shown; key: of what
+                            was played; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
     played(id, key, content, horizon, runs, seconds, loop, open, people, accounts, seal)    content: all that the
                             numbers depend on, as JSON; open: questions without an outcome at each checkpoint; people,
                             accounts: decision makers who join and leave, and their numbers, packed
-=======
-    plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight)   what is to be shown; key: of what
-                            was played; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
-    played(id, key, content, horizon, runs, seconds, open, people, accounts, seal)      content: all that the numbers
-                            depend on, as JSON; open: questions without an outcome at each checkpoint; people, accounts:
-                            decision makers who join and leave, and their numbers, packed
->>>>>>> wt-h-e
     measures(id, name, column)                                        column: what the name stands for, as JSON
     totals(played, measure, round, run, total)                        T·μ
     promises(place, measure, text, formula, kind, against, upper, bound)
@@ -33,17 +25,17 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter, StoreError
+from onlinecal.core.errors import StoreError
 from onlinecal.core.sight import Sight
 from onlinecal.study.database import Database
+from onlinecal.study.entries import Numbers, Planned, read_column, written
 from onlinecal.study.packed import first_runs, joined, packed, unpacked
-from onlinecal.study.played import Floats, Joined, Played, Promise, Results
+from onlinecal.study.played import Played, Promise, Results
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -67,71 +59,6 @@ CREATE VIEW curves AS
     FROM plan p JOIN played d ON d.key = p.key AND d.runs >= p.runs
         JOIN totals t ON t.played = d.id AND t.run < p.runs JOIN measures m ON m.id = t.measure;
 """
-
-
-class Planned(NamedTuple):
-    """A cell that is to be shown.
-
-    Attributes
-    ----------
-    key : str
-        `Cell.key`, under which its numbers are kept.
-    forecaster, nature, schedule : str
-        Labels.
-    horizon, runs : int
-    recorded : bool
-    sight : Sight
-        Both as in `Played`.
-    promises : tuple of Promise
-        The guarantees that apply to it.
-    """
-
-    key: str
-    forecaster: str
-    nature: str
-    schedule: str
-    horizon: int
-    runs: int
-    recorded: bool
-    sight: Sight
-    promises: tuple[Promise, ...] = ()
-
-    @property
-    def against(self) -> str:
-        """Nature with the schedule."""
-        return ", ".join(filter(None, (self.nature, self.schedule)))
-
-    def __str__(self) -> str:
-        return f"{self.forecaster!r} against {self.against!r} at T = {self.horizon}"
-
-
-class Numbers(NamedTuple):
-    """What was played of a cell: its checkpoints, the totals of each column, (n, runs), the questions that were open at
-    each checkpoint, and the accounts of decision makers who join and leave.
-    """
-
-    content: str
-    rounds: NDArray[np.int64]
-    totals: dict[Column, Floats]
-    seconds: float
-    loop: str
-    open: tuple[int, ...]
-    people: Joined | None
-
-    @property
-    def runs(self) -> int:
-        """How many."""
-        return next(iter(self.totals.values())).shape[1]
-
-    def seal(self, key: str) -> str:
-        """The digest of all of it."""
-        people = self.people and packed(self.people)
-        state = hashlib.sha256(repr((key, self.content, self.seconds, self.loop, self.open, people)).encode())
-        for column, totals in sorted((_written(column), totals) for column, totals in self.totals.items()):
-            state.update(repr((column, totals.shape)).encode())
-            state.update(self.rounds.astype("<i8").tobytes())
-            state.update((totals + 0.0).astype("<f8").tobytes())  # SQLite does not know -0.0
-        return state.hexdigest()
 
 
 class Store:
@@ -291,7 +218,7 @@ class Store:
             self._db.run_many(
                 'INSERT INTO measures (name, "column") VALUES (?, ?) '
                 'ON CONFLICT ("column") DO UPDATE SET name = excluded.name',
-                [(column.name, _written(column)) for column in new.totals],
+                [(column.name, written(column)) for column in new.totals],
             )
             ids = {column: i for i, column in self._columns().items()}
             self._db.run_many(
@@ -382,7 +309,7 @@ class Store:
         """Those that are as they were written down."""
         found = {}
         for number, name, text in self._db.run('SELECT id, name, "column" FROM measures'):
-            column = _read(text)
+            column = read_column(text)
             if column is not None and column.name == name:
                 found[number] = column
         return found
@@ -450,18 +377,6 @@ class Store:
             None if people is None else first_runs(people, planned.runs),
             planned.sight,
         )
-
-
-def _written(column: Column) -> str:
-    return json.dumps(column.as_json(), sort_keys=True)
-
-
-def _read(text: Any) -> Column | None:
-    """A column that was written down; None for what is none."""
-    try:
-        return Column.from_json(json.loads(text))
-    except (TypeError, ValueError, AttributeError, InvalidParameter):
-        return None
 
 
 def _seal(meta: Mapping[str, str], *rows: Sequence[tuple[Any, ...]]) -> str:
