@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core.facts import memory_at
+from onlinecal.core.facts import counts_open, memory_at
 from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.forecasters.base import Forecaster
@@ -39,7 +39,7 @@ def stated_facts(strategy: Any) -> Iterator[tuple[str, Measure]]:
         yield "it is deterministic, as it declares", certainty
     if strategy.needs_horizon is False:
         yield "it plays the same at every horizon, as it declares", horizon
-    if strategy.safe_under_delay is True:
+    if strategy.safe_under_delay is True and not counts_open(strategy):
         yield "it may be told late and in any order, as it declares", delay
     if strategy.memory is not None:
         yield f"its state grows like {strategy.memory} at most, as it declares", memory

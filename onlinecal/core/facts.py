@@ -10,7 +10,8 @@ None stands for "does not say". All are tried: `onlinecal.checks.facts` has the 
     Rounds may be resolved late and in any order: what is stated in a round depends on its number, on its context or
     what nature sees of it, and on the rounds told before, in the order in which they were told; not on when other
     questions were asked, answered or not. "The last outcome" then is the last that was told. What is proved of play
-    without delays is not said to hold with them.
+    without delays is not said to hold with them. Only who shares questions out by what is open (`counts_open`, of
+    `Delayed` and what is made of it) may depend on that, too.
 `memory`
     How the state of a run grows, ``"O(m)"``: in t, the rounds played, in T, and in parameters, at most so fast. Beside
     it there may be what all runs share. Rounds that are open have memory of their own.
@@ -18,12 +19,14 @@ None stands for "does not say". All are tried: `onlinecal.checks.facts` has the 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import value_at
+from onlinecal.core.strategy import parameters
 from onlinecal.core.validation import is_number
 
 #: names of facts that are true or false, and of all, as they are listed
@@ -55,6 +58,15 @@ def every(facts: Iterable[bool | None]) -> bool | None:
     """
     known = set(facts)
     return False if False in known else None if None in known else True
+
+
+def counts_open(strategy: Any) -> bool:
+    """Whether what it states may depend on which questions are open: it declares so, or one of its parts does."""
+    if getattr(strategy, "counts_open", False) is True:
+        return True
+    held = parameters(strategy).values()
+    parts = [each for value in held for each in (value if isinstance(value, tuple) else (value,))]
+    return any(counts_open(part) for part in parts if dataclasses.is_dataclass(part))
 
 
 def memory_of(parts: Mapping[str, Any]) -> str | None:

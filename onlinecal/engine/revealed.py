@@ -66,8 +66,9 @@ class Revealed:
         return Rows(values.shape, values.dtype)
 
     def _stream_of(self, streams: Any) -> int:
-        first = streams.flat[0] if streams.size else -1
-        if streams.dtype.kind not in "iu" or not 0 <= first < self.streams or (streams != first).any():
+        whole = streams.dtype.kind in "iu" and streams.size > 0
+        first, last = (streams.min(), streams.max()) if whole else (-1, -1)
+        if not 0 <= first == last < self.streams:
             what = f"revealed stream = {brief(streams)}"
             raise Unplayable(what, f"one of the numbers 0 to {self.streams - 1}, the same for all runs")
         return int(first)

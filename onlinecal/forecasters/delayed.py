@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from onlinecal.core.facts import memory_of
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
@@ -60,8 +62,8 @@ class Delayed(Forecaster):
 
     Information
     -----------
-    As the copies; needs the horizon if they do. Time of one copy a round, memory of all. Certificates of distance and
-    kernel error are the sums of the copies'.
+    As the copies. Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of
+    the copies'.
 
     Source
     ------
@@ -81,6 +83,9 @@ class Delayed(Forecaster):
     >>> game.ask().round.forecast.tolist()               # by the second copy, which knows the second outcome
     [0.6666666666666666]
     """
+
+    #: which copy forecasts depends on what is open (`onlinecal.core.facts`)
+    counts_open: ClassVar[bool] = True
 
     of: Forecaster
     slots: int | None = None
@@ -104,6 +109,21 @@ class Delayed(Forecaster):
     def deterministic(self) -> bool | None:  # type: ignore[override]
         """Whether the copied one is."""
         return self.of.deterministic
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where the copied one does; copies that are replaced after a share of T rounds do."""
+        return True if self.slots is not None else self.of.needs_horizon
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Always: no copy meets a delay."""
+        return True
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of each copy; they are as many as questions are open at once."""
+        return memory_of({"of": self.of})
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without copies, which begin when they are needed."""

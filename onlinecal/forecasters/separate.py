@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlinecal.core.facts import memory_of
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._copies import CopiesPlayer, certified
 from onlinecal.forecasters._parts import check_forecasters
@@ -61,6 +62,21 @@ class Separate(Forecaster):
     def deterministic(self) -> bool | None:  # type: ignore[override]
         """Whether the copied one is."""
         return self.of.deterministic
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where the copied one does."""
+        return self.of.needs_horizon
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Where the copied one is."""
+        return self.of.safe_under_delay
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of each copy; they are as many as streams."""
+        return memory_of({"of": self.of})
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without copies, which begin with their streams."""

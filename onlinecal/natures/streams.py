@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_number, strategy_label, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures._parts import Part, check_nature
@@ -55,7 +56,7 @@ class Streams(Nature):
     Information
     -----------
     Sees what the most seeing of its parts sees; each part is shown only what its own sight allows, of its own
-    questions. Needs the horizon if a part does. Reveals ``stream``, the index of the part from 0, and the kinds of
+    questions. Reveals ``stream``, the index of the part from 0, and the kinds of
     context that all parts reveal. Under "random" a game begins with a count of what falls to each, in time of order T.
 
     Source
@@ -143,6 +144,21 @@ class Streams(Nature):
         many = len(self.parts)
         lengths = [many * part.length + i for i, part in enumerate(self.parts) if part.length is not None]
         return min(lengths, default=None)
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where a part does."""
+        return some(part.needs_horizon for part in self.parts)
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Where all parts are."""
+        return every(part.safe_under_delay for part in self.parts)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of all parts."""
+        return memory_of({f"parts[{i}]": part for i, part in enumerate(self.parts)})
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player of all parts, each tuned to its share of the rounds."""

@@ -268,7 +268,7 @@ def test_a_report_of_named_strategies():
         "distance_certificate",
         "smooth_ce",
     }
-    assert len(found.findings) == 7
+    assert len(found.findings) == 9  # among them what it declares of the horizon, delays and its state
     rows = found.rows()
     assert all(row["holds"] for row in rows["guarantees"])
     assert all(row["fault"] == "" for row in rows["conformance"])

@@ -60,7 +60,7 @@ def planned(tmp_path, monkeypatch):
 
 
 def columns(cells):
-    return [name for name in cells[0].panel.columns if name.startswith("swap_regret")]
+    return [name for name in cells[0].panel.names if name.startswith("swap_regret")]
 
 
 def test_tasks_in_a_scenario(planned):
@@ -84,7 +84,7 @@ def test_its_numbers_are_those_of_the_task(planned):
     (cell,) = planned('[{name = "plugged_tasks_mine:threshold", t = 0.3}, "plugged_tasks_mine:harvest"]')
     gamma = oc.JointDistribution.from_counts([0.2, 0.6], [5, 5], [3, 1])
     own = oc.tasks.DecisionTask("threshold", [[0.3, 0.3], [0.0, 1.0]])
-    same = dict(zip(cell.panel.columns, cell.panel.read(gamma), strict=True))
+    same = dict(zip(cell.panel.names, cell.panel.read(gamma), strict=True))
     assert same["swap_regret[threshold]"] == pytest.approx(10 * own.account(gamma).swap)
     study = oc.play(
         "constant",
