@@ -37,7 +37,7 @@ class Tenure:
     who : Task
         A task, or a task with a response (`DecisionMaker`).
     join, leave : float
-        On the game's clock; `leave` may be infinite.
+        On the game's clock; `leave` may be infinite. Who leaves when it joins acts on no question.
     label : str
     """
 
@@ -58,10 +58,10 @@ class Tenure:
                     f"decision maker {self.label!r}: {name} = {value!r}; expected a time of 0 or later"
                 )
             object.__setattr__(self, name, float(value))
-        if not self.join < self.leave:
+        if self.leave < self.join:
             raise InvalidParameter(
-                f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}; expected join "
-                "before leave"
+                f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}; expected leave "
+                "at join or later"
             )
 
     @property
@@ -89,7 +89,7 @@ class Group:
     join : float, default 0
         When the first may come.
     leave : float, optional
-        When all that are there leave. Default: never.
+        When all that are there leave; who would join later acts on no question. Default: never.
     count : int, default 1
         At most 100,000.
     arrivals : arrival process, optional
@@ -185,6 +185,8 @@ class Group:
         leaves = np.full(self.count, self.leave, dtype=np.float64)
         if self.stay is not None:
             leaves = np.minimum(self.stay.known(1, joins, streams[1]), leaves)
+        if self.arrivals is not None:
+            leaves = np.maximum(leaves, joins)
         options = self._random
         found = []
         common = None if options is not None else as_decision_maker(self.task)
