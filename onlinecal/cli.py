@@ -274,7 +274,8 @@ def list_(
     kind: Annotated[
         str,
         typer.Argument(
-            help="forecasters, natures, measures, tasks, responses, or rates; all but rates if left out"
+            help="forecasters, natures, measures, tasks, responses, arrivals, delays, or rates; all but rates if left "
+            "out"
         ),
     ] = "",
     as_json: Json = False,
@@ -289,7 +290,10 @@ def list_(
 @_command
 def show(
     name: Annotated[
-        str, typer.Argument(help="a forecaster, nature, measure, task or response, or module:Class")
+        str,
+        typer.Argument(
+            help="a forecaster, nature, measure, task, response, arrivals or delay, or module:Class"
+        ),
     ],
     as_json: Json = False,
 ) -> None:

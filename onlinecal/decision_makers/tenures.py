@@ -37,7 +37,7 @@ class Tenure:
     who : Task
         A task, or a task with a response (`DecisionMaker`).
     join, leave : float
-        On the game's clock; `leave` may be infinite. Who leaves at once never acts.
+        On the game's clock; `leave` may be infinite. Who leaves when it joins acts on no question.
     label : str
     """
 
@@ -58,10 +58,10 @@ class Tenure:
                     f"decision maker {self.label!r}: {name} = {value!r}; expected a time of 0 or later"
                 )
             object.__setattr__(self, name, float(value))
-        if not self.join <= self.leave:
+        if self.leave < self.join:
             raise InvalidParameter(
-                f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}; expected to join "
-                "first"
+                f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}; expected leave "
+                "at join or later"
             )
 
     @property
@@ -89,7 +89,7 @@ class Group:
     join : float, default 0
         When the first may come.
     leave : float, optional
-        When all that are there leave. Default: never.
+        When all that are there leave; who would join later acts on no question. Default: never.
     count : int, default 1
         At most 100,000.
     arrivals : arrival process, optional

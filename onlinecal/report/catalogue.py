@@ -19,6 +19,7 @@ from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
 from onlinecal.natures import NATURES, as_nature
 from onlinecal.scenario import kind_of, locate
+from onlinecal.schedules import ARRIVALS, DELAYS
 
 KINDS: dict[str, dict[str, Any]] = {
     "forecasters": FORECASTERS,
@@ -26,6 +27,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "measures": MEASURES,
     "tasks": TASKS,
     "responses": RESPONSES,
+    "arrivals": ARRIVALS,
+    "delays": DELAYS,
 }
 
 #: T at which bounds that follow from each other are compared

@@ -138,9 +138,15 @@ def print_compare(study: Study, measure: str) -> None:
 
 
 def _remarks(study: Study, measure: str) -> str:
-    """Where remarks are made: rates in T are about games tuned to T."""
-    if any(curve.fresh for curve in study.curves([measure])):
-        return "a remark where games tuned to their T grow elsewhere"
+    """Where remarks are made: rates in T are about games tuned to T, and about outcomes that are known at once."""
+    curves = study.curves([measure])
+    if curves and all(curve.open is not None for curve in curves):
+        return "no remarks, for here outcomes come late, and these rates are about outcomes that are known at once"
+    if any(curve.fresh for curve in curves):
+        late = any(curve.open is not None for curve in curves)
+        return "a remark where games tuned to their T grow elsewhere" + (
+            ", and every outcome is known at once" if late else ""
+        )
     return "no remarks, for these are the rounds of one game, which is tuned to its end"
 
 

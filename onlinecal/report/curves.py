@@ -136,14 +136,15 @@ class Curve:
             ``"above proven"``: it grows faster over these T than the bound proved for this forecaster, and no form that
             fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
             ``"below Ω"``: slower than the lower one. Logarithms are part of the rates. Empty otherwise, and for games
-            that are not fresh and independent, since rates are about games tuned to T.
+            that are not fresh and independent, since rates are about games tuned to T. The best known rates are about
+            games in which every outcome is known before the next question: where some are open, nothing is said of
+            them.
         """
         check_level(level)
         if not self.independent:
             return ""
-        asked = {
-            "above O" if rate.upper else "below Ω": rate.at(self.rounds) for rate in best_known(self.column)
-        }
+        rates = best_known(self.column) if self.open is None else ()
+        asked = {"above O" if rate.upper else "below Ω": rate.at(self.rounds) for rate in rates}
         slowest = self.slowest_bound()
         if slowest is not None:
             values = {t: p.bound for t, p in self.promises if p.upper and p.formula == slowest[1].formula}

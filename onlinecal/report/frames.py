@@ -36,6 +36,8 @@ class Line:
     exponent : Growth or None
     fresh : bool
         Whether each T is a game of its own.
+    late : bool
+        Whether outcomes are open when the next question is asked; the best known rates are not about such games.
     """
 
     label: str
@@ -46,6 +48,7 @@ class Line:
     upper: Floats
     exponent: Growth | None
     fresh: bool
+    late: bool = False
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -148,7 +151,9 @@ def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
     for frame in result.values():
         frame.bounds = [_below_all(bound, frame.lines) for bound in frame.bounds]
         if not frame.negative:
-            frame.references = _references(frame.column, [line for line in frame.lines if line.fresh])
+            frame.references = _references(
+                frame.column, [line for line in frame.lines if line.fresh and not line.late]
+            )
     return list(result.values())
 
 
@@ -174,6 +179,7 @@ def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
             band[1],
             exponent,
             curve.fresh,
+            curve.open is not None,
         )
     )
     for beyond, up in ((mean == np.inf, True), (~shown & (mean == 0), False)):

@@ -8,10 +8,11 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.engine.game import Game
 from onlinecal.report import crowd_plot, late_plot, question_plot
-from onlinecal.report.console import print_totals, totals
+from onlinecal.report.console import print_compare, print_totals, totals
 from onlinecal.report.crowds import crowds
 from onlinecal.report.curves import Study, left_out
 from onlinecal.report.exponent_plot import caption as exponent_caption
+from onlinecal.report.frames import frames
 from onlinecal.report.late_frames import late_frames
 from onlinecal.report.plots import caption
 from onlinecal.report.questions import question_bars
@@ -137,6 +138,24 @@ def test_no_caption_is_silent_about_open_questions(late):
             assert ("open" in text) == bool(said)
             assert said in text
         assert said in left_out(study.curves())
+
+
+def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_late(late, capsys):
+    """A constant forecast against the contrarian has an ECE of T/2: above O, and not so called with delays."""
+    study = oc.play(
+        F.Constant(), N.Contrarian(), horizon=[200, 400, 800], runs=2, measures=["ece"], delays=[0, 20]
+    )
+    verdicts = {curve.nature: curve.verdict() for curve in study.curves(["ece"])}
+    assert verdicts == {"contrarian": "above O", "contrarian, delay 20": ""}
+    drawn = {frame.nature: [r.label for r in frame.references] for frame in frames(study.curves(["ece"]))}
+    assert drawn == {"contrarian": ["Ω(T^0.54389)", "O(T^(2/3))"], "contrarian, delay 20": []}
+    print_compare(study, "ece")
+    assert (
+        "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"
+        in " ".join(capsys.readouterr().out.split())
+    )
+    print_compare(study.only(natures=["contrarian, delay 20"]), "ece")
+    assert "no remarks, for here outcomes come late" in " ".join(capsys.readouterr().out.split())
 
 
 # ---------------------------------------------------------------- decision makers

@@ -1,6 +1,7 @@
 """The scenarios with delays and with people who come and go: played small, interrupted, edited and resumed."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from onlinecal.core.errors import StoreError
 from onlinecal.scenario import load
 from onlinecal.study import play_cell
+from onlinecal.study.plan import NOBODY
 from onlinecal.study.session import Session
 from tests.results import equal, read
 
@@ -100,3 +102,13 @@ def test_people_and_schedules_are_part_of_what_results_are_kept_under(tmp_path, 
     assert path.read_bytes() == before
     new, remarks = played(small("newsroom", tmp_path), path, resume=True)
     assert (len(new), remarks) == (len(loaded.cells) - 1, [])
+
+
+def test_decision_makers_change_nothing_of_the_games_that_they_watch(tmp_path):
+    """They cut the history into stretches; what is put together from these has the same numbers."""
+    for cell in small("newsroom", tmp_path).cells:
+        with_them, without = play_cell(cell), play_cell(replace(cell, people=NOBODY))
+        assert with_them.people is not None
+        assert without.people is None
+        assert with_them.totals.keys() == without.totals.keys()
+        assert all(np.array_equal(with_them.totals[m], without.totals[m]) for m in without.totals)
