@@ -97,11 +97,11 @@ def run(
             raise typer.Exit(130) from None
         study = Study.of(session.results())
     if as_json:
-        people = [{"measure": "decision makers", **c.as_json()} for c in _crowds(study)]
+        people = [{"measure": "decision makers", **c.as_json()} for c in _people_rows(study)]
         tables.print_json(tables.totals(study) + people)
         return
     tables.print_totals(study, study.title or study.name)
-    if people := _crowds(study):
+    if people := _people_rows(study):
         from onlinecal.report.summaries import print_people
 
         print()
@@ -136,12 +136,12 @@ def compare(
         raise InvalidParameter(f"--{forms[0]} and --{forms[1]} are two tables; expected one of the two")
     study = _study(results)
     if people:
-        from onlinecal.report.crowds import crowds
+        from onlinecal.report.people_rows import people_rows
         from onlinecal.report.summaries import print_people
 
-        found = crowds(study)
+        found = people_rows(study)
         if as_json:
-            tables.print_json([crowd.as_json() for crowd in found])
+            tables.print_json([people.as_json() for people in found])
         else:
             print_people(found)
         return
@@ -173,11 +173,11 @@ def _print_paired(study: Any, measure: str, as_json: bool) -> None:
     tables.print_json([difference.as_json() for difference in found])
 
 
-def _crowds(study: Any) -> Any:
+def _people_rows(study: Any) -> Any:
     """What became of decision makers; empty where there are none."""
-    from onlinecal.report.crowds import crowds
+    from onlinecal.report.people_rows import people_rows
 
-    return crowds(study) if any(cell.people for cell in study.cells) else []
+    return people_rows(study) if any(cell.people for cell in study.cells) else []
 
 
 @_command
@@ -235,7 +235,7 @@ def plot(
     # The heat map had the name of the curves before there were other pictures.
     path = output or results.with_name(f"{results.stem}{f'-{asked[0]}' if delays or people else ''}.png")
     if people:
-        from onlinecal.report.crowd_plot import plot_people
+        from onlinecal.report.people_plot import plot_people
 
         axes = plot_people(study, title=study.title)
     elif exponents:

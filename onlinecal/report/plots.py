@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 GREY = "#8C8C8C"
 #: of what a nature forces, which is no best known rate
 BLACK = "#000000"
-#: told apart with every common colour blindness (Okabe and Ito 2008), without the yellow that paper swallows
+#: told apart with every common colour blindness (Okabe and Ito 2008), without the yellow that paper does not keep
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 #: of the axes, in inches

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from onlinecal.report.crowds import Crowd
 from onlinecal.report.grid import new_console, number, print_grid
 from onlinecal.report.paired import Difference
+from onlinecal.report.people_rows import PeopleRow
 
 
-def print_people(drawn: Sequence[Crowd]) -> None:
+def print_people(drawn: Sequence[PeopleRow]) -> None:
     """A table for each nature: forecasters down; how much swap regret there is, and who has most."""
     console = new_console()
     headings = [
@@ -23,13 +23,13 @@ def print_people(drawn: Sequence[Crowd]) -> None:
         "of",
         "its CDL",
     ]
-    for nature in dict.fromkeys(crowd.nature for crowd in drawn):
-        mine = [crowd for crowd in drawn if crowd.nature == nature]
-        for horizon in dict.fromkeys(crowd.horizon for crowd in mine):
-            there = [crowd for crowd in mine if crowd.horizon == horizon]
+    for nature in dict.fromkeys(people.nature for people in drawn):
+        mine = [people for people in drawn if people.nature == nature]
+        for horizon in dict.fromkeys(people.horizon for people in mine):
+            there = [people for people in mine if people.horizon == horizon]
             title = f"{nature}, T = {horizon:,}: swap regret of {_who(there[0])}"
-            print_grid(console, title, headings, {crowd.forecaster: _row(crowd) for crowd in there})
-    runs = max(crowd.runs for crowd in drawn)
+            print_grid(console, title, headings, {people.forecaster: _row(people) for people in there})
+    runs = max(people.runs for people in drawn)
     console.print(
         f"mean over {runs} run{'s' if runs > 1 else ''}, of the questions that were asked during a tenure and whose "
         "outcome is known; those that are open at the end are not in it. No best response has more swap regret than "
@@ -38,32 +38,32 @@ def print_people(drawn: Sequence[Crowd]) -> None:
     )
 
 
-def _who(crowd: Crowd) -> str:
-    many = len(crowd.labels)
+def _who(people: PeopleRow) -> str:
+    many = len(people.labels)
     said = f"{many:,} decision maker{'s' if many > 1 else ''}"
-    said += f", {crowd.unseen:,} without a question whose outcome is known" if crowd.unseen else ""
-    return said + (f"; {crowd.open:,} questions open at the end" if crowd.open else "")
+    said += f", {people.unseen:,} without a question whose outcome is known" if people.unseen else ""
+    return said + (f"; {people.open:,} questions open at the end" if people.open else "")
 
 
-def _row(crowd: Crowd) -> list[str]:
-    who, each = crowd.worst, crowd.worst_rate
+def _row(people: PeopleRow) -> list[str]:
+    who, each = people.worst, people.worst_rate
     if who is None or each is None:
         return ["–"] * 8
-    median, of_each = crowd.median()
+    median, of_each = people.median()
     return [
         number(median),
-        number(float(crowd.last[who])),
-        _name(crowd, who),
-        number(float(crowd.cdl[who])),
+        number(float(people.last[who])),
+        _name(people, who),
+        number(float(people.cdl[who])),
         number(of_each),
-        number(float(crowd.rate[each])),
-        _name(crowd, each),
-        number(float(crowd.cdl_rate[each])),
+        number(float(people.rate[each])),
+        _name(people, each),
+        number(float(people.cdl_rate[each])),
     ]
 
 
-def _name(crowd: Crowd, place: int) -> str:
-    return crowd.labels[place] + ("" if crowd.best[place] else " *")
+def _name(people: PeopleRow, place: int) -> str:
+    return people.labels[place] + ("" if people.best[place] else " *")
 
 
 def print_paired(found: Sequence[Difference], refused: Sequence[str], level: float = 0.95) -> None:

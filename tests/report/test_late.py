@@ -7,13 +7,13 @@ from matplotlib.figure import Figure
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.engine.game import Game
-from onlinecal.report import crowd_plot, late_plot, question_plot
+from onlinecal.report import late_plot, people_plot, question_plot
 from onlinecal.report.console import print_compare, print_totals, totals
-from onlinecal.report.crowds import crowds
 from onlinecal.report.curves import Study, left_out
 from onlinecal.report.exponent_plot import caption as exponent_caption
 from onlinecal.report.frames import frames
 from onlinecal.report.late_frames import late_frames
+from onlinecal.report.people_rows import people_rows
 from onlinecal.report.plots import caption
 from onlinecal.report.questions import question_bars
 from onlinecal.report.summaries import print_people
@@ -44,7 +44,7 @@ def late():
 
 
 @pytest.fixture(scope="module")
-def crowd():
+def people():
     return oc.play(
         [F.ForecastHedging(), F.Constant(0.2)],
         N.Streams((N.Drift(), N.Bernoulli(0.2)), labels=("a", "b")),
@@ -85,8 +85,8 @@ def test_dotted_is_what_so_many_copies_would_have(late):
     assert found["brier of forecast hedging, drift"].frame.bounds == []  # no rate is known
 
 
-def test_a_schedule_that_has_now_more_and_now_fewer_open_has_no_reference(crowd):
-    (one, _) = late_frames(crowd, ["ece"])
+def test_a_schedule_that_has_now_more_and_now_fewer_open_has_no_reference(people):
+    (one, _) = late_frames(people, ["ece"])
     assert not one.across
     (line,) = one.frame.lines
     assert line.label.startswith("poisson (rate=2), pareto (cap=60) delay")
@@ -161,10 +161,10 @@ def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_
 # ---------------------------------------------------------------- decision makers
 
 
-def test_numbers_of_decision_makers_are_those_of_the_games(crowd):
-    found = crowds(crowd)
-    assert [c.forecaster for c in found] == crowd.forecasters
-    for mine, cell in zip(found, crowd.cells, strict=True):
+def test_numbers_of_decision_makers_are_those_of_the_games(people):
+    found = people_rows(people)
+    assert [c.forecaster for c in found] == people.forecasters
+    for mine, cell in zip(found, people.cells, strict=True):
         people = cell.people
         assert mine.labels == people.labels
         assert mine.best.tolist() == [label != "careless" for label in mine.labels]
@@ -193,7 +193,7 @@ def test_another_response_may_have_more_swap_regret_than_the_cdl(seed):
     study = oc.play(
         F.Constant(0.45), N.Bernoulli(0.45), horizon=3000, runs=4, seed=seed, decision_makers=[careless]
     )
-    (one,) = crowds(study)
+    (one,) = people_rows(study)
     # |ones − 0.45 T| > 0.07 T in any run has probability below 2·4·exp(−2·0.07²·3000) = 1.4e-12.
     assert one.last[0] > one.cdl[0]
 
@@ -202,36 +202,36 @@ def test_several_horizons_are_a_game_each():
     study = oc.play(
         F.ForecastHedging(), N.Drift(), horizon=[50, 100], runs=2, delays=4, decision_makers=["umbrella"]
     )
-    (one,) = crowds(study)
+    (one,) = people_rows(study)
     assert (one.rounds.tolist(), one.horizon, one.seen.tolist()) == ([50, 100], 100, [96])
     finals = [cell.people.entries["swap_regret"][-1, 0].mean() for cell in study.cells]
     assert one.regret[:, 0].tolist() == finals
 
 
-def test_pictures_of_people_take_axes_and_say_what_is_left_out(crowd, late):
-    own = crowd_plot.plot_people(crowd)
+def test_pictures_of_people_take_axes_and_say_what_is_left_out(people, late):
+    own = people_plot.plot_people(people)
     assert own.shape == (2, 3)
     grid = Figure().subplots(2, 3)
-    assert (crowd_plot.plot_people(crowd, axes=grid) == grid).all()
+    assert (people_plot.plot_people(people, axes=grid) == grid).all()
     for mine, theirs in zip(own.flat, grid.flat, strict=True):
         assert [line.get_label() for line in mine.lines] == [line.get_label() for line in theirs.lines]
         assert mine.get_ylim() == theirs.get_ylim()
     said = " ".join(own[0, 0].figure._supxlabel.get_text().split())
-    assert said == crowd_plot.caption(crowd)
-    assert f"Not in them: {crowd.cells[0].open[-1]} questions that are open at the end." in said
+    assert said == people_plot.caption(people)
+    assert f"Not in them: {people.cells[0].open[-1]} questions that are open at the end." in said
     assert "Not drawn: 1 without a question whose outcome is known." in said
     assert "which share the times of questions, outcomes and tenures" in said
     assert "another response may" in said
     with pytest.raises(InvalidParameter, match="nobody joins or leaves in this study"):
-        crowd_plot.plot_people(late)
+        people_plot.plot_people(late)
 
 
 def test_nobody_with_a_known_outcome_can_be_drawn_and_printed(capsys):
     people = [{"task": "umbrella", "join": 1e6}]
     study = oc.play(F.ForecastHedging(), N.Drift(), horizon=20, runs=2, decision_makers=people)
-    (one,) = crowds(study)
+    (one,) = people_rows(study)
     assert (one.unseen, one.worst, one.worst_rate) == (1, None, None)
-    crowd_plot.plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
+    people_plot.plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
     print_people([one])
     said = " ".join(capsys.readouterr().out.split())
     assert "1 decision maker, 1 without a question whose outcome is known" in said
@@ -294,7 +294,7 @@ def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
 # ---------------------------------------------------------------- tables
 
 
-def test_tables_say_how_many_questions_are_open(late, crowd, capsys):
+def test_tables_say_how_many_questions_are_open(late, people, capsys):
     rows = totals(late, ["ece"])
     assert {(r["nature"], r["open"]) for r in rows if "drift" in r["nature"]} == {
         ("drift", 0), ("drift, delay 3", 3), ("drift, delay 20", 20),
@@ -308,8 +308,8 @@ def test_tables_say_how_many_questions_are_open(late, crowd, capsys):
     assert "open" not in capsys.readouterr().out
 
 
-def test_streams_have_tables_of_their_own(crowd, capsys):
-    print_totals(crowd, "title")
+def test_streams_have_tables_of_their_own(people, capsys):
+    print_totals(people, "title")
     said = capsys.readouterr().out
     blocks = said.split("the questions of")
     assert len(blocks) == 3
@@ -318,9 +318,9 @@ def test_streams_have_tables_of_their_own(crowd, capsys):
     assert ("ece @ a" in blocks[2], "ece @ b" in blocks[2]) == (False, True)
 
 
-def test_the_summary_of_decision_makers(crowd, capsys, monkeypatch):
+def test_the_summary_of_decision_makers(people, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    found = crowds(crowd)
+    found = people_rows(people)
     print_people(found)
     said = capsys.readouterr().out
     assert (

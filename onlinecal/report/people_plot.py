@@ -1,4 +1,4 @@
-"""Decision makers who join and leave, as pictures: the drawing of what `crowds` says."""
+"""Decision makers who join and leave, as pictures: the drawing of what `people_rows` says."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
 from onlinecal.growth.words import literal
-from onlinecal.report.crowds import SHARES, Crowd, crowds
 from onlinecal.report.curves import Study
+from onlinecal.report.people_rows import SHARES, PeopleRow, people_rows
 from onlinecal.report.plots import BLACK, COLOURS, GREY, WIDTH, given_axes, wrapped
 
 BEST, OTHER = COLOURS[0], COLOURS[1]
@@ -45,21 +45,21 @@ def plot_people(study: Study, *, axes: Any = None, title: str = "") -> NDArray[A
     InvalidParameter
         Nobody joins and leaves; axes of another shape; a title for axes that are given.
     """
-    drawn = crowds(study)
+    drawn = people_rows(study)
     if axes is not None:
         panels = given_axes(axes, (len(drawn), 3), "pairs × 3", title)
     else:
-        heads = sum(_heading(crowd, drawn).count("\n") for crowd in drawn)
+        heads = sum(_heading(people, drawn).count("\n") for people in drawn)
         high = 1.2 + 3.3 * len(drawn) + 0.17 * heads
         fig = Figure(figsize=(13.3, high), layout="constrained", dpi=150)
         panels = fig.subplots(len(drawn), 3, squeeze=False)
     across, up = _spans(drawn)
     most = max((float(np.nanmax(np.append(c.cdl_rate, c.rate), initial=0.0)) for c in drawn), default=0.0)
-    for row, crowd in zip(panels, drawn, strict=True):
-        _draw_growth(row[0], crowd)
-        row[0].set_title(_heading(crowd, drawn), fontsize=10)
-        _draw_bound(row[1], crowd, across, up)
-        _draw_shares(row[2], crowd, most or 1.0)
+    for row, people in zip(panels, drawn, strict=True):
+        _draw_growth(row[0], people)
+        row[0].set_title(_heading(people, drawn), fontsize=10)
+        _draw_bound(row[1], people, across, up)
+        _draw_shares(row[2], people, most or 1.0)
     if axes is None:
         wide = fig.get_figwidth()
         if title:
@@ -70,22 +70,22 @@ def plot_people(study: Study, *, axes: Any = None, title: str = "") -> NDArray[A
 
 def caption(study: Study) -> str:
     """What is drawn in `plot_people`, for a figure of somebody's own."""
-    return _caption(crowds(study))
+    return _caption(people_rows(study))
 
 
-def _heading(crowd: Crowd, drawn: Sequence[Crowd]) -> str:
+def _heading(people: PeopleRow, drawn: Sequence[PeopleRow]) -> str:
     """Who against whom; the schedule only where it is not that of all."""
-    nature = crowd.schedule[0] if _schedule(drawn) else crowd.nature
-    return wrapped(f"{crowd.forecaster} against {nature}", WIDTH, 10)
+    nature = people.schedule[0] if _schedule(drawn) else people.nature
+    return wrapped(f"{people.forecaster} against {nature}", WIDTH, 10)
 
 
-def _schedule(drawn: Sequence[Crowd]) -> str:
+def _schedule(drawn: Sequence[PeopleRow]) -> str:
     """The schedule of all, "" if there are several or nothing is to be said of it."""
-    schedules = {crowd.schedule[1] for crowd in drawn}
+    schedules = {people.schedule[1] for people in drawn}
     return schedules.pop() if len(schedules) == 1 else ""
 
 
-def _spans(drawn: Sequence[Crowd]) -> tuple[tuple[float, float], tuple[float, float]]:
+def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float, float]]:
     """Limits of the logarithmic axes of CDL and of swap regret; of the latter the upper `DECADES`."""
     bounds, regrets = (
         np.concatenate([getattr(c, name)[c.seen > 0] for c in drawn]) for name in ("cdl", "last")
@@ -108,20 +108,25 @@ def _plain(axis: Any, across: str, up: str) -> None:
         axis.spines[side].set_visible(False)
 
 
-def _draw_growth(axis: Any, crowd: Crowd) -> None:
-    for k, best in enumerate(crowd.best):
-        axis.plot(crowd.rounds, crowd.regret[:, k], color=BEST if best else OTHER, alpha=0.22, linewidth=0.6)
-    low, middle, high = crowd.quantiles
-    axis.plot(crowd.rounds, middle, color=BLACK, linewidth=2.0, label="median")
-    for values, label in ((low, f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile"), (high, "")):
-        axis.plot(crowd.rounds, values, color=BLACK, linewidth=1.0, linestyle=(0, (5, 2)), label=label)
-    if crowd.worst is not None:
-        _name(
-            axis, literal(crowd.labels[crowd.worst]), float(crowd.rounds[-1]), float(crowd.last[crowd.worst])
+def _draw_growth(axis: Any, people: PeopleRow) -> None:
+    for k, best in enumerate(people.best):
+        axis.plot(
+            people.rounds, people.regret[:, k], color=BEST if best else OTHER, alpha=0.22, linewidth=0.6
         )
-    top = float(np.nanmax(crowd.regret, initial=0.0))
+    low, middle, high = people.quantiles
+    axis.plot(people.rounds, middle, color=BLACK, linewidth=2.0, label="median")
+    for values, label in ((low, f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile"), (high, "")):
+        axis.plot(people.rounds, values, color=BLACK, linewidth=1.0, linestyle=(0, (5, 2)), label=label)
+    if people.worst is not None:
+        _name(
+            axis,
+            literal(people.labels[people.worst]),
+            float(people.rounds[-1]),
+            float(people.last[people.worst]),
+        )
+    top = float(np.nanmax(people.regret, initial=0.0))
     axis.set_ylim(0.0, 1.08 * top if top > 0 else 1.0)
-    axis.set_xlim(0.0, float(crowd.rounds[-1]) * 1.01)
+    axis.set_xlim(0.0, float(people.rounds[-1]) * 1.01)
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     _plain(axis, "T", "swap regret, total")
@@ -133,15 +138,15 @@ def _name(axis: Any, text: str, x: float, y: float) -> None:
     axis.annotate(text, (x, y), (-3, 2), textcoords="offset points", ha="right", va="bottom", fontsize=7)
 
 
-def _draw_bound(axis: Any, crowd: Crowd, across: tuple[float, float], up: tuple[float, float]) -> None:
+def _draw_bound(axis: Any, people: PeopleRow, across: tuple[float, float], up: tuple[float, float]) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     for best, colour, words in ((True, BEST, "best response"), (False, OTHER, "another response")):
-        mine = (crowd.best == best) & (crowd.seen > 0)
+        mine = (people.best == best) & (people.seen > 0)
         if mine.any():
             axis.plot(
-                np.maximum(crowd.cdl[mine], across[0]),
-                np.maximum(crowd.last[mine], up[0]),
+                np.maximum(people.cdl[mine], across[0]),
+                np.maximum(people.last[mine], up[0]),
                 color=colour,
                 marker="o" if best else "s",
                 markerfacecolor=colour if best else "none",
@@ -154,17 +159,17 @@ def _draw_bound(axis: Any, crowd: Crowd, across: tuple[float, float], up: tuple[
     axis.plot(across, across, color=GREY, linewidth=1.0, label="swap regret = CDL", zorder=1.0)
     axis.set_xlim(*across)
     axis.set_ylim(*up)
-    if crowd.worst is not None:
-        at = crowd.worst
-        x, y = max(float(crowd.cdl[at]), across[0]), max(float(crowd.last[at]), up[0])
-        _name(axis, literal(crowd.labels[at]), x, y)
-    axis.set_title(f"at T = {crowd.horizon:,}", fontsize=10)
+    if people.worst is not None:
+        at = people.worst
+        x, y = max(float(people.cdl[at]), across[0]), max(float(people.last[at]), up[0])
+        _name(axis, literal(people.labels[at]), x, y)
+    axis.set_title(f"at T = {people.horizon:,}", fontsize=10)
     _plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
     axis.legend(fontsize=7, frameon=False, loc="upper left")
 
 
-def _draw_shares(axis: Any, crowd: Crowd, most: float) -> None:
-    for values, colour, words in ((crowd.cdl_rate, GREY, "CDL"), (crowd.rate, BLACK, "swap regret")):
+def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
+    for values, colour, words in ((people.cdl_rate, GREY, "CDL"), (people.rate, BLACK, "swap regret")):
         there = np.sort(values[np.isfinite(values)])
         if len(there):
             share = np.arange(len(there) + 1) / len(there)
@@ -172,26 +177,26 @@ def _draw_shares(axis: Any, crowd: Crowd, most: float) -> None:
             axis.step(x, np.append(share, 1.0), where="post", color=colour, linewidth=1.5, label=words)
     axis.set_ylim(0.0, 1.02)
     axis.set_xlim(0.0, 1.04 * most)
-    at = crowd.worst_rate
+    at = people.worst_rate
     if at is not None:
         axis.annotate(
-            f"{literal(crowd.labels[at])}: {crowd.rate[at]:.3g}\nin {int(crowd.seen[at]):,} questions",
-            (float(crowd.rate[at]), 1.0),
+            f"{literal(people.labels[at])}: {people.rate[at]:.3g}\nin {int(people.seen[at]):,} questions",
+            (float(people.rate[at]), 1.0),
             (0, -34),
             textcoords="offset points",
-            ha="right" if crowd.rate[at] > 0.5 * most else "left",
+            ha="right" if people.rate[at] > 0.5 * most else "left",
             va="top",
             fontsize=7,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )
-    axis.set_title(f"for each question, {len(crowd.labels) - crowd.unseen:,} decision makers", fontsize=10)
+    axis.set_title(f"for each question, {len(people.labels) - people.unseen:,} decision makers", fontsize=10)
     _plain(axis, "for each question with a known outcome", "share of decision makers with at most this")
-    if crowd.unseen < len(crowd.labels):
+    if people.unseen < len(people.labels):
         axis.legend(fontsize=7, frameon=False, loc="lower right")
 
 
-def _caption(drawn: Sequence[Crowd]) -> str:
+def _caption(drawn: Sequence[PeopleRow]) -> str:
     runs = sorted({c.runs for c in drawn})
     several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
     opens = sorted({c.open for c in drawn})

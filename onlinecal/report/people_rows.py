@@ -18,7 +18,7 @@ SHARES = (10.0, 50.0, 90.0)
 
 
 @dataclass(frozen=True)
-class Crowd:
+class PeopleRow:
     """The decision makers of one forecaster against one nature; numbers are means over the runs.
 
     Attributes
@@ -119,7 +119,7 @@ class Crowd:
         return row
 
 
-def crowds(study: Study) -> list[Crowd]:
+def people_rows(study: Study) -> list[PeopleRow]:
     """One for each nature (with its schedule) and forecaster, in this order; of several horizons a game each.
 
     Raises
@@ -128,7 +128,7 @@ def crowds(study: Study) -> list[Crowd]:
         Nobody joins and leaves in this study.
     """
     found = [
-        _crowd(sorted(mine, key=lambda c: c.horizon))
+        _people_row(sorted(mine, key=lambda c: c.horizon))
         for nature in study.natures
         for who in study.forecasters
         if (mine := [c for c in study.cells if (c.forecaster, c.nature) == (who, nature) and c.people])
@@ -140,7 +140,7 @@ def crowds(study: Study) -> list[Crowd]:
     return found
 
 
-def _crowd(cells: list[Played]) -> Crowd:
+def _people_row(cells: list[Played]) -> PeopleRow:
     last = cells[-1]
     people = last.people
     assert people is not None
@@ -162,7 +162,7 @@ def _crowd(cells: list[Played]) -> Crowd:
     for i, row in enumerate(regret):
         if np.isfinite(row).any():
             quantiles[:, i] = np.nanpercentile(row, SHARES)
-    return Crowd(
+    return PeopleRow(
         last.forecaster,
         last.nature,
         last.schedule,
