@@ -7,6 +7,7 @@ beside the others in the same run, for the ratios.
 import random
 import subprocess
 import sys
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -16,9 +17,14 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
 from onlinecal.measures import cdl, ece, smooth_ce
+from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
+from onlinecal.study.panel import Panel
+from onlinecal.study.plan import Entry, plan
+from onlinecal.study.run import play_cell
 
 HORIZON, RUNS = 100_000, 64
 
@@ -85,6 +91,41 @@ def test_runs(benchmark, pair, runs):
 def test_event_loop(benchmark, pair):
     """The loop that plays everything, where the compiled one could."""
     measure(benchmark, pair, RUNS, HORIZON // 10, loop="event")
+
+
+SCHEDULES = {
+    "delay 10": Schedule(delays=Constant(10)),
+    "poisson, pareto": Schedule(Poisson(), Pareto()),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_delays(benchmark, schedule):
+    """Open questions are the event loop's."""
+
+    def play(horizon=HORIZON // 10):
+        Game(*MAIN[0], horizon=horizon, runs=range(RUNS), schedule=SCHEDULES[schedule]).advance(horizon)
+
+    play(1000)
+    benchmark.pedantic(play, rounds=3)
+    benchmark.extra_info["million run-rounds/s"] = HORIZON // 10 * RUNS / benchmark.stats.stats.median / 1e6
+
+
+@pytest.mark.parametrize("people", [0, 1000])
+def test_decision_makers(benchmark, people):
+    """A thousand with random tasks, who stay for a tenth of the game; read at 33 checkpoints, as is the game without."""
+    group = {
+        "task": "random", "count": people, "arrivals": {"name": "poisson", "rate": people / HORIZON},
+        "stay": {"name": "geometric", "mean": HORIZON // 10},
+    }  # fmt: skip
+    (cell,) = plan(
+        [Entry.of(MAIN[0][0])], [Entry.of(MAIN[0][1])], horizons=[HORIZON], runs=RUNS, seed=0,
+        panel=Panel.of(["ece", "cdl"]), schedules=[SCHEDULES["delay 10"]],
+        people=People.of([group] if people else [], 0),
+    )  # fmt: skip
+    play_cell(replace(cell, horizon=1000, times=(1000,)))
+    benchmark.pedantic(lambda: play_cell(cell), rounds=3)
+    benchmark.extra_info["million run-rounds/s"] = HORIZON * RUNS / benchmark.stats.stats.median / 1e6
 
 
 @pytest.mark.parametrize("horizon", [10**5, 10**6])
