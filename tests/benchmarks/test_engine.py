@@ -113,7 +113,7 @@ def test_delays(benchmark, schedule):
 
 @pytest.mark.parametrize("people", [0, 1000])
 def test_decision_makers(benchmark, people):
-    """A thousand with random tasks, who stay for a tenth of the game; read at 33 checkpoints, as is the game without."""
+    """A thousand with random tasks, who stay for a tenth of the game; both games are read at 33 checkpoints."""
     group = {
         "task": "random", "count": people, "arrivals": {"name": "poisson", "rate": people / HORIZON},
         "stay": {"name": "geometric", "mean": HORIZON // 10},
