@@ -14,7 +14,7 @@ from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.forecasters import Constant, as_forecaster
 from onlinecal.natures import Bernoulli, Sight, as_nature
 from onlinecal.scenario import kind_of, load
-from tests.test_cli import onlinecal
+from tests.whole.test_cli import onlinecal
 
 
 class EMA:
