@@ -85,9 +85,9 @@ def print_totals(study: Study, title: str) -> None:
                 continue
             cells = {f: [_cell(mine.get((f, m)), horizon) for m in own] for f in study.forecasters}
             whose = f", the questions of {stream}" if stream else ""
-            print_grid(
-                console, f"{nature}{whose}, T = {horizon:,}{_open(mine.values(), horizon)}", own, cells
-            )
+            # Open questions are counted over all streams.
+            open = "" if stream else _open(mine.values(), horizon)
+            print_grid(console, f"{nature}{whose}, T = {horizon:,}{open}", own, cells)
     _print_legend(console, f"mean total T·μ over the runs{_known(rows)}", [g for _, g in rows])
 
 
@@ -141,7 +141,7 @@ def _remarks(study: Study, measure: str) -> str:
     """Where remarks are made: rates in T are about games tuned to T, and about outcomes that are known at once."""
     curves = study.curves([measure])
     if curves and all(curve.open is not None for curve in curves):
-        return "no remarks, for here outcomes come late, and these rates are about outcomes that are known at once"
+        return "no remarks, for outcomes may come late here, and these rates are about outcomes that are known at once"
     if any(curve.fresh for curve in curves):
         late = any(curve.open is not None for curve in curves)
         return "a remark where games tuned to their T grow elsewhere" + (

@@ -44,7 +44,8 @@ class Curve:
     recorded : bool
         Whether all games were played on one recorded stream, the shorter ones on its beginning.
     open : (n,) ints, optional
-        At each T, how many questions have no known outcome: totals are without them. Default: none have.
+        At each T, how many questions have no known outcome: totals are without them. Default: every outcome is known
+        before the next question is asked.
     """
 
     column: Column
@@ -137,8 +138,8 @@ class Curve:
             fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
             ``"below Ω"``: slower than the lower one. Logarithms are part of the rates. Empty otherwise, and for games
             that are not fresh and independent, since rates are about games tuned to T. The best known rates are about
-            games in which every outcome is known before the next question: where some are open, nothing is said of
-            them.
+            games in which every outcome is known before the next question: where it may come later, nothing is said
+            of them.
         """
         check_level(level)
         if not self.independent:
@@ -280,7 +281,7 @@ class Study(Results):
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
             open = list(cells[0].open or np.zeros(len(rounds), np.int64))
         recorded = any(c.recorded for c in cells)
-        there = np.array(open) if any(open) else None
+        there = np.array(open) if any(c.open for c in cells) else None
         return Curve(self.columns[measure], who, whom, rounds, totals, fresh, promises, recorded, there)
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:

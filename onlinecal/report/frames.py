@@ -37,7 +37,7 @@ class Line:
     fresh : bool
         Whether each T is a game of its own.
     late : bool
-        Whether outcomes are open when the next question is asked; the best known rates are not about such games.
+        Whether outcomes may come after the next question; the best known rates are not about such games.
     """
 
     label: str

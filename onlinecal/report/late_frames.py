@@ -14,6 +14,7 @@ from onlinecal.growth.rates import KnownRate, best_known
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Curve, Study
 from onlinecal.report.frames import Bound, Frame, frames
+from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
@@ -55,8 +56,8 @@ def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
     against the questions that are open at the end, of each schedule. Dotted is b·R(T/b) for b = 1 + questions open,
     where R is the best known upper rate of the measure: what b copies of a forecaster that attains it would have, each
     in the game of its own questions. All have one constant, by which that of the fewest open questions begins where its
-    line does, or, across schedules, where the lowest line does. There is none where R is not known, and none against T
-    for a schedule that does not have the same number open at every T.
+    line does, or, across schedules, where the lowest line does. There is none where R is not known, and none but for
+    constant delays with a question every unit.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def _across(column: Column, nature: str, cells: Sequence[Played]) -> LateFrame:
     (frame,) = frames(curves, exponents=False)
     rate = _rate(column)
     frame.references = []
-    if rate is not None and len(ends) > 1:
+    if rate is not None and len(ends) > 1 and all(_copies([c]) is not None for c in cells):
         at = np.array(ends, dtype=np.float64)
         horizon = np.full(len(at), float(cells[0].horizon))
         bound = Bound("", None, at, _of_copies(rate, horizon, at), False)
@@ -141,15 +142,10 @@ def _rate(column: Column) -> KnownRate | None:
 
 
 def _copies(cells: Sequence[Played]) -> int | None:
-    """1 + the questions that are open at once, where that is the same number as soon as so many were asked; else None.
-
-    That is so for a constant delay and a question every unit.
-    """
-    reads = [
-        read for c in cells for read in zip(c.rounds.tolist(), c.open or [0] * len(c.rounds), strict=True)
-    ]
-    most = max(open for _, open in reads)
-    return 1 + most if all(open == min(t, most) for t, open in reads) else None
+    """1 + the delay if it is constant, whole and shorter than all games, with a question every unit; else None."""
+    delay = open_at_the_end(cells[-1])
+    constant = Schedule(delays=Constant(delay)).label
+    return 1 + delay if all(c.schedule[1] == constant and c.horizon > delay for c in cells) else None
 
 
 def _of_copies(rate: KnownRate, times: Floats, copies: float | Floats) -> Floats:

@@ -85,7 +85,18 @@ def test_dotted_is_what_so_many_copies_would_have(late):
     assert found["brier of forecast hedging, drift"].frame.bounds == []  # no rate is known
 
 
-def test_a_schedule_that_has_now_more_and_now_fewer_open_has_no_reference(people):
+def test_only_constant_delays_have_a_reference(people):
+    """Bursts have no open question at the end of each, and ten within: how many copies it takes shows nowhere."""
+    for several in ([60, 120], 120):
+        bursts = oc.play(F.ForecastHedging(), N.Drift(), horizon=several, runs=2, delays=[0, 15], measures=["ece"],
+                         arrivals={"name": "bursts", "size": 10})  # fmt: skip
+        assert all(curve.open is not None and curve.against_rates() == "" for curve in bursts.curves())
+        assert all(each.frame.bounds == [] for each in late_frames(bursts, ["ece"]))
+    half = oc.play(
+        F.ForecastHedging(), N.Drift(), horizon=[60, 120], runs=2, delays=[0, 2.5, 3], measures=["ece"]
+    )
+    (one,) = late_frames(half, ["ece"])
+    assert [bound.style for bound in one.frame.bounds] == [0, 2]
     (one, _) = late_frames(people, ["ece"])
     assert not one.across
     (line,) = one.frame.lines
@@ -155,7 +166,7 @@ def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_
         in " ".join(capsys.readouterr().out.split())
     )
     print_compare(study.only(natures=["contrarian, delay 20"]), "ece")
-    assert "no remarks, for here outcomes come late" in " ".join(capsys.readouterr().out.split())
+    assert "no remarks, for outcomes may come late here" in " ".join(capsys.readouterr().out.split())
 
 
 # ---------------------------------------------------------------- decision makers
@@ -314,6 +325,8 @@ def test_streams_have_tables_of_their_own(people, capsys):
     blocks = said.split("the questions of")
     assert len(blocks) == 3
     assert "ece @" not in blocks[0]
+    assert "open at the end" in blocks[0]
+    assert "open at the end" not in blocks[1]
     assert ("ece @ a" in blocks[1], "ece @ b" in blocks[1]) == (True, False)
     assert ("ece @ a" in blocks[2], "ece @ b" in blocks[2]) == (False, True)
 
