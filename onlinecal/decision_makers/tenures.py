@@ -24,6 +24,7 @@ from onlinecal.decision_makers.responses import (
 from onlinecal.decisions.base import DecisionTask, Task, is_task
 from onlinecal.decisions.tasks import random_task
 from onlinecal.schedules import Arrivals, Delays, as_arrivals, as_delays
+from onlinecal.schedules.base import beginnings, endings
 
 MOST = 100_000
 
@@ -37,7 +38,8 @@ class Tenure:
     who : Task
         A task, or a task with a response (`DecisionMaker`).
     join, leave : float
-        On the game's clock; `leave` may be infinite. Who leaves when it joins acts on no question.
+        On the game's clock; `leave` may be infinite. Who leaves when it joins acts on no question. Who joins at 0 is
+        there from the beginning, also where that is before 0, as on a clock that counts days since 1970.
     label : str
     """
 
@@ -174,7 +176,7 @@ class Group:
         """Who they are, for the scenario's seed and the place of the group in its list."""
         # A row of each stream for one decision maker: when it joins, how long it stays, which task it has.
         streams = [
-            Stream(seed, ("decision makers", str(place), what), range(1)).block(self.count)[:, 0].copy()
+            Stream(seed, ("decision makers", str(place), what), range(1)).block(self.count)[:, 0]
             for what in ("join", "stay", "task")
         ]
         ends = Tenure(_NOBODY, self.join, self.leave, self.label or "decision makers")
@@ -185,9 +187,15 @@ class Group:
                 raise InvalidParameter(
                     f"{self.count} decision makers, but their arrivals have {length} times; expected at most {length}"
                 )
-            joins = ends.join + self.arrivals.times(1, 0.0, streams[0])
+            joins = ends.join + beginnings(self.arrivals, 1, 0.0, streams[0], "decision maker")
         if self.stay is not None:
-            leaves = np.minimum(self.stay.known(1, joins, streams[1]), leaves)
+            length = self.stay.length
+            if length is not None and length < self.count:
+                raise InvalidParameter(
+                    f"{self.count} decision makers, but of {length} it is said how long they stay; expected at most "
+                    f"{length}"
+                )
+            leaves = np.minimum(endings(self.stay, 1, joins, streams[1], _EARLY), leaves)
         # Who would come after all have left, never acts.
         leaves = np.maximum(leaves, joins)
         options = self._random
@@ -207,6 +215,7 @@ class Group:
         return found
 
 
+_EARLY = "decision maker {} leaves at time {}, who joins at {}; expected nobody to leave before"
 _NOBODY = DecisionTask("nobody", ((0.0, 0.0),))
 
 

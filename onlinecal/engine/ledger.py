@@ -82,6 +82,8 @@ class Ledger:
 
         `since` and `until` are among the `cuts`, or infinite.
         """
+        if since == math.inf:
+            return None
         if self._whole:
             whole = self._parts.get((0, 0))
             return None if whole is None or not whole.rounds else whole.gammas()
@@ -139,8 +141,11 @@ class Ledger:
 
     def stretches(self, since: float, until: float) -> tuple[int, int]:
         """Which stretches are from one time to another: from the first up to, not including, the last."""
-        first = 0 if since == -math.inf else self._after(since)
-        return first, len(self.cuts) + 1 if until == math.inf else self._after(until)
+        end = len(self.cuts) + 1
+        first = {-math.inf: 0, math.inf: end}.get(since)
+        return self._after(since) if first is None else first, end if until == math.inf else self._after(
+            until
+        )
 
     def _after(self, cut: float) -> int:
         at = bisect_right(self.cuts, cut)

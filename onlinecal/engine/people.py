@@ -94,5 +94,7 @@ def _ascends(grid: Floats | None) -> TypeGuard[Floats]:
 
 
 def _ends(tenure: Tenure) -> tuple[float, float]:
-    """The cuts between which it is there; before 0 there is nothing to cut."""
+    """The cuts between which it is there: from the beginning for who joins at 0, never for who leaves at once."""
+    if tenure.leave == tenure.join:
+        return np.inf, np.inf
     return tenure.join if tenure.join > 0.0 else -np.inf, tenure.leave

@@ -68,11 +68,14 @@ class Contrarian(Nature):
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What it forces on those whose forecast it knows."""
         against = Forecasters.EVERY if self.sees == "draw" else Forecasters.DETERMINISTIC
-        return always_wrong(against, "Dawid 1985; Oakes 1985")
+        return always_wrong(against, "Dawid 1985; Oakes 1985", told_late=True)
 
 
-def always_wrong(against: Forecasters, source: str) -> tuple[Guarantee, ...]:
-    """What a nature forces that gives every forecast only outcomes of its other side, at least 1/2 away."""
+def always_wrong(against: Forecasters, source: str, *, told_late: bool) -> tuple[Guarantee, ...]:
+    """What a nature forces that gives every forecast only outcomes of its other side, at least 1/2 away.
+
+    `told_late`: also where it is told of outcomes late, as who does not look back.
+    """
     shares = {
         Column("measure", "ece"): 2,
         Column("measure", "v_cdl"): 1,
@@ -89,7 +92,7 @@ def always_wrong(against: Forecasters, source: str) -> tuple[Guarantee, ...]:
             source=source,
             upper=False,
             # Each round is wrong by itself, so the rounds that are resolved are.
-            delayed=partial(_share_of_resolved, share),
+            delayed=partial(_share_of_resolved, share) if told_late else None,
         )
         for column, share in shares.items()
     )
@@ -144,7 +147,8 @@ class Greedy(Nature):
     ---------
     With the targets ``"ece"`` and ``"square"`` and without `cells` it forces on every deterministic forecaster what
     `Contrarian` does, T·ECE ≥ T/2 and CDL = T among it: the first outcome of a level is the one farther from it, and
-    greed then repeats it, so every round adds max(v, 1 − v) to |E_v|.
+    greed then repeats it, so every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing: the two outcomes
+    of v = 1/2 are equally far, and of several such rounds that are open at once each has a coin of its own.
 
     Information
     -----------
@@ -195,7 +199,7 @@ class Greedy(Nature):
         """What greed for the bias forces on those whose forecast is known."""
         if self.target == "kink" or self.cells is not None:
             return ()
-        return always_wrong(Forecasters.DETERMINISTIC, "the docstring of Greedy")
+        return always_wrong(Forecasters.DETERMINISTIC, "the docstring of Greedy", told_late=False)
 
 
 #: the targets, as kernels know them

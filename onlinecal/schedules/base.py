@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure
 from onlinecal.core.strategy import check_number, strategy_key, strategy_label
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats
@@ -36,6 +38,7 @@ class Arrivals:
             The time of the question before them; 0 for the first.
         uniforms : (n,) floats on [0, 1)
             The same for every question, in whatever blocks they are asked for.
+            All arrays that are given are its own.
         """
         raise TypeError(f"{type(self).__name__} has no method times(first, before, uniforms)")
 
@@ -142,18 +145,18 @@ class Schedule:
     @property
     def immediate(self) -> bool:
         """Whether every outcome is known before the next question is asked, one question a unit."""
-        return (
-            isinstance(self.arrivals, EveryUnit)
-            and isinstance(self.delays, Constant)
-            and self.delays.delay == 0
-        )
+        # Of these classes themselves: what somebody derives from them may do something else.
+        return type(self.arrivals) is EveryUnit and type(self.delays) is Constant and self.delays.delay == 0
 
     @property
     def label(self) -> str:
         """For people: what differs from a question every unit and no delay; "" for nothing."""
-        parts = [] if isinstance(self.arrivals, EveryUnit) else [strategy_label(self.arrivals)]
-        if isinstance(self.delays, Constant):
-            parts += [f"delay {self.delays.delay:g}"] if self.delays.delay else []
+        parts = [] if type(self.arrivals) is EveryUnit else [strategy_label(self.arrivals)]
+        if type(self.delays) is Constant:
+            delay = float(self.delays.delay)
+            # All its digits: two delays are two labels.
+            text = f"{delay:g}" if float(f"{delay:g}") == delay else repr(delay).removesuffix(".0")
+            parts += [f"delay {text}"] if delay else []
         else:
             parts.append(f"{strategy_label(self.delays)} delay")
         return ", ".join(parts)
@@ -180,7 +183,8 @@ class Clock:
     """
 
     def __init__(self, schedule: Schedule, horizon: int, seed: int) -> None:
-        self.schedule, self.horizon = schedule, horizon
+        # Its own: one that changes while it is read is the same at the beginning of every game.
+        self.schedule, self.horizon = copy.deepcopy(schedule), horizon
         self._streams = [
             Stream(seed, (role, strategy_key(part), f"T={horizon}"), range(1))
             for role, part in (("arrivals", schedule.arrivals), ("delays", schedule.delays))
@@ -242,27 +246,10 @@ class Clock:
         self._first += len(self._asked)
         count = min(BLOCK, self._last + 1 - self._first)
         first = self._first
-        u, v = (stream.block_from(first - 1, count)[:, 0].copy() for stream in self._streams)
+        u, v = (stream.block_from(first - 1, count)[:, 0] for stream in self._streams)
         schedule = self.schedule
-        asked = _numbers(schedule.arrivals.times(first, self._before, u), count, schedule.arrivals)
-        steps = np.diff(asked, prepend=self._before if first > 1 else asked[0])
-        bad = ~(np.isfinite(asked) & (steps >= 0.0))
-        if bad.any():
-            i = int(np.argmax(bad))
-            before = f", after {float(asked[i - 1]) if i else self._before!r}" if first + i > 1 else ""
-            raise InvalidParameter(
-                f"{strategy_label(schedule.arrivals)}: question {first + i} at time {asked[i]}{before}; expected "
-                "finite times that do not go back"
-            )
-        known = _numbers(schedule.delays.known(first, asked, v), count, schedule.delays)
-        bad = ~(known >= asked)
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise InvalidParameter(
-                f"{strategy_label(schedule.delays)}: the outcome of question {first + i} is known at time {known[i]}, "
-                f"which is asked at {asked[i]}; expected no outcome before its question"
-            )
-        self._asked, self._known = asked, known
+        self._asked = beginnings(schedule.arrivals, first, self._before, u)
+        self._known = endings(schedule.delays, first, self._asked, v)
 
 
 class Load(NamedTuple):
@@ -286,7 +273,61 @@ def load(schedule: Schedule, horizon: int, seed: int) -> Load:
     return Load(int(open.max()), int(resolved))
 
 
-def _numbers(values: Any, count: int, part: Any) -> Floats:
+def beginnings(
+    arrivals: Arrivals, first: int, before: float, uniforms: Floats, what: str = "question"
+) -> Floats:
+    """`Arrivals.times`, which may be anybody's code, as an array of its own.
+
+    Raises
+    ------
+    InvalidParameter
+        Times that go back or are not finite, or as many as were not asked for; it failed. `what` arrives at these
+        times, for the message.
+    """
+    times = _numbers(lambda: arrivals.times(first, before, uniforms.copy()), len(uniforms), arrivals)
+    steps = np.diff(times, prepend=before if first > 1 else times[:1])
+    bad = ~(np.isfinite(times) & (steps >= 0.0))
+    if bad.any():
+        i = int(np.argmax(bad))
+        after = f", after {float(times[i - 1]) if i else before!r}" if first + i > 1 else ""
+        raise InvalidParameter(
+            f"{strategy_label(arrivals)}: {what} {first + i} at time {times[i]}{after}; expected finite times that do "
+            "not go back"
+        )
+    return times
+
+
+def endings(
+    delays: Delays,
+    first: int,
+    begun: Floats,
+    uniforms: Floats,
+    said: str = "the outcome of question {} is known at time {}, which is asked at {}; expected no outcome before its "
+    "question",
+) -> Floats:
+    """`Delays.known`, which may be anybody's code, as an array of its own.
+
+    Raises
+    ------
+    InvalidParameter
+        Times before those of the beginnings, or as many as were not asked for; it failed. `said` is the message, to be
+        filled in with a number, its end and its beginning.
+    """
+    times = _numbers(lambda: delays.known(first, begun.copy(), uniforms.copy()), len(begun), delays)
+    bad = ~(times >= begun)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InvalidParameter(f"{strategy_label(delays)}: {said.format(first + i, times[i], begun[i])}")
+    return times
+
+
+def _numbers(give: Callable[[], Any], count: int, part: Any) -> Floats:
+    try:
+        values = give()
+    except OnlinecalError:
+        raise
+    except Exception as error:
+        raise InvalidParameter(f"{strategy_label(part)} failed: {failure(error)}") from error
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

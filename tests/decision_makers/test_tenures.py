@@ -40,5 +40,5 @@ def test_nobody_leaves_before_joining():
         InvalidParameter, match="'umbrella' leaves at 3 and joins at 5; expected leave at join or later"
     ):
         Tenure(oc.tasks.umbrella(), 5, 3)
-    with pytest.raises(InvalidParameter, match="expected leave at join or later"):
+    with pytest.raises(InvalidParameter, match="join from 5 on and leave at 3; expected to join before"):
         People.of({"task": "umbrella", "join": 5, "leave": 3}, 0)

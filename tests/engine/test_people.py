@@ -18,7 +18,8 @@ from onlinecal.engine.people import Accounts
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.measures import cdl
 from onlinecal.natures import Contrarian, Drift, Greedy
-from onlinecal.schedules import Constant, Geometric, Poisson, Schedule
+from onlinecal.schedules import Constant, Delays, Geometric, Poisson, Schedule
+from onlinecal.schedules.base import Arrivals
 
 T, RUNS = 240, 3
 SCHEDULES = (Schedule(), Schedule(delays=Constant(20)), Schedule(Poisson(2), Geometric(8)))
@@ -167,6 +168,63 @@ def test_groups():
 def test_decision_makers_that_cannot_be(spec, said):
     with pytest.raises(InvalidParameter, match=said):
         People.of([spec], 0)
+
+
+class Wild(Arrivals):
+    def times(self, first, before, uniforms):
+        return self.given(len(uniforms))
+
+
+class Early(Delays):
+    def known(self, first, asked, uniforms):
+        asked -= 1.0
+        return asked
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (lambda n: 1.0, "wild gave 1.0; expected 3 times"),
+        (lambda n: None, "wild gave None; expected 3 times"),
+        (lambda n: np.ones((n, 1)), "expected 3 times"),
+        (lambda n: np.full(n, np.nan), "decision maker 1 at time nan"),
+        (lambda n: np.arange(n, 0.0, -1.0), r"decision maker 2 at time 2\.0, after 3\.0"),
+    ],
+)
+def test_decision_makers_who_arrive_at_times_that_cannot_be(given, said):
+    with pytest.raises(InvalidParameter, match=said):
+        Group("umbrella", count=3, arrivals=type("Wild", (Wild,), {"given": lambda self, n: given(n)})())
+
+
+def test_decision_makers_who_stay_as_cannot_be(tmp_path):
+    with pytest.raises(InvalidParameter, match=r"decision maker 1 leaves at time 3\.0, who joins at 4\.0"):
+        Group("umbrella", count=3, join=4, stay=Early())
+    file = tmp_path / "stays.csv"
+    file.write_text("left\n30\n")
+    stay = {"name": "recorded", "file": str(file), "column": "left"}
+    leaves = [t.leave for t in Group("umbrella", count=1, stay=stay).tenures(0, 0)]
+    assert leaves == [30.0]
+    with pytest.raises(InvalidParameter, match="3 decision makers, but of 1 it is said how long they stay"):
+        Group("umbrella", count=3, stay=stay)
+
+
+@pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "no grid"])
+@pytest.mark.parametrize("others", [[], [Tenure(umbrella(), 5, 20, "other")]], ids=["alone", "with another"])
+def test_who_leaves_at_once_never_acts(forecaster, others, seed):
+    """Also at 0, and also where all questions were asked before."""
+    tenures = [Tenure(umbrella(), 0, 0, "zero"), Tenure(umbrella(), 7, 7, "seven"), *others]
+    for delay in (0, 3):
+        _, accounts, _ = played(forecaster, Drift(), Schedule(delays=Constant(delay)), tenures, seed)
+        assert not accounts.read()[:2].any()
+        assert not accounts.cdl()[:2].any()
+        assert accounts.read()[2:, :, 0].all()
+    people = {"task": "umbrella", "count": 40, "stay": {"name": "geometric", "mean": 1}}
+    study = oc.play(
+        forecaster, Drift(), horizon=30, runs=2, seed=seed, measures="ece", decision_makers=[people]
+    )
+    who = study.cells[0].people
+    stay = who.leave - who.join
+    assert (who.entries["rounds"][-1] == np.maximum(stay - 1, 0)[:, None]).all()  # asked at 1, 2, …
 
 
 def test_labels_are_different():

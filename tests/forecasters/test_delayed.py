@@ -39,8 +39,8 @@ from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Sawtooth, Streams
 from onlinecal.study.panel import Panel
 from tests.delays import play
+from tests.forecasters.test_delay_growth import Turning
 from tests.strategies import gammas
-from tests.test_delay_growth import Turning
 
 RATE = 1e-9  # of false failures, for each expected bound
 
@@ -444,7 +444,23 @@ def test_the_bounds_of_games_without_delays(seed):
         )
 
 
-@pytest.mark.parametrize("nature", [Contrarian(), Greedy(), Contrarian("draw")])
+def test_greed_that_is_told_late_forces_nothing(seed):
+    """All rounds are open until the last is asked: the bias is that of fair coins, not T/2.
+
+    By Hoeffding |E| > 3.9 √T has probability at most 2 exp(−2·3.9²) = 1.3e-13.
+    """
+    for target in ("ece", "square"):
+        late, _ = play(Constant(0.5), Greedy(target), range(499, -1, -1), seed=seed)
+        assert late.resolved == 500
+        assert 500 * MEASURES["ece"].bind()(late.gammas()[0]) < 3.9 * math.sqrt(500) < 100 < 500 / 2
+        assert all(guarantee.delayed is None for guarantee in Greedy(target).guarantees)
+        now, _ = play(Constant(0.5), Greedy(target), [0] * 1000, seed=seed)
+        for guarantee in Greedy(target).guarantees:
+            if guarantee.column.kind == "measure":
+                assert (totals(now, guarantee) >= guarantee.bound(1000) - 1e-9).all()
+
+
+@pytest.mark.parametrize("nature", [Contrarian(), Contrarian("draw")])
 @pytest.mark.parametrize("delay", [0, 7])
 def test_what_is_always_wrong_is_forced_on_the_rounds_that_are_resolved(nature, delay, seed):
     game, most = play(AlmostOneStepAhead(), nature, [delay] * 500, seed=seed)

@@ -258,7 +258,7 @@ def test_what_is_always_wrong_is_forced_to_the_digit():
                  "u_calibration": MEASURES["u_calibration"].function(gamma),
                  "swap_regret[quadratic]": MEASURES["cfdl"].function(gamma)}  # fmt: skip
         assert found["swap_regret[quadratic]"] == pytest.approx(quadratic)
-        for guarantee in always_wrong(Forecasters.EVERY, "here"):
+        for guarantee in always_wrong(Forecasters.EVERY, "here", told_late=True):
             assert 50 * found[guarantee.measure] >= guarantee.bound(50) - 1e-9
         assert found["v_cdl"] == pytest.approx(1.0)
 

@@ -156,7 +156,7 @@ def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_
     study = oc.play(
         F.Constant(), N.Contrarian(), horizon=[200, 400, 800], runs=2, measures=["ece"], delays=[0, 20]
     )
-    verdicts = {curve.nature: curve.verdict() for curve in study.curves(["ece"])}
+    verdicts = {curve.nature: curve.against_rates() for curve in study.curves(["ece"])}
     assert verdicts == {"contrarian": "above O", "contrarian, delay 20": ""}
     drawn = {frame.nature: [r.label for r in frame.references] for frame in frames(study.curves(["ece"]))}
     assert drawn == {"contrarian": ["Ω(T^0.54389)", "O(T^(2/3))"], "contrarian, delay 20": []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -209,6 +210,73 @@ class Before(Delays):
 def test_a_plug_in_with_times_that_cannot_be(schedule, said):
     with pytest.raises(InvalidParameter, match=said):
         schedule.clock(5, 0).check()
+
+
+class InPlace(Delays):
+    def known(self, first, asked, uniforms):
+        asked += 5.0  # as numpy is often written
+        uniforms[...] = 0.0
+        return asked
+
+
+class Failing(Arrivals):
+    def times(self, first, before, uniforms):
+        raise KeyError("no such day")
+
+
+@dataclass(frozen=True)
+class Counting(Arrivals):
+    """Holds what it has given: times of a process that nobody can ask twice."""
+
+    given: list = field(default_factory=list, compare=False)
+
+    def times(self, first, before, uniforms):
+        self.given.extend(uniforms)
+        return before + np.cumsum(np.full(len(uniforms), float(len(self.given))))
+
+
+class Thirds(EveryUnit):
+    def times(self, first, before, uniforms):
+        return 3.0 * super().times(first, before, uniforms)
+
+
+class Later(Constant):
+    def known(self, first, asked, uniforms):
+        return asked + 7.0
+
+
+def test_a_plug_in_may_work_on_the_arrays_that_it_is_given():
+    asked, known = times(Schedule(delays=InPlace()), 2000)
+    assert (asked == np.arange(1, 2002)).all()
+    assert (known == asked + 5).all()
+
+
+def test_a_plug_in_that_fails_is_named():
+    with pytest.raises(InvalidParameter, match="failing failed: KeyError: 'no such day'"):
+        Schedule(Failing()).clock(5, 0).check()
+
+
+def test_a_plug_in_that_holds_state_gives_every_game_the_same_times():
+    schedule = Schedule(Counting())
+    first = times(schedule, 3000)
+    assert (times(schedule, 3000) == first).all()
+    assert not schedule.arrivals.given
+
+
+def test_what_is_derived_from_the_immediate_schedule_is_asked():
+    assert not Schedule(Thirds()).immediate
+    assert not Schedule(delays=Later()).immediate
+    assert Schedule(Thirds(), Later()).label == "thirds, later delay"
+    assert times(Schedule(Thirds()), 3)[0].tolist() == [3, 6, 9, 12]
+
+
+def test_two_delays_have_two_labels():
+    delays = [10, 10.0, 10.0000001, 1e6, 1e6 + 1, 0.1, 1 / 3]
+    labels = [Schedule(delays=Constant(delay)).label for delay in delays]
+    assert labels[:2] == ["delay 10", "delay 10"]
+    assert labels[3] == "delay 1e+06"
+    assert labels[5] == "delay 0.1"
+    assert len(set(labels)) == len(delays) - 1
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 10, 1023, 1024, 1025])
