@@ -235,6 +235,53 @@ def test_labels_are_different():
     assert len(People.of("umbrella", 0).tenures) == 1
 
 
+@pytest.mark.parametrize(("m", "runs"), [(1000, 64), (10**5, 4)])
+def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m, runs, monkeypatch):
+    """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""
+    sizes = []
+
+    class Watched(Game):
+        def __init__(self, *args, **options):
+            sizes.append(len(options["runs"]))
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr("onlinecal.study.run.Game", Watched)
+    monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
+    monkeypatch.setattr("onlinecal.engine.history._memory", lambda: 2.0**29)
+    who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
+
+    def play():
+        return oc.play(
+            ForecastHedging(m=m), Drift(), horizon=400, runs=runs, seed=1, measures="ece", decision_makers=who
+        )
+
+    if 32 * 301 * m > 2**29:
+        with pytest.raises(
+            InvalidParameter, match=r"1 runs with 1204 tables of 100001 counts.* expected fewer"
+        ):
+            play()
+        return
+    small = play()
+    assert max(sizes) * 32 * 301 * m <= 2**26
+    monkeypatch.undo()
+    assert small.cells == play().cells
+
+
+def test_a_history_of_many_stretches_is_no_larger_than_of_one():
+    """Without a grid; each round is in a stretch of its own."""
+    game = Game(
+        DefensiveForecasting(),
+        Drift(),
+        horizon=500,
+        runs=range(40),
+        cuts=np.arange(0.5, 500.0).tolist(),
+        loop="event",
+    )
+    game.advance(500)
+    held = sum(history.keys.nbytes for history in game.ledger._parts.values())
+    assert held <= 4 * 8 * 500 * 40
+
+
 # -------------------------------------------------------------------- in studies
 
 
