@@ -12,6 +12,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
 from onlinecal.decision_makers.tenures import Group, People, Tenure
+from onlinecal.decisions.base import Account, DecisionTask
 from onlinecal.decisions.tasks import quadratic, random_task, umbrella
 from onlinecal.engine.game import Game
 from onlinecal.engine.people import Accounts
@@ -97,6 +98,21 @@ def test_no_best_response_regrets_more_than_the_cdl_of_its_tenure(forecaster, na
     assert (swap <= bounds * (1 + 1e-12) + 1e-9).all()
     assert (action <= swap + 1e-9).all()
     assert (external <= action + 1e-9).all()
+
+
+def test_a_task_that_accounts_in_its_own_way_is_asked():
+    class Half(DecisionTask):
+        def account(self, gamma):
+            return Account(0.5, 0.0, 0.0, 0.25)
+
+    mine = Half("mine", ((1.0, 0.0), (0.0, 1.0)), ("a", "b"))
+    study = oc.play(
+        ForecastHedging(), Drift(), horizon=50, runs=2, measures="ece", tasks=[mine], decision_makers=[mine]
+    )
+    entries = study.cells[0].people.entries
+    for name, value in (("payoff", 25.0), ("external_regret", 0.0), ("swap_regret", 12.5)):
+        assert study.curve(f"{name}[mine]").mean[-1] == value
+        assert (entries[name][-1] == value).all()
 
 
 def test_who_does_not_best_respond_may_regret_more():
