@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal, get_args
 
+import numpy as np
+
+from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import is_number, is_whole
 
@@ -19,7 +23,7 @@ End = Literal["", "lower", "upper"]
 ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """What a column of totals is of.
 
@@ -80,6 +84,18 @@ class Column:
             )
         object.__setattr__(self, "options", tuple((key, _plain(value)) for key, value in self.options))
 
+    @cached_property
+    def _said(self) -> tuple[Any, ...]:
+        # As texts, in which 1, 1.0 and True differ, and NaN is itself.
+        return self.kind, self.measure, repr(self.options), self.task, self.response, self.end, self.stream
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is of the same; options of other types are others, as names tell them apart."""
+        return self._said == other._said if isinstance(other, Column) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
     @property
     def of_task(self) -> bool:
         """Whether it is from the account of a task."""
@@ -129,15 +145,30 @@ def named(columns: Iterable[Column]) -> dict[str, Column]:
     return {column.name: column for column in columns}
 
 
+#: the longest array that stands in a name number by number
+SHORT = 20
+
+
 def _plain(value: Any) -> Any:
-    """A value that can be compared, and written into a file and read again: of anything else its text."""
+    """A value that can be compared, and written into a file and read again: of anything else its text.
+
+    Where the text is abridged, or says no more than where in memory something is, the digest of its content.
+    """
+    array = isinstance(value, np.ndarray)
+    if array and value.size <= SHORT:
+        value = value.tolist()
     if isinstance(value, list | tuple):
         return tuple(map(_plain, value))
     if value is None or isinstance(value, bool | str):
         return value
     if is_whole(value):
         return int(value)
-    return float(value) if is_number(value) else str(value)
+    if is_number(value):
+        return float(value)
+    text = str(value)
+    if array or hex(id(value))[2:] in text or len(text) > 200:
+        return f"{getattr(value, '__name__', type(value).__name__)} {digest(content(value))[:8]}"
+    return text
 
 
 def _text(value: Any) -> str:

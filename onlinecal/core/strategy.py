@@ -58,7 +58,7 @@ def strategy_label(strategy: Any) -> str:
     what it calls that with.
     """
     fields = [f for f in dataclasses.fields(strategy) if f.init] if dataclasses.is_dataclass(strategy) else []
-    changed = [f.name for f in fields if getattr(strategy, f.name) != f.default]
+    changed = [f.name for f in fields if _differs(getattr(strategy, f.name), f.default)]
     if "name" in changed:
         changed = [key for key in changed if key != "name" and not callable(getattr(strategy, key))]
     made = getattr(strategy, "make", None)
@@ -70,6 +70,13 @@ def strategy_label(strategy: Any) -> str:
     words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _words(strategy)]
     name = called if isinstance(called, str) else " ".join(words)
     return f"{name} ({shown})" if shown else name
+
+
+def _differs(value: Any, default: Any) -> bool:
+    try:
+        return bool(value != default)
+    except ValueError:  # of arrays, number by number
+        return True
 
 
 def registry(classes: Iterable[type]) -> dict[str, type]:

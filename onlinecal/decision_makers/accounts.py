@@ -45,7 +45,8 @@ class Batch:
     @staticmethod
     def takes(tenure: Tenure) -> bool:
         """Whether this one can be among them."""
-        return isinstance(tenure.who, DecisionTask)
+        # One that is derived may account otherwise.
+        return isinstance(tenure.who, DecisionTask) and type(tenure.who).account is DecisionTask.account
 
     def __post_init__(self) -> None:
         envelopes = []

@@ -159,8 +159,9 @@ class Group:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What accounts depend on, beside the seed: of a task that is named, what the name stands for."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("task", "response")}
+        """What accounts depend on, beside the seed: of a task that is named, what the name stands for; no labels."""
+        said = ("task", "response", "label")
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in said}
         response = Best() if self.response is None else as_response(self.response)
         task = (
             as_decision_maker(self.task)

@@ -129,6 +129,17 @@ def check_memory(runs: int, rounds: int) -> None:
         )
 
 
+def check_counts(runs: int, points: int, tables: int) -> None:
+    """Refuses games whose parts have so many tables of counts on a grid that this machine has no memory for them."""
+    needed, free = 8 * runs * points * tables, _memory()
+    if needed > 0.8 * free:
+        raise InvalidParameter(
+            f"{runs} runs with {tables} tables of {points} counts, for stretches between decision makers who join and "
+            f"leave and for streams, need {needed / 2**30:.1f} GiB, and this machine has {free / 2**30:.1f} GiB; "
+            "expected fewer decision makers, a smaller grid, or fewer runs at a time"
+        )
+
+
 def _memory() -> float:
     """Bytes of memory of this machine, or no limit where it does not say."""
     try:

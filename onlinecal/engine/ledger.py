@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine.history import GridHistory, History, RealHistory, check_memory
+from onlinecal.engine.history import GridHistory, History, RealHistory, check_counts, check_memory
 from onlinecal.rounds.law import Floats
 
 Part = tuple[int, int]
@@ -50,9 +50,14 @@ class Ledger:
         self._parts: dict[Part, History] = {}
         #: the last `running_counts`, and of how many rounds
         self._counted: tuple[int, tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
+        # What grows doubles its room, and a stretch without a round has none.
+        stretches = min(len(self.cuts) + 1, horizon)
+        self._room = horizon if self._whole else max(4, min(horizon, 2 * horizon // (stretches * streams)))
         if grid is None:
-            # What grows doubles its room.
-            check_memory(runs, horizon * (1 if self._whole else 2))
+            check_memory(runs, horizon if self._whole else max(2 * horizon, 4 * stretches))
+        elif not self._whole:
+            # Rounds and outcomes 1 of each part, and the same before each stretch.
+            check_counts(runs, len(grid), stretches * 2 * (1 + min(streams, horizon)))
 
     def part(self, time: float, stream: int = 0) -> Part:
         """Which part a question belongs to that is asked at this time."""
@@ -63,9 +68,7 @@ class Ledger:
         found = self._parts.get(part)
         if found is None:
             found = (
-                RealHistory(self.runs, self.horizon if self._whole else min(self.horizon, 1024))
-                if self.grid is None
-                else GridHistory(self.runs, self.grid)
+                RealHistory(self.runs, self._room) if self.grid is None else GridHistory(self.runs, self.grid)
             )
             self._parts[part] = found
         return found

@@ -63,6 +63,12 @@ class Revealed:
         if values.ndim < 1 or len(values) != self.runs or values.dtype.kind not in "fiub":
             what = f"revealed {kind} = {brief(values)}"
             raise Unplayable(what, f"an array of numbers with a row for each of the {self.runs} runs")
+        before = self._rows.get(kind)
+        if kind in self.keeps and before is not None and before.shape != values.shape:
+            raise Unplayable(
+                f"revealed {kind} of shape {values.shape}, before of shape {before.shape}",
+                "one shape, as it is kept with the rounds",
+            )
         return Rows(values.shape, values.dtype)
 
     def _stream_of(self, streams: Any) -> int:

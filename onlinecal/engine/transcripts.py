@@ -46,8 +46,12 @@ class Transcripts:
         }
         for name, values in row.items():
             column = self._columns.get(name)
-            if column is None or self.rounds == len(column):
-                larger = np.empty((max(64, 2 * self.rounds), *values.shape), values.dtype)
+            kind = values.dtype if column is None else column.dtype
+            if kind != values.dtype:
+                kind = np.result_type(kind, values.dtype)  # context may be of other numbers than before
+            if column is None or self.rounds == len(column) or kind != column.dtype:
+                room = 64 if column is None else len(column) * (1 + (self.rounds == len(column)))
+                larger = np.empty((room, *values.shape), kind)
                 if column is not None:
                     larger[: self.rounds] = column[: self.rounds]
                 column = self._columns[name] = larger

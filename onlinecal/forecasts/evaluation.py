@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import integer, number, vector
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
@@ -231,6 +232,12 @@ def evaluate(
     level = number("evaluate", "level", level, 0.0, 1.0)
     asked = map(named_measure, _everything() if measures is None else listed(measures))
     named = [(column.name, function, record, options) for column, function, record, options in asked]
+    for name, _, record, _ in named:
+        if needs_of(record.function) is not None:
+            raise InvalidParameter(
+                f"evaluate: {name!r} is a measure of rounds, their order, times and context, which a list of forecasts "
+                "does not tell; expected measures of a JointDistribution"
+            )
     for name in (names := [name for name, *_ in named]):
         if names.count(name) > 1:
             raise InvalidParameter(f"evaluate: {name!r} is asked for twice; expected each measure once")

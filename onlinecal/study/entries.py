@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
-from onlinecal.study.packed import packed
+from onlinecal.study.packed import plain
 from onlinecal.study.played import Floats, Joined, Promise
 
 
@@ -72,7 +72,7 @@ class Numbers(NamedTuple):
 
     def seal(self, key: str) -> str:
         """The digest of all of it."""
-        people = self.people and packed(self.people)
+        people = self.people and plain(self.people)
         state = hashlib.sha256(repr((key, self.content, self.seconds, self.loop, self.open, people)).encode())
         for column, totals in sorted((written(column), totals) for column, totals in self.totals.items()):
             state.update(repr((column, totals.shape)).encode())
@@ -90,5 +90,5 @@ def read_column(text: Any) -> Column | None:
     """A column that was written down; None for what is none."""
     try:
         return Column.from_json(json.loads(text))
-    except (TypeError, ValueError, AttributeError, InvalidParameter):
+    except (TypeError, ValueError, AttributeError, RecursionError, InvalidParameter):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,8 @@ import numpy as np
 from onlinecal.study.played import Joined
 
 
-def packed(people: Joined) -> tuple[str, bytes]:
-    """Who they are, as JSON, and all numbers, little-endian and compressed."""
-    shape = next(iter(people.entries.values())).shape
+def plain(people: Joined) -> tuple[str, bytes]:
+    """Who they are, as JSON, and all numbers, little-endian."""
     said = {
         "labels": people.labels,
         "tasks": people.tasks,
@@ -24,8 +24,13 @@ def packed(people: Joined) -> tuple[str, bytes]:
         "entries": list(people.entries),
     }
     numbers = np.concatenate([*(entry.ravel() for entry in people.entries.values()), people.cdl.ravel()])
-    head = np.array(shape, "<i8").tobytes()
-    return json.dumps(said), head + zlib.compress((numbers + 0.0).astype("<f8").tobytes())
+    return json.dumps(said), (numbers + 0.0).astype("<f8").tobytes()
+
+
+def packed(people: Joined) -> tuple[str, bytes]:
+    """The same for the file, the numbers behind their shape and compressed. Not every zlib makes the same bytes."""
+    said, numbers = plain(people)
+    return said, np.array(next(iter(people.entries.values())).shape, "<i8").tobytes() + zlib.compress(numbers)
 
 
 def unpacked(said: str, held: bytes) -> Joined:
@@ -33,7 +38,7 @@ def unpacked(said: str, held: bytes) -> Joined:
 
     Raises
     ------
-    ValueError, TypeError, KeyError, zlib.error
+    ValueError, TypeError, KeyError, RecursionError, zlib.error
         Something else has changed it.
     """
     who = json.loads(said)
@@ -53,17 +58,18 @@ def unpacked(said: str, held: bytes) -> Joined:
 
 
 def joined(old: Joined | None, new: Joined | None) -> Joined | None:
-    """The same decision makers in more runs."""
+    """The same decision makers in more runs, called as before: what they are called now stands in the plan."""
     if old is None or new is None:
         return None
     entries = {name: np.concatenate([old.entries[name], new.entries[name]], axis=2) for name in new.entries}
-    return replace(new, entries=entries, cdl=np.concatenate([old.cdl, new.cdl], axis=1))
+    return replace(old, entries=entries, cdl=np.concatenate([old.cdl, new.cdl], axis=1))
 
 
-def first_runs(people: Joined, runs: int) -> Joined:
-    """In so many runs only."""
+def shown(people: Joined, runs: int, labels: Sequence[str]) -> Joined:
+    """In so many runs only, under these labels."""
     return replace(
         people,
+        labels=tuple(labels),
         entries={name: entry[:, :, :runs] for name, entry in people.entries.items()},
         cdl=people.cdl[:, :runs],
     )

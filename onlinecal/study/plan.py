@@ -196,8 +196,28 @@ def plan(
                     )
                     for schedule in schedules
                 ]
+    _check_names(cells)
     _try_to_start(cells)
     return cells
+
+
+def _check_names(cells: Iterable[Cell]) -> None:
+    """Refuses names that would be put together in two ways: of natures with schedules, of columns with streams."""
+    made: dict[str, tuple[str, str]] = {}
+    for cell in cells:
+        parts = cell.nature.label, cell.schedule.label
+        if made.setdefault(cell.nature_label, parts) != parts:
+            raise InvalidParameter(
+                f"two natures with their schedules are called {cell.nature_label!r}; give one of them another label"
+            )
+    for nature in {id(cell.nature): cell for cell in cells}.values():
+        names = [column.name for column in nature.columns] if nature.nature.strategy.streams else []
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidParameter(
+                    f"two columns of {nature.nature.label!r} are called {name!r}; give the stream, measure or task "
+                    "another name"
+                )
 
 
 def _try_to_start(cells: Iterable[Cell]) -> None:

@@ -21,6 +21,7 @@ from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
 from onlinecal.engine.people import Accounts
+from onlinecal.rounds.protocol import start
 from onlinecal.schedules.base import load
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Joined, Played, Promise
@@ -44,8 +45,13 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
     began = time.perf_counter()
     size = max(1, min(BATCH, ROOM // (8 * cell.horizon)))
     if cell.people.groups:
-        # Every stretch between two of their times has counts of its own.
-        size = max(1, min(size, ROOM // (64 * math.isqrt(cell.horizon) * (len(cell.people.cuts) + 1))))
+        # Every stretch between two of their times has counts of its own, of each stream, and those before it.
+        grid = getattr(
+            start("forecaster", cell.forecaster.strategy, cell.horizon, range(1), cell.seed), "grid", None
+        )
+        points = 2 * math.isqrt(cell.horizon) if grid is None else len(grid)
+        tables = 2 * min(len(cell.people.cuts) + 1, cell.horizon) * (2 + len(cell.nature.strategy.streams))
+        size = max(1, min(size, ROOM // (8 * points * tables)))
     batches = [
         _play_batch(cell, range(first, min(first + size, cell.runs)), progress)
         for first in range(cell.first, cell.runs, size)

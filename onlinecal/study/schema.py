@@ -4,7 +4,8 @@ What was played is kept under what it depends on. The plan says which of it is s
 order: forecasters that are the same share their numbers, and numbers that no longer fit are not shown.
 
     curves                  a view with names: forecaster, nature, horizon, measure, round, run, total
-    meta(key, value)        name, title, scenario (the file's text), version, columns (their order), seal (of the plan)
+    meta(key, value)        name, title, scenario (the file's text), version, columns (their order), people (labels of
+                            decision makers), seal (of the plan)
     plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight)   what is to be shown; key: of what
                             was played; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
     played(id, key, content, horizon, runs, seconds, loop, open, people, accounts, seal)    content: all that the

@@ -78,6 +78,9 @@ class Session:
             )
         columns = [column.as_json() for column in dict.fromkeys(c for cell in cells for c in cell.columns)]
         meta = {**meta, "version": onlinecal.__version__, "columns": json.dumps(columns)}
+        # All cells have the same decision makers.
+        if labels := [tenure.label for cell in cells[:1] for tenure in cell.people.tenures]:
+            meta["people"] = json.dumps(labels)
         plan = [
             Planned(
                 c.key,

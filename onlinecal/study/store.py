@@ -17,7 +17,7 @@ from onlinecal.core.errors import StoreError
 from onlinecal.core.sight import Sight
 from onlinecal.study.database import Database
 from onlinecal.study.entries import Numbers, Planned, read_column, written
-from onlinecal.study.packed import first_runs, joined, packed, unpacked
+from onlinecal.study.packed import joined, packed, shown, unpacked
 from onlinecal.study.played import Played, Promise, Results
 from onlinecal.study.schema import SCHEMA
 
@@ -75,7 +75,8 @@ class Store:
         Parameters
         ----------
         meta : mapping
-            What the file says of itself: name, title, scenario, version, and the columns as a JSON list.
+            What the file says of itself: name, title, scenario, version, and as JSON lists the columns and, where there
+            are some, the labels of decision makers, under ``people``.
         plan : sequence of Planned
         """
         cells = [(place, *cell[:-3], int(cell.recorded), int(cell.sight)) for place, cell in enumerate(plan)]
@@ -206,7 +207,8 @@ class Store:
         with self._db.reading():
             finished, meta, columns = self._finished(), self._meta(), self._columns()
             order = [*map(Column.from_json, json.loads(meta["columns"]))]
-            cells = tuple(self._cell(planned, order, columns) for planned in finished)
+            labels = json.loads(meta.get("people", "[]"))
+            cells = tuple(self._cell(planned, order, columns, labels) for planned in finished)
             return Results(cells, meta["name"], meta["title"])
 
     def _check_tables(self) -> None:
@@ -307,11 +309,13 @@ class Store:
             numbers = Numbers(
                 content, np.array(rounds, dtype=np.int64), kept, seconds, loop, tuple(json.loads(open)), who
             )
-        except (TypeError, ValueError, OverflowError, KeyError, zlib.error):
+        except (TypeError, ValueError, OverflowError, KeyError, RecursionError, zlib.error):
             return None  # text, or nothing
         return numbers if numbers.seal(key) == seal else None
 
-    def _cell(self, planned: Planned, order: Sequence[Column], columns: Mapping[int, Column]) -> Played:
+    def _cell(
+        self, planned: Planned, order: Sequence[Column], columns: Mapping[int, Column], labels: Sequence[str]
+    ) -> Played:
         numbers = self._numbers(planned.key, columns)
         if numbers is None:
             raise StoreError(
@@ -319,8 +323,8 @@ class Store:
                 "`onlinecal run SCENARIO --resume` plays them anew"
             )
         # In the order in which they were asked for, and after them what players certify.
-        shown = tuple(c for c in dict.fromkeys((*order, *numbers.totals)) if c in numbers.totals)
-        totals = {c.name: numbers.totals[c][:, : planned.runs] for c in shown}
+        chosen = tuple(c for c in dict.fromkeys((*order, *numbers.totals)) if c in numbers.totals)
+        totals = {c.name: numbers.totals[c][:, : planned.runs] for c in chosen}
         people = numbers.people
         return Played(
             planned.forecaster,
@@ -328,14 +332,14 @@ class Store:
             planned.horizon,
             numbers.rounds,
             totals,
-            shown,
+            chosen,
             tuple(p for p in planned.promises if p.measure in totals),
             planned.recorded,
             numbers.seconds,
             numbers.loop,
             numbers.open,
             (planned.nature, planned.schedule),
-            None if people is None else first_runs(people, planned.runs),
+            None if people is None else shown(people, planned.runs, labels),
             planned.sight,
         )
 

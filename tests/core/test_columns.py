@@ -12,7 +12,10 @@ from onlinecal.core.columns import ACCOUNT, Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.decisions.base import Account
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
+from onlinecal.schedules import Constant as Delay
+from onlinecal.schedules import Schedule
 from onlinecal.study.panel import Panel
+from onlinecal.study.plan import Entry, plan
 
 COLUMNS = (
     Column("measure", "ece"),
@@ -122,3 +125,55 @@ def test_a_panel_lists_its_columns():
     assert [c.measure for c in panel.columns[2:]] == list(ACCOUNT)
     assert {(c.task, c.response) for c in panel.columns[2:]} == {("umbrella", "rounded")}
     assert panel.columns[1].options == (("bins", 3),)
+
+
+def scaled(gamma, x):
+    return {bool: 0.125, int: 0.25, float: 0.5}[type(x)]
+
+
+def test_options_of_other_types_are_other_columns(tmp_path):
+    """1, True and 1.0 are equal to Python; their names differ, and so do their numbers."""
+    measures = [{"name": scaled, "x": x} for x in (1, True, 1.0)]
+    study = oc.play(oc.forecasters.Constant(), oc.natures.Bernoulli(), horizon=8, runs=1, measures=measures)
+    assert study.measures == ["scaled(x=1)", "scaled(x=True)", "scaled(x=1.0)"]
+    assert [study.curve(name).mean[-1] for name in study.measures] == [2.0, 1.0, 4.0]
+    columns = study.cells[0].columns
+    assert [Column.from_json(json.loads(json.dumps(c.as_json()))) for c in columns] == list(columns)
+    assert Column("function", "f", (("x", 1),)) != Column("function", "f", (("x", 1.0),))
+    nan = Column("function", "f", (("x", float("nan")),))
+    assert nan == Column.from_json(json.loads(json.dumps(nan.as_json())))
+
+
+def test_options_that_have_no_text_of_their_own():
+    """Long arrays are abridged by numpy, and objects are where they are in memory: they are told apart by content."""
+
+    def name(x):
+        return Column("function", "f", (("x", x),)).name
+
+    assert name(np.array([0.5, 2])) == "f(x=[0.5, 2.0])" == name([0.5, 2.0])
+    one, other = np.arange(3000.0), np.arange(3000.0)
+    other[1500] = 0.0
+    assert name(one) == name(one.copy()) != name(other)
+    assert "\n" not in name(np.ones((40, 40)))
+    first, second = object(), object()
+    assert name(first) == name(second)
+    assert name(test_names).startswith("f(x=test_names ")
+    assert " at 0x" not in name(test_names)
+
+
+def test_names_that_could_be_put_together_in_two_ways_are_refused():
+    def mine(gamma):
+        return 0.0
+
+    mine.__name__ = "ece @ rain"
+    streams = oc.natures.Streams(
+        (oc.natures.Bernoulli(0.2), oc.natures.Bernoulli(0.3)), labels=("rain", "snow")
+    )
+    with pytest.raises(InvalidParameter, match=r"two columns of .* are called 'ece @ rain'"):
+        oc.play(oc.forecasters.Constant(), streams, horizon=8, runs=1, measures=["ece", mine])
+    entries = [Entry(oc.natures.Bernoulli(0.2), "coin"), Entry(oc.natures.Drift(), "coin, delay 3")]
+    with pytest.raises(InvalidParameter, match="two natures with their schedules are called 'coin, delay 3'"):
+        plan(
+            [Entry.of(oc.forecasters.Constant())], entries, horizons=[20], runs=1, seed=0, panel=Panel.of(["ece"]),
+            schedules=[Schedule(), Schedule(delays=Delay(3))],
+        )  # fmt: skip

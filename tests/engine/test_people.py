@@ -12,6 +12,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
 from onlinecal.decision_makers.tenures import Group, People, Tenure
+from onlinecal.decisions.base import Account, DecisionTask
 from onlinecal.decisions.tasks import quadratic, random_task, umbrella
 from onlinecal.engine.game import Game
 from onlinecal.engine.people import Accounts
@@ -97,6 +98,21 @@ def test_no_best_response_regrets_more_than_the_cdl_of_its_tenure(forecaster, na
     assert (swap <= bounds * (1 + 1e-12) + 1e-9).all()
     assert (action <= swap + 1e-9).all()
     assert (external <= action + 1e-9).all()
+
+
+def test_a_task_that_accounts_in_its_own_way_is_asked():
+    class Half(DecisionTask):
+        def account(self, gamma):
+            return Account(0.5, 0.0, 0.0, 0.25)
+
+    mine = Half("mine", ((1.0, 0.0), (0.0, 1.0)), ("a", "b"))
+    study = oc.play(
+        ForecastHedging(), Drift(), horizon=50, runs=2, measures="ece", tasks=[mine], decision_makers=[mine]
+    )
+    entries = study.cells[0].people.entries
+    for name, value in (("payoff", 25.0), ("external_regret", 0.0), ("swap_regret", 12.5)):
+        assert study.curve(f"{name}[mine]").mean[-1] == value
+        assert (entries[name][-1] == value).all()
 
 
 def test_who_does_not_best_respond_may_regret_more():
@@ -233,6 +249,53 @@ def test_labels_are_different():
     with pytest.raises(UnknownName, match="did you mean 'umbrella'"):
         People.of([{"task": "umbrela"}], 0)
     assert len(People.of("umbrella", 0).tenures) == 1
+
+
+@pytest.mark.parametrize(("m", "runs"), [(1000, 64), (10**5, 4)])
+def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m, runs, monkeypatch):
+    """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""
+    sizes = []
+
+    class Watched(Game):
+        def __init__(self, *args, **options):
+            sizes.append(len(options["runs"]))
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr("onlinecal.study.run.Game", Watched)
+    monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
+    monkeypatch.setattr("onlinecal.engine.history._memory", lambda: 2.0**29)
+    who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
+
+    def play():
+        return oc.play(
+            ForecastHedging(m=m), Drift(), horizon=400, runs=runs, seed=1, measures="ece", decision_makers=who
+        )
+
+    if 32 * 301 * m > 2**29:
+        with pytest.raises(
+            InvalidParameter, match=r"1 runs with 1204 tables of 100001 counts.* expected fewer"
+        ):
+            play()
+        return
+    small = play()
+    assert max(sizes) * 32 * 301 * m <= 2**26
+    monkeypatch.undo()
+    assert small.cells == play().cells
+
+
+def test_a_history_of_many_stretches_is_no_larger_than_of_one():
+    """Without a grid; each round is in a stretch of its own."""
+    game = Game(
+        DefensiveForecasting(),
+        Drift(),
+        horizon=500,
+        runs=range(40),
+        cuts=np.arange(0.5, 500.0).tolist(),
+        loop="event",
+    )
+    game.advance(500)
+    held = sum(history.keys.nbytes for history in game.ledger._parts.values())
+    assert held <= 4 * 8 * 500 * 40
 
 
 # -------------------------------------------------------------------- in studies

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
 from onlinecal.core.transcript import of_rounds
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
@@ -158,3 +158,53 @@ def test_a_measure_of_rounds_that_fails_is_named():
         InvalidData, match=r"measure .broken. failed: KeyError: .nothing..* after round 10 of"
     ):
         oc.play(ForecastHedging(), Drift(), horizon=10, runs=1, measures=[broken])
+
+
+def test_a_list_of_forecasts_has_no_rounds():
+    with pytest.raises(InvalidParameter, match="'late' is a measure of rounds"):
+        oc.evaluate([0.5, 0.5], [0, 1], measures=["ece", late])
+
+
+@dataclass(frozen=True)
+class Changing(Nature):
+    """Reveals numbers that are of another kind or shape from round 2 on."""
+
+    first: object = None
+    later: object = None
+    reveals = frozenset({"x"})
+
+    def start(self, horizon, runs, stream):
+        return self
+
+    def context(self, round):
+        return {"x": self.first if round.number == 1 else self.later}
+
+    def probability(self, round):
+        return 0.5
+
+
+@of_rounds(needs=["x"])
+def mean_x(rounds):
+    return float(rounds.context["x"].mean())
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [(np.zeros(2, np.int64), np.full(2, 0.5)), (np.zeros(2, bool), np.full(2, 3)), (np.zeros(2), np.full(2, True))],
+    ids=["int, float", "bool, int", "float, bool"],
+)  # fmt: skip
+def test_context_is_kept_as_it_was_whatever_numbers_came_first(first, later):
+    """In more rounds than there is room for at first."""
+    game = Game(ForecastHedging(), Changing(first, later), horizon=200, runs=range(2), keeps=["x"])
+    game.advance(200)
+    kept = game.transcripts.of(1).context["x"]
+    assert kept.tolist() == [first[1]] + [later[1]] * 199
+
+
+def test_context_of_another_shape_is_refused_when_it_is_kept():
+    nature = Changing(np.zeros((2, 1)), np.zeros((2, 3)))
+    with pytest.raises(
+        InvalidForecast,
+        match=r"revealed x of shape \(2, 3\), before of shape \(2, 1\) in round 2; expected one",
+    ):
+        oc.play(ForecastHedging(), nature, horizon=10, runs=2, measures=[mean_x])
