@@ -75,6 +75,8 @@ def _content(thing: Any, above: tuple[Any, ...]) -> Any:
         if not math.isfinite(thing):
             return {"float": str(thing)}
         return int(thing) if thing.is_integer() else float(thing)  # q = 1 and q = 1.0 are one strategy
+    if type(thing) is bytes:  # which pickling would give as itself; dates are kept in them, too
+        return {"bytes": hashlib.sha256(thing).hexdigest()[:16]}
     if any(thing is each for each in above):
         return {"above": [thing is each for each in above].index(True)}
     above = (*above, thing)

@@ -24,7 +24,7 @@ TRIED = 1000
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes a fresh object by calling a class or function with its parameters.
+    """Makes a fresh object by calling a class or function with copies of its parameters, which no two objects share.
 
     Attributes
     ----------
@@ -44,7 +44,8 @@ class Maker:
     of: type | None = dataclasses.field(default=None, metadata={"key": False})
 
     def __call__(self, **more: Any) -> Any:
-        return self.make(*self.arguments, **dict(self.options), **more)
+        arguments, options = copy.deepcopy((self.arguments, dict(self.options)))
+        return self.make(*arguments, **options, **more)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -207,7 +208,14 @@ def _maker(
 ) -> Maker:
     """The function with its parameters; nothing must be left to be given but the horizon."""
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    made = Maker(function, arguments, tuple(sorted(options.items())))
+    try:
+        # Of its own: what becomes of them elsewhere is no parameter.
+        made = Maker(function, *copy.deepcopy((arguments, tuple(sorted(options.items())))))
+    except Exception as error:
+        raise InvalidParameter(
+            f"{role} {name!r}: its parameters cannot be copied, and each run needs some of its own: {failure(error)}; "
+            "expected values that can"
+        ) from error
     try:
         known = inspect.signature(function).parameters
     except ValueError:  # made in C

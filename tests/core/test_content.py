@@ -1,5 +1,9 @@
 """What results are kept under: everything that the numbers depend on, and nothing else."""
 
+import copy
+import datetime
+import decimal
+import fractions
 import functools
 import importlib
 import math
@@ -403,3 +407,29 @@ def test_differences_lead_to_what_differs(module):
     assert list(differences(before, after)) == [("parameters", "make", "source", "plug_a")]
     assert list(differences({"a": 1}, {"b": 1})) == [("a",), ("b",)]
     assert list(differences([1], [1])) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (b"one", b"two"),
+        (bytearray(b"one"), bytearray(b"two")),
+        (datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)),
+        (datetime.datetime(2024, 1, 1, 3), datetime.datetime(2024, 1, 1, 4)),
+        (datetime.timedelta(1), datetime.timedelta(2)),
+        (np.datetime64("2024-01-01"), np.datetime64("2024-01-02")),
+        (np.datetime64("2024-01-01", "ns"), np.datetime64("2024-01-02", "ns")),
+        (fractions.Fraction(1, 3), fractions.Fraction(2, 3)),
+        (decimal.Decimal(1), decimal.Decimal(2)),
+        (1 + 2j, 1 + 3j),
+        (range(3), range(4)),
+        (slice(3), slice(4)),
+        (np.random.default_rng(1), np.random.default_rng(2)),
+    ],
+    ids=repr,
+)
+def test_values_of_the_standard_library_are_told_apart(one, other):
+    """What pickling makes of some of them is bytes, and of bytes themselves."""
+    assert key(one) != key(other)
+    assert key(one) == key(copy.deepcopy(one))
+    assert key({"first": one}) != key({"first": other})

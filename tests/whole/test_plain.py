@@ -2,6 +2,8 @@
 
 import functools
 import sys
+import threading
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,8 +77,10 @@ def key(thing):
     return digest(content(thing))
 
 
-def totals(forecaster, nature=None, seed=0):
-    study = oc.play(forecaster, nature or Bernoulli(0.3), horizon=60, runs=3, seed=seed, measures=["brier"])
+def totals(forecaster, nature=None, seed=0, runs=3):
+    study = oc.play(
+        forecaster, nature or Bernoulli(0.3), horizon=60, runs=runs, seed=seed, measures=["brier"]
+    )
     return study.curve("brier").totals
 
 
@@ -384,3 +388,36 @@ def test_check_and_show_a_plain_nature(tmp_path):
     wrong = onlinecal("check", "plain_mine:Wrong", "--horizon", "100", "--runs", "2", cwd=tmp_path, rc=1)
     assert "probability() " in wrong.stdout
     assert wrong.stderr == ""
+
+
+class Collecting:
+    """Says the mean of what is in a sequence, to which it adds outcomes."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def forecast(self):
+        return sum(self.seen) / len(self.seen)
+
+    def update(self, forecast, outcome):
+        self.seen.append(outcome)
+
+
+@pytest.mark.parametrize(
+    "give", [lambda x: functools.partial(Collecting, x), lambda x: functools.partial(Collecting, seen=x)]
+)
+def test_runs_share_no_parameter_that_changes(give):
+    """Each run has a sequence of its own, and the one that was given stays as it is."""
+    given = deque([0, 1])
+    mine = give(given)
+    together = totals(mine, seed=3, runs=3)
+    assert list(given) == [0, 1]
+    assert (totals(mine, seed=3, runs=3) == together).all()
+    assert (totals(mine, seed=3, runs=1) == together[..., :1]).all()
+
+
+def test_parameters_that_cannot_be_copied_are_refused():
+    with pytest.raises(
+        InvalidParameter, match="its parameters cannot be copied, and each run needs some of its own"
+    ):
+        as_forecaster(functools.partial(Collecting, threading.Lock()))
