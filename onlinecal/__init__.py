@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Where each public name lives. It is imported when first asked for: the command line answers before numba is loaded.
+# Where each public name is. It is imported when first asked for: the command line answers before numba is loaded.
 _HOMES = {
     "JointDistribution": "onlinecal.core.joint",
     "evaluate": "onlinecal.forecasts.evaluation",

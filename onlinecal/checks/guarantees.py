@@ -167,7 +167,7 @@ def report(
                 whose = [n for n, s in zip(names, chosen, strict=True) if s is forecaster or s is nature]
                 if not whose:
                     raise
-                # Told once: who breaks a rule may spoil every game.
+                # Told once: who breaks a rule may do so in every game.
                 if not {name for name, finding in findings if finding.fault}.intersection(whose):
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)

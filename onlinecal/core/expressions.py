@@ -150,7 +150,7 @@ def _value(node: ast.expr, horizon: int) -> Any:
         case ast.Constant(value=bool()):
             raise ValueError
         case ast.Constant(value=int() | float() as number):
-            return float(number)  # floats cannot blow up like integer powers
+            return float(number)  # floats stay as long as they are, integer powers do not
         case ast.Name(id="T"):
             return float(horizon)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:

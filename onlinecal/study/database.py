@@ -53,7 +53,7 @@ class Database:
             if path.exists():
                 with _explained(path):
                     _settle(path)
-            # A journal that a killed process left behind would be taken for one of the new file, and spoil it.
+            # A journal that a killed process left behind would be taken for one of the new file, and change it.
             _remove(*(path.with_name(path.name + end) for end in ("-journal", "-wal", "-shm")))
             new.replace(path)
         except OSError as error:
