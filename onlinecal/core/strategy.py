@@ -84,6 +84,23 @@ def registry(classes: Iterable[type]) -> dict[str, type]:
     return {strategy_name(cls): cls for cls in classes}
 
 
+def named_table(
+    what: str, spec: Any, expected: str = "a name or a table with a name"
+) -> tuple[str, dict[str, Any]]:
+    """Name and options of what a scenario gives by its name, or by a table with a name; `what` begins the message.
+
+    Raises
+    ------
+    InvalidParameter
+        It is neither.
+    """
+    if isinstance(spec, str):
+        return spec, {}
+    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
+        return spec["name"], {key: value for key, value in spec.items() if key != "name"}
+    raise InvalidParameter(f"{what} {spec!r}; expected {expected}")
+
+
 def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, Any]) -> Any:
     """The specification called `name` with these parameters.
 

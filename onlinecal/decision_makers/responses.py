@@ -9,7 +9,6 @@ regret, and not on the forecast behind it: an observer of exact forecasts could 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, cast, get_args, runtime_checkable
 
@@ -18,7 +17,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.strategy import build, check_number, registry, strategy_name
+from onlinecal.core.strategy import build, check_number, named_table, registry, strategy_name
 from onlinecal.core.validation import integer
 from onlinecal.decisions.base import Account, DecisionTask, Task, is_task
 from onlinecal.decisions.tasks import TASKS
@@ -278,13 +277,10 @@ def as_response(spec: Any) -> Response:
     >>> as_response({"name": "noisy", "scale": 0.1})
     Noisy(scale=0.1, noise='laplace', m=100)
     """
-    if isinstance(spec, str):
-        return build("response", RESPONSES, spec, {})
-    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
-        return build("response", RESPONSES, spec["name"], {k: v for k, v in spec.items() if k != "name"})
     if _is_response(spec):
         return cast(Response, spec)
-    raise InvalidParameter(f"response = {spec!r}; expected a name or a table with a name")
+    name, options = named_table("response =", spec)
+    return build("response", RESPONSES, name, options)
 
 
 def as_decision_maker(spec: Any) -> Task:
@@ -323,16 +319,6 @@ def _plain_task(name: str, options: dict[str, Any]) -> Task:
         return TASKS[name](**options)
     except TypeError as error:
         raise InvalidParameter(f"task {name!r}: {error}") from None
-
-
-def named_table(kind: str, spec: Any) -> tuple[str, dict[str, Any]]:
-    """Name and options of a measure or task that is given by its name, or by a table with a name."""
-    if isinstance(spec, str):
-        return spec, {}
-    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
-        options = dict(spec)
-        return options.pop("name"), options
-    raise InvalidParameter(f"{kind} {spec!r}; expected a name or a table with a name")
 
 
 @kernel
@@ -379,6 +365,5 @@ __all__ = [
     "RoundedDown",
     "as_decision_maker",
     "as_response",
-    "named_table",
     "response_name",
 ]

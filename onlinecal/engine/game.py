@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any, Literal
@@ -27,7 +26,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
 from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_time
-from onlinecal.engine.ledger import Ledger
+from onlinecal.engine.ledger import Ledger, part_of
 from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
 from onlinecal.engine.open_rounds import Open, Waiting
 from onlinecal.engine.revealed import Revealed
@@ -224,7 +223,7 @@ class Game:
         keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
         while self.asked < until:
             # Question t is asked at time t.
-            part = ledger.part(self.asked + 1.0)
+            part = part_of(self._cuts, self.asked + 1.0)
             history = ledger.history(part)
             loop = CompiledLoop(self.forecaster, self.nature, history, keys)
             stretch = self._cuts[part[0]] if part[0] < len(self._cuts) else math.inf
@@ -277,7 +276,7 @@ class Game:
         except Exception as error:
             raise self._failed(error, t + 1) from error
         self.asked, self.last = t + 1, round
-        return Open(round, face, (bisect_right(self._cuts, at), self._revealed.stream), self._revealed.kept)
+        return Open(round, face, part_of(self._cuts, at, self._revealed.stream), self._revealed.kept)
 
     def _play(self, number: int, time: float) -> tuple[Round, NatureRound]:
         """Asks a round of players that are not both made of steps."""

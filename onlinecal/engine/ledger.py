@@ -22,6 +22,11 @@ from onlinecal.rounds.law import Floats
 Part = tuple[int, int]
 
 
+def part_of(cuts: Sequence[float], time: float, stream: int = 0) -> Part:
+    """Which part a question belongs to that is asked at this time: its stretch between the cuts, and its stream."""
+    return bisect_right(cuts, time), stream
+
+
 class Ledger:
     """The histories of one game.
 
@@ -58,10 +63,6 @@ class Ledger:
         elif not self._whole:
             # Rounds and outcomes 1 of each part, and the same before each stretch.
             check_counts(runs, len(grid), stretches * 2 * (1 + min(streams, horizon)))
-
-    def part(self, time: float, stream: int = 0) -> Part:
-        """Which part a question belongs to that is asked at this time."""
-        return bisect_right(self.cuts, time), stream
 
     def history(self, part: Part) -> History:
         """Where the rounds of a part are written down."""

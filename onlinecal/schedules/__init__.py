@@ -5,11 +5,9 @@ To add an arrival process or a kind of delay: write it in its file, as a frozen 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.strategy import build, registry
+from onlinecal.core.strategy import build, named_table, registry
 from onlinecal.core.validation import is_number
 from onlinecal.schedules.arrivals import Bursts, Poisson, Scheduled
 from onlinecal.schedules.base import Arrivals, Clock, Constant, Delays, EveryUnit, Schedule
@@ -31,7 +29,7 @@ def as_arrivals(spec: Any) -> Arrivals:
     """
     if isinstance(spec, Arrivals):
         return spec
-    name, options = _named("arrivals", spec, "a name, or a table with a name")
+    name, options = named_table("arrivals =", spec, "a name, or a table with a name")
     return build("arrival process", ARRIVALS, name, options)
 
 
@@ -51,16 +49,8 @@ def as_delays(spec: Any) -> Delays:
         return spec
     if is_number(spec):
         return Constant(spec)
-    name, options = _named("delay", spec, "a number, a name, or a table with a name")
+    name, options = named_table("delay =", spec, "a number, a name, or a table with a name")
     return build("delay", DELAYS, name, options)
-
-
-def _named(kind: str, spec: Any, expected: str) -> tuple[str, dict[str, Any]]:
-    if isinstance(spec, str):
-        return spec, {}
-    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
-        return spec["name"], {key: value for key, value in spec.items() if key != "name"}
-    raise InvalidParameter(f"{kind} = {spec!r}; expected {expected}")
 
 
 __all__ = [

@@ -14,9 +14,10 @@ from onlinecal.core.columns import ACCOUNT, Column, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
-from onlinecal.decision_makers.responses import DecisionMaker, as_decision_maker, named_table, response_name
+from onlinecal.decision_makers.responses import DecisionMaker, as_decision_maker, response_name
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.decisions.tasks import Task
 from onlinecal.measures import MEASURES
