@@ -81,9 +81,9 @@ def panels(
     """
     if axes is not None:
         given = given_axes(axes, (len(drawn),), "one for each", title)
-        for axis, each, heading in zip(given, drawn, headings, strict=True):
+        for axis, one, heading in zip(given, drawn, headings, strict=True):
             hung = axis.inset_axes((0.0, -0.06 - lower, 1.0, lower), sharex=axis) if lower else None
-            draw(axis, hung, each)
+            draw(axis, hung, one)
             axis.set_title(wrapped(heading, 3.4, 9), fontsize=9)
         return given
     asked = inches(width, 0.0) or None
@@ -92,27 +92,19 @@ def panels(
     rows = -(-len(drawn) // columns)
     side = wide / columns - 0.65
     heads = max(wrapped(heading, side, 9).count("\n") for heading in headings)
-    lines = wrapped(caption, wide, 7.5).count("\n") + 1
+    each = side * high * (1.0 + lower) + 0.75 + 0.12 * bool(lower) + 0.16 * heads
     with page(dark):
-        fig = Figure(
-            figsize=(
-                wide,
-                0.3 + 0.13 * lines + 0.3 * bool(title)
-                + rows * (side * high * (1.0 + lower) + 0.75 + 0.12 * bool(lower) + 0.16 * heads),
-            ),
-            layout="constrained",
-            dpi=150,
-        )  # fmt: skip
+        fig = Figure(figsize=(wide, rows * each), layout="constrained", dpi=150)
         grid = fig.add_gridspec(rows, columns)
         found = []
-        for i, (each, heading) in enumerate(zip(drawn, headings, strict=True)):
+        for i, (one, heading) in enumerate(zip(drawn, headings, strict=True)):
             if lower:
                 pair = grid[divmod(i, columns)].subgridspec(2, 1, height_ratios=[1.0, lower], hspace=0.0)
                 axis = fig.add_subplot(pair[0])
-                draw(axis, fig.add_subplot(pair[1], sharex=axis), each)
+                draw(axis, fig.add_subplot(pair[1], sharex=axis), one)
             else:
                 axis = fig.add_subplot(grid[divmod(i, columns)])
-                draw(axis, None, each)
+                draw(axis, None, one)
             axis.set_title(wrapped(heading, side, 9), fontsize=9)
             found.append(axis)
         finish(fig, title, caption)

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
@@ -165,6 +167,31 @@ def across(panels: int, wide: float | None) -> int:
     return panels if wide is None else max(1, min(panels, int(wide / NARROW)))
 
 
+def laid_out(fig: Figure, rows: int, most: int, columns: int, *, shared: bool = False) -> NDArray[Any]:
+    """The (rows, most) axes of a figure in which so many columns stand side by side: a row may take several lines.
+
+    Parameters
+    ----------
+    fig : Figure
+    rows, most, columns : int
+    shared : bool, default False
+        Whether the axes of a row have their horizontal axis in common.
+    """
+    lines = -(-most // columns)
+    grid = fig.add_gridspec(rows * lines, columns)
+    panels = np.empty((rows, most), dtype=object)
+    for i, j in np.ndindex(rows, most):
+        first = panels[i, 0] if shared and j else None
+        panels[i, j] = fig.add_subplot(grid[i * lines + j // columns, j % columns], sharex=first)
+    return panels
+
+
+def leftmost(axis: Axes, place: int) -> bool:
+    """Whether axes are the first of a line of the figure; of somebody's own, the first of those that were given."""
+    spec = axis.get_subplotspec()
+    return place == 0 or (spec is not None and spec.is_first_col())
+
+
 def given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> NDArray[Any]:
     """Axes that somebody gave, as an array of this shape, which are so many of what the words say."""
     array = np.array(axes, dtype=object)
@@ -191,13 +218,50 @@ def wrapped(text: str, wide: float, size: float) -> str:
     return literal("\n".join(textwrap.fill(line, letters(wide, size)) for line in text.split("\n")))
 
 
-def finish(fig: Figure, title: str, caption: str) -> None:
-    """The title and the caption of a new figure."""
-    wide = fig.get_figwidth()
-    if title:
-        size = 12 if wide > 5 else 9.5
-        fig.suptitle(wrapped(title, wide, size), fontsize=size)
-    fig.supxlabel(wrapped(caption, wide, 7.5), fontsize=7.5, color=paper().faint)
+def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()) -> None:
+    """The title and the caption of a new figure with a constrained layout, and one legend for all of its axes.
+
+    The figure becomes as much higher as they need.
+
+    Parameters
+    ----------
+    fig : Figure
+    title, caption : str
+    handles : sequence of Line2D, optional
+        What stands in the legend, below the title.
+    """
+    wide, high = map(float, fig.get_size_inches())
+    size = 12.0 if wide > 5 else 9.5
+    said = wrapped(title, wide, size) if title else ""
+    explained = wrapped(caption, wide, 7.5)
+    fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
+    high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)
+    top = 0.05 + (1.3 * size / 72 * (said.count("\n") + 1) + 0.04 if said else 0.0)
+    if not handles:
+        if said:
+            fig.suptitle(said, fontsize=size)
+        fig.set_figheight(high + top)
+        return
+    for handle in handles:
+        handle.set_label(entry(str(handle.get_label()), letters(wide - 0.7, 8)))
+    texts = [str(handle.get_label()).split("\n") for handle in handles]
+    longest = max(len(line) for text in texts for line in text)
+    columns = max(1, min(len(handles), int(wide * 72 / (0.56 * 8 * (longest + 8)))))
+    each = -(-len(texts) // columns)
+    lines = max(sum(map(len, texts[i : i + each])) for i in range(0, len(texts), each))
+    # Matplotlib would put both at the upper edge, one over the other.
+    above = top + 0.1 + 0.165 * lines
+    high += above
+    fig.set_figheight(high)
+    if said:
+        fig.suptitle(said, fontsize=size, y=1.0 - 0.05 / high, va="top").set_in_layout(False)
+    fig.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 1.0 - top / high), ncols=columns, fontsize=8,
+        frameon=False, handlelength=2.8, borderaxespad=0.0, borderpad=0.2,
+    )  # fmt: skip
+    engine = fig.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - above / high))
 
 
 def plain(axis: Axes, across: str = "", up: str = "") -> None:
