@@ -299,7 +299,8 @@ def typeset(formula: str) -> str:
 
 def tick(value: float, _: object = None) -> str:
     """A number beside an axis."""
-    return f"{value:,.0f}" if 1 <= abs(value) < 1e15 else f"{value:g}"
+    whole = 1 <= abs(value) < 1e15 and abs(value - round(value)) < 1e-9 * abs(value)
+    return f"{value:,.0f}" if whole else f"{value:g}"
 
 
 def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:
