@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
-from onlinecal.study.played import Promise, Results
+from onlinecal.study.played import Played, Promise, Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,7 @@ class Study(Results):
         """The same cells, name and title."""
         return cls(results.cells, results.name, results.title)
 
-    @property
+    @cached_property
     def places(self) -> dict[str, int]:
         """Forecaster → its place in the whole study, by which pictures tell it apart from others."""
         return {label: i for i, label in enumerate(dict.fromkeys([*self.order, *self.forecasters]))}
@@ -194,17 +195,37 @@ class Study(Results):
     @property
     def forecasters(self) -> list[str]:
         """Labels in the order in which they appear."""
-        return list(dict.fromkeys(cell.forecaster for cell in self.cells))
+        return list(dict.fromkeys(who for who, _ in self._pairs))
 
     @property
     def natures(self) -> list[str]:
         """Labels in the order in which they appear."""
-        return list(dict.fromkeys(cell.nature for cell in self.cells))
+        return list(self._natures)
 
     @property
     def columns(self) -> dict[str, Column]:
         """Name → column, in the order in which they appear."""
-        return named(column for cell in self.cells for column in cell.columns)
+        return dict(self._columns)
+
+    # Of thousands of cells, what every curve asks for is put in order once.
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[str, str], list[Played]]:
+        """The cells of each forecaster and nature, the shortest games first."""
+        found: dict[tuple[str, str], list[Played]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.forecaster, cell.nature), []).append(cell)
+        for mine in found.values():
+            mine.sort(key=lambda cell: cell.horizon)
+        return found
+
+    @cached_property
+    def _natures(self) -> list[str]:
+        return list(dict.fromkeys(cell.nature for cell in self.cells))
+
+    @cached_property
+    def _columns(self) -> dict[str, Column]:
+        return named(dict.fromkeys(column for cell in self.cells for column in cell.columns))
 
     @property
     def measures(self) -> list[str]:
@@ -281,13 +302,12 @@ class Study(Results):
         whom = self._only("nature", nature, self.natures)
         if measure not in self.measures:
             raise UnknownName.of("measure", measure, self.measures)
-        cells = [c for c in self.cells if (c.forecaster, c.nature) == (who, whom) and measure in c.totals]
+        cells = [cell for cell in self._pairs.get((who, whom), []) if measure in cell.totals]
         if horizon is not None:
             cells = [c for c in cells if c.horizon == horizon]
         if not cells:
             at = "" if horizon is None else f" at horizon {horizon}"
             raise InvalidParameter(f"{measure} of {who} against {whom}{at} was not played")
-        cells.sort(key=lambda c: c.horizon)
         promises = tuple((c.horizon, p) for c in cells for p in c.promises if p.measure == measure)
         fresh = len(cells) > 1
         if fresh:
@@ -314,13 +334,12 @@ class Study(Results):
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, once each: natures first, then measures, then forecasters."""
-        pairs = {(c.forecaster, c.nature): c for c in self.cells}
         return [
             self.curve(measure, who, whom)
             for whom in self.natures
             for measure in (self.measures if measures is None else dict.fromkeys(measures))
             for who in self.forecasters
-            if (who, whom) in pairs and measure in pairs[who, whom].totals
+            if any(measure in cell.totals for cell in self._pairs.get((who, whom), ()))
         ]
 
     def exponent(
