@@ -199,7 +199,7 @@ def test_where_there_is_no_slope_or_no_interval():
 def test_the_interval_of_a_slope_covers_what_it_says(fresh, runs, seed):
     """At least 93 % of the 95 % intervals, as its docstring says, for log-normal totals of a variation up to 1/2.
 
-    With 3000 intervals that hold with 93 % or more, fewer than their 1e-6 quantile hold with probability below 1e-6, exactly, by
+    Of 3000 intervals that hold with 93 % or more fewer than the 1e-6 quantile hold with probability below 1e-6, by
     the binomial law. Along one game the totals at the two T are correlated.
     """
     rng = np.random.default_rng([seed, runs, fresh])
