@@ -205,59 +205,62 @@ def plot(
     questions: Annotated[
         bool, typer.Option("--questions", help="when a scenario's questions are asked and known instead")
     ] = False,
+    reliability: Annotated[
+        bool, typer.Option("--reliability", help="mean outcomes against predictions instead")
+    ] = False,
+    regret: Annotated[
+        bool, typer.Option("--regret", help="the regret of every threshold, and the worst task, instead")
+    ] = False,
+    witness: Annotated[bool, typer.Option("--witness", help="what smooth_ce sees instead")] = False,
+    tasks: Annotated[bool, typer.Option("--tasks", help="the regrets of each task instead")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="every single run instead")] = False,
+    slopes: Annotated[
+        bool, typer.Option("--slopes", help="how fast totals grow from T to T instead")
+    ] = False,
+    run: Annotated[
+        int | None, typer.Option(help="which run of a picture of levels; default all", min=0)
+    ] = None,
+    round: Annotated[int | None, typer.Option(help="which checkpoint of it; default the last")] = None,
+    bins: Annotated[int | None, typer.Option(help="of --reliability, in place of levels", min=1)] = None,
+    linear: Annotated[bool, typer.Option("--linear", help="linear axes of --runs")] = False,
+    dark: Annotated[bool, typer.Option("--dark", help="for a dark page")] = False,
+    width: Annotated[str | None, typer.Option(help="column (3.4), page (7), or inches")] = None,
 ) -> None:
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
-    from onlinecal.core.errors import InvalidParameter, UnknownName
-    from onlinecal.report.plots import plot_curves, save
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.report.pictures import Wanted, draw
+    from onlinecal.report.style import inches, save
 
-    others = {"exponents": exponents, "delays": delays, "people": people, "questions": questions}
+    others = {
+        "exponents": exponents, "delays": delays, "people": people, "questions": questions, "reliability": reliability,
+        "regret": regret, "witness": witness, "tasks": tasks, "runs": runs, "slopes": slopes,
+    }  # fmt: skip
     asked = [name for name, wanted in others.items() if wanted]
     if len(asked) > 1:
         raise InvalidParameter(f"--{asked[0]} and --{asked[1]} are two pictures; expected one of the two")
-    for option, given in (("measure", measure), ("forecaster", forecaster), ("nature", nature)):
-        if given and (questions or (people and option == "measure")):
-            raise InvalidParameter(f"--{asked[0]} draws no {option}s; expected no --{option}")
+    for option, given in (("forecaster", forecaster), ("nature", nature)):
+        if given and questions:
+            raise InvalidParameter(f"--questions draws no {option}s; expected no --{option}")
+    inches(width, 0.0)  # before anything is read
+    kind = asked[0] if asked else "curves"
+    wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, dark, width)
     if questions:
-        _plot_questions(results, output)
+        _plot_questions(results, output, dark, width)
         return
-    study = _study(results)
-    for name in measure or ():
-        if name not in study.measures:
-            raise UnknownName.of("measure", name, study.measures)
-    # Measures of all rounds first; streams, brackets, tasks and certificates are drawn when asked for.
-    plain = [
-        name
-        for name, c in study.columns.items()
-        if c.kind in ("measure", "function") and not c.end and not c.stream
-    ] or study.measures
-    shown = measure or plain[: None if exponents else 2 if delays else 4]
-    study = study.only(forecaster, nature, schedules=delays)
+    study = _study(results).only(forecaster, nature, schedules=delays)
     # The heat map had the name of the curves before there were other pictures.
-    path = output or results.with_name(f"{results.stem}{f'-{asked[0]}' if delays or people else ''}.png")
-    if people:
-        from onlinecal.report.people_plot import plot_people
-
-        axes = plot_people(study, title=study.title)
-    elif exponents:
-        from onlinecal.report.exponent_plot import heat_map
-
-        axes = heat_map(study, shown, title=study.title)
-    elif delays:
-        from onlinecal.report.late_plot import plot_delays
-
-        axes = plot_delays(study, shown, title=study.title)
-    else:
-        axes = plot_curves(study.curves(shown), title=study.title)
+    own = "" if kind in ("curves", "exponents") else f"-{kind}"
+    path = output or results.with_name(f"{results.stem}{own}.png")
+    axes, left = draw(study, wanted)
     save(axes.flat[0].figure, path)
-    left = [] if measure or people or exponents else [name for name in study.measures if name not in shown]
     print(f"wrote {path}" + (f"; not drawn, --measure adds them: {', '.join(left)}" if left else ""))
 
 
-def _plot_questions(scenario: Path, output: Path | None) -> None:
+def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:
     """When the questions of a scenario are asked and known, by each of its schedules, at its shortest horizon."""
-    from onlinecal.report.plots import save
     from onlinecal.report.question_plot import plot_questions
     from onlinecal.report.questions import question_bars
+    from onlinecal.report.style import save
     from onlinecal.scenario import load
 
     loaded = load(scenario)
@@ -265,7 +268,8 @@ def _plot_questions(scenario: Path, output: Path | None) -> None:
     schedules = list(dict.fromkeys(cell.schedule for cell in loaded.cells))
     bars = [question_bars(schedule, horizon, loaded.scenario.seed) for schedule in schedules]
     path = output or Path("results") / f"{loaded.scenario.name}-questions.png"
-    save(plot_questions(bars, title=loaded.scenario.title or loaded.scenario.name)[0, 0].figure, path)
+    title = loaded.scenario.title or loaded.scenario.name
+    save(plot_questions(bars, title=title, dark=dark, width=width)[0, 0].figure, path)
     print(f"wrote {path}")
 
 

@@ -99,6 +99,11 @@ class Growth:
             return "curved"
         return "jagged" if self.scatter > SMOOTH else "straight"
 
+    @property
+    def bent(self) -> bool:
+        """Whether it is curved by more than 1 %, less of which runs that are all alike tell from a power law, too."""
+        return self.shape == "curved" and self.scatter > SMOOTH
+
     @cached_property
     def fits(self) -> dict[str, tuple[float, float]]:
         """The forms that fit within what differs between runs, each with an interval for its *asymptotic* exponent.
@@ -192,7 +197,8 @@ class Growth:
         """What is to be known beside the interval, in words; empty for a straight line with a narrow interval."""
         parts = []
         if self.shape == "curved":
-            parts.append(f"no power law over these T: slopes {self.bow} over their first and last half")
+            near = "" if self.bent else f", if by no more than {SMOOTH:.0%} of the totals"
+            parts.append(f"no power law over these T{near}: slopes {self.bow} over their first and last half")
             parts += [
                 f"if {form}, the asymptotic exponent is in {_ends(*ends)}" for form, ends in self.fits.items()
             ]

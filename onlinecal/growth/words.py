@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onlinecal.growth import WIDE, Growth
+from onlinecal.growth import SMOOTH, WIDE, Growth
+
+#: what the totals of a curve are away from every power law
+BEYOND = f"by more than chance and {SMOOTH:.0%}"
 
 
 def lines(growth: Growth) -> list[str]:
@@ -18,7 +21,7 @@ def lines(growth: Growth) -> list[str]:
     >>> lines(fit_growth(t, np.sqrt(t)[:, None] + 30, fresh=True))
     ['T^0.37…0.45']
     """
-    if growth.shape == "curved":
+    if growth.bent:
         return [f"T^{raised(growth)}"]
     found = [f"T^{raised(growth)}", growth.interval] if growth.clear else ["T^?"]
     if growth.shape == "jagged":
@@ -42,7 +45,7 @@ def line(growth: Growth) -> str:
 
 def raised(growth: Growth) -> str:
     """What stands above a T: ``0.50``, or ``0.65…0.57`` where there is no power law."""
-    return growth.bow if growth.shape == "curved" else f"{growth.value:.2f}"
+    return growth.bow if growth.bent else f"{growth.value:.2f}"
 
 
 def literal(text: str) -> str:
@@ -69,7 +72,7 @@ def legend(growths: Sequence[Growth], each: str = "") -> list[str]:
     parts = [
         f"T^α: mean growth exponent over these T, the slope of the least-squares line in logarithms; {covers}"
     ]
-    plain = [g for g in growths if g.shape != "curved"]
+    plain = [g for g in growths if not g.bent]
     if not all(g.clear for g in plain):
         parts.append(f"T^?: the interval is wider than {WIDE:g}, so that it tells little")
     if any(g.shape == "jagged" for g in plain):
@@ -77,5 +80,5 @@ def legend(growths: Sequence[Growth], each: str = "") -> list[str]:
     if any(g.hasty for g in plain):
         parts.append("> T: faster than T, which cannot last")
     if len(plain) < len(growths):
-        parts.append("T^a…b: no power law over these T; the slopes over their first and last half")
+        parts.append(f"T^a…b: no power law over these T, {BEYOND}; the slopes over their first and last half")
     return parts

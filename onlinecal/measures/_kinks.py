@@ -73,8 +73,8 @@ def regret_bound(
 
 
 @kernel
-def _slope_at_half(t, y):
-    """Slope of the upper concave envelope of the points just above 1/2, or below it where 1/2 is a corner."""
+def upper_hull(t, y):
+    """Which of the points (t_i, y_i), t ascending, are corners of their upper concave envelope; both ends are."""
     hull = np.empty(t.shape[0], np.int64)
     top = -1
     for i in range(t.shape[0]):
@@ -85,6 +85,13 @@ def _slope_at_half(t, y):
             top -= 1
         top += 1
         hull[top] = i
+    return hull[: top + 1]
+
+
+@kernel
+def _slope_at_half(t, y):
+    """Slope of the upper concave envelope of the points just above 1/2, or below it where 1/2 is a corner."""
+    hull = upper_hull(t, y)
     b = 1
     while t[hull[b]] < 0.5:
         b += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ class Curve:
     open : (n,) ints, optional
         At each T, how many questions have no known outcome: totals are without them. Default: every outcome is known
         before the next question is asked.
+    place : int, optional
+        Of the forecaster in the study: its curves look the same in every picture. Default: not known.
     """
 
     column: Column
@@ -58,6 +60,7 @@ class Curve:
     promises: tuple[tuple[int, Promise], ...] = ()
     recorded: bool = False
     open: NDArray[np.int64] | None = None
+    place: int | None = field(default=None, compare=False)
 
     @property
     def measure(self) -> str:
@@ -161,20 +164,33 @@ class Curve:
         return ""
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """This curve on log-log axes, these or those of a new figure, ``ax.figure``; see `report.plots.plot_curves`."""
-        from onlinecal.report.plots import plot_curve
+        """This curve on log-log axes, these or those of a new figure, ``ax.figure``; see `plots.plot_curves`."""
+        from onlinecal.report.curve_plot import plot_curve
 
         return plot_curve(self, ax)
 
 
 @dataclass(frozen=True)
 class Study(Results):
-    """All the cells that were played, from `play` or from a results file, and what is made of them."""
+    """All the cells that were played, from `play` or from a results file, and what is made of them.
+
+    Attributes
+    ----------
+    order : tuple of str
+        The forecasters of the whole study, where these are only some of its cells (see `only`).
+    """
+
+    order: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, results: Results) -> Study:
         """The same cells, name and title."""
         return cls(results.cells, results.name, results.title)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Forecaster → its place in the whole study, by which pictures tell it apart from others."""
+        return {label: i for i, label in enumerate(dict.fromkeys([*self.order, *self.forecasters]))}
 
     @property
     def forecasters(self) -> list[str]:
@@ -252,6 +268,7 @@ class Study(Results):
             ),
             self.name,
             self.title,
+            tuple(self.places),
         )
 
     def curve(
@@ -302,7 +319,18 @@ class Study(Results):
             open = list(cells[0].open or np.zeros(len(rounds), np.int64))
         recorded = any(c.recorded for c in cells)
         there = np.array(open) if any(c.open for c in cells) else None
-        return Curve(self.columns[measure], who, whom, rounds, totals, fresh, promises, recorded, there)
+        return Curve(
+            self.columns[measure],
+            who,
+            whom,
+            rounds,
+            totals,
+            fresh,
+            promises,
+            recorded,
+            there,
+            self.places[who],
+        )
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, once each: natures first, then measures, then forecasters."""
@@ -347,8 +375,8 @@ class Study(Results):
         return pd.concat(parts, ignore_index=True)
 
     def plot(self, measures: Sequence[str] | None = None, axes: Any = None) -> NDArray[Any]:
-        """The curves on log-log axes, a (natures, measures) array of them; see `report.plots.plot_curves`."""
-        from onlinecal.report.plots import plot_curves
+        """The curves on log-log axes, a (natures, measures) array of them; see `plots.plot_curves`."""
+        from onlinecal.report.curve_plot import plot_curves
 
         return plot_curves(self.curves(measures), axes=axes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +14,9 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
-from onlinecal.growth.words import literal
+from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Study, left_out
-from onlinecal.report.plots import given_axes, typeset
+from onlinecal.report.style import across, finish, given_axes, inches, page, paper, typeset
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +58,7 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
             if growth is None:
                 continue
             i, j = study.forecasters.index(curve.forecaster), study.natures.index(curve.nature)
-            if growth.shape == "curved":
+            if growth.bent:
                 values[i, j], texts[i][j] = growth.value, growth.bow.replace("…", "…\n")
             elif growth.clear:
                 values[i, j], halves[i, j] = growth.value, (growth.upper - growth.lower) / 2
@@ -70,7 +69,15 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
     return result
 
 
-def heat_map(study: Study, measures: Sequence[str], *, axes: Any = None, title: str = "") -> NDArray[Any]:
+def heat_map(
+    study: Study,
+    measures: Sequence[str],
+    *,
+    axes: Any = None,
+    title: str = "",
+    dark: bool = False,
+    width: Any = None,
+) -> NDArray[Any]:
     """The exponents of a study as coloured tables, one for each measure.
 
     Parameters
@@ -83,6 +90,8 @@ def heat_map(study: Study, measures: Sequence[str], *, axes: Any = None, title: 
         colours and, below, what the cells say; to others' figures `caption` says that.
     title : str, optional
         Of a new figure.
+    dark, width
+        As in `curve_plot.plot_curves`.
 
     Returns
     -------
@@ -104,26 +113,25 @@ def heat_map(study: Study, measures: Sequence[str], *, axes: Any = None, title: 
         for axis, heat in zip(panels, tables, strict=True):
             _draw(axis, heat)
         return panels
-    columns = min(2, len(tables))
+    asked = inches(width, 0.0) or None
+    columns = across(min(2, len(tables)), asked)
     rows = -(-len(tables) // columns)
     wide, high = len(study.natures), len(study.forecasters)
-    fig = Figure(
-        figsize=(1.6 + columns * (1.3 + 0.72 * wide), 1.0 + rows * (1.0 + 0.46 * high)),
-        layout="constrained",
-        dpi=150,
-    )
-    grid = fig.subplots(rows, columns, squeeze=False)
-    panels = grid.flatten()[: len(tables)]
-    for axis in grid.flat[len(tables) :]:
-        axis.set_visible(False)
-    for axis, heat in zip(panels, tables, strict=True):
-        image = _draw(axis, heat)
-    bar = fig.colorbar(image, ax=grid, shrink=0.6)
-    bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
-    if title:
-        fig.suptitle(literal(title), fontsize=12)
-    letters = int(fig.get_figwidth() * 72 / (0.56 * 7.5))  # a letter is little more than half as wide as high
-    fig.supxlabel(textwrap.fill(_caption(study, tables), letters), fontsize=7.5, color="#444444")
+    with page(dark):
+        fig = Figure(
+            figsize=(asked or 1.6 + columns * (1.3 + 0.72 * wide), 0.1 + rows * (1.0 + 0.46 * high)),
+            layout="constrained",
+            dpi=150,
+        )
+        grid = fig.subplots(rows, columns, squeeze=False)
+        panels = grid.flatten()[: len(tables)]
+        for axis in grid.flat[len(tables) :]:
+            axis.set_visible(False)
+        for axis, heat in zip(panels, tables, strict=True):
+            image = _draw(axis, heat)
+        bar = fig.colorbar(image, ax=grid, shrink=0.6)
+        bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
+        finish(fig, title, _caption(study, tables))
     return panels
 
 
@@ -136,7 +144,8 @@ def _draw(axis: Any, heat: Heat) -> Any:
     """One table; returns the image, for a bar of colours."""
     image = axis.imshow(heat.values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
     for (i, j), value in np.ndenumerate(heat.values):
-        colour = "white" if value > 0.65 else "black"
+        # A cell without a value has the colour of the page.
+        colour = paper(axis).ink if np.isnan(value) else "white" if value > 0.65 else "black"
         axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=colour)
     axis.set_xticks(
         range(len(heat.natures)), [*map(literal, heat.natures)], rotation=30, ha="right", fontsize=7.5
@@ -174,5 +183,5 @@ def _caption(study: Study, tables: Sequence[Heat]) -> str:
     if any(cell == "?" for heat in tables for row in heat.texts for cell in row):
         text += f"; ?: the interval is wider than {WIDE:g}"
     if any("…" in cell for heat in tables for row in heat.texts for cell in row):
-        text += "; a…b: no power law, but these slopes over the first and the last half of the T"
+        text += f"; a…b: no power law, {BEYOND}, but these slopes over the first and the last half of the T"
     return " ".join(filter(None, [text[0].upper() + text[1:] + ".", left_out(curves)]))

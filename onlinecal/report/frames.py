@@ -26,11 +26,12 @@ class Line:
 
     Attributes
     ----------
-    label : str
-        Forecaster, exponent where that is clear, and where points are missing and why; as matplotlib reads it, with
-        every ``$`` of the forecaster's own label escaped.
+    forecaster : str
+        As matplotlib reads it, with every ``$`` of the label escaped.
+    notes : str
+        Exponent where that is clear, and where points are missing and why; as matplotlib reads it.
     style : int
-        Which colour and marker.
+        Which colour, marker and dashes: the forecaster's place in the study (see `places`).
     rounds, mean, lower, upper : (n,) arrays
         NaN where the mean has no place on the axis: where it is infinite, and, on a logarithmic axis, 0.
     exponent : Growth or None
@@ -40,7 +41,8 @@ class Line:
         Whether outcomes may come after the next question; the best known rates are not about such games.
     """
 
-    label: str
+    forecaster: str
+    notes: str
     style: int
     rounds: NDArray[np.int64]
     mean: Floats
@@ -49,6 +51,15 @@ class Line:
     exponent: Growth | None
     fresh: bool
     late: bool = False
+
+    @property
+    def label(self) -> str:
+        """Both in one."""
+        return (
+            self.forecaster
+            + ("  " if self.notes.startswith("$") else "; " if self.notes else "")
+            + self.notes
+        )
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -75,13 +86,26 @@ class Mark:
 
 @dataclass(frozen=True)
 class Bound:
-    """A guarantee as it is drawn: a rate is anchored at the curve's first point."""
+    """A guarantee as it is drawn: a rate is anchored at the curve's first point.
+
+    Attributes
+    ----------
+    label : str
+    style : int or None
+        Of whose curve it is; None of what the nature forces.
+    rounds, values : (n,) floats
+    exact : bool
+        A bound, else a rate.
+    against : str
+        Whom a forecaster's bound is proved against; "" for what says so in its label, or is no guarantee.
+    """
 
     label: str
     style: int | None
     rounds: Floats
     values: Floats
     exact: bool
+    against: str = ""
 
 
 @dataclass(frozen=True)
@@ -140,7 +164,7 @@ def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
     exponents : bool, default True
         Whether labels of lines say how they grow.
     """
-    styles = {name: i for i, name in enumerate(dict.fromkeys(curve.forecaster for curve in curves))}
+    styles = places(curves)
     result: dict[tuple[str, Column], Frame] = {}
     for curve in curves:
         frame = result.setdefault((curve.nature, curve.column), Frame(curve.nature, curve.column))
@@ -157,6 +181,22 @@ def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
     return list(result.values())
 
 
+def places(curves: Sequence[Curve]) -> dict[str, int]:
+    """Forecaster → how its curves look: its place in the study, whatever else is drawn.
+
+    Where a place is not known, or taken by a forecaster of another study, it is the next that is free.
+    """
+    found: dict[str, int] = {}
+    for curve in curves:
+        if curve.forecaster not in found:
+            at = 0 if curve.place is None else curve.place
+            taken = set(found.values())
+            while at in taken:
+                at += 1
+            found[curve.forecaster] = at
+    return found
+
+
 def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
     """A curve into its frame: as a line, and in words what of it cannot be one."""
     mean = curve.mean
@@ -166,12 +206,13 @@ def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
         frame.absent.append((style, f"{literal(curve.forecaster)}: {reasons}"))
         return
     exponent = None if level is None else curve.exponent(level)
-    slope = f"  $T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
+    slope = f"$T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     frame.lines.append(
         Line(
-            literal(curve.forecaster) + slope + (f"; {reasons}" if reasons else ""),
+            literal(curve.forecaster),
+            "; ".join(filter(None, (slope, reasons))),
             style,
             curve.rounds,
             np.where(shown, mean, np.nan),
@@ -275,7 +316,7 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
         # What a nature forces says whom it is forced on; a forecaster's own bound has the colour of its curve.
         label = f"{mean}{relation} {formula}" + ("" if upper else f" ({against})")
         if all(label != bound.label for bound in there) or upper:
-            result.append(Bound(label, style if upper else None, x, y, exact))
+            result.append(Bound(label, style if upper else None, x, y, exact, against if upper else ""))
     return result
 
 

@@ -81,7 +81,7 @@ def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
                 continue
             column = study.columns[measure]
             if across:
-                found.append(_across(column, nature, cells))
+                found.append(_across(study, column, nature, cells))
             else:
                 found += [
                     _against_time(study, column, nature, who, [c for c in cells if c.forecaster == who])
@@ -105,7 +105,9 @@ def _against_time(study: Study, column: Column, nature: str, who: str, cells: Se
         mine = sorted((c for c in cells if c.schedule == schedule), key=lambda c: c.horizon)
         open.append(open_at_the_end(mine[-1]))
         curve = study.curve(column.name, who, mine[0].nature)
-        curves.append(replace(curve, forecaster=schedule[1] or AT_ONCE, nature=heading, promises=()))
+        curves.append(
+            replace(curve, forecaster=schedule[1] or AT_ONCE, nature=heading, promises=(), place=None)
+        )
         if rate is not None and (same := _copies(mine)) is not None and len(curve.rounds) > 1:
             times = curve.rounds.astype(np.float64)
             bounds.append(Bound("", len(curves) - 1, times, _of_copies(rate, times, same), False))
@@ -115,7 +117,7 @@ def _against_time(study: Study, column: Column, nature: str, who: str, cells: Se
     return LateFrame(f"{column.name}, {nature}", who, heading, frame, tuple(open), False)
 
 
-def _across(column: Column, nature: str, cells: Sequence[Played]) -> LateFrame:
+def _across(study: Study, column: Column, nature: str, cells: Sequence[Played]) -> LateFrame:
     """All forecasters against one nature, by the questions that are open at the end."""
     curves = []
     ends = sorted({1 + open_at_the_end(c) for c in cells})
@@ -123,7 +125,7 @@ def _across(column: Column, nature: str, cells: Sequence[Played]) -> LateFrame:
         mine = sorted((c for c in cells if c.forecaster == who), key=open_at_the_end)
         at = np.array([1 + open_at_the_end(c) for c in mine])
         totals = np.stack([c.totals[column.name][-1] for c in mine])
-        curves.append(Curve(column, who, nature, at, totals, False))
+        curves.append(Curve(column, who, nature, at, totals, False, place=study.places[who]))
     (frame,) = frames(curves, exponents=False)
     rate = _rate(column)
     frame.references = []

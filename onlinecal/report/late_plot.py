@@ -8,17 +8,25 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from onlinecal.growth.words import literal
+from onlinecal.report.curve_plot import WIDTH, draw_frame, handles_of, new_panels, set_heights
 from onlinecal.report.curves import Study
 from onlinecal.report.frames import BAND
 from onlinecal.report.late_frames import LateFrame, late_frames
-from onlinecal.report.plots import COLOURS, WIDTH, draw_frame, given_axes, legend_rows, set_heights, wrapped
+from onlinecal.report.style import finish, given_axes, leftmost, page, paper, wrapped
 
 
-def plot_delays(study: Study, measures: Sequence[str], *, axes: Any = None, title: str = "") -> NDArray[Any]:
+def plot_delays(
+    study: Study,
+    measures: Sequence[str],
+    *,
+    axes: Any = None,
+    title: str = "",
+    dark: bool = False,
+    width: Any = None,
+) -> NDArray[Any]:
     """Totals by schedule: a line for each delay against T, or, at a single T, against the questions open then.
 
     Parameters
@@ -33,6 +41,8 @@ def plot_delays(study: Study, measures: Sequence[str], *, axes: Any = None, titl
         `caption` says that.
     title : str, optional
         Of a new figure.
+    dark, width
+        As in `curve_plot.plot_curves`.
 
     Returns
     -------
@@ -48,37 +58,50 @@ def plot_delays(study: Study, measures: Sequence[str], *, axes: Any = None, titl
     drawn = late_frames(study, measures)
     rows = list(dict.fromkeys(each.row for each in drawn))
     columns = list(dict.fromkeys(each.column for each in drawn))
-    shape = len(rows), len(columns)
     if axes is not None:
-        panels = given_axes(axes, shape, "rows × columns", title)
-    else:
-        fig = _new_figure(drawn, rows, columns)
-        panels = fig.subplots(*shape, squeeze=False)
-        for panel in panels.flat:
-            panel.set_visible(False)
+        panels = given_axes(axes, (len(rows), len(columns)), "rows × columns", title)
+        _fill(panels, drawn, rows, columns, WIDTH, named=True)
+        return panels
+    found = {(each.row, each.column): each.frame for each in drawn}
+    with page(dark):
+        panels, side = new_panels([[found.get((row, column)) for column in columns] for row in rows], width)
+        # Curves of one name look the same in all panels if there are as many in each.
+        alone = len(drawn) == 1 or len({tuple(_names(each)) for each in drawn}) > 1
+        _fill(panels, drawn, rows, columns, side, named=alone)
+        handles = [] if alone else handles_of([each.frame for each in drawn], _colours(drawn[0]))
+        finish(panels[0, 0].get_figure(root=True), title, _caption(study, drawn), handles)
+    return panels
+
+
+def _names(each: LateFrame) -> list[str]:
+    return [line.forecaster for line in each.frame.lines]
+
+
+def _fill(
+    panels: NDArray[Any],
+    drawn: Sequence[LateFrame],
+    rows: list[str],
+    columns: list[str],
+    side: float,
+    *,
+    named: bool,
+) -> None:
+    """Frames into their axes; those of a row that are positive have the same limits upwards."""
     for i, row in enumerate(rows):
         mine = [each for each in drawn if each.row == row]
         for each in mine:
             j = columns.index(each.column)
             panel = panels[i, j]
-            panel.set_visible(True)
-            draw_frame(panel, each.frame, _colours(each))
-            panel.set_title(wrapped(each.heading, WIDTH, 10), fontsize=10)
-            if each.across:
-                panel.set_xlabel("1 + questions open at the end", fontsize=8)
-                panel.legend_.set_bbox_to_anchor((-0.02, -0.2))
-            if j == 0:
-                panel.set_ylabel("total $T\\cdot\\mu$")
+            draw_frame(panel, each.frame, _colours(each), side=side, named=named)
+            size = 10 if side > 2.5 else 8.5
+            panel.set_title(wrapped(each.heading, side, size), fontsize=size)
+            panel.set_xlabel("1 + questions open at the end" if each.across else "T", fontsize=8)
+            if leftmost(panel, j):
+                panel.set_ylabel("total $T\\cdot\\mu$", fontsize=8)
         positive = [each for each in mine if not each.frame.negative and each.frame.lines]
         set_heights(
             [each.frame for each in positive], [panels[i, columns.index(each.column)] for each in positive]
         )
-    if axes is None:
-        wide = fig.get_figwidth()
-        if title:
-            fig.suptitle(wrapped(title, wide, 12), fontsize=12)
-        fig.supxlabel(wrapped(_caption(study, drawn), wide, 7.5), fontsize=7.5, color="#444444")
-    return panels
 
 
 def caption(study: Study, measures: Sequence[str]) -> str:
@@ -86,21 +109,13 @@ def caption(study: Study, measures: Sequence[str]) -> str:
     return _caption(study, late_frames(study, measures))
 
 
-def _colours(each: LateFrame) -> Sequence[str]:
+def _colours(each: LateFrame) -> Sequence[str] | None:
     """Forecasters are told apart; schedules have an order, and so do their colours."""
     if each.across:
-        return COLOURS
+        return None
     several = len(each.frame.lines) + len(each.frame.absent)
-    return [to_hex(colormaps["viridis"](x)) for x in np.linspace(0.0, 0.88, max(several, 2))]
-
-
-def _new_figure(drawn: Sequence[LateFrame], rows: list[str], columns: list[str]) -> Figure:
-    """A figure with room for its panels, their headings and legends."""
-    mine = [[each for each in drawn if each.row == row] for row in rows]
-    heads = [max(wrapped(each.heading, WIDTH, 10).count("\n") for each in row) for row in mine]
-    legends = [max(legend_rows(each.frame) for each in row) for row in mine]
-    high = 1.2 + sum(3.2 + 0.17 * head + 0.13 * max(0, n - 3) for head, n in zip(heads, legends, strict=True))
-    return Figure(figsize=(1.0 + 4.1 * len(columns), high), layout="constrained", dpi=150)
+    span = (0.25, 1.0) if paper().dark else (0.0, 0.88)
+    return [to_hex(colormaps["viridis"](x)) for x in np.linspace(*span, max(several, 2))]
 
 
 def _caption(study: Study, drawn: Sequence[LateFrame]) -> str:

@@ -13,14 +13,28 @@ from numpy.typing import NDArray
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
 from onlinecal.report.people_rows import SHARES, PeopleRow, people_rows
-from onlinecal.report.plots import BLACK, COLOURS, GREY, WIDTH, given_axes, wrapped
+from onlinecal.report.style import (
+    GREY,
+    across,
+    finish,
+    given_axes,
+    inches,
+    laid_out,
+    page,
+    paper,
+    plain,
+    wrapped,
+)
 
-BEST, OTHER = COLOURS[0], COLOURS[1]
+#: of axes without a width of their own, in inches
+WIDTH = 3.4
 #: of swap regret; what is smaller stands on the lower edge
 DECADES = 4
 
 
-def plot_people(study: Study, *, axes: Any = None, title: str = "") -> NDArray[Any]:
+def plot_people(
+    study: Study, *, axes: Any = None, title: str = "", dark: bool = False, width: Any = None
+) -> NDArray[Any]:
     """The swap regret of each decision maker: as it grows, beside its CDL, and for each question of its tenure.
 
     Parameters
@@ -32,6 +46,8 @@ def plot_people(study: Study, *, axes: Any = None, title: str = "") -> NDArray[A
         and, below, what is drawn; to others' figures `caption` says that.
     title : str, optional
         Of a new figure.
+    dark, width
+        As in `curve_plot.plot_curves`.
 
     Returns
     -------
@@ -48,24 +64,31 @@ def plot_people(study: Study, *, axes: Any = None, title: str = "") -> NDArray[A
     drawn = people_rows(study)
     if axes is not None:
         panels = given_axes(axes, (len(drawn), 3), "pairs × 3", title)
-    else:
-        heads = sum(_heading(people, drawn).count("\n") for people in drawn)
-        high = 1.2 + 3.3 * len(drawn) + 0.17 * heads
-        fig = Figure(figsize=(13.3, high), layout="constrained", dpi=150)
-        panels = fig.subplots(len(drawn), 3, squeeze=False)
+        _fill(panels, drawn, WIDTH)
+        return panels
+    asked = inches(width, 0.0) or None
+    columns = across(3, asked)
+    wide = asked or 13.3
+    side = min(WIDTH, wide / columns - 0.75)
+    heads = sum(_heading(people, drawn, side).count("\n") for people in drawn)
+    high = 0.1 + (0.85 * side + 0.45) * len(drawn) * -(-3 // columns) + 0.17 * heads
+    with page(dark):
+        fig = Figure(figsize=(wide, high), layout="constrained", dpi=150)
+        panels = laid_out(fig, len(drawn), 3, columns)
+        _fill(panels, drawn, side)
+        finish(fig, title, _caption(drawn))
+    return panels
+
+
+def _fill(panels: NDArray[Any], drawn: Sequence[PeopleRow], side: float) -> None:
+    """Each pair into its three axes."""
     across, up = _spans(drawn)
     most = max((float(np.nanmax(np.append(c.cdl_rate, c.rate), initial=0.0)) for c in drawn), default=0.0)
     for row, people in zip(panels, drawn, strict=True):
         _draw_growth(row[0], people)
-        row[0].set_title(_heading(people, drawn), fontsize=10)
+        row[0].set_title(_heading(people, drawn, side), fontsize=10)
         _draw_bound(row[1], people, across, up)
         _draw_shares(row[2], people, most or 1.0)
-    if axes is None:
-        wide = fig.get_figwidth()
-        if title:
-            fig.suptitle(wrapped(title, wide, 12), fontsize=12)
-        fig.supxlabel(wrapped(_caption(drawn), wide, 7.5), fontsize=7.5, color="#444444")
-    return panels
 
 
 def caption(study: Study) -> str:
@@ -73,10 +96,10 @@ def caption(study: Study) -> str:
     return _caption(people_rows(study))
 
 
-def _heading(people: PeopleRow, drawn: Sequence[PeopleRow]) -> str:
+def _heading(people: PeopleRow, drawn: Sequence[PeopleRow], side: float) -> str:
     """Who against whom; the schedule only where it is not that of all."""
     nature = people.schedule[0] if _schedule(drawn) else people.nature
-    return wrapped(f"{people.forecaster} against {nature}", WIDTH, 10)
+    return wrapped(f"{people.forecaster} against {nature}", side, 10)
 
 
 def _schedule(drawn: Sequence[PeopleRow]) -> str:
@@ -98,25 +121,20 @@ def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float
     return (float(bounds.min()) / 1.6, most), (least, most)
 
 
-def _plain(axis: Any, across: str, up: str) -> None:
-    axis.set_xlabel(across, fontsize=8)
-    axis.set_ylabel(up, fontsize=8)
-    axis.grid(True, which="major", color="#dddddd", linewidth=0.6)
-    axis.set_axisbelow(True)
-    axis.tick_params(labelsize=8)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-
-
 def _draw_growth(axis: Any, people: PeopleRow) -> None:
+    here = paper(axis)
     for k, best in enumerate(people.best):
         axis.plot(
-            people.rounds, people.regret[:, k], color=BEST if best else OTHER, alpha=0.22, linewidth=0.6
+            people.rounds,
+            people.regret[:, k],
+            color=here.colours[0 if best else 1],
+            alpha=0.22,
+            linewidth=0.6,
         )
     low, middle, high = people.quantiles
-    axis.plot(people.rounds, middle, color=BLACK, linewidth=2.0, label="median")
+    axis.plot(people.rounds, middle, color=here.ink, linewidth=2.0, label="median")
     for values, label in ((low, f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile"), (high, "")):
-        axis.plot(people.rounds, values, color=BLACK, linewidth=1.0, linestyle=(0, (5, 2)), label=label)
+        axis.plot(people.rounds, values, color=here.ink, linewidth=1.0, linestyle=(0, (5, 2)), label=label)
     if people.worst is not None:
         _name(
             axis,
@@ -129,7 +147,7 @@ def _draw_growth(axis: Any, people: PeopleRow) -> None:
     axis.set_xlim(0.0, float(people.rounds[-1]) * 1.01)
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    _plain(axis, "T", "swap regret, total")
+    plain(axis, "T", "swap regret, total")
     axis.legend(fontsize=7, frameon=False, loc="upper left")
 
 
@@ -139,9 +157,13 @@ def _name(axis: Any, text: str, x: float, y: float) -> None:
 
 
 def _draw_bound(axis: Any, people: PeopleRow, across: tuple[float, float], up: tuple[float, float]) -> None:
+    here = paper(axis)
     axis.set_xscale("log")
     axis.set_yscale("log")
-    for best, colour, words in ((True, BEST, "best response"), (False, OTHER, "another response")):
+    for best, colour, words in (
+        (True, here.colours[0], "best response"),
+        (False, here.colours[1], "another response"),
+    ):
         mine = (people.best == best) & (people.seen > 0)
         if mine.any():
             axis.plot(
@@ -164,12 +186,13 @@ def _draw_bound(axis: Any, people: PeopleRow, across: tuple[float, float], up: t
         x, y = max(float(people.cdl[at]), across[0]), max(float(people.last[at]), up[0])
         _name(axis, literal(people.labels[at]), x, y)
     axis.set_title(f"at T = {people.horizon:,}", fontsize=10)
-    _plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
+    plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
     axis.legend(fontsize=7, frameon=False, loc="upper left")
 
 
 def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
-    for values, colour, words in ((people.cdl_rate, GREY, "CDL"), (people.rate, BLACK, "swap regret")):
+    here = paper(axis)
+    for values, colour, words in ((people.cdl_rate, GREY, "CDL"), (people.rate, here.ink, "swap regret")):
         there = np.sort(values[np.isfinite(values)])
         if len(there):
             share = np.arange(len(there) + 1) / len(there)
@@ -187,11 +210,11 @@ def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
             ha="right" if people.rate[at] > 0.5 * most else "left",
             va="top",
             fontsize=7,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
+            bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )
     axis.set_title(f"for each question, {len(people.labels) - people.unseen:,} decision makers", fontsize=10)
-    _plain(axis, "for each question with a known outcome", "share of decision makers with at most this")
+    plain(axis, "for each question with a known outcome", "share of decision makers with at most this")
     if people.unseen < len(people.labels):
         axis.legend(fontsize=7, frameon=False, loc="lower right")
 

@@ -12,13 +12,16 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.report.plots import BLACK, COLOURS, GREY, WIDTH, given_axes, wrapped
 from onlinecal.report.questions import Bars
+from onlinecal.report.style import GREY, finish, given_axes, inches, page, paper, plain, wrapped
 
-ZERO, ONE, OPEN = COLOURS[0], COLOURS[5], GREY
+#: of axes without a width of their own, in inches
+WIDTH = 3.4
 
 
-def plot_questions(drawn: Sequence[Bars], *, axes: Any = None, title: str = "") -> NDArray[Any]:
+def plot_questions(
+    drawn: Sequence[Bars], *, axes: Any = None, title: str = "", dark: bool = False, width: Any = None
+) -> NDArray[Any]:
     """A bar for each question, from when it is asked to when its outcome is known; below, how many are open.
 
     Parameters
@@ -30,6 +33,8 @@ def plot_questions(drawn: Sequence[Bars], *, axes: Any = None, title: str = "") 
         title and, below, what is drawn; to others' figures `caption` says that.
     title : str, optional
         Of a new figure.
+    dark, width
+        As in `curve_plot.plot_curves`; all schedules stand side by side.
 
     Returns
     -------
@@ -44,27 +49,27 @@ def plot_questions(drawn: Sequence[Bars], *, axes: Any = None, title: str = "") 
         raise InvalidParameter("no questions to draw; expected at least one schedule")
     if axes is not None:
         panels = given_axes(axes, (2, len(drawn)), "2 × schedules", title)
-    else:
-        high = min(8.0, max(2.6, 0.055 * max(len(bars.asked) for bars in drawn)))
-        fig = Figure(
-            figsize=(1.0 + 4.1 * len(drawn) * (1.5 if len(drawn) == 1 else 1.0), high + 2.6),
-            layout="constrained",
-            dpi=150,
-        )
+        _fill(panels, drawn, WIDTH)
+        return panels
+    high = min(8.0, max(2.6, 0.055 * max(len(bars.asked) for bars in drawn)))
+    wide = inches(width, 1.0 + 4.1 * len(drawn) * (1.5 if len(drawn) == 1 else 1.0))
+    with page(dark):
+        fig = Figure(figsize=(wide, high + 1.9), layout="constrained", dpi=150)
         panels = fig.subplots(
             2, len(drawn), sharex="col", squeeze=False, gridspec_kw={"height_ratios": [high, 1.3]}
         )
+        _fill(panels, drawn, wide / len(drawn) - 0.7)
+        finish(fig, title, caption(drawn))
+    return panels
+
+
+def _fill(panels: NDArray[Any], drawn: Sequence[Bars], side: float) -> None:
+    """Each schedule into its two axes."""
     for column, bars in zip(panels.T, drawn, strict=True):
-        _draw_bars(column[0], bars)
+        _draw_bars(column[0], bars, side)
         _draw_count(column[1], bars)
     panels[0, 0].set_ylabel("question", fontsize=8)
     panels[1, 0].set_ylabel("open", fontsize=8)
-    if axes is None:
-        wide = fig.get_figwidth()
-        if title:
-            fig.suptitle(wrapped(title, wide, 12), fontsize=12)
-        fig.supxlabel(wrapped(caption(drawn), wide, 7.5), fontsize=7.5, color="#444444")
-    return panels
 
 
 def caption(drawn: Sequence[Bars]) -> str:
@@ -85,14 +90,16 @@ def caption(drawn: Sequence[Bars]) -> str:
     return text + " All runs share these times."
 
 
-def _draw_bars(axis: Any, bars: Bars) -> None:
+def _draw_bars(axis: Any, bars: Bars, side: float) -> None:
+    here = paper(axis)
+    zero, one = here.colours[0], here.colours[5]
     numbers = np.arange(1, len(bars.asked) + 1)
     ends = np.where(bars.open, bars.end, bars.known)
-    groups: list[tuple[NDArray[np.bool_], str]] = [(bars.open, OPEN)]
+    groups: list[tuple[NDArray[np.bool_], str]] = [(bars.open, GREY)]
     if bars.outcomes is None:
-        groups.append((~bars.open, ZERO))
+        groups.append((~bars.open, zero))
     else:
-        groups += [(~bars.open & (bars.outcomes == y), colour) for y, colour in ((0, ZERO), (1, ONE))]
+        groups += [(~bars.open & (bars.outcomes == y), colour) for y, colour in ((0, zero), (1, one))]
     thick = float(np.clip(170.0 / len(numbers), 0.9, 4.0))
     for mine, colour in groups:
         axis.hlines(numbers[mine], bars.asked[mine], ends[mine], color=colour, linewidth=thick)
@@ -102,45 +109,38 @@ def _draw_bars(axis: Any, bars: Bars) -> None:
         )
     for mine, marker in ((bars.open & ~bars.never, ">"), (bars.open & bars.never, "x")):
         axis.plot(
-            ends[mine], numbers[mine], color=BLACK, marker=marker, linestyle="none", zorder=3.0,
+            ends[mine], numbers[mine], color=here.ink, marker=marker, linestyle="none", zorder=3.0,
             markersize=float(np.clip(260.0 / len(numbers), 1.8, 4.0)),
         )  # fmt: skip
-    axis.axvline(bars.end, color=BLACK, linewidth=0.8, linestyle=(0, (4, 3)))
+    axis.axvline(bars.end, color=here.ink, linewidth=0.8, linestyle=(0, (4, 3)))
     axis.set_xlim(min(0.0, float(bars.asked[0])) if bars.asked[0] <= bars.end / 2 else None, None)
     axis.set_ylim(len(numbers) + 0.8, 0.2)
     axis.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     label = bars.schedule.label or "a question a unit, no delay"
     open = int(bars.open.sum())
-    axis.set_title(f"{wrapped(label, WIDTH, 10)}\n{open} of {len(numbers)} open", fontsize=10)
-    _plain(axis)
+    axis.set_title(f"{wrapped(label, side, 10)}\n{open} of {len(numbers)} open", fontsize=10)
+    plain(axis)
     entries = []
     if bars.outcomes is not None:
         entries += [
-            Line2D([], [], color=c, linewidth=2, label=f"outcome {y}") for y, c in enumerate((ZERO, ONE))
+            Line2D([], [], color=c, linewidth=2, label=f"outcome {y}") for y, c in enumerate((zero, one))
         ]
     if open:
-        entries.append(Line2D([], [], color=OPEN, linewidth=2, marker=">", markersize=3.5,
-                              markerfacecolor=BLACK, markeredgecolor=BLACK, label="open"))  # fmt: skip
+        entries.append(Line2D([], [], color=GREY, linewidth=2, marker=">", markersize=3.5,
+                              markerfacecolor=here.ink, markeredgecolor=here.ink, label="open"))  # fmt: skip
     if entries:
         # Bars go down to the right: nothing is to the left of the last ones.
         axis.legend(handles=entries, fontsize=7, frameon=False, loc="lower left").set_in_layout(False)
 
 
 def _draw_count(axis: Any, bars: Bars) -> None:
+    ink = paper(axis).ink
     times, open = bars.count()
     last = int(bars.open.sum())
-    axis.step(np.append(times, bars.end), np.append(open, last), where="post", color=BLACK, linewidth=1.0)
-    axis.axvline(bars.end, color=BLACK, linewidth=0.8, linestyle=(0, (4, 3)))
+    axis.step(np.append(times, bars.end), np.append(open, last), where="post", color=ink, linewidth=1.0)
+    axis.axvline(bars.end, color=ink, linewidth=0.8, linestyle=(0, (4, 3)))
     axis.set_ylim(0, 1.1 * max(1, int(open.max())))
     axis.yaxis.set_major_locator(MaxNLocator(3, integer=True, steps=[1, 2, 5, 10]))
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     axis.set_xlabel("clock", fontsize=8)
-    _plain(axis)
-
-
-def _plain(axis: Any) -> None:
-    axis.grid(True, which="major", color="#dddddd", linewidth=0.6)
-    axis.set_axisbelow(True)
-    axis.tick_params(labelsize=8)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
+    plain(axis)

@@ -26,7 +26,7 @@ def study():
 
 def lines(axis):
     """All that is drawn in an axis, as numbers."""
-    return [(line.get_label(), line.get_xdata().tolist(), line.get_ydata().tolist()) for line in axis.lines]
+    return [(line.get_xdata().tolist(), line.get_ydata().tolist()) for line in axis.lines]
 
 
 def extras(fig):

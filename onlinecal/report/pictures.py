@@ -1,0 +1,182 @@
+"""What `onlinecal plot` draws: the pictures of a study by name, and which of its measures and Γ they show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.report.curves import Study
+
+#: of Γ: of the level sets that a study keeps
+OF_GAMMA = ("reliability", "regret", "witness")
+#: beside the curves
+KINDS = ("exponents", "delays", "people", "questions", *OF_GAMMA, "tasks", "runs", "slopes")
+#: panels of Γ in one picture
+MOST = 36
+#: without measures of one's own
+_WITHOUT_MEASURES = ("people", "questions", "reliability", "witness", "tasks")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A picture of a study.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`, or "curves".
+    measures : tuple of str
+        Columns; default: as many as fit, measures of all rounds first. Of "regret" one of cdl, v_cdl and scdl.
+    run : int, optional
+        Of pictures of Γ; default: all runs together.
+    round : int, optional
+        The checkpoint of pictures of Γ; default: the last.
+    bins : int, optional
+        Of "reliability", in place of levels.
+    linear : bool
+        Of "runs": linear axes.
+    dark, width
+        As in `curve_plot.plot_curves`.
+
+    Raises
+    ------
+    InvalidParameter
+        Something that this picture does not take.
+    """
+
+    kind: str = "curves"
+    measures: tuple[str, ...] = ()
+    run: int | None = None
+    round: int | None = None
+    bins: int | None = None
+    linear: bool = False
+    dark: bool = False
+    width: Any = None
+
+    def __post_init__(self) -> None:
+        takes = {
+            "measure": self.kind not in _WITHOUT_MEASURES,
+            "run": self.kind in OF_GAMMA,
+            "round": self.kind in OF_GAMMA,
+            "bins": self.kind == "reliability",
+            "linear": self.kind == "runs",
+        }
+        given = {
+            "measure": bool(self.measures),
+            "run": self.run is not None,
+            "round": self.round is not None,
+            "bins": self.bins is not None,
+            "linear": self.linear,
+        }
+        for option, allowed in takes.items():
+            if given[option] and not allowed:
+                draws = "draws no measures" if option == "measure" else f"has no use for --{option}"
+                raise InvalidParameter(f"--{self.kind} {draws}; expected no --{option}")
+        if self.kind == "regret" and len(self.measures) > 1:
+            raise InvalidParameter(f"--regret of {' and '.join(self.measures)}; expected one --measure")
+
+
+def draw(study: Study, wanted: Wanted) -> tuple[Any, list[str]]:
+    """The axes of a picture in a new figure, and the columns that were left out since none were named.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+        A measure that was not played; what the picture needs is not there.
+    """
+    from onlinecal.report import plots
+
+    look: dict[str, Any] = {"title": study.title, "dark": wanted.dark, "width": wanted.width}
+    kind = wanted.kind
+    if kind in OF_GAMMA:
+        options: dict[str, Any] = {}
+        if kind == "regret" and wanted.measures:
+            options["measure"] = wanted.measures[0]
+        elif kind == "reliability":
+            # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
+            options |= {"bins": wanted.bins, "band": None}
+        found = gammas(study, wanted.round, wanted.run)
+        return getattr(plots, kind)(found, **options, **look), []
+    if kind in ("people", "tasks"):
+        return getattr(plots, kind)(study, **look), []
+    shown, left = _shown(study, wanted)
+    if kind in ("exponents", "delays"):
+        return getattr(plots, kind)(study, shown, **look), left if kind == "delays" else []
+    if kind == "runs":
+        look["scale"] = "linear" if wanted.linear else "log"
+    return getattr(plots, kind)(study.curves(shown), **look), left
+
+
+def _shown(study: Study, wanted: Wanted) -> tuple[list[str], list[str]]:
+    """The columns that are drawn, and, where none were named, those that are not."""
+    for name in wanted.measures:
+        if name not in study.measures:
+            raise UnknownName.of("measure", name, study.measures)
+    if wanted.measures:
+        return list(wanted.measures), []
+    # Measures of all rounds first; streams, brackets, tasks and certificates are drawn when asked for.
+    plain = [
+        name
+        for name, c in study.columns.items()
+        if c.kind in ("measure", "function") and not c.end and not c.stream
+    ] or study.measures
+    most = {"exponents": None, "delays": 2}.get(wanted.kind, 4)
+    shown = plain[:most]
+    return shown, [name for name in study.measures if name not in shown]
+
+
+def gammas(study: Study, round: int | None = None, run: int | None = None) -> dict[str, JointDistribution]:
+    """Label → Γ of each forecaster against each nature, in the longest game of each pair.
+
+    Parameters
+    ----------
+    study : Study
+    round : int, optional
+        A checkpoint; default: the last.
+    run : int, optional
+        Default: all runs together, as one Γ.
+
+    Raises
+    ------
+    InvalidParameter
+        No such checkpoint or run; Γ is not kept; more than `MOST` pairs.
+    """
+    longest = {}
+    for cell in sorted(study.cells, key=lambda cell: cell.horizon):
+        if round is None or round in cell.rounds.tolist():
+            longest[cell.forecaster, cell.nature] = cell
+    if not longest:
+        known = sorted({t for cell in study.cells for t in cell.rounds.tolist()})
+        raise InvalidParameter(
+            f"round = {round}; expected one of the checkpoints {', '.join(map(str, known[:20]))}"
+        )
+    if len(longest) > MOST:
+        raise InvalidParameter(
+            f"{len(longest)} pairs of a forecaster and a nature; expected at most {MOST}, chosen by --forecaster and "
+            "--nature"
+        )
+    found = {}
+    pairs = [(who, whom) for whom in study.natures for who in study.forecasters if (who, whom) in longest]
+    for who, whom in pairs:
+        cell = longest[who, whom]
+        at = len(cell.rounds) - 1 if round is None else cell.rounds.tolist().index(round)
+        runs = next(iter(cell.totals.values())).shape[1]
+        if run is not None and not 0 <= run < runs:
+            raise InvalidParameter(f"run = {run} of {who} against {whom}; expected 0 to {runs - 1}")
+        # Results that were written before Γ was kept have none.
+        kept = getattr(cell, "gamma", None)
+        asked = range(runs) if run is None else [run]
+        there = [kept(at, r) if kept is not None else None for r in asked]
+        parts = [gamma for gamma in there if gamma is not None]
+        if len(parts) < len(there):
+            raise InvalidParameter(
+                f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept exactly in "
+                f'{len(there) - len(parts)} of {len(there)} runs; expected a study that was played with keep = "all", '
+                "or a run of which it is"
+            )
+        which = f", run {run}" if run is not None else f", {runs} runs together" if runs > 1 else ""
+        label = f"{who} against {whom}, T = {int(cell.rounds[at]):,}{which}"
+        found[label] = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
+    return found

@@ -1,0 +1,351 @@
+"""Reliability diagrams: first what is drawn, as plain data, then the drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import choice, integer, number
+from onlinecal.measures.binned import bins_witness
+from onlinecal.report.gamma_panels import Gammas, gammas_of, panels
+from onlinecal.report.style import GREY, paper, plain
+
+Floats = NDArray[np.float64]
+
+#: levels that are drawn one by one; of more, bins
+MOST = 200
+#: bins that take their place
+AUTOMATIC = 20
+#: bars of the density of predictions
+CELLS = 50
+#: points of more weight than this share of the largest are as large as their weight says
+_LEAST = 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """A reliability diagram as it is drawn.
+
+    Attributes
+    ----------
+    label : str
+        Whose Γ it is; "" if that need not be said.
+    levels : int
+        Of Γ.
+    weight : float
+        Of Γ.
+    strategy : {"levels", "width", "quantile"}
+        What a point is: a level, or a bin of equal width or of about equal mass.
+    asked : int
+        How many bins; 0 for levels.
+    left, right : (n,) floats
+        The interval of predictions of each point: of bins of equal width their edges [left, right), the last one
+        closed; else the least and the greatest prediction.
+    predictions, means : (n,) floats
+        Mean prediction and mean outcome of each point.
+    mass : (n,) floats
+        Its share of the weight.
+    error : float
+        Σ mass |mean − prediction|: ECE of levels, binned ECE of bins.
+    level : float
+        Of the band; 0 without one.
+    lower, upper : (n,) floats
+        Where the mean outcome lies with at least this probability, if predictions are calibrated; NaN without a band.
+    cells : (CELLS,) floats
+        The share of the weight in each 1/CELLS of the predictions, from 0 to 1.
+    whole : bool
+        Whether counts are whole numbers of rounds, without which there is no band.
+    """
+
+    label: str
+    levels: int
+    weight: float
+    strategy: str
+    asked: int
+    left: Floats
+    right: Floats
+    predictions: Floats
+    means: Floats
+    mass: Floats
+    error: float
+    level: float
+    lower: Floats
+    upper: Floats
+    cells: Floats
+    whole: bool
+
+    @property
+    def heading(self) -> str:
+        """What stands above it."""
+        error = "ECE" if self.strategy == "levels" else f"ECE of {self.asked} bins"
+        return f"{self.label}\n{error} = {self.error:.4g}".strip()
+
+
+def reliability_frame(
+    gamma: JointDistribution,
+    *,
+    label: str = "",
+    bins: int | None = None,
+    strategy: str = "width",
+    band: float | None = 0.95,
+) -> Reliability:
+    """What `plot_reliability` draws of Γ.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    label : str, optional
+    bins, strategy, band
+        As in `plot_reliability`.
+    """
+    level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
+    choice("reliability", "strategy", strategy, ("width", "quantile"))
+    if bins is None and gamma.levels > MOST:
+        bins, strategy = AUTOMATIC, "quantile"
+    if bins is None:
+        starts, strategy = np.arange(gamma.levels), "levels"
+        left = right = gamma.predictions
+    else:
+        bins = integer("reliability", "bins", bins, 1, 10_000)
+        found = bins_witness(gamma, bins=bins, strategy=strategy)  # type: ignore[arg-type]
+        starts = found.starts
+        if strategy == "width":
+            left, right = found.numbers / bins, (found.numbers + 1) / bins
+        else:
+            left = gamma.predictions[starts]
+            right = gamma.predictions[np.append(starts[1:], gamma.levels) - 1]
+    counts = np.add.reduceat(gamma.counts, starts)
+    mass = counts / gamma.weight
+    if strategy == "levels":
+        predictions, means = gamma.predictions, gamma.means
+        error = float(np.abs(gamma.residuals).sum())
+    else:
+        predictions = np.add.reduceat(gamma.counts * gamma.predictions, starts) / counts
+        means = np.add.reduceat(gamma.positives, starts) / counts
+        error = float(np.abs(np.add.reduceat(gamma.residuals, starts)).sum())
+    whole = bool((gamma.counts == np.rint(gamma.counts)).all())
+    lower = upper = np.full(len(starts), np.nan)
+    if level and whole:
+        lower, upper = expected(counts, predictions, level)
+    place = bins_witness(gamma, bins=CELLS)
+    cells = np.zeros(CELLS)
+    cells[place.numbers] = np.add.reduceat(gamma.mass, place.starts)
+    return Reliability(
+        label, gamma.levels, gamma.weight, strategy, bins or 0, left, right, predictions, means, mass, error,
+        level if whole else 0.0, lower, upper, cells, whole,
+    )  # fmt: skip
+
+
+def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats, Floats]:
+    """Where the mean of so many outcomes lies with at least this probability, each 1 with the probability predicted.
+
+    Quantiles of the binomial law with the mean prediction as its parameter, (1 − level)/2 on either side. Of equal
+    predictions that is exact. Of different ones the tails of the sum are lighter than those of the binomial law
+    outside of a unit around its mean, so that the interval, which holds that unit, holds at least as much (Hoeffding
+    1956, Theorem 5).
+
+    Parameters
+    ----------
+    counts, predictions : (n,) floats
+        How many, and their mean prediction.
+    level : float
+
+    Returns
+    -------
+    lower, upper : (n,) floats
+        Mean outcomes.
+
+    Examples
+    --------
+    >>> lower, upper = expected(np.array([100.0]), np.array([0.5]), 0.95)
+    >>> lower, upper
+    (array([0.4]), array([0.6]))
+    """
+    from scipy.special import bdtrik, betainc
+
+    tail = (1.0 - level) / 2
+    mean = counts * predictions
+    inside = (predictions > 0.0) & (predictions < 1.0)
+    n, v = counts, np.where(inside, predictions, 0.5)
+
+    def quantile(share: float) -> Floats:
+        """The least number of ones up to which the binomial law has this share."""
+        guess = np.ceil(np.clip(np.nan_to_num(bdtrik(share, n, v)), 0.0, n))
+        # The real number that solves the equation may be rounded past a whole one.
+        fewer = np.maximum(guess - 1.0, 0.0)
+        return np.asarray(
+            np.where((guess > 0.0) & (betainc(n - fewer, fewer + 1.0, 1.0 - v) >= share), fewer, guess)
+        )
+
+    lower = np.minimum(quantile(tail), np.floor(mean))
+    upper = np.maximum(quantile(1.0 - tail), np.ceil(mean))
+    lower, upper = np.where(inside, lower, mean), np.where(inside, upper, mean)
+    return lower / counts, upper / counts
+
+
+def plot_reliability(
+    p: Gammas | ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    bins: int | None = None,
+    strategy: str = "width",
+    band: float | None = 0.95,
+    axes: Any = None,
+    title: str = "",
+    dark: bool = False,
+    width: Any = None,
+) -> Any:
+    """Mean outcomes against predictions, with how often each is predicted below.
+
+    Parameters
+    ----------
+    p : (n,) array_like, JointDistribution, or mapping of labels to JointDistribution
+        Predictions, with outcomes y; or Γ; or several, a panel for each.
+    y : (n,) array_like
+        Outcomes, each 0 or 1.
+    bins : int, optional
+        So many bins in place of the levels. Default: levels; of more than `MOST` of them, 20 bins of equal mass.
+    strategy : {"width", "quantile"}, default "width"
+        Bins [j/m, (j+1)/m), the last one closed; or of about equal mass, as in `measures.binned_ece`.
+    band : float or None, default 0.95
+        Where so much of the probability of each mean outcome lies if predictions were fixed before and outcomes are
+        drawn as they say (see `expected`); None for no band, as of a game, in which predictions depend on outcomes.
+    axes : matplotlib Axes, or a sequence of as many as there are Γ, optional
+        Where to draw. Default: those of a new figure, which also gets the title and, below, what is drawn; to others'
+        figures `caption` says that.
+    title : str, optional
+        Of a new figure.
+    dark : bool, default False
+        Whether a new figure is for a dark page.
+    width : "column", "page" or float, optional
+        Of a new figure, in inches: 3.4 and 7 by those words.
+
+    Returns
+    -------
+    Axes, or (n,) array of Axes
+        An array where a mapping is given. The density of predictions has axes of its own below.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        Samples that are no forecasts and outcomes; bins, a band, axes or a width that cannot be.
+
+    Examples
+    --------
+    >>> ax = plot_reliability([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1])
+    >>> ax.get_title()
+    'ECE = 0.25'
+    """
+    drawn = _frames(p, y, bins, strategy, band)
+    found = panels(
+        drawn, _draw, [frame.heading for frame in drawn], _caption(drawn),
+        axes=axes, title=title, dark=dark, width=width, high=1.0, lower=0.2,
+    )  # fmt: skip
+    return found if isinstance(p, Mapping) else found[0]
+
+
+def caption(
+    p: Gammas | ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    bins: int | None = None,
+    strategy: str = "width",
+    band: float | None = 0.95,
+) -> str:
+    """What is drawn in `plot_reliability`, for a figure of somebody's own."""
+    return _caption(_frames(p, y, bins, strategy, band))
+
+
+def _frames(
+    p: Gammas | ArrayLike, y: ArrayLike | None, bins: int | None, strategy: str, band: float | None
+) -> list[Reliability]:
+    return [
+        reliability_frame(gamma, label=label, bins=bins, strategy=strategy, band=band)
+        for label, gamma in gammas_of("reliability", p, y).items()
+    ]
+
+
+def _caption(drawn: Sequence[Reliability]) -> str:
+    kinds = {frame.strategy for frame in drawn}
+    point = (
+        "a level of Γ" if kinds == {"levels"} else "a bin" if "levels" not in kinds else "a level or a bin"
+    )
+    which = "its prediction" if kinds == {"levels"} else "its mean prediction"
+    larger = any((frame.mass < _LEAST * frame.mass.max()).any() for frame in drawn)
+    parts = [
+        f"Each point is {point}: across, {which}; up, the mean outcome of its rounds. Its area is its share of the "
+        f"weight{'; points of little weight are drawn larger' if larger else ''}."
+    ]
+    if "width" in kinds:
+        parts.append("Horizontal lines: bins [a, b), the last one closed.")
+    if "quantile" in kinds:
+        parts.append(
+            "Horizontal lines: from the least to the greatest prediction of a bin; bins have about equal weight."
+        )
+    if many := [frame.levels for frame in drawn if frame.strategy != "levels"]:
+        parts.append(f"The {_range(many)} levels themselves are not drawn.")
+    parts.append(
+        "Diagonal: calibrated predictions; the mean distance from it, by weight, is "
+        f"{'the ECE' if kinds == {'levels'} else 'the binned ECE' if 'levels' not in kinds else 'the (binned) ECE'}."
+    )
+    if any(frame.level for frame in drawn):
+        level = max(frame.level for frame in drawn)
+        how = "exact binomial quantiles"
+        if kinds != {"levels"}:
+            how = "binomial quantiles, of a bin at its mean prediction, which hold at least as much"
+        parts.append(
+            f"Grey bars: where each mean outcome lies with probability {level:.0%} or more, point by point, if all "
+            "predictions were fixed before and every outcome were drawn with the probability predicted, independently "
+            f"({how}). A point may then lie outside with probability {1.0 - level:.2g} at most."
+        )
+    if any(not frame.level for frame in drawn):
+        why = "" if all(frame.whole for frame in drawn) else ", for weights are not whole numbers of rounds"
+        parts.append(f"Not shown: how far chance alone would move the points{why}.")
+    parts.append(f"Below: the share of the weight in each 1/{CELLS} of the predictions.")
+    return " ".join(parts)
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _draw(axis: Axes, density: Axes | None, frame: Reliability) -> None:
+    """The diagram, and the density of predictions below it."""
+    assert density is not None
+    colours = paper(axis)
+    root = axis.get_figure(root=True)
+    points = 200.0 if root is None else 72.0 * axis.get_window_extent().width / root.dpi
+    room = points / max(len(frame.predictions), 10)  # for each point, in typographic ones
+    axis.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1.0)
+    if frame.level:
+        axis.vlines(
+            frame.predictions, frame.lower, frame.upper, color=GREY, alpha=0.35, zorder=1.1,
+            linewidth=float(np.clip(0.5 * room, 1.0, 7.0)),
+        )  # fmt: skip
+    blue = colours.colours[0]
+    axis.vlines(frame.predictions, frame.predictions, frame.means, color=blue, linewidth=0.7, zorder=1.9)
+    if frame.strategy != "levels":
+        axis.hlines(frame.means, frame.left, frame.right, color=blue, linewidth=1.2, zorder=2.0)
+    # As large as their weight, but for those that nobody would see.
+    area = float(np.clip(0.7 * room, 3.0, 9.0)) ** 2 * np.maximum(frame.mass / frame.mass.max(), _LEAST)
+    axis.scatter(
+        frame.predictions, frame.means, s=area, color=blue, edgecolor=axis.get_facecolor(), linewidth=0.5,
+        zorder=2.1, clip_on=False,
+    )  # fmt: skip
+    axis.set_xlim(0.0, 1.0)
+    axis.set_ylim(0.0, 1.0)
+    plain(axis, "", "mean outcome")
+    axis.tick_params(labelbottom=False)
+    density.bar(np.arange(CELLS) / CELLS, frame.cells, width=1.0 / CELLS, align="edge", color=GREY)
+    density.set_ylim(0.0, 1.1 * float(frame.cells.max()))
+    density.yaxis.set_major_locator(MaxNLocator(2))
+    density.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
+    plain(density, "prediction", "weight")

@@ -1,0 +1,367 @@
+"""What all pictures have in common: colours on light and dark paper, widths, text that fits, and files."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import is_number
+from onlinecal.growth.words import literal
+
+Floats = NDArray[np.float64]
+Dashes = tuple[int, tuple[float, ...]]
+
+#: told apart with every common colour blindness (Okabe and Ito 2008), without the yellow that paper does not keep
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
+#: the same hues, as light as a dark page needs
+BRIGHT = ("#4BA6E8", "#FF8A4C", "#2CC79B", "#EDA3CB", "#A3DAF9", "#FFC44D", "#BDBDBD", "#DB6A9D")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+#: of curves; bounds are dashed and rates dotted, both thinner
+DASHES: tuple[Dashes, ...] = (
+    (0, ()),
+    (0, (7, 1.5, 1, 1.5)),
+    (0, (7, 1.5, 1, 1.5, 1, 1.5)),
+    (0, (12, 2)),
+)
+GREY = "#8C8C8C"
+DARK = "#17191D"
+LIGHT = "#E6E6E6"
+FORMATS = ("png", "svg", "pdf")
+#: in inches: a column and a page of a paper
+WIDTHS = {"column": 3.4, "page": 7.0}
+#: the narrowest panel that can be read, in inches
+NARROW = 2.2
+#: what a new figure on a dark page sets; all else is told by `paper`
+_DARK: Any = {
+    "figure.facecolor": DARK,
+    "savefig.facecolor": DARK,
+    "axes.facecolor": DARK,
+    "axes.edgecolor": LIGHT,
+    "axes.labelcolor": LIGHT,
+    "axes.titlecolor": LIGHT,
+    "text.color": LIGHT,
+    "xtick.color": LIGHT,
+    "ytick.color": LIGHT,
+    "legend.labelcolor": LIGHT,
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the curves of one forecaster look, in every picture of a study.
+
+    Attributes
+    ----------
+    colour, marker : str
+    dashes : tuple
+        As matplotlib reads it.
+    """
+
+    colour: str
+    marker: str
+    dashes: Dashes
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What can be read on the background of some axes.
+
+    Attributes
+    ----------
+    dark : bool
+    ink : str
+        Of text and what is most important.
+    faint : str
+        Of words that explain.
+    grid : str
+    colours : tuple of str
+    """
+
+    dark: bool
+    ink: str
+    faint: str
+    grid: str
+    colours: tuple[str, ...]
+
+    def style(self, index: int) -> Style:
+        """Of the forecaster with this place in the study: colours come again after 8, but with other dashes.
+
+        Markers and dashes together, which a print in grey keeps, come again after 32; colours then are others.
+        """
+        turn = index // (len(MARKERS) * len(DASHES))
+        return Style(
+            self.colours[(index + turn) % len(self.colours)],
+            MARKERS[index % len(MARKERS)],
+            DASHES[index // len(MARKERS) % len(DASHES)],
+        )
+
+
+_LIGHT_PAPER = Paper(False, "#000000", "#444444", "#DDDDDD", COLOURS)
+_DARK_PAPER = Paper(True, LIGHT, "#B4B4B4", "#3A3D44", BRIGHT)
+
+
+def paper(axes: Axes | None = None) -> Paper:
+    """What can be read on these axes, or on the figure that is made next."""
+    colour = to_rgba(mpl.rcParams["figure.facecolor"] if axes is None else axes.get_facecolor())
+    if axes is not None and colour[3] == 0.0:
+        root = axes.get_figure(root=True)
+        colour = to_rgba("white" if root is None else root.get_facecolor())
+    red, green, blue, _ = colour
+    dark = colour[3] > 0.0 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.4
+    return _DARK_PAPER if dark else _LIGHT_PAPER
+
+
+@contextlib.contextmanager
+def page(dark: bool) -> Iterator[None]:
+    """While it lasts new figures have a dark background and light text; False leaves matplotlib's settings."""
+    with mpl.rc_context(_DARK if dark else {}):
+        yield
+
+
+def inches(width: Any, default: float) -> float:
+    """The width of a new figure: ``"column"``, ``"page"``, a number of inches, or None for the default.
+
+    Raises
+    ------
+    InvalidParameter
+        Another word, or a number that is not between 2 and 60.
+
+    Examples
+    --------
+    >>> inches("column", 5.1), inches("6.5", 5.1), inches(None, 5.1)
+    (3.4, 6.5, 5.1)
+    """
+    if width is None:
+        return default
+    value: Any = WIDTHS.get(width, width) if isinstance(width, str) else width
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    if not is_number(value) or not 2.0 <= value <= 60.0:
+        raise InvalidParameter(
+            f"width = {width!r}; expected 'column' ({WIDTHS['column']} inches), 'page' ({WIDTHS['page']:g} inches) or "
+            "a number of inches from 2 to 60"
+        )
+    return float(value)
+
+
+def across(panels: int, wide: float | None) -> int:
+    """How many of so many panels stand side by side in a figure: all, unless they would be too narrow to be read."""
+    return panels if wide is None else max(1, min(panels, int(wide / NARROW)))
+
+
+def laid_out(fig: Figure, rows: int, most: int, columns: int, *, shared: bool = False) -> NDArray[Any]:
+    """The (rows, most) axes of a figure in which so many columns stand side by side: a row may take several lines.
+
+    Parameters
+    ----------
+    fig : Figure
+    rows, most, columns : int
+    shared : bool, default False
+        Whether the axes of a row have their horizontal axis in common.
+    """
+    lines = -(-most // columns)
+    grid = fig.add_gridspec(rows * lines, columns)
+    panels = np.empty((rows, most), dtype=object)
+    for i, j in np.ndindex(rows, most):
+        first = panels[i, 0] if shared and j else None
+        panels[i, j] = fig.add_subplot(grid[i * lines + j // columns, j % columns], sharex=first)
+    return panels
+
+
+def leftmost(axis: Axes, place: int) -> bool:
+    """Whether axes are the first of a line of the figure; of somebody's own, the first of those that were given."""
+    spec = axis.get_subplotspec()
+    return place == 0 or (spec is not None and spec.is_first_col())
+
+
+def given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> NDArray[Any]:
+    """Axes that somebody gave, as an array of this shape, which are so many of what the words say."""
+    array = np.array(axes, dtype=object)
+    size = int(np.prod(shape))
+    # A flat list says which is which only if there is a single row or column.
+    fits = array.shape == shape or (array.ndim < 2 and array.size == size == max(shape))
+    if not fits or not all(isinstance(each, Axes) for each in array.flat):
+        what = f"of shape {array.shape}" if array.ndim else f"{axes!r}"
+        raise InvalidParameter(
+            f"axes {what}; expected {' × '.join(map(str, shape))} matplotlib Axes, {words}"
+        )
+    if title:
+        raise InvalidParameter(f"title = {title!r} with axes; expected it to be set on their figure")
+    return array.reshape(shape)
+
+
+def letters(wide: float, size: float) -> int:
+    """How many letters fit: one is little more than half as wide as it is high."""
+    return max(8, int(wide * 72 / (0.56 * size)))
+
+
+def wrapped(text: str, wide: float, size: float) -> str:
+    """Somebody's text in lines that fit so many inches."""
+    return literal("\n".join(textwrap.fill(line, letters(wide, size)) for line in text.split("\n")))
+
+
+def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()) -> None:
+    """The title and the caption of a new figure with a constrained layout, and one legend for all of its axes.
+
+    The figure becomes as much higher as they need.
+
+    Parameters
+    ----------
+    fig : Figure
+    title, caption : str
+    handles : sequence of Line2D, optional
+        What stands in the legend, below the title.
+    """
+    wide, high = map(float, fig.get_size_inches())
+    size = 12.0 if wide > 5 else 9.5
+    said = wrapped(title, wide, size) if title else ""
+    explained = wrapped(caption, wide, 7.5)
+    fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
+    high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)
+    top = 0.05 + (1.3 * size / 72 * (said.count("\n") + 1) + 0.04 if said else 0.0)
+    if not handles:
+        if said:
+            fig.suptitle(said, fontsize=size)
+        fig.set_figheight(high + top)
+        return
+    for handle in handles:
+        handle.set_label(entry(str(handle.get_label()), letters(wide - 0.7, 8)))
+    texts = [str(handle.get_label()).split("\n") for handle in handles]
+    longest = max(len(line) for text in texts for line in text)
+    columns = max(1, min(len(handles), int(wide * 72 / (0.56 * 8 * (longest + 8)))))
+    each = -(-len(texts) // columns)
+    lines = max(sum(map(len, texts[i : i + each])) for i in range(0, len(texts), each))
+    # Matplotlib would put both at the upper edge, one over the other.
+    above = top + 0.1 + 0.165 * lines
+    high += above
+    fig.set_figheight(high)
+    if said:
+        fig.suptitle(said, fontsize=size, y=1.0 - 0.05 / high, va="top").set_in_layout(False)
+    fig.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 1.0 - top / high), ncols=columns, fontsize=8,
+        frameon=False, handlelength=2.8, borderaxespad=0.0, borderpad=0.2,
+    )  # fmt: skip
+    engine = fig.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - above / high))
+
+
+def plain(axis: Axes, across: str = "", up: str = "") -> None:
+    """Names of both axes, a grid behind what is drawn, and no frame above and to the right."""
+    if across:
+        axis.set_xlabel(across, fontsize=8)
+    if up:
+        axis.set_ylabel(up, fontsize=8)
+    axis.grid(True, which="major", color=paper(axis).grid, linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.tick_params(labelsize=8)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+#: in a label, and no `literal` dollar
+_MATHEMATICS = r"(?<!\\)\$[^$]+(?<!\\)\$"
+
+
+def entry(label: str, width: int) -> str:
+    """A label in lines of so many letters; a raised exponent is short, and "T = 300" stays together."""
+    powers = re.findall(_MATHEMATICS, label)
+    short = re.sub(_MATHEMATICS, "\0\0\0\0", label).replace("T = ", "T\u00a0=\u00a0")
+    filled = textwrap.fill(short, width, break_long_words=False, break_on_hyphens=False)
+    for power in powers:
+        filled = filled.replace("\0\0\0\0", power, 1)
+    # Matplotlib leaves out of legends what begins with an underscore; a hair space shows nothing.
+    return f"\u200a{filled}" if filled.startswith("_") else filled
+
+
+def typeset(formula: str) -> str:
+    """Powers raised: ``T^(2/3)`` as matplotlib writes it."""
+    return re.sub(r"(\w)\^(?:\(([^()]+)\)|([\w.]+))", r"$\\mathregular{\1^{\2\3}}$", formula)
+
+
+def tick(value: float, _: object = None) -> str:
+    """A number beside an axis."""
+    whole = 1 <= abs(value) < 1e15 and abs(value - round(value)) < 1e-9 * abs(value)
+    return f"{value:,.0f}" if whole else f"{value:g}"
+
+
+def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:
+    """A curve that a screen cannot tell from this one: of each of so many parts its ends, least and largest value.
+
+    Parameters
+    ----------
+    x, y : (n,) floats
+        x ascending. Up to 4 × `pieces` points are left as they are.
+    pieces : int
+        Parts of equal width.
+
+    Returns
+    -------
+    x, y : (m,) floats
+        m ≤ 4 × `pieces`; a selection, in the same order.
+    """
+    if len(x) <= 4 * pieces:
+        return x, y
+    edges = np.searchsorted(x, np.linspace(x[0], x[-1], pieces + 1)[1:-1])
+    bounds = np.unique(np.concatenate(([0], edges, [len(x)])))
+    keep = [
+        (a, b - 1, a + int(np.argmin(y[a:b])), a + int(np.argmax(y[a:b])))
+        for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+    ]
+    chosen = np.unique(keep)
+    return x[chosen], y[chosen]
+
+
+def save(fig: Figure, path: Path) -> None:
+    """Writes a figure as PNG, SVG or PDF, by the ending; the file is there whole or not at all.
+
+    Text stays text in SVG and PDF (fonts of Type 42).
+
+    Raises
+    ------
+    InvalidParameter
+        Another ending, or a place that cannot be written.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise InvalidParameter(
+            f"{path}: cannot draw a {kind or 'file without ending'}; expected .png, .svg or .pdf"
+        )
+    buffer = io.BytesIO()
+    # Without date and random identifiers the same curves give the same file.
+    dated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    written: Any = {
+        "svg.hashsalt": "onlinecal",
+        "svg.fonttype": "none",
+        "pdf.fonttype": 42,
+        "savefig.facecolor": "auto",
+    }
+    with mpl.rc_context(written):
+        fig.savefig(buffer, format=kind, metadata=dated)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(buffer.getvalue())
+        os.replace(partial, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,296 @@
+"""How pictures look: forecasters told apart, light and dark pages, widths, files, and nothing that is cut off."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import onlinecal as oc
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.growth import fit_growth
+from onlinecal.growth.words import legend, lines
+from onlinecal.report.curve_plot import plot_curves
+from onlinecal.report.curves import Curve, Study
+from onlinecal.report.exponent_plot import heat_map
+from onlinecal.report.frames import frames, places
+from onlinecal.report.late_plot import plot_delays
+from onlinecal.report.people_plot import plot_people
+from onlinecal.report.question_plot import plot_questions
+from onlinecal.report.questions import question_bars
+from onlinecal.report.style import paper, save, thinned
+from onlinecal.schedules import Constant, Schedule
+from onlinecal.study.played import Played
+
+
+def light(colour):
+    """Relative luminance, from 0 (black) to 1 (white)."""
+    parts = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
+    return float(np.dot((0.2126, 0.7152, 0.0722), list(parts)))
+
+
+@pytest.fixture(scope="module")
+def study():
+    F, N = oc.forecasters, oc.natures
+    return oc.play(
+        [F.ForecastHedging(), F.AlmostOneStepAhead(), F.EmpiricalMean()],
+        [N.Drift(), N.Contrarian()],
+        horizon=[100, 300, 900],
+        runs=3,
+        measures=["ece", "smooth_ce", "cdl"],
+        decision_makers=["umbrella"],
+    )
+
+
+@pytest.fixture(scope="module")
+def late():
+    return oc.play(
+        [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],
+        oc.natures.Drift(),
+        horizon=[100, 200, 400],
+        runs=2,
+        measures=["ece"],
+        delays=[0, 3, 20],
+    )
+
+
+# ---------------------------------------------------------------- forecasters
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_forecasters_are_told_apart_and_in_grey_too(dark):
+    from onlinecal.report.style import page
+
+    with page(dark):
+        sheet = paper()
+    looks = [sheet.style(i) for i in range(200)]
+    assert len({(look.colour, look.marker, look.dashes) for look in looks}) == 200
+    # Without colours: by markers and dashes.
+    assert len({(look.marker, look.dashes) for look in looks[:32]}) == 32
+    page_itself = 0.01 if dark else 1.0
+    for look in looks:  # and every colour is seen on its page
+        low, high = sorted((light(look.colour), page_itself))
+        assert (high + 0.05) / (low + 0.05) > 2.0
+
+
+def test_a_forecaster_looks_the_same_whatever_is_selected(study):
+    whole = {line.forecaster: line.style for frame in frames(study.curves()) for line in frame.lines}
+    assert whole == {"forecast hedging": 0, "almost one step ahead": 1, "empirical mean": 2}
+    for who in study.forecasters:
+        part = study.only([who]).only(natures=["drift"])
+        assert part.places[who] == whole[who]
+        (frame,) = frames(part.curves(["ece"]))
+        assert [line.style for line in frame.lines] == [whole[who]]
+    drawn = plot_curves(study.only(["empirical mean"]).curves(["ece"]))[0, 0].lines[-1]
+    assert {line.get_color() for line in plot_curves(study.curves(["ece"]))[0, 0].lines} >= {
+        drawn.get_color()
+    }
+    assert drawn.get_color() == paper().style(2).colour
+    assert drawn.get_marker() == paper().style(2).marker
+
+
+def test_two_studies_in_one_picture_are_told_apart(study):
+    other = oc.play("constant", "drift", horizon=[100, 300, 900], runs=2, measures=["ece"])
+    assert other.curve("ece").place == 0
+    found = places([study.curve("ece", "forecast hedging", "drift"), other.curve("ece")])
+    assert len(set(found.values())) == 2
+    loose = [
+        Curve(Column("measure", "ece"), name, "x", np.array([1]), np.ones((1, 1)), False) for name in "abc"
+    ]
+    assert places(loose) == {"a": 0, "b": 1, "c": 2}
+
+
+def test_many_points_keep_some_markers(study):
+    long = oc.play("forecast_hedging", "drift", horizon=5000, runs=2, measures=["ece"], per_decade=30)
+    axis = long.plot()[0, 0]
+    line = next(line for line in axis.lines if len(line.get_xdata()) > 12)
+    assert line.get_marker() == "o"
+    assert len(line.get_xdata()[:: line.get_markevery()]) <= 12
+
+
+# ---------------------------------------------------------------- pages and widths
+
+
+def pictures(study, late):
+    """Every picture of a study, by name, as a function of the page and the width."""
+    bars = [question_bars(Schedule(delays=Constant(3)), 50)]
+    curves = study.curves()
+    return {
+        "curves": lambda **o: plot_curves(curves, title="A title", **o),
+        "exponents": lambda **o: heat_map(study, ["ece", "cdl"], title="A title", **o),
+        "delays": lambda **o: plot_delays(late, ["ece"], title="A title", **o),
+        "people": lambda **o: plot_people(study, title="A title", **o),
+        "questions": lambda **o: plot_questions(bars, title="A title", **o),
+    }
+
+
+NAMES = ("curves", "exponents", "delays", "people", "questions")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_picture_can_be_dark(name, study, late):
+    draw = pictures(study, late)[name]
+    fig = np.ravel(draw(dark=True))[0].figure
+    fig.draw_without_rendering()
+    texts = [text for text in fig.findobj(Text) if text.get_visible() and text.get_text()]
+    assert len(texts) > 10
+    inside = {text for axis in fig.axes for text in axis.texts if name == "exponents"}
+    for text in texts:
+        if text not in inside:  # those of a heat map stand on its colours
+            assert light(text.get_color()) > 0.25, text
+    for axis in fig.axes:
+        assert light(axis.get_facecolor()[:3]) < 0.05
+        for line in axis.lines:
+            assert light(line.get_color()) > 0.08, line.get_label()
+    assert to_hex(np.ravel(draw())[0].figure.get_facecolor()) == "#ffffff"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("page", 7.0), (9.5, 9.5), ("6.25", 6.25)])
+def test_every_picture_has_the_width_that_is_asked_for(name, width, inches, study, late):
+    fig = np.ravel(pictures(study, late)[name](width=width))[0].figure
+    assert fig.get_figwidth() == inches
+    fig.draw_without_rendering()
+    for axis in fig.axes:
+        if axis.get_visible():
+            box = axis.get_window_extent()
+            assert min(box.width, box.height) > 0
+    if name == "curves":
+        # Panels can be read: a column of a paper has one below the other.
+        wide = [axis.get_window_extent().width / fig.dpi for axis in fig.axes]
+        assert min(wide) > 1.1
+        across = {axis.get_subplotspec().colspan.start for axis in fig.axes}
+        assert len(across) == min(len(study.measures), int(inches / 2.2))
+
+
+@pytest.mark.parametrize("width", ["wide", "", 1.0, 100, "nan", True])
+def test_other_widths_are_refused(width, study):
+    with pytest.raises(
+        InvalidParameter, match=r"expected 'column' .3.4 inches., 'page' .7 inches. or a number"
+    ):
+        plot_curves(study.curves(["ece"]), width=width)
+
+
+def test_long_labels_do_not_crowd_out_what_is_drawn():
+    long = (
+        "a forecaster with a very long label, of which $every_word$ is needed, and then some more words " * 2
+    )
+    totals = np.array([[10.0, 12.0]])
+    cells = [
+        Played(f"{long}{i}", f"nature {long}", t, np.array([t]), dict.fromkeys(("ece", "cdl"), totals * t ** 0.5),
+               (Column("measure", "ece"), Column("measure", "cdl")))
+        for i in range(10) for t in (100, 400, 1600)
+    ]  # fmt: skip
+    study = Study(tuple(cells), title=long)
+    for width in ("column", "page", None):
+        axes = plot_curves(study.curves(), title=study.title, width=width)
+        fig = axes[0, 0].figure
+        fig.draw_without_rendering()
+        for axis in axes.flat:
+            box = axis.get_window_extent()
+            assert box.width / fig.dpi > 1.1
+            assert box.height / fig.dpi > 0.9
+        (legend_,) = fig.legends
+        box = legend_.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= fig.bbox.width
+        top = max(axis.title.get_window_extent().y1 for axis in axes.flat)
+        assert top < box.y0 + 2
+        assert box.y1 <= fig._suptitle.get_window_extent().y0 + 2
+
+
+def test_text_stays_text_in_files(study, tmp_path):
+    fig = plot_curves(study.curves(["ece"]), title="$5 & <b>_x_</b>")[0, 0].figure
+    for kind in ("svg", "pdf"):
+        save(fig, tmp_path / f"a.{kind}")
+    svg = (tmp_path / "a.svg").read_text()
+    assert ">$5 &amp; &lt;b&gt;_x_&lt;/b&gt;</text>" in svg
+    assert ">ece against drift</text>" in svg
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    assert b"/CIDFontType2" in pdf  # a font of Type 42
+    assert b"/Type3" not in pdf
+
+
+# ---------------------------------------------------------------- what legends say
+
+
+def test_a_line_that_is_nearly_straight_is_not_said_to_be_no_power_law():
+    """Of runs that are all the same any bend is beyond chance; one that nobody sees is not worth a word."""
+    t = np.array([100, 300, 900, 2700, 8100])
+    x = np.log(t / 900)
+
+    def curve(bend):
+        totals = np.exp(0.5 * np.log(t) + bend * x**2)
+        return Curve(Column("measure", "brier"), "a", "b", t, np.repeat(totals[:, None], 3, axis=1), True)
+
+    near, far = curve(0.003), curve(0.03)
+    assert near.exponent().shape == far.exponent().shape == "curved"
+    assert (near.exponent().bent, far.exponent().bent) == (False, True)
+    assert "within" not in near.exponent().remark
+    assert near.exponent().remark.startswith(
+        "no power law over these T, if by no more than 1% of the totals: slopes"
+    )
+    (frame,) = frames([near])
+    assert frame.lines[0].label == "a  $T^{0.50}$"
+    for drawn, said in ((near, False), (far, True)):
+        text = plot_curves([drawn])[0, 0].figure._supxlabel.get_text()
+        assert ("no power law, by more than chance and 1%" in " ".join(text.split())) == said
+    assert lines(near.exponent())[0] == "T^0.50"
+    assert not any("no power law" in part for part in legend([near.exponent()]))
+    assert any("no power law" in part for part in legend([far.exponent()]))
+
+
+def test_what_is_within_one_percent():
+    """`bent` is by the root of the mean squared distance from the line in logarithms."""
+    t = np.array([1e2, 1e3, 1e4, 1e5])
+    straight = np.sqrt(t)
+    for size in (0.009, 0.011):
+        growth = fit_growth(t, (straight * np.exp(size * np.array([1, -1, -1, 1])))[:, None], fresh=True)
+        assert growth.scatter == pytest.approx(size)
+        assert not growth.bent or growth.scatter > 0.01
+
+
+def test_one_game_is_never_called_a_fresh_game(study, late):
+    one = oc.play(
+        "forecast_hedging",
+        ["drift", "bernoulli"],
+        horizon=300,
+        runs=2,
+        measures=["ece"],
+        decision_makers=["umbrella"],
+    )
+    for axes in (one.plot(), heat_map(one, ["ece"]), plot_delays(one, ["ece"]), plot_people(one)):
+        said = " ".join(np.ravel(axes)[0].figure._supxlabel.get_text().split())
+        assert "fresh" not in said.lower()
+        assert "game each" not in said
+
+
+def test_a_curve_of_many_points_is_thinned_to_what_can_be_seen():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.random(300_000))
+    y = rng.random(300_000)
+    few, heights = thinned(x, y)
+    assert len(few) <= 8000
+    assert set(zip(few.tolist(), heights.tolist(), strict=True)) <= set(
+        zip(x.tolist(), y.tolist(), strict=True)
+    )
+    edges = np.linspace(x[0], x[-1], 2001)
+    for a, b in pairwise(edges[:50]):
+        there, kept = (x >= a) & (x < b), (few >= a) & (few < b)
+        assert y[there].max() == heights[kept].max()
+        assert y[there].min() == heights[kept].min()
+    same, values = thinned(x[:100], y[:100])
+    assert np.array_equal(same, x[:100])
+    assert np.array_equal(values, y[:100])
+
+
+def test_axes_of_a_dark_figure_of_ones_own(study):
+    fig = Figure(facecolor="black")
+    axis = fig.subplots()
+    axis.set_facecolor("black")
+    plot_curves(study.only(natures=["drift"]).curves(["ece"]), axes=axis)
+    assert {line.get_color() for line in axis.lines} & set(paper(axis).colours)
+    assert paper(axis).dark
+    assert not paper(Figure().subplots()).dark
