@@ -16,11 +16,11 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.sight import Sight
-from onlinecal.core.uniforms import four_uniforms
+from onlinecal.core.uniforms import next_uniform
 from onlinecal.engine.history import GridHistory, History, RealHistory
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.rounds.law import Unplayable, brief
+from onlinecal.rounds.law import Floats, Unplayable, brief
 from onlinecal.rounds.record import no_law
 from onlinecal.rounds.steps import (
     ALONE,
@@ -29,14 +29,18 @@ from onlinecal.rounds.steps import (
     MEMO,
     RAISED,
     UNIFORM,
+    Memory,
     address_of,
     call_hear,
     call_law,
     call_learn,
     call_move,
     call_reveal,
+    floats_at,
+    ints_at,
     raised,
     run_of,
+    words_at,
 )
 from onlinecal.rounds.tables import give
 
@@ -99,26 +103,34 @@ class CompiledLoop:
     def _play(self, first: int, last: int, runs: range) -> None:
         mine, theirs = self.forecaster, self.nature
         grid, counts, positives, keys = kept(self.history)
-        size = mine.size
-        own = (
-            np.zeros(FIELDS, np.int64), mine.memory.arrays, np.empty_like(mine.memory.room),
-            np.zeros(mine.memory.context), np.zeros(mine.memory.memo),
-            np.zeros(size, np.int64), np.zeros(size), np.zeros(size),
-        )  # fmt: skip
-        shown = size if theirs.sight >= Sight.LAW else 0
-        other = (
-            np.zeros(FIELDS, np.int64), theirs.memory.arrays, np.empty_like(theirs.memory.room),
-            np.zeros(theirs.memory.context), np.zeros(theirs.memory.memo),
-            np.zeros(0, np.int64), np.zeros(shown), np.zeros(shown),
-        )  # fmt: skip
+        shown = mine.size if theirs.sight >= Sight.LAW else 0
+        own, law = _of_this_thread(mine.memory, mine.size, mine.size)
+        other, _ = _of_this_thread(theirs.memory, 0, shown)
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q = play_rounds(
             addresses, own, other, theirs.sight >= Sight.DRAW, mine.alone and not shown, self.gather, self.keys,
-            runs.start, runs.stop, first, last, grid, counts, positives, keys, self.history.rounds,
+            _words(10)[0], runs.start, runs.stop, first, last, grid, counts, positives, keys, self.history.rounds,
         )  # fmt: skip
         if what != FINE:
-            law = own[5:] if what != LAW else tuple(array[:code] for array in own[5:])
+            law = law if what != LAW else tuple(array[:code] for array in law)
             raise Stopped(what in (SIZE, LAW, LEARN), number, fault(mine, theirs, what, run, code, law, q))
+
+
+def _of_this_thread(memory: Memory, atoms: int, values: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """What the kernel takes of a player, and the law in it: atoms, and values with weights, of so many places."""
+    fields, room, context, memo, law_atoms, law_values, law_weights = _words(
+        FIELDS, len(memory.room), memory.context, memory.memo, atoms, values, values
+    )
+    law = law_atoms.view(np.int64), law_values, law_weights
+    return (fields.view(np.int64), memory.arrays, room, context, memo, *law), law
+
+
+def _words(*lengths: int) -> list[Floats]:
+    """Vectors of zeros, on no line of the cache with what another thread writes: each would wait for the other."""
+    edge = 16
+    ends = np.cumsum([edge, *lengths])
+    block = np.zeros(ends[-1] + edge)
+    return [block[begin:end] for begin, end in pairwise(ends)]
 
 
 def fault(
@@ -187,6 +199,7 @@ def play_rounds(
     alone,
     gather,
     keys,
+    drawn,
     first_run,
     last_run,
     first,
@@ -204,8 +217,22 @@ def play_rounds(
     law, learn, move, hear, reveal = addresses
     fields, arrays, room, context, memo, atoms, values, weights = own
     their_fields, their_arrays, their_room, their_context, their_memo, no_atoms, seen, seen_weights = other
-    bits, on_grid = values.view(np.int64), len(grid) > 0
-    forecast_block, outcome_block = np.empty(4), np.empty(4)
+    # What is read and written in each round is reached by address: of arrays that are known to be somebody's, their
+    # users would be counted in each round, with both threads at the same counter.
+    needed, most, points = len(gather), len(weights), len(grid)
+    run, nature = run_of(fields), run_of(their_fields)
+    asked = ints_at(address_of(fields) + 8 * ALONE, 1)
+    uniform = floats_at(address_of(fields) + 8 * UNIFORM, 1)
+    said, said_values = ints_at(address_of(atoms), most), floats_at(address_of(values), most)
+    said_weights, bits = floats_at(address_of(weights), most), ints_at(address_of(values), most)
+    shown_values = floats_at(address_of(seen), len(seen))
+    shown_weights = floats_at(address_of(seen_weights), len(seen))
+    given, revealed = (
+        floats_at(address_of(context), needed),
+        floats_at(address_of(their_context), len(their_context)),
+    )
+    taken, value = ints_at(address_of(gather), needed), floats_at(address_of(grid), points)
+    forecast_drawn, outcome_drawn = floats_at(address_of(drawn), 5), floats_at(address_of(drawn) + 40, 5)
     for r in range(first_run, last_run):
         give(fields, r, arrays, room, atoms, values, weights)
         fields[CONTEXT], fields[CONTEXT + 1] = address_of(context), len(context)
@@ -213,73 +240,67 @@ def play_rounds(
         give(their_fields, r, their_arrays, their_room, no_atoms, seen, seen_weights)
         their_fields[CONTEXT], their_fields[CONTEXT + 1] = address_of(their_context), len(their_context)
         their_fields[MEMO], their_fields[MEMO + 1] = address_of(their_memo), len(their_memo)
-        run, nature = run_of(fields), run_of(their_fields)
-        forecast_drawn, outcome_drawn = -1, -1
+        forecast_keys = words_at(address_of(keys[0]) + 16 * r, 2)
+        outcome_keys = words_at(address_of(keys[1]) + 16 * r, 2)
+        forecast_drawn[0], outcome_drawn[0] = -1.0, -1.0
+        rounds = ints_at(address_of(counts) + 8 * r * points, points)
+        ones = ints_at(address_of(positives) + 8 * r * points, points)
+        history = ints_at(address_of(kept) + 8 * r * kept.shape[1], kept.shape[1])
         for number in range(first + 1, last + 1):
-            if len(gather) > 0:
+            if needed > 0:
                 code = call_reveal(reveal, (nature, number))
                 if code < 0:
                     return REVEAL, r, number, code, 0.0
-                for i in range(len(gather)):
-                    context[i] = their_context[gather[i]]
-            block = (number - 1) >> 2
+                for i in range(needed):
+                    given[i] = revealed[taken[i]]
             if alone:
-                if block != forecast_drawn:
-                    four_uniforms(keys[0][r], block, forecast_block)
-                    forecast_drawn = block
-                fields[ALONE], fields.view(np.float64)[UNIFORM] = 1, forecast_block[(number - 1) & 3]
+                asked[0], uniform[0] = 1, next_uniform(forecast_keys, number - 1, forecast_drawn)
             size = call_law(law, (run, number))
-            if not 1 <= size <= len(weights):
+            if not 1 <= size <= most:
                 return SIZE, r, number, size, 0.0
             total, pick, u = 0.0, -1, -1.0
             for j in range(size):
-                w = weights[j]
-                if on_grid:
-                    i = atoms[j]
-                    if not (w >= 0.0 and 0 <= i < len(grid)):
+                w = said_weights[j]
+                if points > 0:
+                    i = said[j]
+                    if not (w >= 0.0 and 0 <= i < points):
                         return LAW, r, number, size, 0.0
-                    values[j] = grid[i]
+                    said_values[j] = value[i]
                 else:
-                    if not (w >= 0.0 and 0.0 <= values[j] <= 1.0):
+                    if not (w >= 0.0 and 0.0 <= said_values[j] <= 1.0):
                         return LAW, r, number, size, 0.0
-                    values[j] += 0.0  # −0.0 becomes 0.0
+                    said_values[j] += 0.0  # −0.0 becomes 0.0
                 if w > 0.0:
                     # The uniform is looked up only where it decides something.
                     if pick >= 0 and u < 0.0:
-                        if block != forecast_drawn:
-                            four_uniforms(keys[0][r], block, forecast_block)
-                            forecast_drawn = block
-                        u = forecast_block[(number - 1) & 3]
+                        u = next_uniform(forecast_keys, number - 1, forecast_drawn)
                     # The last atom with weight is the pick where rounding leaves the sum below u.
                     if pick < 0 or total <= u:
                         pick = j
                 total += w
             if not abs(total - 1.0) <= 1e-9:
                 return LAW, r, number, size, 0.0
-            forecast = values[pick]
-            shown = min(size, len(seen))
+            forecast = said_values[pick]
+            shown = min(size, len(shown_values))
             for j in range(shown):
-                seen[j], seen_weights[j] = values[j], weights[j]
+                shown_values[j], shown_weights[j] = said_values[j], said_weights[j]
             q = call_move(move, (nature, number, shown, forecast if draw else np.nan))
             if not 0.0 <= q <= 1.0:
                 return PROBABILITY, r, number, size, q
             y = np.int64(q == 1.0)
             if 0.0 < q < 1.0:
-                if block != outcome_drawn:
-                    four_uniforms(keys[1][r], block, outcome_block)
-                    outcome_drawn = block
-                y = np.int64(outcome_block[(number - 1) & 3] < q)
-            if on_grid:
-                counts[r, atoms[pick]] += 1
-                positives[r, atoms[pick]] += y
+                y = np.int64(next_uniform(outcome_keys, number - 1, outcome_drawn) < q)
+            if points > 0:
+                rounds[said[pick]] += 1
+                ones[said[pick]] += y
             else:
-                kept[r, before + number - first - 1] = bits[pick] << 1 | y
+                history[before + number - first - 1] = bits[pick] << 1 | y
             code = call_learn(learn, (run, number, size, pick, y))
             if code < 0:
                 return LEARN, r, number, code, 0.0
             if hear != 0:
                 for j in range(shown):
-                    seen[j], seen_weights[j] = values[j], weights[j]
+                    shown_values[j], shown_weights[j] = said_values[j], said_weights[j]
                 code = call_hear(hear, (nature, number, shown, forecast, y))
                 if code < 0:
                     return HEAR, r, number, code, 0.0

@@ -37,11 +37,11 @@ from llvmlite import ir
 from numba import carray, types
 from numba.core import cgutils
 
-from onlinecal.core._compile import c_function, intrinsic, kernel, native_address
+from onlinecal.core._compile import c_function, intrinsic, kernel, native_address, part_of_kernel
 from onlinecal.core.arrays import Rows, address
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
-from onlinecal.core.uniforms import fill_uniforms, four_uniforms, uniform
+from onlinecal.core.uniforms import fill_uniforms, next_uniform, uniform
 from onlinecal.core.validation import is_whole
 from onlinecal.rounds.law import Unplayable
 
@@ -214,16 +214,12 @@ def own_uniform(run, index):
     return uniform(carray(_words_at(run[KEYS]), run[KEYS + 1]), index)
 
 
-@kernel
+@part_of_kernel
 def cached_uniform(run, index, cache):
     """The same, where the numbers are asked for in order: `cache`, five numbers of the state of which the first begins
     as −1, keeps the four that are made at a time.
     """
-    block = index >> 2
-    if cache[0] != block:
-        four_uniforms(carray(_words_at(run[KEYS]), run[KEYS + 1]), block, cache[1:])
-        cache[0] = block
-    return cache[1 + (index & 3)]
+    return next_uniform(carray(_words_at(run[KEYS]), run[KEYS + 1]), index, cache)
 
 
 @kernel
