@@ -35,7 +35,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 from numba import carray, types
-from numba.core import cgutils
 
 from onlinecal.core._compile import c_function, intrinsic, kernel, native_address, part_of_kernel
 from onlinecal.core.arrays import Rows, address
@@ -279,7 +278,8 @@ def _caller(signature: Any) -> Any:
         def codegen(context: Any, builder: Any, _: Any, args: Any) -> Any:
             kind = context.call_conv.get_function_type(signature.return_type, signature.args)
             function = builder.inttoptr(args[0], ir.PointerType(kind))
-            result, error = (cgutils.alloca_once(builder, slot.pointee) for slot in kind.args[:2])
+            with builder.goto_entry_block():  # of no numbers yet: the step writes them
+                result, error = (builder.alloca(slot.pointee) for slot in kind.args[:2])
             own = [builder.extract_value(args[1], i) for i in range(len(signature.args))]
             code = builder.call(function, [result, error, *own])
             raised = ir.Constant(kind.args[0].pointee, RAISED)
