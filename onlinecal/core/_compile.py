@@ -23,16 +23,25 @@ if TYPE_CHECKING:
     # A kernel has the types that numba finds where it is called, so it is written without: whoever checks types is
     # told to ask for none here, and takes it for `Any`. Every other function states its types.
     from typing import no_type_check as kernel
+    from typing import no_type_check as part_of_kernel
 else:
 
     def kernel(function: Callable[..., Any]) -> Any:
         """Compiles a function of arrays and numbers when it is first called."""
-        if not _can_be_cached(function):
-            return njit(error_model="numpy", nogil=True)(function)
-        compiled = njit(cache=True, error_model="numpy", nogil=True)(function)
-        if compiled is not function:  # compilation is not switched off
-            _forget_stale(Path(str(compiled.stats.cache_path)))
-        return compiled
+        return _compiled(function)
+
+    def part_of_kernel(function: Callable[..., Any]) -> Any:
+        """The same for one that becomes a part of each kernel that calls it, as a call with arrays takes its time."""
+        return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Callable[..., Any], **more: Any) -> Any:
+    if not _can_be_cached(function):
+        return njit(error_model="numpy", nogil=True, **more)(function)
+    compiled = njit(cache=True, error_model="numpy", nogil=True, **more)(function)
+    if compiled is not function:  # compilation is not switched off
+        _forget_stale(Path(str(compiled.stats.cache_path)))
+    return compiled
 
 
 def c_function(signature: Any, function: Callable[..., Any]) -> Any:

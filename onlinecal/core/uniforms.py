@@ -8,7 +8,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from onlinecal.core._compile import intrinsic, kernel
+from onlinecal.core._compile import intrinsic, kernel, part_of_kernel
 
 # Philox 4x64-10 (Salmon, Moraes, Dror and Shaw 2011), as in NumPy: each counter gives four numbers.
 _M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
@@ -17,15 +17,19 @@ _STEP = 2.0**-53
 
 
 @intrinsic
-def _high(typingctx: Any, a: Any, b: Any) -> Any:
-    """The upper 64 bits of a product."""
+def _product(typingctx: Any, a: Any, b: Any) -> Any:
+    """The upper and the lower 64 bits of a product, by one multiplication."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide = ir.IntType(128)
+        wide, word = ir.IntType(128), ir.IntType(64)
         product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        halves = [
+            builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word),
+            builder.trunc(product, word),
+        ]
+        return context.make_tuple(builder, signature.return_type, halves)
 
-    return types.uint64(types.uint64, types.uint64), codegen
+    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), codegen
 
 
 @kernel
@@ -33,7 +37,7 @@ def _four(first, second, counter):
     """The four 64-bit numbers of a counter, for the key of two words."""
     a, b, c, d = np.uint64(counter), np.uint64(0), np.uint64(0), np.uint64(0)
     for _ in range(10):
-        above, below, over, under = _high(_M0, a), _M0 * a, _high(_M1, c), _M1 * c
+        (above, below), (over, under) = _product(_M0, a), _product(_M1, c)
         a, b, c, d = over ^ b ^ first, under, above ^ d ^ second, below
         first += _W0
         second += _W1
@@ -49,12 +53,24 @@ def uniform(keys, index):
     return (word >> np.uint64(11)) * _STEP
 
 
-@kernel
+@part_of_kernel
 def four_uniforms(keys, block, out):
     """Numbers 4·block to 4·block + 3 of a stream."""
     a, b, c, d = _four(keys[0], keys[1], block + 1)
     out[0], out[1] = (a >> np.uint64(11)) * _STEP, (b >> np.uint64(11)) * _STEP
     out[2], out[3] = (c >> np.uint64(11)) * _STEP, (d >> np.uint64(11)) * _STEP
+
+
+@part_of_kernel
+def next_uniform(keys, index, cache):
+    """Number `index` of a stream that is asked for one number after the other: `cache`, five numbers of which the first
+    begins as −1, keeps the four that are made at a time.
+    """
+    block = index >> 2
+    if cache[0] != block:
+        four_uniforms(keys, block, cache[1:])
+        cache[0] = block
+    return cache[1 + (index & 3)]
 
 
 @kernel

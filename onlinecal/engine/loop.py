@@ -14,34 +14,51 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.sight import Sight
-from onlinecal.core.uniforms import four_uniforms
+from onlinecal.core.uniforms import next_uniform
 from onlinecal.engine.history import GridHistory, History, RealHistory
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.rounds.law import Unplayable, brief
+from onlinecal.rounds.law import Floats, Unplayable, brief
 from onlinecal.rounds.record import no_law
 from onlinecal.rounds.steps import (
     ALONE,
+    ATOMS,
     CONTEXT,
     FIELDS,
     MEMO,
     RAISED,
+    SCRATCH,
     UNIFORM,
+    VALUES,
+    WEIGHTS,
     address_of,
     call_hear,
     call_law,
     call_learn,
     call_move,
     call_reveal,
+    context,
+    floats_at,
+    ints_at,
+    law_atoms,
+    law_values,
+    law_weights,
     raised,
     run_of,
+    words_at,
 )
 from onlinecal.rounds.tables import give
 
 #: run-rounds that are worth a thread of their own: some milliseconds
 LEAST = 2**17
+#: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
+LANES = 2
+#: what a lane holds of its run: the fields of both players; where the keys of the uniforms for forecasts and for
+#: outcomes are, and the rows of the history; the uniforms that were made last; then the vectors of both players
+THEIRS, FORECAST_KEYS, OUTCOME_KEYS, COUNTS, ONES, KEPT = FIELDS, *range(2 * FIELDS, 2 * FIELDS + 5)
+FORECAST_DRAWN, OUTCOME_DRAWN, VECTORS = 2 * FIELDS + 5, 2 * FIELDS + 10, 2 * FIELDS + 15
 #: what a kernel says of the round in which it stopped
 FINE, SIZE, LAW, PROBABILITY, LEARN, HEAR, REVEAL = range(7)
 
@@ -99,26 +116,37 @@ class CompiledLoop:
     def _play(self, first: int, last: int, runs: range) -> None:
         mine, theirs = self.forecaster, self.nature
         grid, counts, positives, keys = kept(self.history)
-        size = mine.size
-        own = (
-            np.zeros(FIELDS, np.int64), mine.memory.arrays, np.empty_like(mine.memory.room),
-            np.zeros(mine.memory.context), np.zeros(mine.memory.memo),
-            np.zeros(size, np.int64), np.zeros(size), np.zeros(size),
-        )  # fmt: skip
-        shown = size if theirs.sight >= Sight.LAW else 0
-        other = (
-            np.zeros(FIELDS, np.int64), theirs.memory.arrays, np.empty_like(theirs.memory.room),
-            np.zeros(theirs.memory.context), np.zeros(theirs.memory.memo),
-            np.zeros(0, np.int64), np.zeros(shown), np.zeros(shown),
-        )  # fmt: skip
+        shown = mine.size if theirs.sight >= Sight.LAW else 0
+        sizes = tuple(
+            (len(memory.room), memory.context, memory.memo, *law)
+            for memory, law in ((mine.memory, (mine.size, mine.size)), (theirs.memory, (0, shown)))
+        )
+        lanes = _lanes(1 if mine.grows else LANES, VECTORS + sum(map(sum, sizes)) + mine.size + shown)
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
-        what, run, number, code, q = play_rounds(
-            addresses, own, other, theirs.sight >= Sight.DRAW, mine.alone and not shown, self.gather, self.keys,
-            runs.start, runs.stop, first, last, grid, counts, positives, keys, self.history.rounds,
+        what, run, number, code, q, lane = play_rounds(
+            addresses, mine.memory.arrays, theirs.memory.arrays, lanes, sizes, theirs.sight >= Sight.DRAW,
+            mine.alone and not shown, self.gather, self.keys, runs.start, runs.stop, first, last, grid, counts,
+            positives, keys, self.history.rounds,
         )  # fmt: skip
         if what != FINE:
-            law = own[5:] if what != LAW else tuple(array[:code] for array in own[5:])
+            law = _law_in(lanes[lane], sizes[0], code if what == LAW else mine.size)
             raise Stopped(what in (SIZE, LAW, LEARN), number, fault(mine, theirs, what, run, code, law, q))
+
+
+def _lanes(width: int, length: int) -> Floats:
+    """Lanes of so many words, on no line of the cache with what another thread writes, as each would wait then."""
+    edge = 16
+    length = -(-length // 8) * 8
+    return np.zeros(width * length + 2 * edge)[edge:-edge].reshape(width, length)
+
+
+def _law_in(lane: Floats, sizes: tuple[int, ...], size: int) -> tuple[Any, ...]:
+    """The law of so many atoms in a lane: atoms, values, weights."""
+    room, context, memo, atoms, values = sizes
+    begin = VECTORS + room + context + memo
+    starts = begin, begin + atoms, begin + atoms + values
+    parts = [lane[at : at + size].copy() for at in starts]
+    return parts[0].view(np.int64), parts[1], parts[2]
 
 
 def fault(
@@ -180,107 +208,149 @@ def kept(history: History) -> tuple[Any, ...]:
 
 @kernel
 def play_rounds(
-    addresses,
-    own,
-    other,
-    draw,
-    alone,
-    gather,
-    keys,
-    first_run,
-    last_run,
-    first,
-    last,
-    grid,
-    counts,
-    positives,
-    kept,
-    before,
-):
+    addresses, mine, theirs, lanes, sizes, draw, alone, gather, keys, first_run, last_run, first, last, grid, counts,
+    positives, kept, before,
+):  # fmt: skip
     """Rounds first + 1 to last of the runs from the first up to, not including, the last.
 
-    Returns what stopped it, and where: the run, the round, the size of its law or the code of the step, q.
+    Returns what stopped it, and where: the run, the round, the size of its law or the code of the step, q, the lane.
+    """
+    width, length = lanes.shape
+    # By address: of an array that is somebody's, its users would be counted in each round.
+    taken = ints_at(address_of(gather), len(gather))
+    value = floats_at(address_of(grid), len(grid))
+    for r in range(first_run, last_run, width):
+        playing = min(width, last_run - r)
+        for lane in range(playing):
+            _enter(
+                address_of(lanes) + 8 * length * lane,
+                r + lane,
+                mine,
+                theirs,
+                sizes,
+                keys,
+                counts,
+                positives,
+                kept,
+            )
+        stopped = FINE, 0, 0, 0, 0.0, 0
+        for number in range(first + 1, last + 1):
+            lane = 0
+            while lane < playing:
+                what, code, q = _round(
+                    address_of(lanes) + 8 * length * lane, number, addresses, draw, alone, taken, value,
+                    before + number - first - 1,
+                )  # fmt: skip
+                if what != FINE:
+                    # The runs before it play on, as the first that stops is named.
+                    stopped = what, r + lane, number, code, q, lane
+                    playing = lane
+                lane += 1
+        if stopped[0] != FINE:
+            return stopped
+    return FINE, 0, 0, 0, 0.0, 0
+
+
+@kernel
+def _enter(lane, r, mine, theirs, sizes, keys, counts, positives, kept):
+    """Gives a lane to run r."""
+    at = _give(lane, lane + 8 * VECTORS, r, mine, sizes[0])
+    _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
+    own, drawn = ints_at(lane, VECTORS), floats_at(lane, VECTORS)
+    own[FORECAST_KEYS], own[OUTCOME_KEYS] = address_of(keys[0]) + 16 * r, address_of(keys[1]) + 16 * r
+    own[COUNTS] = address_of(counts) + 8 * r * counts.shape[1]
+    own[ONES] = address_of(positives) + 8 * r * positives.shape[1]
+    own[KEPT] = address_of(kept) + 8 * r * kept.shape[1]
+    drawn[FORECAST_DRAWN], drawn[OUTCOME_DRAWN] = -1.0, -1.0
+
+
+@kernel
+def _give(fields_at, at, r, arrays, sizes):
+    """The fields of a player, with vectors from this address on; where these end."""
+    fields = ints_at(fields_at, FIELDS)
+    give(fields, r, arrays, floats_at(at, 0), ints_at(at, 0), floats_at(at, 0), floats_at(at, 0))
+    room, context, memo, atoms, values = sizes
+    places = SCRATCH, CONTEXT, MEMO, ATOMS, VALUES, WEIGHTS
+    lengths = room, context, memo, atoms, values, values
+    for i in range(len(places)):
+        fields[places[i]], fields[places[i] + 1] = at, lengths[i]
+        at += 8 * lengths[i]
+    fields[ALONE] = 0
+    return at
+
+
+@part_of_kernel
+def _uniform(lane, keys, drawn, number):
+    """The uniform of a lane for this round."""
+    return next_uniform(words_at(ints_at(lane, VECTORS)[keys], 2), number - 1, floats_at(lane + 8 * drawn, 5))
+
+
+@part_of_kernel
+def _round(lane, number, addresses, draw, alone, gather, grid, at):
+    """One round of the run in this lane, number `at` of its history. What stopped it, or `FINE`; the size of its law
+    or the code of the step; q.
     """
     law, learn, move, hear, reveal = addresses
-    fields, arrays, room, context, memo, atoms, values, weights = own
-    their_fields, their_arrays, their_room, their_context, their_memo, no_atoms, seen, seen_weights = other
-    bits, on_grid = values.view(np.int64), len(grid) > 0
-    forecast_block, outcome_block = np.empty(4), np.empty(4)
-    for r in range(first_run, last_run):
-        give(fields, r, arrays, room, atoms, values, weights)
-        fields[CONTEXT], fields[CONTEXT + 1] = address_of(context), len(context)
-        fields[MEMO], fields[MEMO + 1] = address_of(memo), len(memo)
-        give(their_fields, r, their_arrays, their_room, no_atoms, seen, seen_weights)
-        their_fields[CONTEXT], their_fields[CONTEXT + 1] = address_of(their_context), len(their_context)
-        their_fields[MEMO], their_fields[MEMO + 1] = address_of(their_memo), len(their_memo)
-        run, nature = run_of(fields), run_of(their_fields)
-        forecast_drawn, outcome_drawn = -1, -1
-        for number in range(first + 1, last + 1):
-            if len(gather) > 0:
-                code = call_reveal(reveal, (nature, number))
-                if code < 0:
-                    return REVEAL, r, number, code, 0.0
-                for i in range(len(gather)):
-                    context[i] = their_context[gather[i]]
-            block = (number - 1) >> 2
-            if alone:
-                if block != forecast_drawn:
-                    four_uniforms(keys[0][r], block, forecast_block)
-                    forecast_drawn = block
-                fields[ALONE], fields.view(np.float64)[UNIFORM] = 1, forecast_block[(number - 1) & 3]
-            size = call_law(law, (run, number))
-            if not 1 <= size <= len(weights):
-                return SIZE, r, number, size, 0.0
-            total, pick, u = 0.0, -1, -1.0
-            for j in range(size):
-                w = weights[j]
-                if on_grid:
-                    i = atoms[j]
-                    if not (w >= 0.0 and 0 <= i < len(grid)):
-                        return LAW, r, number, size, 0.0
-                    values[j] = grid[i]
-                else:
-                    if not (w >= 0.0 and 0.0 <= values[j] <= 1.0):
-                        return LAW, r, number, size, 0.0
-                    values[j] += 0.0  # −0.0 becomes 0.0
-                if w > 0.0:
-                    # The uniform is looked up only where it decides something.
-                    if pick >= 0 and u < 0.0:
-                        if block != forecast_drawn:
-                            four_uniforms(keys[0][r], block, forecast_block)
-                            forecast_drawn = block
-                        u = forecast_block[(number - 1) & 3]
-                    # The last atom with weight is the pick where rounding leaves the sum below u.
-                    if pick < 0 or total <= u:
-                        pick = j
-                total += w
-            if not abs(total - 1.0) <= 1e-9:
-                return LAW, r, number, size, 0.0
-            forecast = values[pick]
-            shown = min(size, len(seen))
-            for j in range(shown):
-                seen[j], seen_weights[j] = values[j], weights[j]
-            q = call_move(move, (nature, number, shown, forecast if draw else np.nan))
-            if not 0.0 <= q <= 1.0:
-                return PROBABILITY, r, number, size, q
-            y = np.int64(q == 1.0)
-            if 0.0 < q < 1.0:
-                if block != outcome_drawn:
-                    four_uniforms(keys[1][r], block, outcome_block)
-                    outcome_drawn = block
-                y = np.int64(outcome_block[(number - 1) & 3] < q)
-            if on_grid:
-                counts[r, atoms[pick]] += 1
-                positives[r, atoms[pick]] += y
-            else:
-                kept[r, before + number - first - 1] = bits[pick] << 1 | y
-            code = call_learn(learn, (run, number, size, pick, y))
-            if code < 0:
-                return LEARN, r, number, code, 0.0
-            if hear != 0:
-                for j in range(shown):
-                    seen[j], seen_weights[j] = values[j], weights[j]
-                code = call_hear(hear, (nature, number, shown, forecast, y))
-                if code < 0:
-                    return HEAR, r, number, code, 0.0
-    return FINE, 0, 0, 0, 0.0
+    own, points = ints_at(lane, VECTORS), len(grid)
+    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
+    if len(gather) > 0:
+        code = call_reveal(reveal, (nature, number))
+        if code < 0:
+            return REVEAL, code, 0.0
+        for i in range(len(gather)):
+            context(run)[i] = context(nature)[gather[i]]
+    if alone:
+        own[ALONE] = 1
+        floats_at(lane, VECTORS)[UNIFORM] = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
+    size = call_law(law, (run, number))
+    if not 1 <= size <= len(weights):
+        return SIZE, size, 0.0
+    total, pick, u = 0.0, 0, np.inf
+    for j in range(size):
+        w = weights[j]
+        if points > 0:
+            i = atoms[j]
+            if not (w >= 0.0 and 0 <= i < points):
+                return LAW, size, 0.0
+            values[j] = grid[i]
+        else:
+            if not (w >= 0.0 and 0.0 <= values[j] <= 1.0):
+                return LAW, size, 0.0
+            values[j] += 0.0  # −0.0 becomes 0.0
+        if w > 0.0:
+            # The uniform is looked up only where it decides something: not for the first atom with weight.
+            if total > 0.0 and u > 1.0:
+                u = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
+            # The last atom with weight is the pick where rounding leaves the sum below u. Without a branch, since
+            # which way it went could not be foreseen.
+            pick += (j - pick) * np.int64(total <= u)
+        total += w
+    if not abs(total - 1.0) <= 1e-9:
+        return LAW, size, 0.0
+    forecast = values[pick]
+    shown = min(size, len(law_values(nature)))
+    for j in range(shown):
+        law_values(nature)[j], law_weights(nature)[j] = values[j], weights[j]
+    q = call_move(move, (nature, number, shown, forecast if draw else np.nan))
+    if not 0.0 <= q <= 1.0:
+        return PROBABILITY, size, q
+    y = np.int64(q == 1.0)
+    if 0.0 < q < 1.0:
+        y = np.int64(_uniform(lane, OUTCOME_KEYS, OUTCOME_DRAWN, number) < q)
+    if points > 0:
+        i = atoms[pick]
+        ints_at(own[COUNTS], points)[i] += 1
+        ints_at(own[ONES], points)[i] += y
+    else:
+        ints_at(own[KEPT] + 8 * at, 1)[0] = values.view(np.int64)[pick] << 1 | y
+    code = call_learn(learn, (run, number, size, pick, y))
+    if code < 0:
+        return LEARN, code, 0.0
+    if hear != 0:
+        for j in range(shown):
+            law_values(nature)[j], law_weights(nature)[j] = values[j], weights[j]
+        code = call_hear(hear, (nature, number, shown, forecast, y))
+        if code < 0:
+            return HEAR, code, 0.0
+    return FINE, 0, 0.0

@@ -16,7 +16,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Rows, address
 from onlinecal.core.errors import SightError
 from onlinecal.core.sight import Sight
-from onlinecal.core.uniforms import four_uniforms
+from onlinecal.core.uniforms import next_uniform
 from onlinecal.engine.history import History
 from onlinecal.engine.loop import FINE, HEAR, LAW, LEARN, PROBABILITY, REVEAL, SIZE, Stopped, fault, kept
 from onlinecal.forecasters.compiled import CompiledForecaster
@@ -237,12 +237,9 @@ def _turn_to(table, r):
 @kernel
 def _draw(table, r, number):
     """The uniform of run r in this round; four are made at a time."""
-    drawn = floats_at(table[DRAWN] + 40 * r, 5)
-    block = (number - 1) >> 2
-    if drawn[0] != block:
-        four_uniforms(words_at(table[DRAW_KEYS] + 16 * r, 2), block, drawn[1:])
-        drawn[0] = block
-    return drawn[1 + ((number - 1) & 3)]
+    return next_uniform(
+        words_at(table[DRAW_KEYS] + 16 * r, 2), number - 1, floats_at(table[DRAWN] + 40 * r, 5)
+    )
 
 
 @kernel

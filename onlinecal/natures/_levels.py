@@ -1,9 +1,12 @@
-"""What natures keep of each level that has been forecast: a hash table for each run, with numbers beside the keys.
+"""What natures keep of each level that has been forecast: numbers of its own, found by a hash table, in each run.
 
-Levels are told apart by all bits of their value. The whole numbers of the state are how many levels there are, and the
-keys; the others are a few numbers of the nature's own and then, column after column, the numbers beside the keys, 8
-bytes each. The engine asks for room before it plays on, and the table then doubles until no more than half of it can be
-taken.
+Levels are told apart by all bits of their value, and numbered in the order in which they come. The whole numbers of the
+state are how many levels there are, for how many there is room and how many places of the table are in use; the bits of
+each level; and the table, whose places hold the number of a level, plus 1, or 0. The others are a few numbers of the
+nature's own and then, column after column, those of the levels.
+
+The engine asks for room before it plays on. Of the table only as many places are in use as the levels need, so that
+what is looked up lies close together however long the game is, and memory that is not needed is never touched.
 """
 
 from __future__ import annotations
@@ -12,91 +15,109 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.rounds.steps import Memory, ints, law_values
 
-#: entries of a fresh table; a power of two
-FIRST = 64
-#: no level: the bits of a forecast are never negative
-EMPTY = -1
+#: levels that a fresh state has room for, and places of its table in use; powers of two
+FIRST, PLACES = 64, 32
+#: the first whole numbers of the state
+LEVELS, ROOM, MASK, HEAD = range(4)
 
 
 def level_table(runs: int, *, columns: int = 1, own: Any = (), **more: Any) -> Memory:
-    """Memory with an empty table.
+    """Memory without levels.
 
     Parameters
     ----------
     runs : int
     columns : int, default 1
-        How many numbers stand beside each key; 0 at first.
+        How many numbers belong to each level; 0 at first.
     own : sequence of float, optional
         The nature's own numbers, fewer than `FIRST`; they stand before the columns.
     **more
         For `Memory`.
     """
     numbers = [*own] + [0.0] * (columns * FIRST)
-    return Memory(runs, ints=[0] + [EMPTY] * FIRST, floats=numbers, **more)
+    return Memory(runs, ints=[0, FIRST, PLACES - 1] + [0] * (3 * FIRST), floats=numbers, **more)
 
 
 def make_room(memory: Memory, rounds: int) -> None:
-    """Tables in which no more than half of the places are taken after so many rounds."""
-    needed = 2 * (int(memory.ints[:, 0].max()) + rounds)
-    had = memory.ints.shape[1] - 1
-    if needed <= had:
+    """Room for a new level in each of so many rounds, and one more, whose numbers are 0: that of a level to come."""
+    levels, had = int(memory.ints[:, LEVELS].max()), int(memory.ints[0, ROOM])
+    if levels + rounds < had:
         return
     # More than is needed, so that what is copied stays in proportion to what is played.
-    places = 1 << needed.bit_length()
+    room = 1 << (levels + rounds).bit_length()
     columns, own = divmod(memory.floats.shape[1], had)
     old_ints, old_floats = memory.ints, memory.floats
-    memory.ints = np.full((memory.runs, 1 + places), EMPTY, np.int64)
-    memory.ints[:, 0] = old_ints[:, 0]
-    memory.floats = np.zeros((memory.runs, own + columns * places))
-    memory.floats[:, :own] = old_floats[:, :own]
-    _rehash(old_ints[:, 1:], old_floats[:, own:], memory.ints[:, 1:], memory.floats[:, own:], columns)
+    # Zeros that nobody has touched take no memory.
+    memory.ints = np.zeros((memory.runs, HEAD + 3 * room), np.int64)
+    memory.floats = np.zeros((memory.runs, own + columns * room))
+    places = int(old_ints[:, MASK].max()) + 1
+    for old, new, parts in (
+        (old_ints, memory.ints, ((0, 0, HEAD + levels), (HEAD + had, HEAD + room, places))),
+        (
+            old_floats,
+            memory.floats,
+            ((0, 0, own), *((own + k * had, own + k * room, levels) for k in range(columns))),
+        ),
+    ):
+        for there, here, length in parts:
+            new[:, here : here + length] = old[:, there : there + length]
+    memory.ints[:, ROOM] = room
 
 
-@kernel
+@part_of_kernel
 def find(run, j):
-    """Where the level of the law's j-th value is in the table, or where it would go."""
-    values = law_values(run)
+    """The number of the level of the law's j-th value; if it is new, that which it would have."""
+    values, state = law_values(run), ints(run)
     # The level of −0 is that of 0, as in the forecasts that are drawn.
-    return _place(ints(run)[1:], values.view(np.int64)[j] if values[j] > 0.0 else 0)
+    bits = values.view(np.int64)[j] if values[j] > 0.0 else 0
+    level = state[HEAD + state[ROOM] + _place(state, bits)] - 1
+    return level if level >= 0 else state[LEVELS]
 
 
-@kernel
+@part_of_kernel
 def enter(run, size, forecast):
-    """Where the level of the drawn forecast is, entered if it is new; −1 where the law has no such value."""
-    # The forecast is a value of the law; where it stands there its bits can be read.
-    values = law_values(run)
-    for j in range(size):
-        if values[j] == forecast:
-            at, state = find(run, j), ints(run)
-            if state[1 + at] == EMPTY:
-                state[1 + at] = values.view(np.int64)[j] if values[j] > 0.0 else 0
-                state[0] += 1
-            return at
-    return -1
+    """The number of the level of the drawn forecast, entered if it is new; −1 where the law has no such value."""
+    # The forecast is a value of the law; where it stands there its bits can be read. Looked at all, as it cannot be
+    # foreseen which it is.
+    values, state, j = law_values(run), ints(run), -1
+    for i in range(size):
+        j += (i - j) * np.int64(values[i] == forecast)
+    if j < 0:
+        return -1
+    bits = values.view(np.int64)[j] if values[j] > 0.0 else 0
+    table = HEAD + state[ROOM]
+    at = table + _place(state, bits)
+    if state[at] == 0:
+        level = state[LEVELS]
+        state[HEAD + level] = bits
+        state[LEVELS] = state[at] = level + 1
+        if 4 * level > state[MASK] and state[MASK] < state[ROOM]:
+            _spread(state)
+        return level
+    return state[at] - 1
 
 
-@kernel
-def _place(keys, bits):
-    """Where these bits are, or where they would go; there is always a free place."""
-    mask = len(keys) - 1
+@part_of_kernel
+def _place(state, bits):
+    """Where in the table these bits are, or where they would go; there is always a free place."""
+    mask, table = state[MASK], HEAD + state[ROOM]
     # Folded to 31 bits, so that the product fits in 63; its upper bits depend on all those below, in which grid
     # values differ.
     at = (((bits ^ (bits >> 31)) & 0x7FFFFFFF) * 0x9E3779B1 >> 24) & mask
-    while keys[at] != bits and keys[at] != EMPTY:
+    while state[table + at] != 0 and state[HEAD + state[table + at] - 1] != bits:
         at = (at + 1) & mask
     return at
 
 
 @kernel
-def _rehash(keys, numbers, new_keys, new_numbers, columns):
-    had, places = keys.shape[1], new_keys.shape[1]
-    for r in range(keys.shape[0]):
-        for i in range(had):
-            if keys[r, i] != EMPTY:
-                at = _place(new_keys[r], keys[r, i])
-                new_keys[r, at] = keys[r, i]
-                for column in range(columns):
-                    new_numbers[r, column * places + at] = numbers[r, column * had + i]
+def _spread(state):
+    """Uses twice as many places of the table, which has twice as many as there can be levels."""
+    table, mask = HEAD + state[ROOM], state[MASK]
+    state[MASK] = 2 * mask + 1
+    for i in range(mask + 1):
+        state[table + i] = 0
+    for level in range(state[LEVELS]):
+        state[table + _place(state, state[HEAD + level])] = level + 1

@@ -157,9 +157,9 @@ class Greedy(Nature):
     Source
     ------
     Folklore: the opponent whom the potential arguments of Foster 1999 and of Hu and Wu 2024 are about. Deviations:
-    levels are told apart by all bits of their value in a hash table of 16 bytes an entry that doubles when it is
-    half full: against a forecaster without a grid it comes to 32 to 64 bytes a round and run; `cells` bounds
-    it, and then the sums are those of cells, with E measured from the exact forecasts.
+    levels are told apart by all bits of their value in a hash table, of 32 bytes a level that there is room for:
+    against a forecaster without a grid it comes to 32 to 64 bytes a round and run; `cells` bounds it, and then
+    the sums are those of cells, with E measured from the exact forecasts.
     """
 
     target: Target = "ece"

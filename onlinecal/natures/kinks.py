@@ -8,7 +8,7 @@ from typing import ClassVar
 from onlinecal.core._compile import kernel
 from onlinecal.core.strategy import check_number, check_probability, check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import enter, find, level_table, make_room
+from onlinecal.natures._levels import ROOM, enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.steps import (
@@ -60,8 +60,9 @@ class KinkApproach(Nature):
 
     Information
     -----------
-    Sees LAW. O(size of the law) time a round; a count for each level, 16 bytes an entry in a hash table: against a
-    forecaster without a grid 32 to 64 bytes a round and run, which `cells` bounds. Deterministic but for the coin.
+    Sees LAW. O(size of the law) time a round; a count for each level, in a hash table of 32 bytes a level that there
+    is room for: against a forecaster without a grid 32 to 64 bytes a round and run, which `cells` bounds.
+    Deterministic but for the coin.
 
     Source
     ------
@@ -171,8 +172,8 @@ class SparseBias(Nature):
 
     Information
     -----------
-    Sees LAW. O(size of the law) time a round; count and bias of each level, 24 bytes an entry in a
-    hash table: against a forecaster without a grid 48 to 96 bytes a round and run. Deterministic.
+    Sees LAW. O(size of the law) time a round; count and bias of each level, in a hash table of 40 bytes
+    a level that there is room for: against a forecaster without a grid 40 to 80 bytes a round and run. Deterministic.
 
     Source
     ------
@@ -240,6 +241,6 @@ def _lean(run, number, size, forecast, outcome):
 
 @kernel
 def _columns(run):
-    """The counts and the biases beside the keys."""
-    numbers, places = floats(run), len(ints(run)) - 1
-    return numbers[1 : 1 + places], numbers[1 + places :]
+    """The counts and the biases of the levels."""
+    numbers, room = floats(run), ints(run)[ROOM]
+    return numbers[1 : 1 + room], numbers[1 + room :]

@@ -35,13 +35,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 from numba import carray, types
-from numba.core import cgutils
 
-from onlinecal.core._compile import c_function, intrinsic, kernel, native_address
+from onlinecal.core._compile import c_function, intrinsic, kernel, native_address, part_of_kernel
 from onlinecal.core.arrays import Rows, address
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
-from onlinecal.core.uniforms import fill_uniforms, four_uniforms, uniform
+from onlinecal.core.uniforms import fill_uniforms, next_uniform, uniform
 from onlinecal.core.validation import is_whole
 from onlinecal.rounds.law import Unplayable
 
@@ -214,16 +213,12 @@ def own_uniform(run, index):
     return uniform(carray(_words_at(run[KEYS]), run[KEYS + 1]), index)
 
 
-@kernel
+@part_of_kernel
 def cached_uniform(run, index, cache):
     """The same, where the numbers are asked for in order: `cache`, five numbers of the state of which the first begins
     as −1, keeps the four that are made at a time.
     """
-    block = index >> 2
-    if cache[0] != block:
-        four_uniforms(carray(_words_at(run[KEYS]), run[KEYS + 1]), block, cache[1:])
-        cache[0] = block
-    return cache[1 + (index & 3)]
+    return next_uniform(carray(_words_at(run[KEYS]), run[KEYS + 1]), index, cache)
 
 
 @kernel
@@ -283,7 +278,8 @@ def _caller(signature: Any) -> Any:
         def codegen(context: Any, builder: Any, _: Any, args: Any) -> Any:
             kind = context.call_conv.get_function_type(signature.return_type, signature.args)
             function = builder.inttoptr(args[0], ir.PointerType(kind))
-            result, error = (cgutils.alloca_once(builder, slot.pointee) for slot in kind.args[:2])
+            with builder.goto_entry_block():  # of no numbers yet: the step writes them
+                result, error = (builder.alloca(slot.pointee) for slot in kind.args[:2])
             own = [builder.extract_value(args[1], i) for i in range(len(signature.args))]
             code = builder.call(function, [result, error, *own])
             raised = ir.Constant(kind.args[0].pointee, RAISED)

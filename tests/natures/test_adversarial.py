@@ -31,7 +31,7 @@ from onlinecal.natures import (
     Nature,
     Sight,
 )
-from onlinecal.natures._levels import FIRST
+from onlinecal.natures._levels import FIRST, HEAD, LEVELS, MASK, ROOM
 from onlinecal.natures.adversarial import always_wrong
 from tests.rounds_by_hand import heard, stated
 
@@ -187,14 +187,18 @@ def test_greedy_keeps_as_many_levels_as_there_are(seed):
     memory = game.nature.memory
     assert memory.floats.shape[1] > FIRST
     for r, gamma in enumerate(game.gammas()):
-        keys = memory.ints[r, 1:]
-        kept = keys >= 0
-        values = keys[kept].view(np.float64)
+        levels = memory.ints[r, LEVELS]
+        values = memory.ints[r, HEAD : HEAD + levels].view(np.float64)
         order = np.argsort(values)
         assert (values[order] == gamma.predictions).all()
         bias = gamma.positives - gamma.counts * gamma.predictions
-        assert memory.floats[r][kept][order] == pytest.approx(bias, abs=1e-9)
-        assert memory.ints[r, 0] == kept.sum() <= memory.floats.shape[1] / 2
+        assert memory.floats[r][:levels][order] == pytest.approx(bias, abs=1e-9)
+        # The numbers of a level to come are there, too. Each level is at one place; half of the places are free.
+        assert levels < memory.floats.shape[1] == memory.ints[r, ROOM]
+        assert (memory.floats[r][levels:] == 0.0).all()
+        table = memory.ints[r, HEAD + memory.ints[r, ROOM] :][: memory.ints[r, MASK] + 1]
+        assert sorted(table[table > 0]) == list(range(1, levels + 1))
+        assert 2 * levels <= len(table)
 
 
 def test_greedy_with_cells_shares_one_bias_a_cell(seed):

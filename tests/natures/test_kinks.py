@@ -16,7 +16,7 @@ from onlinecal.forecasters import (
 )
 from onlinecal.measures import cdl
 from onlinecal.natures import KinkApproach, SparseBias
-from onlinecal.natures._levels import FIRST
+from onlinecal.natures._levels import FIRST, HEAD, LEVELS
 from tests.mutants import PlainBiases
 from tests.natures.test_adversarial import Quarters, noted
 
@@ -67,12 +67,11 @@ def test_its_table_grows_and_loses_no_level(seed):
     memory = game.nature.memory
     assert memory.floats.shape[1] > FIRST
     for r, gamma in enumerate(game.gammas()):
-        keys = memory.ints[r, 1:]
-        kept = keys >= 0
-        values = keys[kept].view(np.float64)
+        levels = memory.ints[r, LEVELS]
+        values = memory.ints[r, HEAD : HEAD + levels].view(np.float64)
         order = np.argsort(values)
         assert (values[order] == gamma.predictions).all()
-        assert (memory.floats[r][kept][order] == gamma.counts).all()
+        assert (memory.floats[r][:levels][order] == gamma.counts).all()
 
 
 @pytest.mark.parametrize(
