@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
 from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_time
+from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger, part_of
 from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
 from onlinecal.engine.open_rounds import Open, Waiting
@@ -72,6 +73,10 @@ class Game:
         When somebody joins or leaves: Γ can be had of the rounds asked between any two of these times.
     keeps : iterable of str, optional
         Keeps the rounds as `transcripts`, with these kinds of context, in the event loop. Default: what Γ needs.
+    history : "exact", int, mapping, Exact or OnGrid
+        How forecasts that are on no grid are kept (`onlinecal.engine.keeping`): ``"exact"``, in memory while they fit
+        and else in a temporary file; an integer m, counted on a grid of m + 1 points, with the distance that they
+        were moved (`moved`). The numbers of the game do not depend on it.
     threads : int, default 1
         How many play the runs of the compiled loop; the numbers do not depend on it.
 
@@ -115,6 +120,7 @@ class Game:
         schedule: Schedule = IMMEDIATE,
         cuts: Iterable[float] = (),
         keeps: Iterable[str] | None = None,
+        history: Any = "exact",
         threads: int = 1,
     ) -> None:
         check_horizon(horizon)
@@ -165,6 +171,7 @@ class Game:
         self._waiting = Waiting()
         self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
         self.threads = count("threads", threads)
+        self._keeping = as_history(history)
         self._stopped = ""
         self._q = np.empty(size)
         self.ledger: Ledger | None = None
@@ -369,8 +376,21 @@ class Game:
 
     def known(self, stream: int | None = None) -> list[JointDistribution]:
         """As `gammas`, and empty where no round is resolved."""
+        return list(self.each(stream))
+
+    def each(self, stream: int | None = None) -> Iterator[JointDistribution]:
+        """As `known`, made one after the other, so that one at a time is in memory; no round may come in between."""
         self._check_alive()
-        return (None if self.ledger is None else self.ledger.gammas(stream)) or []
+        return iter((None if self.ledger is None else self.ledger.each(stream)) or ())
+
+    def moved(self, stream: int | None = None) -> Floats | None:
+        """The mean distance that forecasts of each run were moved, (runs,), where `history` counts them on a grid.
+
+        None where Γ is exact, and where no round is resolved. It is of the rounds that `gammas` is of, never less than
+        it is, and at most 1e-11 of it more.
+        """
+        self._check_alive()
+        return None if self.ledger is None else self.ledger.moved(stream)
 
     @property
     def history(self) -> History | None:
@@ -381,7 +401,7 @@ class Game:
         """Where rounds are written down, of laws on this grid."""
         if self.ledger is None:
             self.ledger = Ledger(
-                len(self.runs), self.horizon, grid, self._cuts, max(1, self._revealed.streams)
+                len(self.runs), self.horizon, grid, self._cuts, max(1, self._revealed.streams), self._keeping
             )
         return self.ledger
 

@@ -17,7 +17,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.sight import Sight
 from onlinecal.core.uniforms import four_uniforms
-from onlinecal.engine.history import GridHistory, History, RealHistory
+from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.law import Unplayable, brief
@@ -58,7 +58,7 @@ class CompiledLoop:
     ----------
     forecaster : CompiledForecaster
     nature : CompiledNature
-    history : GridHistory or RealHistory
+    history : GridHistory, RealHistory or MovedHistory
     keys : pair of (runs, 2) uint64 arrays
         Of the uniforms for forecasts and for outcomes.
     """
@@ -114,7 +114,7 @@ class CompiledLoop:
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q = play_rounds(
             addresses, own, other, theirs.sight >= Sight.DRAW, mine.alone and not shown, self.gather, self.keys,
-            runs.start, runs.stop, first, last, grid, counts, positives, keys, self.history.rounds,
+            runs.start, runs.stop, first, last, grid, counts, positives, keys, self.history.filled,
         )  # fmt: skip
         if what != FINE:
             law = own[5:] if what != LAW else tuple(array[:code] for array in own[5:])
@@ -173,7 +173,7 @@ def kept(history: History) -> tuple[Any, ...]:
     """Grid, counts, positives and keys of a history; empty where it has none."""
     if isinstance(history, GridHistory):
         return history.grid, history.counts, history.positives, np.zeros((0, 0), np.int64)
-    assert isinstance(history, RealHistory)
+    assert isinstance(history, RealHistory | MovedHistory)
     none = np.zeros((0, 0), np.int64)
     return np.zeros(0), none, none, history.keys
 

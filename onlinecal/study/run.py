@@ -128,7 +128,7 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         open.append(game.asked - game.resolved)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
-            for run, gamma in enumerate(game.known(stream)):
+            for run, gamma in enumerate(game.each(stream)):
                 rounds = None if game.transcripts is None else game.transcripts.of(run, stream)
                 try:
                     totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma, rounds)
