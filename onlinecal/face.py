@@ -10,6 +10,7 @@ import numpy as np
 from onlinecal.core.progress import Progress
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
+from onlinecal.engine.keeping import as_history
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
@@ -39,6 +40,7 @@ def play(
     arrivals: Any = "every_unit",
     delays: Any = 0,
     decision_makers: Any = (),
+    history: Any = "exact",
     progress: bool | None = None,
 ) -> Study:
     """Plays forecasters against natures and returns the curves.
@@ -70,6 +72,12 @@ def play(
         questions whose outcome is known; `Played.open` says how many are not.
     decision_makers : list of mappings, tenures or tasks
         Who join and leave (see `onlinecal.decision_makers.tenures.Group`); `Played.people` has their accounts.
+    history : "exact", int or mapping, default "exact"
+        How the forecasts of forecasters without a grid are kept. ``"exact"``: 8 bytes a run-round, in memory while that
+        is at most half of what is free, else in a temporary file without a name; ``{"name": "exact", "folder": …,
+        "share": …}`` says where, and from which share on. An integer m: they are counted on a grid of m + 1 points,
+        memory does not grow with T, and every column is a certified bracket, ``name[lower]`` and ``name[upper]``, from
+        the distance that they were moved (`onlinecal.measures.bracket_of_moved`).
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
 
@@ -109,6 +117,7 @@ def play(
         people=People.of(
             [decision_maker_of(spec) for spec in listed(decision_makers)], seed if is_whole(seed) else 0
         ),
+        history=as_history(history),
     )
     with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
         return Study(tuple(played for _, played in play_cells(cells, bar)))

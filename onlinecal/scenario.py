@@ -43,6 +43,7 @@ from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
 from onlinecal.decision_makers.tenures import People
 from onlinecal.decisions.base import is_task
 from onlinecal.engine.horizon import LONGEST, check_horizon
+from onlinecal.engine.keeping import as_history
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Nature, as_nature
 from onlinecal.schedules import Schedule, as_arrivals, as_delays
@@ -126,6 +127,7 @@ class Scenario(BaseModel):
     arrivals: Named = "every_unit"
     delays: Delays = [0]
     decision_makers: list[dict[str, Any]] = []
+    history: Any = "exact"
     forecasters: Annotated[list[Named], Field(min_length=1)]
     natures: Annotated[list[Named], Field(min_length=1)]
 
@@ -208,6 +210,7 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
         people=People.of(
             [decision_maker_of(table, folder) for table in scenario.decision_makers], scenario.seed
         ),
+        history=as_history(_located(scenario.history, folder)),
     )
 
 
@@ -231,7 +234,7 @@ def _located(value: Any, folder: Path) -> Any:
     """A table whose paths are meant from where the scenario lies, wherever the command is given."""
     if isinstance(value, dict):
         return {
-            key: _path(item, folder) if key == "file" else _located(item, folder)
+            key: _path(item, folder) if key in ("file", "folder") else _located(item, folder)
             for key, item in value.items()
         }
     return value

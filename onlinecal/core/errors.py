@@ -45,7 +45,7 @@ class ScenarioError(OnlinecalError, ValueError):
 
 
 class StoreError(OnlinecalError):
-    """A results file that cannot be read or written."""
+    """A results file, or a file of forecasts that memory has no room for, that cannot be read or written."""
 
 
 #: the command that lists all that can be named in a scenario

@@ -19,14 +19,19 @@ from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import build, check_number, named_table, registry, strategy_name
 from onlinecal.core.validation import integer
-from onlinecal.decisions.base import Account, DecisionTask, Task, is_task
+from onlinecal.decisions.base import Account, DecisionTask, QuadraticTask, Task, is_task
 from onlinecal.decisions.tasks import TASKS
+from onlinecal.measures.base import Bracket
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 
 
 @runtime_checkable
 class Response(Protocol):
-    """A way to act on forecasts."""
+    """A way to act on forecasts.
+
+    It may have a `sensitivity`, a number: by how much the law of the belief changes at most in total variation, per
+    distance that a forecast is moved.
+    """
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ of the beliefs that are acted on."""
@@ -93,6 +98,11 @@ class Rounded:
     def __post_init__(self) -> None:
         if self.m is not None:
             integer("rounded", "m", self.m, 1, FINEST)
+
+    @property
+    def sensitivity(self) -> float | None:
+        """m: the weights of two neighbouring points change with slope m. None where m is chosen from Γ."""
+        return None if self.m is None else float(self.m)
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ of the rounded forecasts, in O(k) (and the search for m)."""
@@ -195,6 +205,11 @@ class Noisy:
             )
         integer("noisy", "m", self.m, 1, 100_000)
 
+    @property
+    def sensitivity(self) -> float:
+        """Half the integral of |f(z) − f(z + d)| is at most d times the largest density of Z."""
+        return (1.0 / math.sqrt(2.0 * math.pi) if self.noise == "gaussian" else 0.5) / self.scale
+
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ of what is read, in O(k·m)."""
         kind = get_args(Noise).index(self.noise)
@@ -249,6 +264,57 @@ class DecisionMaker:
     def account(self, gamma: JointDistribution) -> Account:
         """Payoff and regrets of best-responding to the beliefs that the response makes of Γ."""
         return self.task.account(self.response.beliefs(gamma))
+
+    @property
+    def sensitivity(self) -> float | None:
+        """By how much the law of the belief changes in total variation, per distance that a forecast is moved.
+
+        None where it jumps or nothing is known, and for tasks whose payoffs may lie outside [0, 1].
+        """
+        if not isinstance(self.task, DecisionTask | QuadraticTask):
+            return None
+        return getattr(self.response, "sensitivity", None)
+
+    def account_of_moved(self, gamma: JointDistribution, moved: float) -> list[Bracket]:
+        """Brackets of the account of Γ as it was before its predictions were moved.
+
+        Parameters
+        ----------
+        gamma : JointDistribution
+            After the predictions were moved.
+        moved : float
+            The mean distance, or more.
+
+        Returns
+        -------
+        list of Bracket
+            As `Account`. With ε = `sensitivity` · `moved`, beliefs with their outcomes change by ε at most in total
+            variation: the payoff and the external regret change by ε, as what a fixed action gets does not change; each
+            of the other regrets is a supremum of means of functions in [−1, 1], and changes by 2ε.
+
+        Raises
+        ------
+        InvalidParameter
+            There is no `sensitivity`.
+        """
+        if self.sensitivity is None:
+            raise InvalidParameter(moved_task(self))
+        wider = min(self.sensitivity * moved, 1.0)
+        rounding = 1e-12 + 4e-16 * gamma.levels
+        ends = zip(self.account(gamma), (1, 1, 2, 2), (0.0, -1.0, 0.0, 0.0), strict=True)
+        return [
+            Bracket(max(v - k * wider - rounding, least), min(v + k * wider + rounding, 1.0))
+            for v, k, least in ends
+        ]
+
+
+def moved_task(task: Task) -> str:
+    """What is said of a task whose account cannot be bracketed where forecasts are moved."""
+    return (
+        f"task {task.name!r} with moved predictions: who best-responds to a forecast may act otherwise when it is "
+        "moved however little, so nothing is proved about payoff and regrets; expected a task of payoffs in [0, 1] "
+        'with a response that is random, such as { name = "rounded", m = 10 } or "noisy"'
+    )
 
 
 def response_name(response: Any) -> str:

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
+from onlinecal.engine.failures import check_loop, failed, no_probability
 from onlinecal.engine.history import History
-from onlinecal.engine.horizon import check_horizon, check_time
+from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
+from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger, part_of
 from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
 from onlinecal.engine.open_rounds import Open, Waiting
@@ -72,6 +74,10 @@ class Game:
         When somebody joins or leaves: Γ can be had of the rounds asked between any two of these times.
     keeps : iterable of str, optional
         Keeps the rounds as `transcripts`, with these kinds of context, in the event loop. Default: what Γ needs.
+    history : "exact", int, mapping, Exact or OnGrid
+        How forecasts that are on no grid are kept (`onlinecal.engine.keeping`): ``"exact"``, in memory while they fit
+        and else in a temporary file; an integer m, counted on a grid of m + 1 points, with the distance that they
+        were moved (`moved`). The numbers of the game do not depend on it.
     threads : int, default 1
         How many play the runs of the compiled loop; the numbers do not depend on it.
 
@@ -115,17 +121,13 @@ class Game:
         schedule: Schedule = IMMEDIATE,
         cuts: Iterable[float] = (),
         keeps: Iterable[str] | None = None,
+        history: Any = "exact",
         threads: int = 1,
     ) -> None:
         check_horizon(horizon)
         if not is_whole(seed):
             raise InvalidParameter(f"seed = {brief(seed)}; expected an integer")
-        if not isinstance(runs, range):
-            raise InvalidParameter(
-                f"runs = {brief(runs)}; expected a range: the numbers of the runs to be played"
-            )
-        if len(runs) < 1:
-            raise InvalidParameter("runs is empty; expected at least one run")
+        check_runs(runs)
         check_pair(forecaster, nature, horizon)
         self.names = strategy_name(forecaster), strategy_name(nature)
         keys, seed = (strategy_key(forecaster), strategy_key(nature)), int(seed)
@@ -146,25 +148,17 @@ class Game:
         self._certifies = forecaster.certifies
         self._recorder = Recorder(size)
         able = [made_of_steps(player) for player in (self.forecaster, self.nature)]
-        if loop not in ("auto", "event", "compiled"):
-            raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
-        if loop == "compiled" and not (all(able) and schedule.immediate):
-            who = [repr(name) for name, steps in zip(self.names, able, strict=True) if not steps]
-            who += [] if schedule.immediate else [f"a game with {schedule.label}"]
-            raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
+        check_loop(loop, self.names, able, schedule)
         self._able = all(able) and not self._revealed.streams and keeps is None
         self.compiled = self._able and schedule.immediate and loop != "event"
         self._single: SingleRounds | None = None
         self.schedule = schedule
-        length = schedule.length
-        if length is not None and horizon > length:
-            raise InvalidParameter(
-                f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
-            )
+        check_length(horizon, schedule.length)
         self._clock = schedule.clock(horizon, seed)
         self._waiting = Waiting()
         self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
         self.threads = count("threads", threads)
+        self._keeping = as_history(history)
         self._stopped = ""
         self._q = np.empty(size)
         self.ledger: Ledger | None = None
@@ -369,8 +363,20 @@ class Game:
 
     def known(self, stream: int | None = None) -> list[JointDistribution]:
         """As `gammas`, and empty where no round is resolved."""
+        return list(self.each(stream))
+
+    def each(self, stream: int | None = None) -> Iterator[JointDistribution]:
+        """As `known`, made one after the other, so that one at a time is in memory; no round may come in between."""
         self._check_alive()
-        return (None if self.ledger is None else self.ledger.gammas(stream)) or []
+        return iter((None if self.ledger is None else self.ledger.each(stream)) or ())
+
+    def moved(self, stream: int | None = None) -> Floats | None:
+        """The mean distance that forecasts of each run were moved, (runs,): rounded up, by 1e-11 of it at most.
+
+        None where the Γ of `gammas` is exact, and where no round is resolved.
+        """
+        self._check_alive()
+        return None if self.ledger is None else self.ledger.moved(stream)
 
     @property
     def history(self) -> History | None:
@@ -381,7 +387,7 @@ class Game:
         """Where rounds are written down, of laws on this grid."""
         if self.ledger is None:
             self.ledger = Ledger(
-                len(self.runs), self.horizon, grid, self._cuts, max(1, self._revealed.streams)
+                len(self.runs), self.horizon, grid, self._cuts, max(1, self._revealed.streams), self._keeping
             )
         return self.ledger
 
@@ -435,15 +441,10 @@ class Game:
         return self._single
 
     def _no_probability(self, stated: Any, run: int | None = None) -> Unplayable:
-        expected = f"a probability in [0, 1], or one for each of the {len(self.runs)} runs"
-        return Unplayable(f"stated q = {brief(stated)}", expected, run)
+        return no_probability(stated, len(self.runs), run)
 
     def _failed(self, error: Exception, number: int) -> InvalidForecast:
         """A player's own error, with its name and the round."""
         if isinstance(error, Stopped):
             self._turn, error = "forecaster" if error.forecaster else "nature", error.fault
-        who = f"{self._turn} {self.names[self._turn == 'nature']!r}"
-        if isinstance(error, Unplayable):
-            run = "" if error.run is None else f", run {self.runs[error.run]}"
-            return InvalidForecast(f"{who} {error.what} in round {number}{run}; expected {error.expected}")
-        return InvalidForecast(f"{who} failed in round {number}: {failure(error)}")
+        return failed(error, f"{self._turn} {self.names[self._turn == 'nature']!r}", number, self.runs)

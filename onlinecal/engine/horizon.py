@@ -9,6 +9,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import is_number
+from onlinecal.rounds.law import brief
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9
@@ -18,6 +19,24 @@ def check_horizon(horizon: Any) -> None:
     """Refuse a horizon that is not an integer from 1 to 10^9."""
     if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
         raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
+
+
+def check_length(horizon: int, length: int | None) -> None:
+    """Refuse a horizon that is longer than a schedule with so many questions."""
+    if length is not None and horizon > length:
+        raise InvalidParameter(
+            f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
+        )
+
+
+def check_runs(runs: Any) -> None:
+    """Refuse what is no range of runs, or an empty one."""
+    if not isinstance(runs, range):
+        raise InvalidParameter(
+            f"runs = {brief(runs)}; expected a range: the numbers of the runs to be played"
+        )
+    if len(runs) < 1:
+        raise InvalidParameter("runs is empty; expected at least one run")
 
 
 def check_time(time: Any, least: float = -math.inf) -> float:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine.history import GridHistory, History, RealHistory, check_counts, check_memory
+from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory, of_counts
+from onlinecal.engine.keeping import FEWEST, Exact, Keeping, OnGrid
+from onlinecal.engine.memory import check_counts
+from onlinecal.engine.spill import Spill, gamma_of
 from onlinecal.rounds.law import Floats
 
 Part = tuple[int, int]
@@ -39,10 +42,18 @@ class Ledger:
         Ascending times that end one stretch and begin the next.
     streams : int, default 1
         How many streams there are.
+    keeping : Exact or OnGrid
+        How forecasts that are on no grid are kept.
     """
 
     def __init__(
-        self, runs: int, horizon: int, grid: Floats | None, cuts: Sequence[float] = (), streams: int = 1
+        self,
+        runs: int,
+        horizon: int,
+        grid: Floats | None,
+        cuts: Sequence[float] = (),
+        streams: int = 1,
+        keeping: Keeping = Exact(),
     ) -> None:
         self.runs, self.horizon, self.grid, self.cuts, self.streams = (
             runs,
@@ -58,8 +69,17 @@ class Ledger:
         # What grows doubles its room, and a stretch without a round has none.
         stretches = min(len(self.cuts) + 1, horizon)
         self._room = horizon if self._whole else max(4, min(horizon, 2 * horizon // (stretches * streams)))
-        if grid is None:
-            check_memory(runs, horizon if self._whole else max(2 * horizon, 4 * stretches))
+        self._keeping: Keeping | None = keeping if grid is None else None
+        self._most: int | None = None
+        self._spill: Spill | None = None
+        if isinstance(self._keeping, Exact):
+            self._most = self._keeping.most(runs, horizon if self._whole else max(2 * horizon, 4 * stretches))
+            if self._most is not None:
+                self._most = max(FEWEST, self._most // (1 if self._whole else stretches * streams))
+                self._spill = Spill(self._keeping.place)
+        elif grid is None:
+            assert isinstance(self._keeping, OnGrid)
+            check_counts(runs, self._keeping.m + 1, 2 * stretches * min(streams, horizon))
         elif not self._whole:
             # Rounds and outcomes 1 of each part, and the same before each stretch.
             check_counts(runs, len(grid), stretches * 2 * (1 + min(streams, horizon)))
@@ -68,11 +88,15 @@ class Ledger:
         """Where the rounds of a part are written down."""
         found = self._parts.get(part)
         if found is None:
-            found = (
-                RealHistory(self.runs, self._room) if self.grid is None else GridHistory(self.runs, self.grid)
-            )
-            self._parts[part] = found
+            found = self._parts[part] = self._new()
         return found
+
+    def _new(self) -> History:
+        if self.grid is not None:
+            return GridHistory(self.runs, self.grid)
+        if isinstance(self._keeping, OnGrid):
+            return MovedHistory(self.runs, self._keeping.m)
+        return RealHistory(self.runs, self._room, self._most, self._spill)
 
     @property
     def rounds(self) -> int:
@@ -86,25 +110,51 @@ class Ledger:
 
         `since` and `until` are among the `cuts`, or infinite.
         """
-        if since == math.inf:
-            return None
-        if self._whole:
-            whole = self._parts.get((0, 0))
-            return None if whole is None or not whole.rounds else whole.gammas()
-        chosen = [h for h in self._chosen(stream, since, until) if h.rounds]
+        each = self.each(stream, since, until)
+        return None if each is None else list(each)
+
+    def each(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> Iterator[JointDistribution] | None:
+        """As `gammas`, made one after the other, so that one at a time is in memory; no round may come in between."""
+        chosen = self._filled(stream, since, until)
         if not chosen:
             return None
         if len(chosen) == 1:
-            return chosen[0].gammas()
+            return chosen[0].each()
         if self.grid is not None:
-            counts, positives = self.counts(stream, since, until)
-            return [
-                JointDistribution.from_counts(self.grid, n, s) for n, s in zip(counts, positives, strict=True)
-            ]
-        pieces = [history.sorted_keys() for history in chosen if isinstance(history, RealHistory)]
-        together = np.concatenate(pieces, axis=1)
-        together.sort(axis=1, kind="stable")
-        return [JointDistribution.from_sorted_keys(keys) for keys in together]
+            return of_counts(self.grid, *self.counts(stream, since, until))
+        if isinstance(self._keeping, OnGrid):
+            moved = [history for history in chosen if isinstance(history, MovedHistory)]
+            tables = (sum(h.counts for h in moved), sum(h.positives for h in moved))
+            return of_counts(moved[0].grid, *map(np.asarray, tables))
+        return self._together([history for history in chosen if isinstance(history, RealHistory)])
+
+    def _together(self, chosen: Sequence[RealHistory]) -> Iterator[JointDistribution]:
+        for run in range(self.runs):
+            yield gamma_of([piece for history in chosen for piece in history.sorted_pieces(run)])
+
+    def moved(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> Floats | None:
+        """The mean distance that the forecasts of each run were moved, (runs,); None where Γ is exact, or is none.
+
+        Rounded up.
+        """
+        if not isinstance(self._keeping, OnGrid):
+            return None
+        chosen = [h for h in self._filled(stream, since, until) if isinstance(h, MovedHistory)]
+        if not chosen:
+            return None
+        total = np.sum([history.distances for history in chosen], axis=0)
+        return np.asarray(np.minimum(total * (1.0 + 1e-12) / sum(history.rounds for history in chosen), 1.0))
+
+    def _filled(self, stream: int | None, since: float, until: float) -> list[History]:
+        """The parts of `gammas` that have rounds."""
+        if since == math.inf:
+            return []
+        chosen = list(self._parts.values()) if self._whole else self._chosen(stream, since, until)
+        return [history for history in chosen if history.rounds]
 
     def counts(
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf

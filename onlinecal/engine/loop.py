@@ -17,7 +17,7 @@ import numpy as np
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.sight import Sight
 from onlinecal.core.uniforms import next_uniform
-from onlinecal.engine.history import GridHistory, History, RealHistory
+from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.law import Floats, Unplayable, brief
@@ -75,7 +75,7 @@ class CompiledLoop:
     ----------
     forecaster : CompiledForecaster
     nature : CompiledNature
-    history : GridHistory or RealHistory
+    history : GridHistory, RealHistory or MovedHistory
     keys : pair of (runs, 2) uint64 arrays
         Of the uniforms for forecasts and for outcomes.
     """
@@ -126,7 +126,7 @@ class CompiledLoop:
         what, run, number, code, q, lane = play_rounds(
             addresses, mine.memory.arrays, theirs.memory.arrays, lanes, sizes, theirs.sight >= Sight.DRAW,
             mine.alone and not shown, self.gather, self.keys, runs.start, runs.stop, first, last, grid, counts,
-            positives, keys, self.history.rounds,
+            positives, keys, self.history.filled,
         )  # fmt: skip
         if what != FINE:
             law = _law_in(lanes[lane], sizes[0], code if what == LAW else mine.size)
@@ -201,7 +201,7 @@ def kept(history: History) -> tuple[Any, ...]:
     """Grid, counts, positives and keys of a history; empty where it has none."""
     if isinstance(history, GridHistory):
         return history.grid, history.counts, history.positives, np.zeros((0, 0), np.int64)
-    assert isinstance(history, RealHistory)
+    assert isinstance(history, RealHistory | MovedHistory)
     none = np.zeros((0, 0), np.int64)
     return np.zeros(0), none, none, history.keys
 

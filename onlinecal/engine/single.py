@@ -189,7 +189,7 @@ class SingleRounds:
         if history is not self._history or history.room != self._room:
             self._history, self._kept, self._room = history, kept(history), history.room
         what, run, code = _tell(
-            self._mine, self._theirs, block.addresses, memo, other_memo, *self._kept, history.rounds, revealed,
+            self._mine, self._theirs, block.addresses, memo, other_memo, *self._kept, history.filled, revealed,
             self.taken, round._number, round._at,
         )  # fmt: skip
         history.played(1)

@@ -17,7 +17,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
-from onlinecal.decision_makers.responses import DecisionMaker, as_decision_maker, response_name
+from onlinecal.decision_makers.responses import DecisionMaker, as_decision_maker, moved_task, response_name
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.decisions.tasks import Task
 from onlinecal.measures import MEASURES
@@ -35,17 +35,25 @@ class Asked(NamedTuple):
         Γ ↦ value, its options set.
     record : Measure
     options : mapping
+    moved : callable, optional
+        Γ whose predictions were moved, mean distance ↦ bracket, its options set; None where Γ is always exact.
     """
 
     columns: tuple[Column, ...]
     function: Callable[[JointDistribution], Any]
     record: Measure
     options: Mapping[str, Any]
+    moved: Callable[[JointDistribution, float], Bracket] | None = None
 
     @property
     def bracket(self) -> bool:
         """Whether it takes two columns."""
         return len(self.columns) == 2
+
+    def of(self, moved: float | None) -> Callable[[Any], Any]:
+        """Γ ↦ value, or where the predictions of Γ were moved, its bracket."""
+        bracket = self.moved
+        return self.function if moved is None or bracket is None else lambda gamma: bracket(gamma, moved)
 
     @property
     def needs(self) -> frozenset[str] | None:
@@ -83,6 +91,8 @@ class Panel:
 
     measures: tuple[Asked, ...]
     tasks: tuple[Task, ...]
+    #: whether Γ may have been moved, so that measures of Γ and tasks are brackets, two columns each
+    moved: bool = False
 
     @classmethod
     def of(
@@ -128,11 +138,29 @@ class Panel:
                 measured(asked.name, asked.function, _sample())
         return panel
 
+    def of_moved(self) -> Panel:
+        """The same for Γ that may have been moved: each measure of Γ, and each entry of a task, as a bracket.
+
+        Measures of rounds are what they are, for rounds are kept as they were.
+
+        Raises
+        ------
+        InvalidParameter
+            A measure has no modulus, or a task no random response: nothing is known of it then.
+        """
+        for task in self.tasks:
+            if getattr(task, "sensitivity", None) is None:
+                raise InvalidParameter(moved_task(task))
+        return replace(self, measures=tuple(map(_moved, self.measures)), moved=True)
+
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """What `read` returns, in its order."""
         measured = [column for asked in self.measures for column in asked.columns]
-        return (*measured, *(column for task in self.tasks for column in _account(task)))
+        entries = [column for task in self.tasks for column in _account(task)]
+        if self.moved:
+            entries = [replace(column, end=end) for column in entries for end in ("lower", "upper")]
+        return (*measured, *entries)
 
     @property
     def keeps(self) -> frozenset[str] | None:
@@ -152,14 +180,26 @@ class Panel:
         The name of a column is, for the file keeps numbers with their names.
         """
         measures = {asked.name: {**asked.content, "bracket": asked.bracket} for asked in self.measures}
-        return {"measures": measures, "tasks": {task.name: content(task) for task in self.tasks}}
+        tasks = {task.name: content(task) for task in self.tasks}
+        return {"measures": measures, "tasks": tasks, **({"moved": True} if self.moved else {})}
 
-    def read(self, gamma: JointDistribution, rounds: Transcript | None = None) -> list[float]:
-        """The total T·μ(Γ) of every column; `rounds` is for measures of rounds."""
+    def read(
+        self, gamma: JointDistribution, rounds: Transcript | None = None, moved: float | None = None
+    ) -> list[float]:
+        """The total T·μ(Γ) of every column.
+
+        Parameters
+        ----------
+        gamma : JointDistribution
+        rounds : Transcript, optional
+            For measures of rounds.
+        moved : float, optional
+            The mean distance that the predictions of Γ were moved. Default: Γ is exact.
+        """
         values: list[float] = []
         for asked in self.measures:
             seen = gamma if asked.needs is None else rounds
-            value = measured(asked.columns[0].measure, asked.function, seen)
+            value = measured(asked.columns[0].measure, asked.of(moved), seen)
             if not isinstance(value, Bracket):
                 values += [value] * len(asked.columns)
             elif asked.bracket:
@@ -167,7 +207,10 @@ class Panel:
             else:
                 raise InvalidData(f"measure {asked.name!r} returned {value!r}; expected a number")
         for task in self.tasks:
-            values += task.account(gamma)
+            if moved is not None and isinstance(task, DecisionMaker):
+                values += [v for b in task.account_of_moved(gamma, moved) for v in (b.lower, b.upper)]
+            else:
+                values += [v for v in task.account(gamma) for _ in range(1 + self.moved)]
         totals = [gamma.weight * value for value in values]
         if any(map(math.isnan, totals)):
             column = self.columns[[math.isnan(total) for total in totals].index(True)].name
@@ -232,6 +275,16 @@ def _asked(spec: Any, rounds: int | None) -> Asked:
     if record.may_bracket(options, rounds):
         columns = replace(column, end="lower"), replace(column, end="upper")  # type: ignore[assignment]
     return Asked(columns, function, record, options)
+
+
+def _moved(asked: Asked) -> Asked:
+    """What is asked for where Γ may have been moved."""
+    if asked.needs is not None:
+        return asked
+    function = asked.record.bind_moved(**asked.options)
+    column = replace(asked.columns[0], end="")
+    ends = replace(column, end="lower"), replace(column, end="upper")
+    return asked._replace(columns=ends, moved=function)
 
 
 def _account(task: Task) -> list[Column]:

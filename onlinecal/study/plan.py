@@ -15,12 +15,14 @@ from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
+from onlinecal.engine.keeping import Exact, Keeping, OnGrid
 from onlinecal.engine.transcripts import check_kept
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules import Schedule
 from onlinecal.study.panel import Panel
 
 NOBODY = People()
+EXACT = Exact()
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Cell:
         When questions are asked and outcomes become known.
     people : People
         Decision makers who join and leave.
+    history : Exact or OnGrid
+        How forecasts that are on no grid are kept.
     """
 
     forecaster: Entry
@@ -71,6 +75,7 @@ class Cell:
     first: int = 0
     schedule: Schedule = IMMEDIATE
     people: People = NOBODY
+    history: Keeping = EXACT
 
     @cached_property
     def content(self) -> dict[str, Any]:
@@ -89,6 +94,8 @@ class Cell:
             # Only where there is something to say: what was played before there were schedules is the same.
             **({} if self.schedule.immediate else {"schedule": content(self.schedule)}),
             **({"decision_makers": self.people.content} if self.people.groups else {}),
+            # Wherever they are kept exactly, numbers are the same.
+            **({"history": self.history.m} if isinstance(self.history, OnGrid) else {}),
         }
 
     @cached_property
@@ -124,6 +131,7 @@ def plan(
     per_decade: int = 8,
     schedules: Sequence[Schedule] = (IMMEDIATE,),
     people: People = NOBODY,
+    history: Keeping = EXACT,
 ) -> list[Cell]:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
@@ -136,7 +144,8 @@ def plan(
     InvalidParameter
         A horizon, number of runs or of checkpoints, or pair of players that cannot be played, also where that shows
         only when a player is started at the horizon; two strategies or schedules of one label; a schedule by which no
-        outcome would become known, or with times that cannot be.
+        outcome would become known, or with times that cannot be; forecasts that are to be moved to a grid, and a
+        measure, task or decision maker of which nothing is known then.
     """
     who, whom = list(forecasters), list(natures)
     if not who or not whom:
@@ -193,12 +202,22 @@ def plan(
                         panel,
                         schedule=schedule,
                         people=people,
+                        history=history,
                     )
                     for schedule in schedules
                 ]
     _check_names(cells)
-    _try_to_start(cells)
-    return cells
+    if not _try_to_start(cells) or not isinstance(history, OnGrid):
+        return [replace(cell, history=history if isinstance(history, Exact) else EXACT) for cell in cells]
+    try:
+        if people.groups:
+            raise InvalidParameter(
+                "decision makers who join and leave act on forecasts as they are; expected none"
+            )
+        moved = panel.of_moved()
+    except InvalidParameter as error:
+        raise InvalidParameter(f"history = {history.m}: {error}, or history = 'exact'") from None
+    return [replace(cell, panel=moved) for cell in cells]
 
 
 def _check_names(cells: Iterable[Cell]) -> None:
@@ -220,14 +239,24 @@ def _check_names(cells: Iterable[Cell]) -> None:
                 )
 
 
-def _try_to_start(cells: Iterable[Cell]) -> None:
-    """Starts every player once, for one run, and throws it away: what depends on T is refused before any game."""
-    started = set()
+def _try_to_start(cells: Iterable[Cell]) -> bool:
+    """Starts every player once, for one run, and throws it away: what depends on T is refused before any game.
+
+    Returns whether one of the forecasters has no grid.
+    """
+    started, free = set(), False
     for cell in cells:
         for role, entry in (("forecaster", cell.forecaster), ("nature", cell.nature)):
             if (key := (id(entry), cell.horizon)) not in started:
                 started.add(key)
-                start(role, entry.strategy, cell.horizon, range(1), cell.seed)
+                player = start(role, entry.strategy, cell.horizon, range(1), cell.seed)
+                free |= role == "forecaster" and grid_of_player(player) is None
         if (key := (id(cell.schedule), cell.horizon)) not in started:
             started.add(key)
             cell.schedule.clock(cell.horizon, cell.seed).check()
+    return free
+
+
+def grid_of_player(player: Any) -> Any:
+    """The grid that a forecaster's player says it plays on, itself or by its law; None where it says none."""
+    return getattr(player, "grid", getattr(getattr(player, "law", None), "grid", None))

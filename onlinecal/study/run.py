@@ -115,6 +115,7 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         schedule=cell.schedule,
         cuts=cell.people.cuts,
         keeps=cell.panel.keeps,
+        history=cell.history,
         threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     )
     streams = [None, *range(len(cell.nature.strategy.streams))]
@@ -128,10 +129,13 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         open.append(game.asked - game.resolved)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
-            for run, gamma in enumerate(game.known(stream)):
+            moved = game.moved(stream)
+            for run, gamma in enumerate(game.each(stream)):
                 rounds = None if game.transcripts is None else game.transcripts.of(run, stream)
                 try:
-                    totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma, rounds)
+                    totals[i, run, place * own : (place + 1) * own] = cell.panel.read(
+                        gamma, rounds, None if moved is None else float(moved[run])
+                    )
                 except OnlinecalError as error:
                     raise InvalidData(
                         f"{error}; after round {t} of {cell.forecaster.label!r} against {cell.nature_label!r}, "

@@ -98,16 +98,4 @@ def test_counts_and_keys_say_the_same(rounds):
         kinds[1].update(played(free, GRID[index], outcome))
     expected = JointDistribution.from_samples(*zip(*((GRID[i], y) for i, y in rounds), strict=True))
     for kept in kinds:
-        assert same(kept.gammas(), [expected])
-
-
-def test_a_machine_that_does_not_say_how_much_memory_it_has_sets_no_limit(monkeypatch):
-    def unknown(name):
-        raise ValueError(name)
-
-    monkeypatch.setattr("os.sysconf", unknown)
-    assert Ledger(1, 10, None).rounds == 0
-    monkeypatch.setattr("os.sysconf", lambda name: 10)  # 100 bytes
-    assert Ledger(1, 10, None).history((0, 0)).keys.shape == (1, 10)
-    with pytest.raises(InvalidParameter, match=r"1 runs of 11 rounds need .* GiB of history"):
-        Ledger(1, 11, None)
+        assert same(list(kept.each()), [expected])

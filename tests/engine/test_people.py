@@ -263,7 +263,7 @@ def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m
 
     monkeypatch.setattr("onlinecal.study.run.Game", Watched)
     monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
-    monkeypatch.setattr("onlinecal.engine.history._memory", lambda: 2.0**29)
+    monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: 2.0**29)
     who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
 
     def play():

@@ -1,0 +1,35 @@
+"""What is said where a player fails or cannot play: who it was, in which round and run, and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, failure
+from onlinecal.rounds.law import Unplayable, brief
+from onlinecal.schedules.base import Schedule
+
+
+def check_loop(loop: str, names: Sequence[str], able: Sequence[bool], schedule: Schedule) -> None:
+    """Refuses a loop that there is not, and the compiled one where a player or the schedule is not for it."""
+    if loop not in ("auto", "event", "compiled"):
+        raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
+    if loop == "compiled" and not (all(able) and schedule.immediate):
+        who = [repr(name) for name, steps in zip(names, able, strict=True) if not steps]
+        who += [] if schedule.immediate else [f"a game with {schedule.label}"]
+        raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
+
+
+def no_probability(stated: Any, runs: int, run: int | None = None) -> Unplayable:
+    """Nature stated something else than probabilities."""
+    return Unplayable(
+        f"stated q = {brief(stated)}", f"a probability in [0, 1], or one for each of the {runs} runs", run
+    )
+
+
+def failed(error: Exception, who: str, number: int, runs: range) -> InvalidForecast:
+    """A player's own error, with its name, the round, and the run where it is of one of them."""
+    if isinstance(error, Unplayable):
+        run = "" if error.run is None else f", run {runs[error.run]}"
+        return InvalidForecast(f"{who} {error.what} in round {number}{run}; expected {error.expected}")
+    return InvalidForecast(f"{who} failed in round {number}: {failure(error)}")
