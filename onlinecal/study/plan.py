@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from onlinecal.core.columns import Column
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine.transcripts import check_kept
-from onlinecal.rounds.protocol import check_pair, start
+from onlinecal.rounds.protocol import check_pair, check_specification, start
 from onlinecal.schedules import Schedule
+from onlinecal.study.lineup import Entry, Lineup
 from onlinecal.study.panel import Panel
 
+__all__ = ["Cell", "Entry", "Plan", "plan"]
+
 NOBODY = People()
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A strategy with the label that people see, and the longest horizon that it is to be played at, if any."""
-
-    strategy: Any
-    label: str
-    longest: int | None = None
-
-    @classmethod
-    def of(cls, strategy: Any, label: str | None = None, longest: int | None = None) -> Entry:
-        """With its own name where no label is given."""
-        return cls(strategy, label or strategy_label(strategy), longest)
-
-    @cached_property
-    def content(self) -> Any:
-        """The content of the strategy, as it was when first asked for: its source may be edited during a game."""
-        return content(self.strategy)
 
 
 @dataclass(frozen=True)
@@ -104,8 +87,7 @@ class Cell:
     @property
     def columns(self) -> tuple[Column, ...]:
         """Those of the panel, and of each stream."""
-        own = self.panel.columns
-        return own + tuple(replace(c, stream=s) for s in self.nature.strategy.streams for c in own)
+        return _columns(self.panel, self.nature)
 
     @property
     def work(self) -> int:
@@ -113,9 +95,269 @@ class Cell:
         return self.horizon * (self.runs - self.first)
 
 
+def _columns(panel: Panel, nature: Entry) -> tuple[Column, ...]:
+    """Those of the panel, and of each stream of a nature."""
+    own = panel.columns
+    return own + tuple(replace(c, stream=s) for s in nature.strategy.streams for c in own)
+
+
+class _Group(NamedTuple):
+    """Neighbours in a line-up that are played at the same horizons.
+
+    Attributes
+    ----------
+    places : range
+    horizons : tuple of int
+        Ascending; of a forecaster those of the study.
+    longest : int or None
+    """
+
+    places: range
+    horizons: tuple[int, ...]
+    longest: int | None
+
+
+class Plan(Sequence[Cell]):
+    """The cells of a study: every forecaster against every nature at every horizon by every schedule, see `plan`.
+
+    Each cell is made when it is asked for; none is kept.
+
+    Parameters
+    ----------
+    forecasters, natures : Lineup
+    horizons : sequence of int
+    per_decade : int
+        Checkpoints, with a single horizon.
+    schedules : sequence of Schedule
+    runs, seed : int
+    panel : Panel
+    people : People
+    """
+
+    def __init__(
+        self,
+        forecasters: Lineup,
+        natures: Lineup,
+        *,
+        horizons: Sequence[int],
+        per_decade: int,
+        schedules: Sequence[Schedule],
+        runs: int,
+        seed: int,
+        panel: Panel,
+        people: People,
+    ) -> None:
+        self.forecasters, self.natures = forecasters, natures
+        self.horizons, self.schedules = tuple(sorted(horizons)), tuple(schedules)
+        self.runs, self.seed, self.panel, self.people = runs, seed, panel, people
+        self._times = {
+            t: tuple(checkpoints(t, per_decade)) if len(self.horizons) == 1 else (t,) for t in self.horizons
+        }
+        self._who = _grouped(
+            (range(first, first + len(family)), self.horizons, family.longest)
+            for first, family in zip(forecasters.firsts, forecasters.families, strict=False)
+        )
+        self._whom = _grouped(self._natures())
+
+    def _natures(self) -> Iterator[tuple[range, tuple[int, ...], int | None]]:
+        """Who is played at which horizons: a nature that can play only L rounds at those below, and at L."""
+        times = self.horizons
+        limits = [n for n in (schedule.length for schedule in self.schedules) if n is not None]
+        for first, family in zip(self.natures.firsts, self.natures.families, strict=False):
+            places = range(first, first + len(family))
+            seen = list(family.samples())
+            # Of those that are not looked at, none has an end if none has that is.
+            endless = len(seen) < len(places) and all(
+                self.natures[first + i].strategy.length is None for i in seen
+            )
+            for part in [places] if endless else [range(i, i + 1) for i in places]:
+                own = None if endless else self.natures[part.start].strategy.length
+                length = min((n for n in (own, *limits) if n is not None), default=None)
+                played = times
+                if length is not None and len(times) > 1 and times[-1] > length:
+                    played = (*(t for t in times if t < length), length)
+                yield part, played, family.longest
+
+    def _played(self, whom: _Group, who: _Group) -> tuple[int, ...]:
+        """The horizons of these."""
+        longest = min(n for n in (who.longest, whom.longest, whom.horizons[-1]) if n is not None)
+        return tuple(t for t in whom.horizons if t <= longest)
+
+    def matches(self) -> Iterator[tuple[range, range, tuple[int, ...]]]:
+        """Places of forecasters and of natures that are all played at the same horizons, and these; in no order."""
+        for whom in self._whom:
+            for who in self._who:
+                yield who.places, whom.places, self._played(whom, who)
+
+    def __len__(self) -> int:
+        return len(self.schedules) * sum(
+            len(who) * len(whom) * len(horizons) for who, whom, horizons in self.matches()
+        )
+
+    @property
+    def work(self) -> int:
+        """Run-rounds of all cells."""
+        rounds = sum(len(who) * len(whom) * sum(horizons) for who, whom, horizons in self.matches())
+        return self.runs * len(self.schedules) * rounds
+
+    def __iter__(self) -> Iterator[Cell]:
+        for group in self._whom:
+            played = [(who.places, self._played(group, who)) for who in self._who]
+            for place in group.places:
+                nature = self.natures[place]
+                for places, horizons in played:
+                    for i in places:
+                        forecaster = self.forecasters[i]
+                        for horizon in horizons:
+                            for schedule in self.schedules:
+                                yield self._cell(forecaster, nature, horizon, schedule)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        place = range(len(self))[place]
+        for whom in self._whom:
+            sizes = [len(w.places) * len(self._played(whom, w)) * len(self.schedules) for w in self._who]
+            at, rest = divmod(place, sum(sizes))
+            if at >= len(whom.places):
+                place -= sum(sizes) * len(whom.places)
+                continue
+            for who, size in zip(self._who, sizes, strict=True):
+                if rest < size:
+                    horizons = self._played(whom, who)
+                    rest, schedule = divmod(rest, len(self.schedules))
+                    i, t = divmod(rest, len(horizons))
+                    return self._cell(
+                        self.forecasters[who.places[i]],
+                        self.natures[whom.places[at]],
+                        horizons[t],
+                        self.schedules[schedule],
+                    )
+                rest -= size
+        raise IndexError(place)
+
+    def _cell(self, forecaster: Entry, nature: Entry, horizon: int, schedule: Schedule) -> Cell:
+        return Cell(
+            forecaster,
+            nature,
+            horizon,
+            self.runs,
+            self.seed,
+            self._times.get(horizon, (horizon,)),
+            self.panel,
+            schedule=schedule,
+            people=self.people,
+        )
+
+    # ---------------------------------------------------------------- what cannot be played
+
+    def check(self) -> None:
+        """Refuses what cannot be played; nothing is.
+
+        Of the strategies of a table with many combinations some are looked at (`core.sweeps.Sweep.samples`), each of
+        them started once for each of its horizons; the others are when they play.
+
+        Raises
+        ------
+        InvalidParameter
+        """
+        self._check_labels()
+        whom = [(group, i) for group in self._whom for i in self._looked_at(self.natures, group)]
+        who = [(group, i) for group in self._who for i in self._looked_at(self.forecasters, group)]
+        for group in self._whom:
+            for other in self._who:
+                if not self._played(group, other):
+                    labels = self.forecasters[other.places[0]].label, self.natures[group.places[0]].label
+                    raise InvalidParameter(
+                        f"{labels[0]!r} against {labels[1]!r} is to be played up to "
+                        f"T = {min(n for n in (other.longest, group.longest) if n is not None)}, but the shortest "
+                        f"horizon is {group.horizons[0]}"
+                    )
+        for role, lineup, looked_at in (
+            ("forecaster", self.forecasters, who),
+            ("nature", self.natures, whom),
+        ):
+            for _, place in looked_at:
+                check_specification(role, lineup[place].strategy)
+        # Of those that need the same, and of those that reveal the same and play as long, the first.
+        asking: dict[Any, int] = {}
+        for group, place in who:
+            asking.setdefault((frozenset(self.forecasters[place].strategy.needs), group), place)
+        giving: dict[Any, int] = {}
+        for group, place in whom:
+            nature = self.natures[place].strategy
+            giving.setdefault((frozenset(nature.reveals), nature.length, group), place)
+        for (*_, group), place in giving.items():
+            for (_, other), forecaster in asking.items():
+                pair = self.forecasters[forecaster].strategy, self.natures[place].strategy
+                check_pair(*pair, self._played(group, other)[-1])
+        for _, place in whom:
+            check_kept(self.panel.keeps or (), self.natures[place].strategy)
+            self._check_columns(self.natures[place])
+        for role, lineup, looked_at, others in (
+            ("forecaster", self.forecasters, who, self._whom),
+            ("nature", self.natures, whom, self._who),
+        ):
+            for group, place in looked_at:
+                played = [self._played(*((o, group) if role == "forecaster" else (group, o))) for o in others]
+                for horizon in sorted({t for horizons in played for t in horizons}):
+                    start(role, lineup[place].strategy, horizon, range(1), self.seed)
+        for horizon in sorted({t for *_, horizons in self.matches() for t in horizons}):
+            for schedule in self.schedules:
+                schedule.clock(horizon, self.seed).check()
+
+    def _looked_at(self, lineup: Lineup, group: _Group) -> list[int]:
+        return [i for i in lineup.samples() if i in group.places]
+
+    def _check_labels(self) -> None:
+        """Refuses two of one label, and names that would be put together in two ways, of natures with schedules."""
+        schedules = [schedule.label for schedule in self.schedules]
+        for kind, labels in (
+            ("forecasters", self.forecasters.labels()),
+            ("natures", (*self.natures.labels(), *schedules)),
+        ):
+            seen: set[str] = set()
+            for label in labels:
+                if label in seen:
+                    raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
+                seen.add(label)
+        made: dict[str, tuple[str, str]] = {}
+        for label in self.natures.labels() if any(schedules) else ():
+            for schedule in schedules:
+                whole = ", ".join(filter(None, (label, schedule)))
+                if made.setdefault(whole, (label, schedule)) != (label, schedule):
+                    raise InvalidParameter(
+                        f"two natures with their schedules are called {whole!r}; give one of them another label"
+                    )
+
+    def _check_columns(self, nature: Entry) -> None:
+        """Refuses two columns of one name, of streams."""
+        if not nature.strategy.streams:
+            return
+        seen: set[str] = set()
+        for column in _columns(self.panel, nature):
+            if column.name in seen:
+                raise InvalidParameter(
+                    f"two columns of {nature.label!r} are called {column.name!r}; give the stream, measure or task "
+                    "another name"
+                )
+            seen.add(column.name)
+
+
+def _grouped(parts: Iterable[tuple[range, tuple[int, ...], int | None]]) -> list[_Group]:
+    """Neighbours that are the same, put together."""
+    groups: list[_Group] = []
+    for places, horizons, longest in parts:
+        if groups and groups[-1][1:] == (horizons, longest):
+            groups[-1] = _Group(range(groups[-1].places.start, places.stop), horizons, longest)
+        else:
+            groups.append(_Group(places, horizons, longest))
+    return groups
+
+
 def plan(
-    forecasters: Iterable[Entry],
-    natures: Iterable[Entry],
+    forecasters: Iterable[Entry | Lineup],
+    natures: Iterable[Entry | Lineup],
     *,
     horizons: Sequence[int],
     runs: int,
@@ -124,7 +366,7 @@ def plan(
     per_decade: int = 8,
     schedules: Sequence[Schedule] = (IMMEDIATE,),
     people: People = NOBODY,
-) -> list[Cell]:
+) -> Plan:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
     With several horizons each is a game of its own that is read at its end; with a single one the game is read at
@@ -136,11 +378,12 @@ def plan(
     InvalidParameter
         A horizon, number of runs or of checkpoints, or pair of players that cannot be played, also where that shows
         only when a player is started at the horizon; two strategies or schedules of one label; a schedule by which no
-        outcome would become known, or with times that cannot be.
+        outcome would become known, or with times that cannot be. Of tables with very many combinations see
+        `Plan.check`.
     """
-    who, whom = list(forecasters), list(natures)
-    if not who or not whom:
-        raise InvalidParameter(f"no {'forecasters' if not who else 'natures'}; expected at least one")
+    who, whom = Lineup.of(forecasters), Lineup.of(natures)
+    if not len(who) or not len(whom):
+        raise InvalidParameter(f"no {'natures' if len(who) else 'forecasters'}; expected at least one")
     if not horizons:
         raise InvalidParameter("no horizons; expected at least one")
     for i, horizon in enumerate(horizons):
@@ -154,80 +397,16 @@ def plan(
     if not is_whole(seed):
         raise InvalidParameter(f"seed = {seed!r}; expected an integer")
     # Of Python, whatever they were: they are written into files.
-    horizons, runs, seed, per_decade = [int(t) for t in horizons], int(runs), int(seed), int(per_decade)
-    for kind, entries in (("forecasters", who), ("natures", whom)):
-        labels = [entry.label for entry in entries]
-        if kind == "natures":
-            labels += [schedule.label for schedule in schedules]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
-    times = sorted(horizons)
-    cells = []
-    for nature in whom:
-        lengths = [nature.strategy.length, *(schedule.length for schedule in schedules)]
-        length = min((n for n in lengths if n is not None), default=None)
-        own = times
-        if length is not None and len(times) > 1 and times[-1] > length:
-            own = [t for t in times if t < length] + [length]
-        for forecaster in who:
-            longest = min(forecaster.longest or own[-1], nature.longest or own[-1])
-            played = [t for t in own if t <= longest]
-            if not played:
-                raise InvalidParameter(
-                    f"{forecaster.label!r} against {nature.label!r} is to be played up to T = {longest}, "
-                    f"but the shortest horizon is {own[0]}"
-                )
-            check_pair(forecaster.strategy, nature.strategy, played[-1])
-            check_kept(panel.keeps or (), nature.strategy)
-            for horizon in played:
-                points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
-                cells += [
-                    Cell(
-                        forecaster,
-                        nature,
-                        horizon,
-                        runs,
-                        seed,
-                        tuple(points),
-                        panel,
-                        schedule=schedule,
-                        people=people,
-                    )
-                    for schedule in schedules
-                ]
-    _check_names(cells)
-    _try_to_start(cells)
-    return cells
-
-
-def _check_names(cells: Iterable[Cell]) -> None:
-    """Refuses names that would be put together in two ways: of natures with schedules, of columns with streams."""
-    made: dict[str, tuple[str, str]] = {}
-    for cell in cells:
-        parts = cell.nature.label, cell.schedule.label
-        if made.setdefault(cell.nature_label, parts) != parts:
-            raise InvalidParameter(
-                f"two natures with their schedules are called {cell.nature_label!r}; give one of them another label"
-            )
-    for nature in {id(cell.nature): cell for cell in cells}.values():
-        names = [column.name for column in nature.columns] if nature.nature.strategy.streams else []
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidParameter(
-                    f"two columns of {nature.nature.label!r} are called {name!r}; give the stream, measure or task "
-                    "another name"
-                )
-
-
-def _try_to_start(cells: Iterable[Cell]) -> None:
-    """Starts every player once, for one run, and throws it away: what depends on T is refused before any game."""
-    started = set()
-    for cell in cells:
-        for role, entry in (("forecaster", cell.forecaster), ("nature", cell.nature)):
-            if (key := (id(entry), cell.horizon)) not in started:
-                started.add(key)
-                start(role, entry.strategy, cell.horizon, range(1), cell.seed)
-        if (key := (id(cell.schedule), cell.horizon)) not in started:
-            started.add(key)
-            cell.schedule.clock(cell.horizon, cell.seed).check()
+    made = Plan(
+        who,
+        whom,
+        horizons=[int(t) for t in horizons],
+        per_decade=int(per_decade),
+        schedules=schedules,
+        runs=int(runs),
+        seed=int(seed),
+        panel=panel,
+        people=people,
+    )
+    made.check()
+    return made
