@@ -83,7 +83,10 @@ def run(
     loaded = load(scenario)
     path = output or Path("results") / f"{loaded.scenario.name}.db"
     with Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session:
-        for remark in session.remarks:
+        notes = [
+            f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in loaded.cells.incompatible
+        ]
+        for remark in (*notes, *session.remarks):
             print(f"note: {remark}", file=sys.stderr)
         try:
             session.play()

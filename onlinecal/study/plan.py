@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from onlinecal.core.columns import Column
 from onlinecal.core.content import content, digest
@@ -15,12 +16,13 @@ from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine.transcripts import check_kept
-from onlinecal.rounds.protocol import check_pair, check_specification, start
+from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules import Schedule
+from onlinecal.study.groups import Group, Incompatible, groups_of
 from onlinecal.study.lineup import Entry, Lineup
 from onlinecal.study.panel import Panel
 
-__all__ = ["Cell", "Entry", "Plan", "plan"]
+__all__ = ["Cell", "Entry", "Incompatible", "Plan", "plan"]
 
 NOBODY = People()
 
@@ -101,26 +103,10 @@ def _columns(panel: Panel, nature: Entry) -> tuple[Column, ...]:
     return own + tuple(replace(c, stream=s) for s in nature.strategy.streams for c in own)
 
 
-class _Group(NamedTuple):
-    """Neighbours in a line-up that are played at the same horizons.
-
-    Attributes
-    ----------
-    places : range
-    horizons : tuple of int
-        Ascending; of a forecaster those of the study.
-    longest : int or None
-    """
-
-    places: range
-    horizons: tuple[int, ...]
-    longest: int | None
-
-
 class Plan(Sequence[Cell]):
     """The cells of a study: every forecaster against every nature at every horizon by every schedule, see `plan`.
 
-    Each cell is made when it is asked for; none is kept.
+    Each cell is made when it is asked for; none is kept. Pairs that cannot play each other are left out.
 
     Parameters
     ----------
@@ -153,41 +139,46 @@ class Plan(Sequence[Cell]):
         self._times = {
             t: tuple(checkpoints(t, per_decade)) if len(self.horizons) == 1 else (t,) for t in self.horizons
         }
-        self._who = _grouped(
-            (range(first, first + len(family)), self.horizons, family.longest)
-            for first, family in zip(forecasters.firsts, forecasters.families, strict=False)
-        )
-        self._whom = _grouped(self._natures())
+        self._who = groups_of("forecaster", forecasters, self.horizons, self.schedules)
+        self._whom = groups_of("nature", natures, self.horizons, self.schedules)
+        self._matched = {
+            (i, j): self._match(whom, who)
+            for i, whom in enumerate(self._whom)
+            for j, who in enumerate(self._who)
+        }
 
-    def _natures(self) -> Iterator[tuple[range, tuple[int, ...], int | None]]:
-        """Who is played at which horizons: a nature that can play only L rounds at those below, and at L."""
-        times = self.horizons
-        limits = [n for n in (schedule.length for schedule in self.schedules) if n is not None]
-        for first, family in zip(self.natures.firsts, self.natures.families, strict=False):
-            places = range(first, first + len(family))
-            seen = list(family.samples())
-            # Of those that are not looked at, none has an end if none has that is.
-            endless = len(seen) < len(places) and all(
-                self.natures[first + i].strategy.length is None for i in seen
-            )
-            for part in [places] if endless else [range(i, i + 1) for i in places]:
-                own = None if endless else self.natures[part.start].strategy.length
-                length = min((n for n in (own, *limits) if n is not None), default=None)
-                played = times
-                if length is not None and len(times) > 1 and times[-1] > length:
-                    played = (*(t for t in times if t < length), length)
-                yield part, played, family.longest
-
-    def _played(self, whom: _Group, who: _Group) -> tuple[int, ...]:
-        """The horizons of these."""
+    def _match(self, whom: Group, who: Group) -> tuple[int, ...]:
+        """The horizons of these; none if they cannot play each other."""
         longest = min(n for n in (who.longest, whom.longest, whom.horizons[-1]) if n is not None)
-        return tuple(t for t in whom.horizons if t <= longest)
+        played = tuple(t for t in whom.horizons if t <= longest)
+        if not played:
+            labels = self.forecasters[who.places[0]].label, self.natures[whom.places[0]].label
+            raise InvalidParameter(
+                f"{labels[0]!r} against {labels[1]!r} is to be played up to T = {longest}, but the shortest horizon is "
+                f"{whom.horizons[0]}"
+            )
+        able = who.context <= whom.context and (whom.length is None or played[-1] <= whom.length)
+        return played if able else ()
+
+    @property
+    def incompatible(self) -> tuple[Incompatible, ...]:
+        """Pairs that cannot play each other."""
+        found = []
+        for (i, j), horizons in self._matched.items():
+            for nature in () if horizons else self._whom[i].places:
+                for forecaster in self._who[j].places:
+                    pair = self.forecasters[forecaster], self.natures[nature]
+                    try:
+                        check_pair(pair[0].strategy, pair[1].strategy, self._whom[i].horizons[-1])
+                    except InvalidParameter as error:
+                        found.append(Incompatible(pair[0].label, pair[1].label, str(error)))
+        return tuple(found)
 
     def matches(self) -> Iterator[tuple[range, range, tuple[int, ...]]]:
         """Places of forecasters and of natures that are all played at the same horizons, and these; in no order."""
-        for whom in self._whom:
-            for who in self._who:
-                yield who.places, whom.places, self._played(whom, who)
+        for (i, j), horizons in self._matched.items():
+            if horizons:
+                yield self._who[j].places, self._whom[i].places, horizons
 
     def __len__(self) -> int:
         return len(self.schedules) * sum(
@@ -201,14 +192,13 @@ class Plan(Sequence[Cell]):
         return self.runs * len(self.schedules) * rounds
 
     def __iter__(self) -> Iterator[Cell]:
-        for group in self._whom:
-            played = [(who.places, self._played(group, who)) for who in self._who]
-            for place in group.places:
+        for i, whom in enumerate(self._whom):
+            for place in whom.places:
                 nature = self.natures[place]
-                for places, horizons in played:
-                    for i in places:
-                        forecaster = self.forecasters[i]
-                        for horizon in horizons:
+                for j, who in enumerate(self._who):
+                    for other in who.places if self._matched[i, j] else ():
+                        forecaster = self.forecasters[other]
+                        for horizon in self._matched[i, j]:
                             for schedule in self.schedules:
                                 yield self._cell(forecaster, nature, horizon, schedule)
 
@@ -216,24 +206,22 @@ class Plan(Sequence[Cell]):
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
         place = range(len(self))[place]
-        for whom in self._whom:
-            sizes = [len(w.places) * len(self._played(whom, w)) * len(self.schedules) for w in self._who]
-            at, rest = divmod(place, sum(sizes))
-            if at >= len(whom.places):
+        for i, whom in enumerate(self._whom):
+            sizes = [
+                len(who.places) * len(self._matched[i, j]) * len(self.schedules)
+                for j, who in enumerate(self._who)
+            ]
+            if place >= sum(sizes) * len(whom.places):
                 place -= sum(sizes) * len(whom.places)
                 continue
-            for who, size in zip(self._who, sizes, strict=True):
-                if rest < size:
-                    horizons = self._played(whom, who)
-                    rest, schedule = divmod(rest, len(self.schedules))
-                    i, t = divmod(rest, len(horizons))
-                    return self._cell(
-                        self.forecasters[who.places[i]],
-                        self.natures[whom.places[at]],
-                        horizons[t],
-                        self.schedules[schedule],
-                    )
-                rest -= size
+            at, rest = divmod(place, sum(sizes))
+            j = 0
+            while rest >= sizes[j]:
+                rest, j = rest - sizes[j], j + 1
+            rest, schedule = divmod(rest, len(self.schedules))
+            other, t = divmod(rest, len(self._matched[i, j]))
+            forecaster, nature = self.forecasters[self._who[j].places[other]], self.natures[whom.places[at]]
+            return self._cell(forecaster, nature, self._matched[i, j][t], self.schedules[schedule])
         raise IndexError(place)
 
     def _cell(self, forecaster: Entry, nature: Entry, horizon: int, schedule: Schedule) -> Cell:
@@ -262,52 +250,35 @@ class Plan(Sequence[Cell]):
         InvalidParameter
         """
         self._check_labels()
-        whom = [(group, i) for group in self._whom for i in self._looked_at(self.natures, group)]
-        who = [(group, i) for group in self._who for i in self._looked_at(self.forecasters, group)]
-        for group in self._whom:
-            for other in self._who:
-                if not self._played(group, other):
-                    labels = self.forecasters[other.places[0]].label, self.natures[group.places[0]].label
-                    raise InvalidParameter(
-                        f"{labels[0]!r} against {labels[1]!r} is to be played up to "
-                        f"T = {min(n for n in (other.longest, group.longest) if n is not None)}, but the shortest "
-                        f"horizon is {group.horizons[0]}"
-                    )
-        for role, lineup, looked_at in (
-            ("forecaster", self.forecasters, who),
-            ("nature", self.natures, whom),
-        ):
-            for _, place in looked_at:
-                check_specification(role, lineup[place].strategy)
-        # Of those that need the same, and of those that reveal the same and play as long, the first.
-        asking: dict[Any, int] = {}
-        for group, place in who:
-            asking.setdefault((frozenset(self.forecasters[place].strategy.needs), group), place)
-        giving: dict[Any, int] = {}
-        for group, place in whom:
-            nature = self.natures[place].strategy
-            giving.setdefault((frozenset(nature.reveals), nature.length, group), place)
-        for (*_, group), place in giving.items():
-            for (_, other), forecaster in asking.items():
-                pair = self.forecasters[forecaster].strategy, self.natures[place].strategy
-                check_pair(*pair, self._played(group, other)[-1])
-        for _, place in whom:
+        if not any(self._matched.values()):
+            refused = self.incompatible
+            more = len(refused) - 1
+            raise InvalidParameter(
+                refused[0].reason
+                + (f"; nor can {more} other pair{'s' * (more > 1)} be played" if more else "")
+            )
+        played: dict[tuple[str, range], set[int]] = {}
+        for who, whom, horizons in self.matches():
+            played.setdefault(("forecaster", who), set()).update(horizons)
+            played.setdefault(("nature", whom), set()).update(horizons)
+        for place in self.natures.samples():
             check_kept(self.panel.keeps or (), self.natures[place].strategy)
             self._check_columns(self.natures[place])
-        for role, lineup, looked_at, others in (
-            ("forecaster", self.forecasters, who, self._whom),
-            ("nature", self.natures, whom, self._who),
+        for role, lineup, groups in (
+            ("forecaster", self.forecasters, self._who),
+            ("nature", self.natures, self._whom),
         ):
-            for group, place in looked_at:
-                played = [self._played(*((o, group) if role == "forecaster" else (group, o))) for o in others]
-                for horizon in sorted({t for horizons in played for t in horizons}):
-                    start(role, lineup[place].strategy, horizon, range(1), self.seed)
+            looked_at = lineup.samples()
+            for group in groups:
+                own = looked_at[
+                    bisect_left(looked_at, group.places.start) : bisect_left(looked_at, group.places.stop)
+                ]
+                for place in own:
+                    for horizon in sorted(played.get((role, group.places), ())):
+                        start(role, lineup[place].strategy, horizon, range(1), self.seed)
         for horizon in sorted({t for *_, horizons in self.matches() for t in horizons}):
             for schedule in self.schedules:
                 schedule.clock(horizon, self.seed).check()
-
-    def _looked_at(self, lineup: Lineup, group: _Group) -> list[int]:
-        return [i for i in lineup.samples() if i in group.places]
 
     def _check_labels(self) -> None:
         """Refuses two of one label, and names that would be put together in two ways, of natures with schedules."""
@@ -344,17 +315,6 @@ class Plan(Sequence[Cell]):
             seen.add(column.name)
 
 
-def _grouped(parts: Iterable[tuple[range, tuple[int, ...], int | None]]) -> list[_Group]:
-    """Neighbours that are the same, put together."""
-    groups: list[_Group] = []
-    for places, horizons, longest in parts:
-        if groups and groups[-1][1:] == (horizons, longest):
-            groups[-1] = _Group(range(groups[-1].places.start, places.stop), horizons, longest)
-        else:
-            groups.append(_Group(places, horizons, longest))
-    return groups
-
-
 def plan(
     forecasters: Iterable[Entry | Lineup],
     natures: Iterable[Entry | Lineup],
@@ -371,14 +331,15 @@ def plan(
 
     With several horizons each is a game of its own that is read at its end; with a single one the game is read at
     geometric checkpoints, `per_decade` for each factor of ten. A nature that can play only L rounds, such as a
-    recorded stream, is played at those of several horizons that are shorter, and at L.
+    recorded stream, is played at those of several horizons that are shorter, and at L. Pairs that cannot play
+    each other are left out (`Plan.incompatible`), as long as there are others.
 
     Raises
     ------
     InvalidParameter
-        A horizon, number of runs or of checkpoints, or pair of players that cannot be played, also where that shows
-        only when a player is started at the horizon; two strategies or schedules of one label; a schedule by which no
-        outcome would become known, or with times that cannot be. Of tables with very many combinations see
+        A horizon, number of runs or of checkpoints that cannot be played; no pair of players that can play each
+        other; a player that cannot be started at a horizon; two strategies or schedules of one label; a schedule by
+        which no outcome would become known, or with times that cannot be. Of tables with very many combinations see
         `Plan.check`.
     """
     who, whom = Lineup.of(forecasters), Lineup.of(natures)
