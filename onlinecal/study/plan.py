@@ -200,7 +200,7 @@ class Plan(Sequence[Cell]):
                         forecaster = self.forecasters[other]
                         for horizon in self._matched[i, j]:
                             for schedule in self.schedules:
-                                yield self._cell(forecaster, nature, horizon, schedule)
+                                yield self.cell(forecaster, nature, horizon, schedule)
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
@@ -221,10 +221,11 @@ class Plan(Sequence[Cell]):
             rest, schedule = divmod(rest, len(self.schedules))
             other, t = divmod(rest, len(self._matched[i, j]))
             forecaster, nature = self.forecasters[self._who[j].places[other]], self.natures[whom.places[at]]
-            return self._cell(forecaster, nature, self._matched[i, j][t], self.schedules[schedule])
+            return self.cell(forecaster, nature, self._matched[i, j][t], self.schedules[schedule])
         raise IndexError(place)
 
-    def _cell(self, forecaster: Entry, nature: Entry, horizon: int, schedule: Schedule) -> Cell:
+    def cell(self, forecaster: Entry, nature: Entry, horizon: int, schedule: Schedule) -> Cell:
+        """That of these."""
         return Cell(
             forecaster,
             nature,

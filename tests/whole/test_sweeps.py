@@ -1,5 +1,7 @@
 """Several values in scenarios and in Python: what is played is every combination, under labels that tell them apart."""
 
+import json
+import subprocess
 import sys
 
 import pytest
@@ -278,3 +280,46 @@ def test_on_the_command_line(tmp_path):
     said = onlinecal("run", "a.toml", cwd=tmp_path).stdout
     assert "constant, p = 0.2" in said
     assert "constant, p = 0.4" in said
+
+
+def test_a_dry_run_plays_nothing(tmp_path):
+    text = (
+        HEAD + 'measures = ["ece"]\nforecasters = [{name = "constant", p = [0.2, 0.4]}]\nnatures = ["drift"]'
+    )
+    (tmp_path / "a.toml").write_text(text)
+    said = onlinecal("run", "a.toml", "--dry-run", cwd=tmp_path).stdout
+    assert said.startswith(
+        "2 cells: 2 new\n2 forecasters × 1 nature: 2 pairs\nT = 30; 2 runs\n120 run-rounds"
+    )
+    assert "  compiled  constant, p = 0.2  drift\n" in said
+    assert "time: about " in said
+    assert not (tmp_path / "results").exists()
+    onlinecal("run", "a.toml", cwd=tmp_path)
+    (tmp_path / "a.toml").write_text(text.replace("[0.2, 0.4]", "[0.2, 0.4, 0.6]"))
+    rows = json.loads(onlinecal("run", "a.toml", "--dry-run", "--resume", "--json", cwd=tmp_path).stdout)
+    assert (rows["cells"], rows["finished"], rows["new"], rows["run_rounds"]) == (3, 2, 1, 60)
+    assert rows["seconds"]["lower"] < rows["seconds"]["middle"] < rows["seconds"]["upper"]
+    said = onlinecal("run", "a.toml", "--dry-run", cwd=tmp_path).stdout
+    assert said.endswith("results/a.db exists; --dry-run --resume counts what is in it\n")
+
+
+def test_a_long_run_says_so_before_it_begins(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time\nclass Slow:\n    def forecast(self):\n        time.sleep(0.05)\n        return 0.5\n"
+        "    def update(self, forecast, outcome): pass\n"
+    )
+    (tmp_path / "a.toml").write_text(
+        'horizon = 20000000\nruns = 1\nmeasures = ["ece"]\nforecasters = ["slow:Slow"]\nnatures = ["drift"]'
+    )
+    code = (
+        "import sys, onlinecal.study.session as s\n"
+        "def stop(self): raise KeyboardInterrupt\n"
+        "s.Session.play = stop\n"
+        "from onlinecal.cli import main\nsys.argv = ['onlinecal', 'run', 'a.toml']\nmain()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    first, second = done.stderr.splitlines()
+    assert first.startswith("note: 1 cell, about ")
+    assert " days (" in first
+    assert "--dry-run says more" in first
+    assert second.startswith("stopped: 0 of 1 cells")
