@@ -16,6 +16,7 @@ _HOMES = {
     "JointDistribution": "onlinecal.core.joint",
     "evaluate": "onlinecal.forecasts.evaluation",
     "play": "onlinecal.face",
+    "sweep": "onlinecal.face",
     "Study": "onlinecal.report.curves",
     "Curve": "onlinecal.report.curves",
     "Guarantee": "onlinecal.core.guarantee",
@@ -55,6 +56,7 @@ __all__ = [
     "responses",
     "schedules",
     "study",
+    "sweep",
     "tasks",
 ]
 
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
     from onlinecal.core.joint import JointDistribution
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
-    from onlinecal.face import play
+    from onlinecal.face import play, sweep
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.growth import rates
     from onlinecal.report import plots

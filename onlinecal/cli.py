@@ -72,6 +72,10 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="start an existing results file anew")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="play nothing: how many cells, which loops, about how long and large"),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Play a scenario: a table of final totals and growth exponents, and a results file."""
@@ -82,8 +86,15 @@ def run(
 
     loaded = load(scenario)
     path = output or Path("results") / f"{loaded.scenario.name}.db"
+    if dry_run:
+        _print_outlook(loaded.cells, path, resume, as_json)
+        return
+    _say_if_slow(loaded.cells)
     with Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session:
-        for remark in session.remarks:
+        notes = [
+            f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in loaded.cells.incompatible
+        ]
+        for remark in (*notes, *session.remarks):
             print(f"note: {remark}", file=sys.stderr)
         try:
             session.play()
@@ -107,6 +118,41 @@ def run(
         print()
         print_people(people)
     print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+
+
+def _print_outlook(cells: Any, path: Path, resume: bool, as_json: bool) -> None:
+    from onlinecal.report.console import print_json
+    from onlinecal.report.outlook import lines
+    from onlinecal.study.outlook import outlook
+    from onlinecal.study.store import Store
+
+    there, speeds = {}, {}
+    if resume and path.exists():
+        with Store.open(path) as store:
+            there, speeds = store.runs(), store.speeds()
+    found = outlook(cells, 3.0, there=there, speeds=speeds)
+    if as_json:
+        print_json({"results": str(path), **found.as_json()})
+        return
+    for line in lines(found):
+        print(line)
+    if path.exists() and not resume:
+        print(f"{path} exists; --dry-run --resume counts what is in it")
+
+
+def _say_if_slow(cells: Any) -> None:
+    """One line before a run that may well take longer than ten minutes."""
+    from onlinecal.study.outlook import may_be_slow, outlook, slow
+
+    if may_be_slow(cells) and slow(found := outlook(cells, 0.5)):
+        from onlinecal.report.outlook import duration_range
+
+        many = f"{len(cells):,} cell{'s' * (len(cells) > 1)}"
+        print(
+            f"note: {many}, {duration_range(found)} in one process if nothing of it is there; --dry-run says more, "
+            "Ctrl-C keeps what is finished",
+            file=sys.stderr,
+        )
 
 
 @_command

@@ -7,24 +7,105 @@ from typing import Any, Literal
 
 import numpy as np
 
+from onlinecal.core.errors import LIST, InvalidParameter, UnknownName, in_one_line
 from onlinecal.core.progress import Progress
+from onlinecal.core.strategy import title
+from onlinecal.core.sweeps import Thing, kinds
+from onlinecal.core.sweeps import sweep as expand
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.keeping import as_history
 from onlinecal.forecasters.base import as_forecaster
+from onlinecal.naming import STRATEGIES, kind_of, locate, named, strategies_in
 from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
-from onlinecal.scenario import decision_maker_of, measure_of, named, task_of
-from onlinecal.schedules import Schedule, as_arrivals, as_delays
+from onlinecal.study.lineup import Entry, Lineup
 from onlinecal.study.panel import Panel, listed
-from onlinecal.study.plan import Entry, plan
+from onlinecal.study.plan import plan
 from onlinecal.study.run import play_cells
+from onlinecal.sweeping import Combinations, decision_makers_of, finder, measures_of, schedules_of, tasks_of
+
+
+def _lineup(kind: Literal["forecaster", "nature"], given: Any) -> Lineup:
+    """Who plays, of one or a list of what `play` takes."""
+    several = isinstance(given, list | tuple | Lineup)
+    return Lineup.of(
+        each if isinstance(each, Entry | Lineup) else Entry.of(_named(kind, each))
+        for each in ([given] if not several or isinstance(given, Lineup) else given)
+    )
 
 
 def _named(kind: Literal["forecaster", "nature"], thing: Any) -> Any:
     if isinstance(thing, str):
         return named(kind, thing)
     return as_forecaster(thing) if kind == "forecaster" else as_nature(thing)
+
+
+def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> Lineup:
+    """A forecaster or nature with every combination of several values of its parameters, for `play`.
+
+    Parameters
+    ----------
+    strategy : class, function, functools.partial or name
+        As in `play`.
+    label : str, optional
+        What labels begin with. Default: the name, and the parameters that have one value if there is room.
+    **parameters
+        Each a value; a list, tuple, range or array of values; or a range of numbers
+        ``{"from": 0.1, "to": 0.9, "steps": 9}``, with ``"step"`` in place of ``"steps"``, or with
+        ``"spacing": "log"``. Where the parameter itself takes a list, a list is one value, and ``{"each": [[…], […]]}``
+        several. Tables with a name, ``{"name": "forecast_hedging", "m": [10, 20]}``, are strategies, which may be swept
+        themselves.
+
+    Returns
+    -------
+    Lineup
+        A sequence of entries, each a strategy and its label.
+
+    Raises
+    ------
+    InvalidParameter, UnknownName
+
+    Examples
+    --------
+    >>> import onlinecal as oc
+    >>> [entry.label for entry in oc.sweep("forecast_hedging", m=["T^(1/3)", 20])]
+    ['forecast hedging, m = T^(1/3)', 'forecast hedging, m = 20']
+    >>> study = oc.play(oc.sweep(oc.forecasters.Constant, p=[0.2, 0.5]), "drift", horizon=100, runs=2)
+    >>> study.forecasters
+    ['constant, p = 0.2', 'constant, p = 0.5']
+    """
+    thing, kind = _found(strategy)
+    take = as_forecaster if kind == "forecaster" else as_nature
+    own = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
+    find = finder()
+    top = Thing(title(thing), kinds(thing))
+    combined = expand(
+        kind, {"name": "", **own}, lambda role, table: find(role, table) if table["name"] else top
+    )
+
+    def build(table: dict[str, Any]) -> Any:
+        return take(thing, {key: strategies_in(kind, value) for key, value in table.items() if key != "name"})
+
+    return Lineup([Combinations(kind, combined, build, label)])
+
+
+def _found(strategy: Any) -> tuple[Any, str]:
+    """What a name stands for, or the thing itself; and whether it is a forecaster or a nature."""
+    if isinstance(strategy, str):
+        found = [kind for kind, known in STRATEGIES.items() if strategy in known]
+        if found:
+            return STRATEGIES[found[0]][strategy], found[0]
+        if ":" not in strategy:
+            known = [name for names in STRATEGIES.values() for name in names]
+            raise UnknownName.of("forecaster or nature", strategy, known, LIST)
+        strategy = locate("forecaster or nature", strategy)
+    kind = kind_of(strategy)
+    if not kind:
+        raise InvalidParameter(
+            f"{in_one_line(strategy)} is neither a forecaster nor a nature; expected one of them"
+        )
+    return strategy, kind
 
 
 def play(
@@ -47,11 +128,11 @@ def play(
 
     Parameters
     ----------
-    forecaster : Forecaster, its name, plain class, object or partial, or list of them
+    forecaster : Forecaster, its name, plain class, object or partial, what `sweep` returns, or list of them
         A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run;
         ``functools.partial(Mine, rate=0.1)`` with parameters; of an object ``Mine(0.1)`` each run has a deep copy. A
         name is a registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters.
-    nature : Nature, its name, plain class, object or partial, or list of them
+    nature : Nature, its name, plain class, object or partial, what `sweep` returns, or list of them
         The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
@@ -61,8 +142,9 @@ def play(
         Independent runs.
     seed : int, default 0
     measures, tasks : iterable
-        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself. A name
-        may be ``"module:function"`` of a measure, of a task, or of a function that makes a task of the options.
+        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself. An option
+        with several values, as in `sweep`, gives several. A name may be ``"module:function"`` of a measure, of a task,
+        or of a function that makes a task of the options.
     per_decade : int, default 8
         Checkpoints for each factor of ten, with one horizon; from 1 to 100.
     arrivals : Arrivals, or its name or table
@@ -99,25 +181,19 @@ def play(
     >>> study.curve("ece").mean[-1]
     np.float64(500.0)
     """
-    many = isinstance(forecaster, (list, tuple)), isinstance(nature, (list, tuple))
     horizons = list(horizon) if isinstance(horizon, Iterable) else [horizon]
     rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
     cells = plan(
-        [Entry.of(_named("forecaster", f)) for f in (forecaster if many[0] else [forecaster])],
-        [Entry.of(_named("nature", n)) for n in (nature if many[1] else [nature])],
+        _lineup("forecaster", forecaster),
+        _lineup("nature", nature),
         horizons=horizons,
         runs=runs,
         seed=seed,
-        panel=Panel.of(map(measure_of, listed(measures)), map(task_of, listed(tasks)), rounds=rounds),
+        panel=Panel.of(measures_of(listed(measures)), tasks_of(listed(tasks)), rounds=rounds),
         per_decade=per_decade,
-        schedules=[
-            Schedule(as_arrivals(arrivals), as_delays(delay))
-            for delay in (delays if isinstance(delays, list | tuple) else [delays])
-        ],
-        people=People.of(
-            [decision_maker_of(spec) for spec in listed(decision_makers)], seed if is_whole(seed) else 0
-        ),
+        schedules=schedules_of(arrivals, delays),
+        people=People.of(decision_makers_of(listed(decision_makers)), seed if is_whole(seed) else 0),
         history=as_history(history),
     )
-    with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
+    with Progress(cells.work, shown=progress) as bar:
         return Study(tuple(played for _, played in play_cells(cells, bar)))

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import inspect
-import os
-import sys
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,27 +21,17 @@ from pydantic import (
 )
 
 from onlinecal.core.errors import (
-    LIST,
-    InvalidParameter,
     OnlinecalError,
     ScenarioError,
-    UnknownName,
-    failure,
-    in_one_line,
     suggestion,
 )
-from onlinecal.core.sources import named_in, namers
-from onlinecal.core.strategy import build
-from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
 from onlinecal.decision_makers.tenures import People
-from onlinecal.decisions.base import is_task
-from onlinecal.engine.horizon import LONGEST, check_horizon
+from onlinecal.engine.horizon import LONGEST
 from onlinecal.engine.keeping import as_history
-from onlinecal.forecasters import FORECASTERS, as_forecaster
-from onlinecal.natures import NATURES, Nature, as_nature
-from onlinecal.schedules import Schedule, as_arrivals, as_delays
+from onlinecal.naming import located
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Cell, Entry, plan
+from onlinecal.study.plan import Plan, plan
+from onlinecal.sweeping import decision_makers_of, lineup, measures_of, schedules_of, tasks_of
 
 Horizon = Annotated[StrictInt, Field(ge=1, le=LONGEST)]
 
@@ -97,6 +80,10 @@ def _name_or_table(value: Any) -> Any:
 Named = Annotated[Any, PlainValidator(_name_or_table)]
 
 
+def _arrivals(value: Any) -> Any:
+    return [_name_or_table(each) for each in value] if isinstance(value, list) else _name_or_table(value)
+
+
 def _delay(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | dict | int | float):
         raise ValueError("expected a number, a name, or a table with a name")
@@ -104,9 +91,10 @@ def _delay(value: Any) -> Any:
 
 
 def _delays(value: Any) -> Any:
-    return [_delay(each) for each in value] if isinstance(value, list) else [_delay(value)]
+    return [_delay(each) for each in value] if isinstance(value, list) else _delay(value)
 
 
+Arrivals = Annotated[Any, PlainValidator(_arrivals)]
 Delays = Annotated[Any, PlainValidator(_delays)]
 
 
@@ -124,8 +112,8 @@ class Scenario(BaseModel):
     checkpoints_per_decade: Annotated[int, Field(ge=1, le=100, strict=True)] = 8
     measures: list[Named] = []
     tasks: list[Named] = []
-    arrivals: Named = "every_unit"
-    delays: Delays = [0]
+    arrivals: Arrivals = "every_unit"
+    delays: Delays = 0
     decision_makers: list[dict[str, Any]] = []
     history: Any = "exact"
     forecasters: Annotated[list[Named], Field(min_length=1)]
@@ -146,7 +134,7 @@ class Loaded:
 
     scenario: Scenario
     text: str
-    cells: list[Cell]
+    cells: Plan
 
     @property
     def meta(self) -> dict[str, str]:
@@ -184,7 +172,7 @@ def load(path: Path) -> Loaded:
     return Loaded(scenario, text, cells)
 
 
-def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
+def _cells(scenario: Scenario, folder: Path) -> Plan:
     horizons = scenario.horizons
     times = (
         [scenario.horizon]
@@ -195,216 +183,21 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
     )
     horizons = [t for t in times if t is not None]
     return plan(
-        [_entry("forecaster", FORECASTERS, table, folder) for table in scenario.forecasters],
-        [_entry("nature", NATURES, table, folder) for table in scenario.natures],
+        lineup("forecaster", scenario.forecasters, folder),
+        lineup("nature", scenario.natures, folder),
         horizons=horizons,
         runs=scenario.runs,
         seed=scenario.seed,
         panel=Panel.of(
-            [measure_of(spec, folder) for spec in scenario.measures],
-            [task_of(spec, folder) for spec in scenario.tasks],
+            measures_of(scenario.measures, folder),
+            tasks_of(scenario.tasks, folder),
             rounds=max(horizons, default=None),
         ),
         per_decade=scenario.checkpoints_per_decade,
-        schedules=_schedules(scenario, folder),
-        people=People.of(
-            [decision_maker_of(table, folder) for table in scenario.decision_makers], scenario.seed
-        ),
-        history=as_history(_located(scenario.history, folder)),
+        schedules=schedules_of(scenario.arrivals, scenario.delays, folder),
+        people=People.of(decision_makers_of(scenario.decision_makers, folder), scenario.seed),
+        history=as_history(located(scenario.history, folder)),
     )
-
-
-def _schedules(scenario: Scenario, folder: Path) -> list[Schedule]:
-    """One for each of the delays."""
-    if not scenario.delays:
-        raise InvalidParameter("delays is empty; expected at least one")
-    arrivals = as_arrivals(_located(scenario.arrivals, folder))
-    return [Schedule(arrivals, as_delays(_located(delay, folder))) for delay in scenario.delays]
-
-
-def decision_maker_of(spec: Any, folder: Path = Path()) -> Any:
-    """Decision makers as `People.of` takes them: files are where the scenario lies, tasks may be ``module:name``."""
-    if not isinstance(spec, Mapping):
-        return spec
-    located = _located(dict(spec), folder)
-    return {**located, "task": task_of(located["task"], folder)} if "task" in located else located
-
-
-def _located(value: Any, folder: Path) -> Any:
-    """A table whose paths are meant from where the scenario lies, wherever the command is given."""
-    if isinstance(value, dict):
-        return {
-            key: _path(item, folder) if key in ("file", "folder") else _located(item, folder)
-            for key, item in value.items()
-        }
-    return value
-
-
-def _path(file: Any, folder: Path) -> Any:
-    return (
-        str(folder / Path(file).expanduser())
-        if isinstance(file, str) and not file.startswith("package:")
-        else file
-    )
-
-
-def measure_of(spec: Any, folder: Path | None = None) -> Any:
-    """A measure as `Panel.of` takes it: ``module:function`` is that function. `folder` is where the scenario lies."""
-    name = _foreign(spec)
-    if name is None:
-        return spec
-    function = locate("measure", name, folder)
-    if not callable(function):
-        raise ScenarioError(f"measure {name!r} is {function!r}; expected a function of a JointDistribution")
-    return {"name": function} if isinstance(spec, str) else {**spec, "name": function}
-
-
-def task_of(spec: Any, folder: Path | None = None) -> Any:
-    """A task as `Panel.of` takes it: ``module:name`` is that task, or what that function makes of the options."""
-    name = _foreign(spec)
-    if name is None:
-        return spec
-    thing = locate("task", name, folder)
-    options = {} if isinstance(spec, str) else {key: value for key, value in spec.items() if key != "name"}
-    response = as_response(options.pop("response", Best()))
-    if is_task(thing):
-        if options:
-            raise ScenarioError(f"task {name!r} is a finished task and has no option {next(iter(options))!r}")
-        task = thing
-    elif callable(thing):
-        task = _made_task(name, thing, options)
-    else:
-        raise ScenarioError(
-            f"task {name!r} is {in_one_line(thing)}; expected {_TASK}, or a function that returns one"
-        )
-    return task if response == Best() else DecisionMaker(task, response)
-
-
-_TASK = "a Task (oc.tasks.DecisionTask, or anything with a name and account(gamma))"
-
-
-def _made_task(name: str, function: Any, options: dict[str, Any]) -> Any:
-    try:
-        inspect.signature(function).bind(**options)
-    except TypeError as error:
-        raise ScenarioError(f"task {name!r}: {error}") from None
-    try:
-        task = function(**options)
-    except OnlinecalError as error:
-        raise ScenarioError(f"task {name!r}: {error}") from error
-    except Exception as error:
-        raise ScenarioError(f"task {name!r} cannot be made: {failure(error)}") from error
-    if not is_task(task):
-        raise ScenarioError(f"task {name!r} returned {in_one_line(task)}; expected {_TASK}")
-    for module in namers(function):
-        named_in(task, module)  # so that its source counts, whatever kind of task it is
-    return task
-
-
-def _foreign(spec: Any) -> str | None:
-    """The name ``module:attribute`` in a name or table; None for anything else."""
-    name = spec.get("name") if isinstance(spec, Mapping) else spec
-    return name if isinstance(name, str) and ":" in name else None
-
-
-def _entry(kind: str, known: Mapping[str, Any], table: str | dict[str, Any], folder: Path) -> Entry:
-    """A strategy from its table: `name`, perhaps a `label` and the `longest` horizon, and its parameters.
-
-    A bare name is a table with nothing else.
-    """
-    options: dict[str, Any] = {"name": table} if isinstance(table, str) else dict(table)
-    name, label, longest = (options.pop(key, None) for key in ("name", "label", "longest"))
-    if not isinstance(name, str):
-        raise ScenarioError(
-            f"a {kind} has no name: {table!r}; expected name = one of those that `{LIST} {kind}s` shows"
-        )
-    if label is not None and not isinstance(label, str):
-        raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
-    if longest is not None:
-        check_horizon(longest)
-    return Entry.of(_strategy(kind, known, name, options, folder), label, longest)
-
-
-def _strategy(kind: str, known: Mapping[str, Any], name: str, options: dict[str, Any], folder: Path) -> Any:
-    if "file" in options:
-        options["file"] = _path(options["file"], folder)
-    # Strategies that are made of others have tables with a name among their parameters.
-    options = {key: _inner(kind, known, value, folder) for key, value in options.items()}
-    return _plugin(kind, name, options, folder) if ":" in name else build(kind, known, name, options)
-
-
-def _inner(kind: str, known: Mapping[str, Any], value: Any, folder: Path) -> Any:
-    if isinstance(value, list):
-        return [_inner(kind, known, item, folder) for item in value]
-    if isinstance(value, dict) and isinstance(value.get("name"), str):
-        return _strategy(kind, known, value["name"], {k: v for k, v in value.items() if k != "name"}, folder)
-    return value
-
-
-def named(kind: str, name: str) -> Any:
-    """The forecaster or nature of that name, registered or ``module:Class``, with its default parameters.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        There is none, or it has parameters that must be given.
-    """
-    known = {"forecaster": FORECASTERS, "nature": NATURES}[kind]
-    return _strategy(kind, known, name, {}, Path())
-
-
-def locate(kind: str, name: str, folder: Path | None = None) -> Any:
-    """The class or function ``module:attribute`` of somebody else's; `folder` is where the scenario lies."""
-    module, _, attribute = name.partition(":")
-    # A console script does not look for modules where it is called; people keep their plug-ins there.
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    if folder is not None and str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))
-    # Python takes what it compiled before for the module where its source has been edited within the same second to the
-    # same length: so that what is played is what is written, nothing compiled is kept.
-    compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        loaded = importlib.import_module(module)
-    except ImportError as error:
-        raise UnknownName(f"{kind} {name!r}: {error}") from None
-    except (Exception, SystemExit) as error:  # it runs whatever somebody wrote
-        raise InvalidParameter(
-            f"{kind} {name!r}: module {module!r} cannot be imported: {failure(error)}"
-        ) from None
-    finally:
-        sys.dont_write_bytecode = compiled
-    try:
-        thing = getattr(loaded, attribute)
-    except AttributeError:
-        raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
-    named_in(thing, loaded)
-    return thing
-
-
-def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:
-    """The strategy ``module:Class`` of somebody else's, which may be anything that `onlinecal.play` takes."""
-    take = as_forecaster if kind == "forecaster" else as_nature
-    return take(locate(kind, name, folder), options, name)
-
-
-def kind_of(thing: Any) -> str:
-    """Whether somebody's class, object or function is a forecaster or a nature: ``"forecaster"``, ``"nature"`` or "".
-
-    A function is tried.
-    """
-    made = thing.func if isinstance(thing, partial) else thing
-    if inspect.isroutine(made):
-        for kind, take in (("forecaster", as_forecaster), ("nature", as_nature)):
-            with contextlib.suppress(OnlinecalError):
-                take(thing)
-                return kind
-        return ""
-    if isinstance(made, Nature) or (isinstance(made, type) and issubclass(made, Nature)):
-        return "nature"
-    if any(hasattr(made, method) for method in ("start", "forecast")):
-        return "forecaster"
-    return "nature" if hasattr(made, "probability") else ""
 
 
 def _first_problem(error: ValidationError) -> str:

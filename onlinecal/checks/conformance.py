@@ -240,7 +240,7 @@ def _spawn(pair: _Pair, kind: str, name: str) -> str:
 
 
 def _main(kind: str, name: str, seed: str) -> None:
-    from onlinecal.scenario import named
+    from onlinecal.naming import named
 
     pair = _opponents(named(kind, name))[0]
     print(digest(trace(play_game(*pair, int(seed)))))

@@ -19,9 +19,9 @@ from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
+from onlinecal.naming import kind_of, locate, named
 from onlinecal.natures import NATURES, Nature
 from onlinecal.rounds.protocol import check_specification
-from onlinecal.scenario import kind_of, locate, named
 from onlinecal.study.panel import Panel
 
 #: what rounding may add to a ratio that is at most 1

@@ -66,10 +66,27 @@ def strategy_label(strategy: Any) -> str:
     given |= {key: getattr(strategy, key) for key in changed}
     shown = ", ".join(f"{key}={_shown(value)}" for key, value in given.items())
     called = getattr(strategy, "name", None)
-    # An acronym stays one: CDL minimiser.
-    words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _words(strategy)]
-    name = called if isinstance(called, str) else " ".join(words)
+    name = called if isinstance(called, str) else _title(strategy)
     return f"{name} ({shown})" if shown else name
+
+
+def title(made: Any) -> str:
+    """What people call what a class or function makes: of a specification its class in words, else the name.
+
+    >>> class CDLMinimiser:
+    ...     def start(self, horizon, runs, stream): ...
+    >>> title(CDLMinimiser), title(len)
+    ('CDL minimiser', 'len')
+    """
+    made = getattr(made, "func", made)  # of a partial
+    if dataclasses.is_dataclass(made) or hasattr(made, "start"):
+        return _title(made)
+    return getattr(made, "__name__", None) or type(made).__name__
+
+
+def _title(strategy: Any) -> str:
+    # An acronym stays one: CDL minimiser.
+    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in _words(strategy))
 
 
 def _differs(value: Any, default: Any) -> bool:

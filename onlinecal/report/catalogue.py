@@ -17,8 +17,8 @@ from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
+from onlinecal.naming import kind_of, locate
 from onlinecal.natures import NATURES, as_nature
-from onlinecal.scenario import kind_of, locate
 from onlinecal.schedules import ARRIVALS, DELAYS
 
 KINDS: dict[str, dict[str, Any]] = {

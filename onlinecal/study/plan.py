@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 from onlinecal.core.columns import Column
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
@@ -19,29 +19,14 @@ from onlinecal.engine.keeping import Exact, Keeping, OnGrid
 from onlinecal.engine.transcripts import check_kept
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules import Schedule
+from onlinecal.study.groups import Group, Incompatible, groups_of
+from onlinecal.study.lineup import Entry, Lineup
 from onlinecal.study.panel import Panel
+
+__all__ = ["Cell", "Entry", "Incompatible", "Plan", "plan"]
 
 NOBODY = People()
 EXACT = Exact()
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A strategy with the label that people see, and the longest horizon that it is to be played at, if any."""
-
-    strategy: Any
-    label: str
-    longest: int | None = None
-
-    @classmethod
-    def of(cls, strategy: Any, label: str | None = None, longest: int | None = None) -> Entry:
-        """With its own name where no label is given."""
-        return cls(strategy, label or strategy_label(strategy), longest)
-
-    @cached_property
-    def content(self) -> Any:
-        """The content of the strategy, as it was when first asked for: its source may be edited during a game."""
-        return content(self.strategy)
 
 
 @dataclass(frozen=True)
@@ -111,8 +96,7 @@ class Cell:
     @property
     def columns(self) -> tuple[Column, ...]:
         """Those of the panel, and of each stream."""
-        own = self.panel.columns
-        return own + tuple(replace(c, stream=s) for s in self.nature.strategy.streams for c in own)
+        return _columns(self.panel, self.nature)
 
     @property
     def work(self) -> int:
@@ -120,9 +104,250 @@ class Cell:
         return self.horizon * (self.runs - self.first)
 
 
+def _columns(panel: Panel, nature: Entry) -> tuple[Column, ...]:
+    """Those of the panel, and of each stream of a nature."""
+    own = panel.columns
+    return own + tuple(replace(c, stream=s) for s in nature.strategy.streams for c in own)
+
+
+class Plan(Sequence[Cell]):
+    """The cells of a study: every forecaster against every nature at every horizon by every schedule, see `plan`.
+
+    Each cell is made when it is asked for; none is kept. Pairs that cannot play each other are left out.
+
+    Parameters
+    ----------
+    forecasters, natures : Lineup
+    horizons : sequence of int
+    per_decade : int
+        Checkpoints, with a single horizon.
+    schedules : sequence of Schedule
+    runs, seed : int
+    panel : Panel
+    people : People
+    history : Exact or OnGrid
+    """
+
+    def __init__(
+        self,
+        forecasters: Lineup,
+        natures: Lineup,
+        *,
+        horizons: Sequence[int],
+        per_decade: int,
+        schedules: Sequence[Schedule],
+        runs: int,
+        seed: int,
+        panel: Panel,
+        people: People,
+        history: Keeping,
+    ) -> None:
+        self.forecasters, self.natures = forecasters, natures
+        self.horizons, self.schedules = tuple(sorted(horizons)), tuple(schedules)
+        self.runs, self.seed, self.panel, self.people, self.history = runs, seed, panel, people, history
+        self._times = {
+            t: tuple(checkpoints(t, per_decade)) if len(self.horizons) == 1 else (t,) for t in self.horizons
+        }
+        self._who = groups_of("forecaster", forecasters, self.horizons, self.schedules)
+        self._whom = groups_of("nature", natures, self.horizons, self.schedules)
+        self._matched = {
+            (i, j): self._match(whom, who)
+            for i, whom in enumerate(self._whom)
+            for j, who in enumerate(self._who)
+        }
+
+    def _match(self, whom: Group, who: Group) -> tuple[int, ...]:
+        """The horizons of these; none if they cannot play each other."""
+        longest = min(n for n in (who.longest, whom.longest, whom.horizons[-1]) if n is not None)
+        played = tuple(t for t in whom.horizons if t <= longest)
+        if not played:
+            labels = self.forecasters[who.places[0]].label, self.natures[whom.places[0]].label
+            raise InvalidParameter(
+                f"{labels[0]!r} against {labels[1]!r} is to be played up to T = {longest}, but the shortest horizon is "
+                f"{whom.horizons[0]}"
+            )
+        able = who.context <= whom.context and (whom.length is None or played[-1] <= whom.length)
+        return played if able else ()
+
+    @property
+    def incompatible(self) -> tuple[Incompatible, ...]:
+        """Pairs that cannot play each other."""
+        found = []
+        for (i, j), horizons in self._matched.items():
+            for nature in () if horizons else self._whom[i].places:
+                for forecaster in self._who[j].places:
+                    pair = self.forecasters[forecaster], self.natures[nature]
+                    try:
+                        check_pair(pair[0].strategy, pair[1].strategy, self._whom[i].horizons[-1])
+                    except InvalidParameter as error:
+                        found.append(Incompatible(pair[0].label, pair[1].label, str(error)))
+        return tuple(found)
+
+    def matches(self) -> Iterator[tuple[range, range, tuple[int, ...]]]:
+        """Places of forecasters and of natures that are all played at the same horizons, and these; in no order."""
+        for (i, j), horizons in self._matched.items():
+            if horizons:
+                yield self._who[j].places, self._whom[i].places, horizons
+
+    def __len__(self) -> int:
+        return len(self.schedules) * sum(
+            len(who) * len(whom) * len(horizons) for who, whom, horizons in self.matches()
+        )
+
+    @property
+    def work(self) -> int:
+        """Run-rounds of all cells."""
+        rounds = sum(len(who) * len(whom) * sum(horizons) for who, whom, horizons in self.matches())
+        return self.runs * len(self.schedules) * rounds
+
+    def __iter__(self) -> Iterator[Cell]:
+        for i, whom in enumerate(self._whom):
+            for place in whom.places:
+                nature = self.natures[place]
+                for j, who in enumerate(self._who):
+                    for other in who.places if self._matched[i, j] else ():
+                        forecaster = self.forecasters[other]
+                        for horizon in self._matched[i, j]:
+                            for schedule in self.schedules:
+                                yield self.cell(forecaster, nature, horizon, schedule)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        place = range(len(self))[place]
+        for i, whom in enumerate(self._whom):
+            sizes = [
+                len(who.places) * len(self._matched[i, j]) * len(self.schedules)
+                for j, who in enumerate(self._who)
+            ]
+            if place >= sum(sizes) * len(whom.places):
+                place -= sum(sizes) * len(whom.places)
+                continue
+            at, rest = divmod(place, sum(sizes))
+            j = 0
+            while rest >= sizes[j]:
+                rest, j = rest - sizes[j], j + 1
+            rest, schedule = divmod(rest, len(self.schedules))
+            other, t = divmod(rest, len(self._matched[i, j]))
+            forecaster, nature = self.forecasters[self._who[j].places[other]], self.natures[whom.places[at]]
+            return self.cell(forecaster, nature, self._matched[i, j][t], self.schedules[schedule])
+        raise IndexError(place)
+
+    def cell(self, forecaster: Entry, nature: Entry, horizon: int, schedule: Schedule) -> Cell:
+        """That of these."""
+        return Cell(
+            forecaster,
+            nature,
+            horizon,
+            self.runs,
+            self.seed,
+            self._times.get(horizon, (horizon,)),
+            self.panel,
+            schedule=schedule,
+            people=self.people,
+            history=self.history,
+        )
+
+    # ---------------------------------------------------------------- what cannot be played
+
+    def check(self) -> None:
+        """Refuses what cannot be played; nothing is.
+
+        Of the strategies of a table with many combinations some are looked at (`core.sweeps.Sweep.samples`), each of
+        them started once for each of its horizons; the others are when they play.
+
+        Raises
+        ------
+        InvalidParameter
+        """
+        self._check_labels()
+        if not any(self._matched.values()):
+            refused = self.incompatible
+            more = len(refused) - 1
+            raise InvalidParameter(
+                refused[0].reason
+                + (f"; nor can {more} other pair{'s' * (more > 1)} be played" if more else "")
+            )
+        played: dict[tuple[str, range], set[int]] = {}
+        for who, whom, horizons in self.matches():
+            played.setdefault(("forecaster", who), set()).update(horizons)
+            played.setdefault(("nature", whom), set()).update(horizons)
+        for place in self.natures.samples():
+            check_kept(self.panel.keeps or (), self.natures[place].strategy)
+            self._check_columns(self.natures[place])
+        free = False
+        for role, lineup, groups in (
+            ("forecaster", self.forecasters, self._who),
+            ("nature", self.natures, self._whom),
+        ):
+            looked_at = lineup.samples()
+            for group in groups:
+                own = looked_at[
+                    bisect_left(looked_at, group.places.start) : bisect_left(looked_at, group.places.stop)
+                ]
+                for place in own:
+                    for horizon in sorted(played.get((role, group.places), ())):
+                        player = start(role, lineup[place].strategy, horizon, range(1), self.seed)
+                        free |= role == "forecaster" and grid_of_player(player) is None
+        for horizon in sorted({t for *_, horizons in self.matches() for t in horizons}):
+            for schedule in self.schedules:
+                schedule.clock(horizon, self.seed).check()
+        self._settle_history(free)
+
+    def _settle_history(self, free: bool) -> None:
+        """Where some forecaster is `free` of a grid and its forecasts are moved to one, columns are brackets."""
+        if not isinstance(self.history, OnGrid):
+            return
+        if not free:
+            self.history = EXACT
+            return
+        try:
+            if self.people.groups:
+                raise InvalidParameter(
+                    "decision makers who join and leave act on forecasts as they are; expected none"
+                )
+            self.panel = self.panel.of_moved()
+        except InvalidParameter as error:
+            raise InvalidParameter(f"history = {self.history.m}: {error}, or history = 'exact'") from None
+
+    def _check_labels(self) -> None:
+        """Refuses two of one label, and names that would be put together in two ways, of natures with schedules."""
+        schedules = [schedule.label for schedule in self.schedules]
+        for kind, labels in (
+            ("forecasters", self.forecasters.labels()),
+            ("natures", (*self.natures.labels(), *schedules)),
+        ):
+            seen: set[str] = set()
+            for label in labels:
+                if label in seen:
+                    raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
+                seen.add(label)
+        made: dict[str, tuple[str, str]] = {}
+        for label in self.natures.labels() if any(schedules) else ():
+            for schedule in schedules:
+                whole = ", ".join(filter(None, (label, schedule)))
+                if made.setdefault(whole, (label, schedule)) != (label, schedule):
+                    raise InvalidParameter(
+                        f"two natures with their schedules are called {whole!r}; give one of them another label"
+                    )
+
+    def _check_columns(self, nature: Entry) -> None:
+        """Refuses two columns of one name, of streams."""
+        if not nature.strategy.streams:
+            return
+        seen: set[str] = set()
+        for column in _columns(self.panel, nature):
+            if column.name in seen:
+                raise InvalidParameter(
+                    f"two columns of {nature.label!r} are called {column.name!r}; give the stream, measure or task "
+                    "another name"
+                )
+            seen.add(column.name)
+
+
 def plan(
-    forecasters: Iterable[Entry],
-    natures: Iterable[Entry],
+    forecasters: Iterable[Entry | Lineup],
+    natures: Iterable[Entry | Lineup],
     *,
     horizons: Sequence[int],
     runs: int,
@@ -132,24 +357,26 @@ def plan(
     schedules: Sequence[Schedule] = (IMMEDIATE,),
     people: People = NOBODY,
     history: Keeping = EXACT,
-) -> list[Cell]:
+) -> Plan:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
     With several horizons each is a game of its own that is read at its end; with a single one the game is read at
     geometric checkpoints, `per_decade` for each factor of ten. A nature that can play only L rounds, such as a
-    recorded stream, is played at those of several horizons that are shorter, and at L.
+    recorded stream, is played at those of several horizons that are shorter, and at L. Pairs that cannot play
+    each other are left out (`Plan.incompatible`), as long as there are others.
 
     Raises
     ------
     InvalidParameter
-        A horizon, number of runs or of checkpoints, or pair of players that cannot be played, also where that shows
-        only when a player is started at the horizon; two strategies or schedules of one label; a schedule by which no
-        outcome would become known, or with times that cannot be; forecasts that are to be moved to a grid, and a
-        measure, task or decision maker of which nothing is known then.
+        A horizon, number of runs or of checkpoints that cannot be played; no pair of players that can play each
+        other; a player that cannot be started at a horizon; two strategies or schedules of one label; a schedule by
+        which no outcome would become known, or with times that cannot be; forecasts that are to be moved to a grid, and
+        a measure, task or decision maker of which nothing is known then. Of tables with very many combinations see
+        `Plan.check`.
     """
-    who, whom = list(forecasters), list(natures)
-    if not who or not whom:
-        raise InvalidParameter(f"no {'forecasters' if not who else 'natures'}; expected at least one")
+    who, whom = Lineup.of(forecasters), Lineup.of(natures)
+    if not len(who) or not len(whom):
+        raise InvalidParameter(f"no {'natures' if len(who) else 'forecasters'}; expected at least one")
     if not horizons:
         raise InvalidParameter("no horizons; expected at least one")
     for i, horizon in enumerate(horizons):
@@ -163,98 +390,20 @@ def plan(
     if not is_whole(seed):
         raise InvalidParameter(f"seed = {seed!r}; expected an integer")
     # Of Python, whatever they were: they are written into files.
-    horizons, runs, seed, per_decade = [int(t) for t in horizons], int(runs), int(seed), int(per_decade)
-    for kind, entries in (("forecasters", who), ("natures", whom)):
-        labels = [entry.label for entry in entries]
-        if kind == "natures":
-            labels += [schedule.label for schedule in schedules]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
-    times = sorted(horizons)
-    cells = []
-    for nature in whom:
-        lengths = [nature.strategy.length, *(schedule.length for schedule in schedules)]
-        length = min((n for n in lengths if n is not None), default=None)
-        own = times
-        if length is not None and len(times) > 1 and times[-1] > length:
-            own = [t for t in times if t < length] + [length]
-        for forecaster in who:
-            longest = min(forecaster.longest or own[-1], nature.longest or own[-1])
-            played = [t for t in own if t <= longest]
-            if not played:
-                raise InvalidParameter(
-                    f"{forecaster.label!r} against {nature.label!r} is to be played up to T = {longest}, "
-                    f"but the shortest horizon is {own[0]}"
-                )
-            check_pair(forecaster.strategy, nature.strategy, played[-1])
-            check_kept(panel.keeps or (), nature.strategy)
-            for horizon in played:
-                points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
-                cells += [
-                    Cell(
-                        forecaster,
-                        nature,
-                        horizon,
-                        runs,
-                        seed,
-                        tuple(points),
-                        panel,
-                        schedule=schedule,
-                        people=people,
-                        history=history,
-                    )
-                    for schedule in schedules
-                ]
-    _check_names(cells)
-    if not _try_to_start(cells) or not isinstance(history, OnGrid):
-        return [replace(cell, history=history if isinstance(history, Exact) else EXACT) for cell in cells]
-    try:
-        if people.groups:
-            raise InvalidParameter(
-                "decision makers who join and leave act on forecasts as they are; expected none"
-            )
-        moved = panel.of_moved()
-    except InvalidParameter as error:
-        raise InvalidParameter(f"history = {history.m}: {error}, or history = 'exact'") from None
-    return [replace(cell, panel=moved) for cell in cells]
-
-
-def _check_names(cells: Iterable[Cell]) -> None:
-    """Refuses names that would be put together in two ways: of natures with schedules, of columns with streams."""
-    made: dict[str, tuple[str, str]] = {}
-    for cell in cells:
-        parts = cell.nature.label, cell.schedule.label
-        if made.setdefault(cell.nature_label, parts) != parts:
-            raise InvalidParameter(
-                f"two natures with their schedules are called {cell.nature_label!r}; give one of them another label"
-            )
-    for nature in {id(cell.nature): cell for cell in cells}.values():
-        names = [column.name for column in nature.columns] if nature.nature.strategy.streams else []
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidParameter(
-                    f"two columns of {nature.nature.label!r} are called {name!r}; give the stream, measure or task "
-                    "another name"
-                )
-
-
-def _try_to_start(cells: Iterable[Cell]) -> bool:
-    """Starts every player once, for one run, and throws it away: what depends on T is refused before any game.
-
-    Returns whether one of the forecasters has no grid.
-    """
-    started, free = set(), False
-    for cell in cells:
-        for role, entry in (("forecaster", cell.forecaster), ("nature", cell.nature)):
-            if (key := (id(entry), cell.horizon)) not in started:
-                started.add(key)
-                player = start(role, entry.strategy, cell.horizon, range(1), cell.seed)
-                free |= role == "forecaster" and grid_of_player(player) is None
-        if (key := (id(cell.schedule), cell.horizon)) not in started:
-            started.add(key)
-            cell.schedule.clock(cell.horizon, cell.seed).check()
-    return free
+    made = Plan(
+        who,
+        whom,
+        horizons=[int(t) for t in horizons],
+        per_decade=int(per_decade),
+        schedules=schedules,
+        runs=int(runs),
+        seed=int(seed),
+        panel=panel,
+        people=people,
+        history=history,
+    )
+    made.check()
+    return made
 
 
 def grid_of_player(player: Any) -> Any:

@@ -110,6 +110,12 @@ class Store:
         with self._db.reading():
             return self._runs()
 
+    def speeds(self) -> dict[str, float]:
+        """Of everything that was played: key → seconds for a run-round."""
+        with self._db.reading():
+            rows = self._db.run("SELECT key, seconds, horizon, runs FROM played").fetchall()
+        return {key: seconds / (horizon * runs) for key, seconds, horizon, runs in rows if seconds > 0.0}
+
     def contents(self, keys: Collection[str]) -> dict[str, Any]:
         """What the numbers under these keys depend on."""
         with self._db.reading():

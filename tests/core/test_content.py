@@ -21,7 +21,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
 from onlinecal.core.sources import sources
 from onlinecal.forecasters import Constant, as_forecaster
-from onlinecal.scenario import locate
+from onlinecal.naming import locate
 from tests import versions
 
 

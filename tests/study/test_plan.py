@@ -5,6 +5,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
+from tests.results import cells
 from tests.study.test_run import equal
 
 
@@ -90,3 +91,25 @@ def test_what_depends_on_the_horizon_is_refused_before_the_first_game(monkeypatc
 def test_labels_must_differ():
     with pytest.raises(InvalidParameter, match="two forecasters are called 'constant'"):
         oc.play([oc.forecasters.Constant(), oc.forecasters.Constant()], oc.natures.Drift(), horizon=5)
+
+
+def test_pairs_that_cannot_play_each_other_are_left_out(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("outcome,base\n" + "1,0.5\n" * 30)
+    F, N = oc.forecasters, oc.natures
+    replay = N.Replay(str(file), base="base")
+    planned = cells(
+        horizons=[10, 20], forecasters=[F.OnlinePlatt(), F.Constant()], natures=[N.Drift(), replay]
+    )
+    assert [(c.forecaster.label, c.nature.strategy) for c in planned] == [
+        (who, whom)
+        for who, whom in (("constant", N.Drift()), ("online platt", replay), ("constant", replay))
+        for _ in range(2)
+    ]
+    assert len(planned) == 6
+    assert [planned[i].forecaster.label for i in range(6)] == [c.forecaster.label for c in planned]
+    ((who, whom, why),) = planned.incompatible
+    assert (who, whom) == ("online platt", "drift")
+    assert why == "forecaster 'online_platt' needs base, which nature 'drift' does not reveal"
+    with pytest.raises(InvalidParameter, match="does not reveal; nor can 1 other pair be played"):
+        cells(horizons=[10], forecasters=[F.OnlinePlatt()], natures=[N.Drift(), N.Contrarian()])

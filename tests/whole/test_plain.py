@@ -14,8 +14,9 @@ from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, ScenarioError
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.forecasters import Constant, as_forecaster
+from onlinecal.naming import kind_of
 from onlinecal.natures import Bernoulli, Sight, as_nature
-from onlinecal.scenario import kind_of, load
+from onlinecal.scenario import load
 from tests.whole.test_cli import onlinecal
 
 

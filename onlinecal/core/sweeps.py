@@ -1,0 +1,421 @@
+"""Tables of parameters in which some have several values: every combination, each made when it is asked for.
+
+A list is several values of a parameter that takes one, and one value of a parameter that takes a list; which of the two
+it is, the type of the parameter says. ``{each = […]}`` is several values of any parameter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.ranges import ENDS, MOST, ranged
+from onlinecal.core.strategy import strategy_label
+from onlinecal.core.validation import is_number
+
+#: labels are no longer than this where that is possible
+WIDTH = 60
+#: nor are values in them; longer ones are numbered
+VALUE = 30
+#: of at most so many combinations every one is looked at before anything is played
+LOOKED_AT = 10_000
+#: more combinations than this are a mistake
+LARGEST = 10**9
+
+#: keys of a table of a strategy that are no parameters
+RESERVED = ("name", "label", "longest")
+
+
+class Kind(NamedTuple):
+    """What a parameter takes.
+
+    Attributes
+    ----------
+    list : bool
+        A list is one value of it.
+    table : bool
+        A mapping is one value of it.
+    whole : bool
+        Of numbers, integers only.
+    role : str
+        What tables with a name stand for in it; "" for the same as the table in which it stands.
+    """
+
+    list: bool = False
+    table: bool = False
+    whole: bool = False
+    role: str = ""
+
+
+#: nothing is known of such a parameter: whatever is given is its value
+ANYTHING = Kind(list=True, table=True)
+
+
+class Thing(NamedTuple):
+    """What a table with a name stands for: its name in words, and the kinds of its parameters."""
+
+    title: str
+    parameters: Mapping[str, Kind]
+
+
+#: role and table → what it stands for
+Find = Callable[[str, Mapping[str, Any]], Thing]
+
+
+class Case(NamedTuple):
+    """One of the combinations: the table with single values, and those that were chosen, in words."""
+
+    table: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter with several values; ``of.m`` is the `m` of what stands under `of`."""
+
+    name: str
+    values: tuple[Any, ...]
+    texts: tuple[str, ...]
+
+
+class _Place(NamedTuple):
+    """Where the value of an axis goes."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The combinations of a table; the values of the last of its axes change first.
+
+    Attributes
+    ----------
+    title, fixed : str
+        Of what the table stands for: its name in words, and the other parameters that are given.
+    axes : tuple of Axis
+    template : mapping
+    """
+
+    title: str
+    fixed: str
+    axes: tuple[Axis, ...]
+    template: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return math.prod(len(axis.values) for axis in self.axes)
+
+    def __getitem__(self, place: int) -> Case:
+        values = [axis.values[i] for axis, i in zip(self.axes, self._chosen(place), strict=True)]
+        return Case(_filled(self.template, values), self.text(place))
+
+    def text(self, place: int) -> str:
+        """The values that were chosen, in words."""
+        return ", ".join(
+            f"{axis.name} = {axis.texts[i]}" for axis, i in zip(self.axes, self._chosen(place), strict=True)
+        )
+
+    def _chosen(self, place: int) -> list[int]:
+        """Which value of each axis."""
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        chosen = []
+        for axis in reversed(self.axes):
+            place, at = divmod(place, len(axis.values))
+            chosen.append(at)
+        return chosen[::-1]
+
+    def __iter__(self) -> Iterator[Case]:
+        return (self[i] for i in range(len(self)))
+
+    def label(self, place: int, given: str | None = None) -> str:
+        """A label of at most `WIDTH` characters if possible: the given one, or the title, and the chosen values.
+
+        Beside the title stand other parameters that are given, where there is room for them in the label of every
+        combination.
+        """
+        text = self.text(place)
+        prefix = self.prefix if given is None else given
+        return f"{prefix}, {text}" if text else prefix
+
+    @cached_property
+    def prefix(self) -> str:
+        """What labels begin with."""
+        full = f"{self.title} ({self.fixed})" if self.fixed else self.title
+        longest = sum(len(axis.name) + 5 + max(map(len, axis.texts)) for axis in self.axes)
+        return full if len(full) + longest <= WIDTH else self.title
+
+    def samples(self) -> Iterable[int]:
+        """The combinations that are looked at before anything is played.
+
+        All of up to `LOOKED_AT`; of more those in which one parameter has each of its values and the others their
+        first.
+        """
+        if len(self) <= LOOKED_AT:
+            return range(len(self))
+        found, stride = {0}, len(self)
+        for axis in self.axes:
+            stride //= len(axis.values)
+            found.update(stride * i for i in range(len(axis.values)))
+        return sorted(found)
+
+
+def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
+    """The combinations of a table with a name.
+
+    Parameters
+    ----------
+    role : str
+        For `find`.
+    table : mapping
+        Each parameter a value; a list of values or ``{each: […]}``; a range (`onlinecal.core.ranges`); or a table with
+        a name, in which the same may stand. A list may hold such tables and ranges.
+    find : callable
+        What tables with a name stand for.
+
+    Raises
+    ------
+    InvalidParameter
+        A list without a value, a value that is given twice, a range that is none, more than 10^9 combinations.
+    """
+    try:
+        return _sweep(role, table, find)
+    except InvalidParameter as error:
+        name = f" {table['name']!r}" if table.get("name") else ""
+        raise InvalidParameter(f"{role}{name}: {error}") from None
+
+
+def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
+    axes: list[Axis] = []
+    thing = find(role, table)
+    template = _template(role, table, thing, (), find, axes)
+    size = math.prod(len(axis.values) for axis in axes)
+    if size > LARGEST:
+        raise InvalidParameter(f"{size:.3g} combinations of values; expected at most 10^9")
+    return Sweep(thing.title, _fixed(role, template, thing, find), tuple(axes), template)
+
+
+def kinds(made: Any) -> dict[str, Kind]:
+    """Parameter → kind, of a class or function: by its annotation or else its default."""
+    made = made.func if hasattr(made, "func") and hasattr(made, "keywords") else made
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):  # made in C
+        return {}
+    annotated = made
+    if isinstance(made, type) and not dataclasses.is_dataclass(made):
+        annotated = vars(made).get("__init__", made)
+    try:
+        hints = typing.get_type_hints(annotated)
+    except Exception:  # names that are there for type checkers alone
+        hints = {}
+    return {
+        p.name: _kind(hints.get(p.name, p.annotation), p.default)
+        for p in parameters
+        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
+
+
+# ---------------------------------------------------------------- types
+
+
+def _kind(annotation: Any, default: Any) -> Kind:
+    if annotation in (inspect.Parameter.empty, Any, object):
+        if default in (inspect.Parameter.empty, None):
+            return ANYTHING
+        annotation = type(default)
+    parts = list(_parts(annotation))
+    if any(part in (Any, object) for part in parts):
+        return ANYTHING
+    return Kind(
+        list=any(_is_list(part) for part in parts),
+        table=any(_named(part, "Mapping|dict|Dict") or _is_a(part, Mapping) for part in parts),
+        whole=int in parts and float not in parts,
+    )
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """The types of which it may be one; names of types that are not there are kept as text."""
+    if isinstance(annotation, typing.TypeVar):
+        yield object
+    elif typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        for part in typing.get_args(annotation):
+            yield from _parts(part)
+    elif typing.get_origin(annotation) is typing.Annotated:
+        yield from _parts(typing.get_args(annotation)[0])
+    elif isinstance(annotation, str):
+        basic = {"int": int, "float": float, "bool": bool, "str": str, "Any": Any, "object": object}
+        # A bar within brackets belongs to what is in the list.
+        for part in re.sub(r"\[.*\]", "[]", annotation).split("|"):
+            yield basic.get(part.strip(), part.strip())
+    else:
+        yield annotation
+
+
+def _is_list(part: Any) -> bool:
+    if isinstance(part, str):
+        return _named(part, "list|List|tuple|Tuple|Sequence|Iterable|Collection|[Aa]rray|set|Set|Floats|Ints")
+    return _is_a(part, Iterable) and not _is_a(part, str | bytes) and not _is_a(part, Mapping)
+
+
+def _named(part: Any, names: str) -> bool:
+    return isinstance(part, str) and re.search(names, part) is not None
+
+
+def _is_a(part: Any, cls: Any) -> bool:
+    origin = typing.get_origin(part) or part
+    try:
+        return isinstance(origin, type) and issubclass(origin, cls)
+    except TypeError:  # a protocol that cannot be asked
+        return False
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _template(
+    role: str,
+    table: Mapping[str, Any],
+    thing: Thing,
+    path: tuple[str, ...],
+    find: Find,
+    axes: list[Axis],
+) -> dict[str, Any]:
+    """The table with places for what changes, which become axes."""
+    made = {}
+    for key, value in table.items():
+        if key not in RESERVED or path:
+            kind = thing.parameters.get(key, ANYTHING)
+            value = _part(role, value, kind, (*path, key), find, axes)
+        made[key] = value
+    return made
+
+
+def _part(role: str, value: Any, kind: Kind, path: tuple[str, ...], find: Find, axes: list[Axis]) -> Any:
+    if isinstance(value, range | np.ndarray) and not kind.list:
+        value = value.tolist() if isinstance(value, np.ndarray) else list(value)
+    inner = kind.role or role
+    if _has_name(value):
+        return _template(inner, value, find(inner, value), path, find, axes)
+    if isinstance(value, list | tuple) and kind.list:
+        return [
+            _part(role, item, kind, (*path, str(i)), find, axes) if _has_name(item) else item
+            for i, item in enumerate(value)
+        ]
+    name = ".".join(path)
+    if isinstance(value, Mapping) and value.keys() == {"each"}:
+        several = value["each"]
+        if isinstance(several, np.ndarray):
+            several = several.tolist()
+        if not isinstance(several, list | tuple | range) and not _is_range(several):
+            raise InvalidParameter(f"{name} = {dict(value)!r}; expected each = a list of values, or a range")
+    elif isinstance(value, list | tuple) or (_is_range(value) and not kind.table):
+        several = value
+    else:
+        return value
+    values = list(_values(inner, [several] if _is_range(several) else several, kind, name, find))
+    axes.append(Axis(name, tuple(values), _texts(name, values, inner, find)))
+    return _Place(len(axes) - 1)
+
+
+def _values(role: str, given: Iterable[Any], kind: Kind, name: str, find: Find) -> Iterator[Any]:
+    """One after the other, those of ranges and of tables that are swept themselves too."""
+    for value in given:
+        if _is_range(value) and not kind.table:
+            yield from ranged(name, value, whole=kind.whole)
+        elif _has_name(value):
+            yield from (case.table for case in _sweep(role, value, find))
+        else:
+            yield value
+
+
+def _texts(name: str, values: Sequence[Any], role: str, find: Find) -> tuple[str, ...]:
+    if not values:
+        raise InvalidParameter(f"{name} is an empty list; expected at least one value")
+    if len(values) > MOST:
+        raise InvalidParameter(f"{name} has {len(values):,} values; expected at most {MOST:,}")
+    full = [_shown(value, role, find) for value in values]
+    seen: set[str] = set()
+    for text in full:
+        if text in seen:
+            raise InvalidParameter(f"{name} = {text} is given twice; expected each value once")
+        seen.add(text)
+    short = [PurePath(text).name if isinstance(v, str) and "/" in text and len(text) > VALUE else text
+             for v, text in zip(values, full, strict=True)]  # fmt: skip
+    if len(set(short)) < len(short):
+        short = full
+    # What is too long is numbered; of strategies the names are kept, for a number would say too little.
+    return tuple(
+        f"#{i}" if len(text) > VALUE and not (_has_name(value) or dataclasses.is_dataclass(value)) else text
+        for i, (value, text) in enumerate(zip(values, short, strict=True), 1)
+    )
+
+
+def _shown(value: Any, role: str, find: Find) -> str:
+    """A value in a label."""
+    if _has_name(value):
+        single = _sweep(role, value, find)
+        return f"{single.title} ({single.fixed})" if single.fixed else single.title
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return strategy_label(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if is_number(value):
+        short = f"{value:g}"
+        return short if float(short) == value else str(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_shown(item, role, find) for item in value) + "]"
+    return value if isinstance(value, str) else str(value)
+
+
+def _fixed(role: str, template: Mapping[str, Any], thing: Thing, find: Find) -> str:
+    """The parameters of a table that have one value, as strategies write them: ``of=forecast hedging, m=10``."""
+    parts = []
+    for key, value in template.items():
+        if key not in RESERVED and not isinstance(value, _Place):
+            inner = thing.parameters.get(key, ANYTHING).role or role
+            parts.append(f"{key}={_written(inner, value, find)}")
+    return ", ".join(parts)
+
+
+def _written(role: str, value: Any, find: Find) -> str:
+    if _has_name(value):
+        thing = find(role, value)
+        inner = _fixed(role, value, thing, find)
+        return f"{thing.title} ({inner})" if inner else thing.title
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_written(role, item, find) for item in value) + "]"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return strategy_label(value)
+    return f"{value:g}" if is_number(value) else str(value)
+
+
+def _has_name(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("name"), str)
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, Mapping) and not value.keys().isdisjoint(ENDS) and not _has_name(value)
+
+
+def _filled(template: Any, values: Sequence[Any]) -> Any:
+    if isinstance(template, _Place):
+        return values[template.axis]
+    if isinstance(template, Mapping):
+        return {key: _filled(item, values) for key, item in template.items()}
+    if isinstance(template, list):
+        return [_filled(item, values) for item in template]
+    return template

@@ -1,0 +1,208 @@
+"""What stands under the names in scenarios: strategies, measures and tasks, of this package or ``module:name``."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from onlinecal.core.errors import (
+    InvalidParameter,
+    OnlinecalError,
+    ScenarioError,
+    UnknownName,
+    failure,
+    in_one_line,
+)
+from onlinecal.core.sources import named_in, namers
+from onlinecal.core.strategy import build
+from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
+from onlinecal.decisions.base import is_task
+from onlinecal.forecasters import FORECASTERS, as_forecaster
+from onlinecal.natures import NATURES, Nature, as_nature
+
+#: the strategies of each kind by name
+STRATEGIES: Mapping[str, Mapping[str, Any]] = {"forecaster": FORECASTERS, "nature": NATURES}
+
+
+def decision_maker_of(spec: Any, folder: Path = Path()) -> Any:
+    """Decision makers as `People.of` takes them: files are where the scenario lies, tasks may be ``module:name``."""
+    if not isinstance(spec, Mapping):
+        return spec
+    found = located(dict(spec), folder)
+    return {**found, "task": task_of(found["task"], folder)} if "task" in found else found
+
+
+def located(value: Any, folder: Path) -> Any:
+    """A table whose paths are meant from where the scenario lies, wherever the command is given."""
+    if isinstance(value, dict):
+        return {
+            key: _path(item, folder) if key in ("file", "folder") else located(item, folder)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _path(file: Any, folder: Path) -> Any:
+    return (
+        str(folder / Path(file).expanduser())
+        if isinstance(file, str) and not file.startswith("package:")
+        else file
+    )
+
+
+def measure_of(spec: Any, folder: Path | None = None) -> Any:
+    """A measure as `Panel.of` takes it: ``module:function`` is that function. `folder` is where the scenario lies."""
+    name = foreign(spec)
+    if name is None:
+        return spec
+    function = locate("measure", name, folder)
+    if not callable(function):
+        raise ScenarioError(f"measure {name!r} is {function!r}; expected a function of a JointDistribution")
+    return {"name": function} if isinstance(spec, str) else {**spec, "name": function}
+
+
+def task_of(spec: Any, folder: Path | None = None) -> Any:
+    """A task as `Panel.of` takes it: ``module:name`` is that task, or what that function makes of the options."""
+    name = foreign(spec)
+    if name is None:
+        return spec
+    thing = locate("task", name, folder)
+    options = {} if isinstance(spec, str) else {key: value for key, value in spec.items() if key != "name"}
+    response = as_response(options.pop("response", Best()))
+    if is_task(thing):
+        if options:
+            raise ScenarioError(f"task {name!r} is a finished task and has no option {next(iter(options))!r}")
+        task = thing
+    elif callable(thing):
+        task = _made_task(name, thing, options)
+    else:
+        raise ScenarioError(
+            f"task {name!r} is {in_one_line(thing)}; expected {_TASK}, or a function that returns one"
+        )
+    return task if response == Best() else DecisionMaker(task, response)
+
+
+_TASK = "a Task (oc.tasks.DecisionTask, or anything with a name and account(gamma))"
+
+
+def _made_task(name: str, function: Any, options: dict[str, Any]) -> Any:
+    try:
+        inspect.signature(function).bind(**options)
+    except TypeError as error:
+        raise ScenarioError(f"task {name!r}: {error}") from None
+    try:
+        task = function(**options)
+    except OnlinecalError as error:
+        raise ScenarioError(f"task {name!r}: {error}") from error
+    except Exception as error:
+        raise ScenarioError(f"task {name!r} cannot be made: {failure(error)}") from error
+    if not is_task(task):
+        raise ScenarioError(f"task {name!r} returned {in_one_line(task)}; expected {_TASK}")
+    for module in namers(function):
+        named_in(task, module)  # so that its source counts, whatever kind of task it is
+    return task
+
+
+def foreign(spec: Any) -> str | None:
+    """The name ``module:attribute`` in a name or table; None for anything else."""
+    name = spec.get("name") if isinstance(spec, Mapping) else spec
+    return name if isinstance(name, str) and ":" in name else None
+
+
+def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path = Path()) -> Any:
+    """The forecaster or nature of that name, registered or ``module:Class``, with these parameters.
+
+    Tables with a name among the parameters, also within lists, are strategies themselves; paths are meant from
+    `folder`.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+    """
+    options = {key: strategies_in(kind, value, folder) for key, value in options.items()}
+    if "file" in options:
+        options["file"] = _path(options["file"], folder)
+    return (
+        _plugin(kind, name, options, folder) if ":" in name else build(kind, STRATEGIES[kind], name, options)
+    )
+
+
+def strategies_in(kind: str, value: Any, folder: Path = Path()) -> Any:
+    """A value of a parameter, with strategies in place of tables with a name."""
+    if isinstance(value, list):
+        return [strategies_in(kind, item, folder) for item in value]
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return strategy_of(kind, value["name"], {k: v for k, v in value.items() if k != "name"}, folder)
+    return value
+
+
+def named(kind: str, name: str) -> Any:
+    """The forecaster or nature of that name, registered or ``module:Class``, with its default parameters.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+        There is none, or it has parameters that must be given.
+    """
+    return strategy_of(kind, name, {})
+
+
+def locate(kind: str, name: str, folder: Path | None = None) -> Any:
+    """The class or function ``module:attribute`` of somebody else's; `folder` is where the scenario lies."""
+    module, _, attribute = name.partition(":")
+    # A console script does not look for modules where it is called; people keep their plug-ins there.
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    if folder is not None and str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
+    # Python takes what it compiled before for the module where its source has been edited within the same second to the
+    # same length: so that what is played is what is written, nothing compiled is kept.
+    compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        raise UnknownName(f"{kind} {name!r}: {error}") from None
+    except (Exception, SystemExit) as error:  # it runs whatever somebody wrote
+        raise InvalidParameter(
+            f"{kind} {name!r}: module {module!r} cannot be imported: {failure(error)}"
+        ) from None
+    finally:
+        sys.dont_write_bytecode = compiled
+    try:
+        thing = getattr(loaded, attribute)
+    except AttributeError:
+        raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
+    named_in(thing, loaded)
+    return thing
+
+
+def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:
+    """The strategy ``module:Class`` of somebody else's, which may be anything that `onlinecal.play` takes."""
+    take = as_forecaster if kind == "forecaster" else as_nature
+    return take(locate(kind, name, folder), options, name)
+
+
+def kind_of(thing: Any) -> str:
+    """Whether somebody's class, object or function is a forecaster or a nature: ``"forecaster"``, ``"nature"`` or "".
+
+    A function is tried.
+    """
+    made = thing.func if isinstance(thing, partial) else thing
+    if inspect.isroutine(made):
+        for kind, take in (("forecaster", as_forecaster), ("nature", as_nature)):
+            with contextlib.suppress(OnlinecalError):
+                take(thing)
+                return kind
+        return ""
+    if isinstance(made, Nature) or (isinstance(made, type) and issubclass(made, Nature)):
+        return "nature"
+    if any(hasattr(made, method) for method in ("start", "forecast")):
+        return "forecaster"
+    return "nature" if hasattr(made, "probability") else ""

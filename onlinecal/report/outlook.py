@@ -1,0 +1,77 @@
+"""For the terminal: what a run would play, and how long it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onlinecal.study.outlook import Outlook
+
+#: bytes from which disk and memory are worth a word
+LARGE = 10**8
+
+
+def lines(found: Outlook) -> Iterator[str]:
+    """One after the other."""
+    new = found.cells - found.finished - found.begun
+    parts = f"{found.cells:,} {_of('cell', found.cells)}: {new:,} new"
+    if found.begun:
+        parts += f", {found.begun:,} of which some runs are there"
+    if found.finished:
+        parts += f", {found.finished:,} in the results file already"
+    yield parts
+    late = f" by {found.schedules:,} schedules" if found.schedules > 1 else ""
+    yield (
+        f"{found.forecasters:,} {_of('forecaster', found.forecasters)} × {found.natures:,} "
+        f"{_of('nature', found.natures)}{late}: {found.pairs:,} {_of('pair', found.pairs)}"
+        + (f"; {found.incompatible:,} cannot play each other" if found.incompatible else "")
+    )
+    horizons = found.horizons
+    shown = ", ".join(f"{t:,}" for t in horizons) if len(horizons) <= 10 else (
+        f"{len(horizons)} from {horizons[0]:,} to {horizons[-1]:,}"
+    )  # fmt: skip
+    yield f"T = {shown}; {found.runs:,} {_of('run', found.runs)}"
+    yield f"{found.work:,} run-rounds to be played"
+    if found.listed:
+        width = max(len(who) for who, *_ in found.listed)
+        for who, whom, loop in found.listed:
+            yield f"  {loop:8}  {who:{width}}  {whom}"
+    else:
+        yield "loops: " + ", ".join(f"{loop} for {count:,} pairs" for loop, count in found.loops.items())
+        if found.looked_at < found.forecasters + found.natures:
+            yield (
+                f"of {found.forecasters + found.natures:,} strategies {found.looked_at:,} were looked at: each "
+                "parameter with each of its values, the others with their first; the rest is when it plays"
+            )
+    if found.estimate is None:
+        yield "nothing is to be played" if not found.work else "time: nothing could be measured"
+    else:
+        yield f"time: {duration_range(found)}, {found.estimate.how}"
+    if found.disk >= LARGE:
+        yield f"results file: about {_bytes(found.disk)}"
+    if found.memory >= LARGE:
+        yield f"memory: up to {_bytes(found.memory)} for a batch of runs, where forecasts are on no grid"
+
+
+def duration_range(found: Outlook) -> str:
+    """``20 s (10 s to 1 min)``."""
+    estimate = found.estimate
+    assert estimate is not None
+    return f"about {_duration(estimate.middle)} ({_duration(estimate.lower)} to {_duration(estimate.upper)})"
+
+
+def _of(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def _duration(seconds: float) -> str:
+    """Two digits of the unit that fits."""
+    if seconds < 0.95:
+        return "less than 1 s"
+    for unit, size, most in (("s", 1.0, 100), ("min", 60.0, 100), ("h", 3600.0, 48), ("days", 86400.0, 1000)):
+        if seconds < most * size:
+            return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400 / 365.25:.2g} years"

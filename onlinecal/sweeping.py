@@ -1,0 +1,246 @@
+"""What several values in a table of a scenario become: line-ups, measures, tasks, schedules, decision makers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, UnknownName
+from onlinecal.core.ranges import ENDS, ranged
+from onlinecal.core.strategy import title
+from onlinecal.core.sweeps import RESERVED, Kind, Sweep, Thing, kinds, sweep
+from onlinecal.core.validation import is_number
+from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.decision_makers.tenures import Group
+from onlinecal.decisions.tasks import TASKS, random_task
+from onlinecal.engine.horizon import check_horizon
+from onlinecal.measures import MEASURES
+from onlinecal.naming import (
+    STRATEGIES,
+    decision_maker_of,
+    foreign,
+    locate,
+    located,
+    measure_of,
+    strategy_of,
+    task_of,
+)
+from onlinecal.schedules import ARRIVALS, DELAYS, Arrivals, Delays, Schedule, as_arrivals, as_delays
+from onlinecal.study.lineup import Entry, Family, Lineup, One
+
+#: what can be named, by the role of its table
+_KNOWN: Mapping[str, Mapping[str, Any]] = {
+    **STRATEGIES,
+    "measure": MEASURES,
+    "task": TASKS,
+    "response": RESPONSES,
+    "arrival process": ARRIVALS,
+    "delay": DELAYS,
+}
+_RESPONSE = Kind(role="response")
+#: of decision makers; their other parameters are single values
+_GROUP = {field.name: Kind() for field in fields(Group)} | {
+    "task": Kind(role="task"),
+    "response": _RESPONSE,
+    "arrivals": Kind(role="arrival process"),
+    "stay": Kind(role="delay"),
+}
+
+
+def finder(folder: Path | None = None) -> Callable[[str, Mapping[str, Any]], Thing]:
+    """What tables with a name stand for, for `core.sweeps.sweep`; `folder` is where the scenario lies."""
+
+    def find(role: str, table: Mapping[str, Any]) -> Thing:
+        if role == "decision makers":
+            return Thing(role, _GROUP)
+        name = table["name"]
+        more = {"response": _RESPONSE} if role == "task" else {}
+        if foreign(name):
+            made = locate(role, name, folder)
+            return Thing(title(made), kinds(made) | more)
+        if role == "task" and "payoffs" in table:
+            return Thing(name, {"payoffs": Kind(list=True), "actions": Kind(list=True), **more})
+        known = _KNOWN[role]
+        if role == "task" and name == "random":  # of decision makers, a task of its own for each
+            return Thing(name, kinds(random_task))
+        if name not in known:
+            raise UnknownName.of(role, name, known, LIST)
+        if role == "measure":
+            options = kinds(known[name].function)
+            return Thing(name, {"max_levels": Kind(whole=True), **options})
+        return Thing(title(known[name]), kinds(known[name]) | more)
+
+    return find
+
+
+# ---------------------------------------------------------------- strategies
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """A family: the combinations of a table, or of what stands in Python.
+
+    Attributes
+    ----------
+    kind : {"forecaster", "nature"}
+    sweep : Sweep
+    build : callable
+        Table with single values → strategy.
+    given : str, optional
+        What labels begin with.
+    longest : int, optional
+    """
+
+    kind: str
+    sweep: Sweep
+    build: Callable[[dict[str, Any]], Any]
+    given: str | None = None
+    longest: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.sweep)
+
+    def label(self, place: int) -> str:
+        """The given label, or the name, with the values that were chosen."""
+        return self.sweep.label(place, self.given)
+
+    def make(self, place: int) -> Entry:
+        """The strategy, or InvalidParameter with the values that it refuses."""
+        label = self.label(place)
+        try:
+            return Entry(self.build(self.sweep[place].table), label, self.longest)
+        except OnlinecalError as error:
+            raise InvalidParameter(f"{self.kind} {label!r}: {error}") from error
+
+    def samples(self) -> Iterable[int]:
+        """See `Sweep.samples`."""
+        return self.sweep.samples()
+
+
+def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -> Lineup:
+    """The strategies of a scenario.
+
+    Parameters
+    ----------
+    kind : {"forecaster", "nature"}
+    tables : iterable
+        Each a name, or a table: `name`, perhaps a `label` and the `longest` horizon, and parameters, each with one
+        value or with several (see `core.sweeps`).
+    folder : Path
+        Where the scenario lies.
+
+    Raises
+    ------
+    ScenarioError, UnknownName, InvalidParameter
+    """
+    return Lineup(_family(kind, table, folder) for table in tables)
+
+
+def _family(kind: str, table: str | Mapping[str, Any], folder: Path) -> Family:
+    options: dict[str, Any] = {"name": table} if isinstance(table, str) else dict(table)
+    name, label, longest = (options.get(key) for key in RESERVED)
+    if not isinstance(name, str):
+        raise ScenarioError(
+            f"a {kind} has no name: {table!r}; expected name = one of those that `{LIST} {kind}s` shows"
+        )
+    if label is not None and not isinstance(label, str):
+        raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
+    if longest is not None:
+        check_horizon(longest)
+    options = {key: value for key, value in options.items() if key not in RESERVED}
+    found = sweep(kind, {"name": name, **options}, finder(folder))
+    if not found.axes:
+        return One(Entry.of(strategy_of(kind, name, options, folder), label, longest))
+
+    def build(chosen: dict[str, Any]) -> Any:
+        return strategy_of(kind, name, {k: v for k, v in chosen.items() if k != "name"}, folder)
+
+    return Combinations(kind, found, build, label, longest)
+
+
+# ---------------------------------------------------------------- the rest of a scenario
+
+
+def _cases(role: str, spec: Any, folder: Path | None) -> list[Any]:
+    """The combinations of a table; anything else stands for itself."""
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
+        return [spec]
+    return [case.table for case in sweep(role, spec, finder(folder))]
+
+
+def measures_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
+    """Measures as `Panel.of` takes them, of names, tables and functions; a table may give several."""
+    return [measure_of(case, folder) for spec in specs for case in _cases("measure", spec, folder)]
+
+
+def tasks_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
+    """The same for tasks. Those with a table of payoffs have one name: that is put together with what was chosen."""
+    found = []
+    for spec in specs:
+        if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
+            found.append(task_of(spec, folder))
+            continue
+        for case in sweep("task", spec, finder(folder)):
+            table = case.table
+            if "payoffs" in table and case.text:
+                own = ", ".join(part for part in case.text.split(", ") if not part.startswith("response"))
+                table = table | ({"name": f"{table['name']}({own.replace(' = ', '=')})"} if own else {})
+            found.append(task_of(table, folder))
+    return found
+
+
+def schedules_of(arrivals: Any, delays: Any, folder: Path | None = None) -> list[Schedule]:
+    """Each of the arrivals with each of the delays.
+
+    Parameters
+    ----------
+    arrivals : Arrivals, or its name or table; or a list of them
+    delays : number, Delays, or its name or table; or a list of them, or a range of numbers
+
+    Raises
+    ------
+    InvalidParameter, UnknownName
+    """
+    return [
+        Schedule(when, late)
+        for when in _timed("arrivals", "arrival process", arrivals, as_arrivals, Arrivals, folder)
+        for late in _timed("delays", "delay", delays, as_delays, Delays, folder)
+    ]
+
+
+def _timed(
+    key: str, role: str, given: Any, convert: Callable[[Any], Any], made: type, folder: Path | None
+) -> list[Any]:
+    single = isinstance(given, str | Mapping | made) or is_number(given)
+    specs = [given] if single else list(given)
+    if not specs:
+        raise InvalidParameter(f"{key} is empty; expected at least one")
+    cases: list[Any] = []
+    for spec in specs:
+        if isinstance(spec, Mapping) and "name" not in spec and not spec.keys().isdisjoint(ENDS):
+            cases += ranged(key, spec)
+        else:
+            cases += _cases(role, spec, folder)
+    return [convert(located(case, folder) if folder is not None else case) for case in cases]
+
+
+def decision_makers_of(specs: Iterable[Any], folder: Path = Path()) -> list[Any]:
+    """Decision makers as `People.of` takes them; a table with several values gives several groups."""
+    found = []
+    for spec in specs:
+        if not isinstance(spec, Mapping):
+            found.append(decision_maker_of(spec, folder))
+            continue
+        combined = sweep("decision makers", spec, finder(folder))
+        # Tasks and responses are part of the names that decision makers have by themselves.
+        named = all(axis.name.partition(".")[0] in ("task", "response") for axis in combined.axes)
+        for case in combined:
+            table, label = case.table, spec.get("label")
+            if combined.axes and (label or not named):
+                task = table.get("task")
+                label = label or (task.get("name") if isinstance(task, Mapping) else task)
+                table = table | {"label": f"{label}, {case.text}"}
+            found.append(decision_maker_of(table, folder))
+    return found

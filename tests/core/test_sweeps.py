@@ -1,0 +1,237 @@
+"""Several values of a parameter: which lists are values and which are several, their order, labels and ranges."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.ranges import ranged
+from onlinecal.core.sweeps import ANYTHING, LOOKED_AT, WIDTH, Kind, Thing, kinds, sweep
+from onlinecal.decisions.tasks import TASKS
+from onlinecal.forecasters import FORECASTERS
+from onlinecal.measures import MEASURES
+from onlinecal.natures import NATURES
+
+
+def find(role, table):
+    return Thing(
+        table["name"],
+        {
+            "m": Kind(whole=True),
+            "q": Kind(),
+            "weights": Kind(list=True),
+            "of": Kind(),
+            "parts": Kind(list=True),
+        },
+    )
+
+
+def labels(**table):
+    made = sweep("forecaster", {"name": "a", **table}, find)
+    return [made.label(i) for i in range(len(made))]
+
+
+def tables(**table):
+    return [case.table for case in sweep("forecaster", {"name": "a", **table}, find)]
+
+
+# ---------------------------------------------------------------- types
+
+
+class Plain:
+    def __init__(self, rate=0.1, bins=10, weights=(1, 2), what=None, anything=None, word="x", needed=...):
+        pass
+
+
+def annotated(
+    gamma, a: float, b: "int | str", c: "tuple[float, ...] | None" = None, d: Sequence[int] = (), e: Literal["x"] = "x",
+    f: "np.ndarray" = None, g: "NoSuchName | list[int]" = None,  # noqa: F821
+    h: dict[str, int] | None = None, i: bool = True,
+    j: int | float = 1,
+):  # fmt: skip
+    pass
+
+
+@dataclass(frozen=True)
+class Specified:
+    of: "Specified | None" = None
+    many: "tuple[Specified, ...]" = ()
+    m: "int | str" = 3
+
+
+def test_the_type_says_whether_a_list_is_a_value():
+    plain = kinds(Plain)
+    assert [name for name, kind in plain.items() if kind.list] == ["weights", "what", "anything"]
+    assert plain["what"] == ANYTHING
+    assert [name for name, kind in plain.items() if kind.whole] == ["bins"]
+    there = kinds(annotated)
+    assert [name for name, kind in there.items() if kind.list] == ["gamma", "c", "d", "f", "g"]
+    assert [name for name, kind in there.items() if kind.whole] == ["b"]
+    assert there["h"] == Kind(table=True)
+    assert kinds(Specified) == {"of": Kind(), "many": Kind(list=True), "m": Kind(whole=True)}
+    assert kinds(print) is not None
+    assert kinds(dict) == {}
+
+
+def test_of_what_there_is_only_these_parameters_take_lists():
+    taken = {
+        (name, key)
+        for known in (FORECASTERS, NATURES)
+        for name, cls in known.items()
+        for key, kind in kinds(cls).items()
+        if kind.list
+    }
+    assert taken == {
+        ("expert_mixture", "of"),
+        ("mixture", "natures"),
+        ("mixture", "weights"),
+        ("streams", "parts"),
+        ("streams", "weights"),
+        ("streams", "labels"),
+    }
+    options = {(n, k) for n, m in MEASURES.items() for k, kind in kinds(m.function).items() if kind.list}
+    assert options == {("weighted_ce", "weights")}
+    assert not any(kind.list for task in TASKS.values() for kind in kinds(task).values())
+
+
+# ---------------------------------------------------------------- combinations
+
+
+def test_every_combination_in_order():
+    assert labels(m=["T^(1/3)", 20], q=[0.1, 0.2]) == [
+        "a, m = T^(1/3), q = 0.1",
+        "a, m = T^(1/3), q = 0.2",
+        "a, m = 20, q = 0.1",
+        "a, m = 20, q = 0.2",
+    ]
+    assert tables(m=["T^(1/3)", 20], q=0.5) == [
+        {"name": "a", "m": "T^(1/3)", "q": 0.5},
+        {"name": "a", "m": 20, "q": 0.5},
+    ]
+    assert tables(m=3) == [{"name": "a", "m": 3}]
+
+
+def test_a_list_that_is_a_value_stays_one():
+    assert tables(weights=[1, 2]) == [{"name": "a", "weights": [1, 2]}]
+    assert [t["weights"] for t in tables(weights={"each": [[1, 2], [2, 1]]})] == [[1, 2], [2, 1]]
+    assert labels(weights={"each": [[1, 2], [2, 1]]}) == ["a, weights = [1, 2]", "a, weights = [2, 1]"]
+    assert [t["m"] for t in tables(m={"each": {"from": 1, "to": 3, "step": 1}})] == [1, 2, 3]
+
+
+def test_parts_are_swept_too():
+    inner = {"name": "b", "m": [1, 2]}
+    assert labels(of=inner, q=[0.5, 1]) == [
+        f"a (of=b), of.m = {m}, q = {q}" for m in (1, 2) for q in ("0.5", "1")
+    ]
+    assert [t["of"]["m"] for t in tables(of=inner)] == [1, 2]
+    assert labels(parts=[{"name": "b"}, inner]) == [f"a (parts=[b, b]), parts.1.m = {m}" for m in (1, 2)]
+    assert labels(of=[{"name": "b"}, {"name": "c", "m": [1, 2]}]) == [
+        "a, of = b", "a, of = c (m=1)", "a, of = c (m=2)",
+    ]  # fmt: skip
+
+
+def test_labels_are_short_and_begin_as_said():
+    made = sweep("forecaster", {"name": "a", "q": 0.25, "m": [1, 2]}, find)
+    assert made.label(1) == "a (q=0.25), m = 2"
+    assert made.label(1, "mine") == "mine, m = 2"
+    long = sweep("forecaster", {"name": "a", "file": "f" * 60, "m": [1, 2]}, find)
+    assert long.label(0) == "a, m = 1"
+    files = [f"/a/very/long/way/to/the/folder/{name}.csv" for name in ("rain", "snow")]
+    assert labels(file={"each": files}) == ["a, file = rain.csv", "a, file = snow.csv"]
+    assert labels(file={"each": ["x" * 40, "y" * 40]}) == ["a, file = #1", "a, file = #2"]
+    assert max(map(len, labels(file={"each": files}, m=[1, 2], weights=[1] * 40))) <= WIDTH
+
+
+def test_numbers_keep_the_digits_that_tell_them_apart():
+    assert labels(q=[0.1234567, 0.1234568, 1e-9]) == ["a, q = 0.1234567", "a, q = 0.1234568", "a, q = 1e-09"]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"m": []}, "m is an empty list; expected at least one value"),
+        ({"m": {"each": []}}, "m is an empty list"),
+        ({"of": {"name": "b", "m": []}}, r"of\.m is an empty list"),
+        ({"m": [1, 2, 1]}, "m = 1 is given twice"),
+        ({"q": [1, 1.0]}, "q = 1 is given twice"),
+        ({"m": {"each": 3}}, "expected each = a list of values, or a range"),
+        ({"q": list(range(1000)), "m": list(range(2000)), "of": list(range(1000))}, "2e.09 combinations"),
+    ],
+)
+def test_refused(table, said):
+    with pytest.raises(InvalidParameter, match=said):
+        tables(**table)
+
+
+def test_a_million_are_not_made():
+    made = sweep("forecaster", {"name": "a", "m": list(range(1000)), "q": list(range(1000))}, find)
+    assert len(made) == 10**6
+    assert made[999_999].table == {"name": "a", "m": 999, "q": 999}
+    looked_at = list(made.samples())
+    assert len(looked_at) == 1999 < LOOKED_AT
+    for key in ("m", "q"):
+        assert {made[i].table[key] for i in looked_at} == set(range(1000))
+
+
+# ---------------------------------------------------------------- ranges
+
+
+def test_ranges():
+    assert ranged("q", {"from": 0.1, "to": 0.9, "steps": 9}) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    assert ranged("q", {"from": 0, "to": 1, "step": 0.3}) == [0.0, 0.3, 0.6, 0.9]
+    assert ranged("m", {"from": 10, "to": 1000, "steps": 3, "spacing": "log"}) == [10, 100, 1000]
+    assert ranged("m", {"from": 1, "to": 10, "steps": 5}, whole=True) == [1, 3, 6, 8, 10]
+    assert ranged("m", {"from": 1, "to": 10, "steps": 5}) == [1.0, 3.25, 5.5, 7.75, 10.0]
+    assert ranged("m", {"from": 5, "to": 6, "step": 2}) == [5]
+    assert all(type(v) is int for v in ranged("m", {"from": 0, "to": 100, "steps": 5}))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.integers(2, 50), st.sampled_from(["linear", "log"]))
+def test_a_range_has_its_ends_and_is_even(low, width, steps, spacing):
+    high = low + width
+    if high <= low or (spacing == "log" and low <= 1e-6):
+        return
+    values = ranged("q", {"from": low, "to": high, "steps": steps, "spacing": spacing})
+    assert (values[0], values[-1], len(values)) == (low, high, steps)
+    even = np.linspace if spacing == "linear" else np.geomspace
+    np.testing.assert_allclose(
+        values, even(low, high, steps), rtol=1e-12, atol=1e-12 * max(abs(low), abs(high))
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"from": 1, "to": 2}, "expected either steps"),
+        ({"from": 1, "to": 2, "steps": 2, "step": 1}, "expected either steps"),
+        ({"from": 1, "steps": 2}, "a range needs 'to'"),
+        ({"from": 1, "to": 2, "count": 2}, "a range has no 'count'"),
+        ({"from": 2, "to": 1, "steps": 2}, "from is above to"),
+        ({"from": 1, "to": 1, "steps": 2}, "from and to are the same"),
+        ({"from": 1, "to": 2, "steps": 1}, "steps = 1; expected an integer from 2"),
+        ({"from": 1, "to": 2, "steps": 2.0}, "steps = 2.0"),
+        ({"from": 1, "to": 2, "step": 0}, "step = 0; expected a number above 0"),
+        ({"from": 0, "to": 1, "step": 1e-9}, "1e.9 values; expected at most 1,000,000"),
+        ({"from": 0, "to": 1, "steps": 3, "spacing": "log"}, "from > 0"),
+        ({"from": 1, "to": 2, "step": 1, "spacing": "log"}, "expected steps"),
+        ({"from": 1, "to": 2, "steps": 3, "spacing": "lin"}, "expected 'linear' or 'log'"),
+        ({"from": "1", "to": 2, "steps": 3}, "from = '1'; expected a finite number"),
+        ({"from": 1, "to": float("inf"), "steps": 3}, "to = inf; expected a finite number"),
+        ({"from": True, "to": 2, "steps": 3}, "from = True"),
+    ],
+)
+def test_ranges_that_are_none(spec, said):
+    with pytest.raises(InvalidParameter, match=said):
+        ranged("q", spec)
+
+
+def test_too_few_whole_numbers():
+    with pytest.raises(InvalidParameter, match="there are 3 whole numbers, fewer than steps = 9"):
+        ranged("m", {"from": 1, "to": 3, "steps": 9}, whole=True)
+    with pytest.raises(InvalidParameter, match="expected a whole number"):
+        ranged("m", {"from": 0.5, "to": 3, "steps": 2}, whole=True)

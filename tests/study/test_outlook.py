@@ -1,0 +1,126 @@
+"""What a run would be, before it begins: counts are exact, loops are those that play, times are near what it takes."""
+
+import time
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import as_forecaster
+from onlinecal.report.outlook import lines
+from onlinecal.study.outlook import Estimate, may_be_slow, measure, outlook, slow
+from onlinecal.study.plan import Entry, plan
+from onlinecal.study.store import Store
+from onlinecal.sweeping import schedules_of
+from tests.results import PANEL, played
+from tests.results import cells as small
+
+F, N = oc.forecasters, oc.natures
+
+
+class Slow:
+    """A hundredth of a second a round."""
+
+    def forecast(self):
+        time.sleep(0.01)
+        return 0.5
+
+    def update(self, forecast, outcome):
+        pass
+
+
+def test_counts(tmp_path):
+    planned = small(horizons=(50, 100), runs=3)
+    found = outlook(planned, 0.0)
+    assert (found.forecasters, found.natures, found.pairs, found.cells, found.runs) == (2, 2, 4, 8, 3)
+    assert (found.finished, found.begun, found.work) == (0, 0, sum(cell.work for cell in planned))
+    assert found.horizons == (50, 100)
+    assert found.estimate is None  # nothing was to be measured
+    assert found.as_json()["new"] == 8
+    file = tmp_path / "a.db"
+    played(file, planned)
+    with Store.open(file) as store:
+        there, speeds = store.runs(), store.speeds()
+    found = outlook(small(horizons=(50, 100, 200), runs=3), 0.0, there=there, speeds=speeds)
+    assert (found.cells, found.finished, found.begun) == (12, 8, 0)
+    assert found.work == 4 * 200 * 3
+    assert "8 played cells of the results file" in found.estimate.how
+    found = outlook(small(horizons=(50, 100), runs=5), 0.0, there=there, speeds=speeds)
+    assert (found.finished, found.begun, found.work) == (0, 8, 4 * 150 * 2)
+    assert "8 of which some runs are there" in next(lines(found))
+    found = outlook(planned, 1.0, there=there, speeds=speeds)
+    assert (found.finished, found.work, found.estimate) == (8, 0, None)
+    assert list(lines(found))[-1] == "nothing is to be played"
+
+
+def test_loops_are_those_that_play():
+    forecasters = [F.ForecastHedging(), F.PerturbedLeader(), F.Calibeating(), Slow]
+    natures = [
+        N.Drift(),
+        N.Contrarian(),
+        N.Streams((N.Drift(), N.Bernoulli())),
+        N.Mixture((N.Drift(), N.Markov())),
+    ]
+    named = [Entry.of(as_forecaster(f)) for f in forecasters]
+    for delays in (0, 3):
+        planned = plan(
+            named, [Entry.of(n) for n in natures], horizons=[20], runs=2, seed=1, panel=PANEL,
+            schedules=schedules_of("every_unit", [delays]),
+        )  # fmt: skip
+        found = outlook(planned, 0.0)
+        said = {(who, whom): loop for who, whom, loop in found.listed}
+        plays = {}
+        for cell in planned:
+            game = Game(
+                cell.forecaster.strategy,
+                cell.nature.strategy,
+                horizon=20,
+                runs=range(1),
+                schedule=cell.schedule,
+            )
+            plays[cell.forecaster.label, cell.nature_label] = "compiled" if game.compiled else "event"
+        assert said == plays
+        assert found.loops == {loop: list(said.values()).count(loop) for loop in sorted(set(said.values()))}
+        assert ("compiled" in found.loops) == (delays == 0)
+
+
+def test_a_time_is_stated_as_a_range_with_how_it_came_about():
+    """Of a forecaster that sleeps a known time: the range holds it, with room for what a busy machine adds."""
+    planned = plan([Entry.of(as_forecaster(Slow))], [Entry.of(N.Drift())], horizons=[1000], runs=2,
+                   seed=1, panel=PANEL)  # fmt: skip
+    estimate = outlook(planned, 0.1).estimate
+    assert estimate.lower < estimate.middle < estimate.upper
+    assert estimate.lower <= 1.3 * 1000 * 2 * 0.01
+    assert estimate.upper >= 1000 * 2 * 0.01
+    assert "the first rounds were played just now" in estimate.how
+    seconds, taken = measure(planned[0], 0.1)
+    assert seconds >= 0.01
+    assert taken >= 64 * 2 * 0.01
+
+
+def test_what_takes_over_ten_minutes_is_slow():
+    planned = small()
+    assert not may_be_slow(planned)
+    found = outlook(planned, 0.0)
+    for middle, said in ((599.0, False), (601.0, True)):
+        object.__setattr__(found, "estimate", Estimate(1.0, middle, 2 * middle, ""))
+        assert slow(found) is said
+    assert may_be_slow(small(horizons=(10**7,)))
+
+
+@pytest.mark.parametrize("tables", ["both", "one"])
+def test_a_million_cells_are_described(tmp_path, tables):
+    many = {"from": 0.01, "to": 0.99, "steps": 1000}
+    if tables == "both":
+        who, whom = oc.sweep(F.Constant, p=many), oc.sweep(N.Bernoulli, q=many)
+    else:
+        who, whom = Entry.of(F.Constant()), oc.sweep(N.RandomWalk, step=many, first=many)
+    planned = plan([who], [whom], horizons=[100], runs=2, seed=1, panel=PANEL)
+    found = outlook(planned, 0.2)
+    assert (found.cells, found.work) == (10**6, 10**6 * 200)
+    assert found.loops == {"compiled": 10**6}
+    assert found.looked_at == 2000  # of one table 1 + 1999 of a million strategies
+    assert found.disk > 10**9
+    said = "\n".join(lines(found))
+    assert "1,000,000 cells: 1,000,000 new" in said
+    assert "results file: about" in said

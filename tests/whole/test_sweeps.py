@@ -1,0 +1,325 @@
+"""Several values in scenarios and in Python: what is played is every combination, under labels that tell them apart."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.sweeps import LOOKED_AT
+from onlinecal.report.plots import plot_curves
+from onlinecal.rounds import protocol
+from tests.whole.test_cli import onlinecal
+from tests.whole.test_scenario import loaded
+
+HEAD = "horizon = 30\nruns = 2\n"
+
+
+def cells(tmp_path, forecasters='["constant"]', natures='["drift"]', rest='measures = ["ece"]'):
+    return loaded(tmp_path, f"{HEAD}{rest}\nforecasters = {forecasters}\nnatures = {natures}\n").cells
+
+
+def who(planned):
+    return {c.forecaster.label: strategy_key(c.forecaster.strategy) for c in planned}
+
+
+def whom(planned):
+    return {c.nature_label: strategy_key(c.nature.strategy) for c in planned}
+
+
+def test_a_list_is_several_forecasters(tmp_path):
+    planned = cells(tmp_path, '[{name = "forecast_hedging", m = ["T^(1/3)", "T^(1/2)", 20]}, "constant"]')
+    assert who(planned) == {
+        "forecast hedging, m = T^(1/3)": 'forecast_hedging(m="T^(1/3)")',
+        "forecast hedging, m = T^(1/2)": 'forecast_hedging(m="T^(1/2)")',
+        "forecast hedging, m = 20": "forecast_hedging(m=20)",
+        "constant": "constant(p=0.5)",
+    }
+    assert len(planned) == 4
+
+
+def test_a_range_is_several_natures(tmp_path):
+    planned = cells(
+        tmp_path, natures='[{name = "bernoulli", q = {from = 0.1, to = 0.9, steps = 9}, label = "coin"}]'
+    )
+    assert whom(planned) == {f"coin, q = 0.{i}": f"bernoulli(q=0.{i})" for i in range(1, 10)}
+    planned = cells(
+        tmp_path, '[{name = "forecast_hedging", m = {from = 10, to = 1000, steps = 3, spacing = "log"}}]'
+    )
+    assert [c.forecaster.strategy.m for c in planned] == [10, 100, 1000]
+
+
+def test_within_strategies_that_are_made_of_others(tmp_path):
+    planned = cells(
+        tmp_path,
+        '[{name = "rounded", m = [5, 10], of = {name = "forecast_hedging", m = [2, 4]}}, '
+        '{name = "delayed", of = {name = "constant", p = [0.25, 0.5]}}]',
+        '[{name = "mixture", natures = [{name = "drift"}, {name = "bernoulli", q = [0.2, 0.4]}], weights = [1, 2]}]',
+    )
+    assert list(who(planned)) == [
+        *(f"rounded (of=forecast hedging), m = {m}, of.m = {k}" for m in (5, 10) for k in (2, 4)),
+        "delayed (of=constant), of.p = 0.25",
+        "delayed (of=constant), of.p = 0.5",
+    ]
+    assert list(whom(planned).values()) == [
+        f"mixture(natures=[drift(first=0, last=1), bernoulli(q={q})], weights=[1, 2])" for q in (0.2, 0.4)
+    ]
+    assert len(planned) == 12
+
+
+def test_a_list_that_is_the_value_of_a_parameter_is_no_sweep(tmp_path):
+    streams = (
+        '{name = "streams", parts = [{name = "drift"}, {name = "bernoulli"}], order = "random", weights = %s}'
+    )
+    (cell,) = cells(tmp_path, natures=f"[{streams % '[1, 2]'}]")
+    assert cell.nature.strategy.weights == (1, 2)
+    planned = cells(tmp_path, natures=f"[{streams % '{each = [[1, 2], [2, 1]]}'}]")
+    assert [c.nature.strategy.weights for c in planned] == [(1, 2), (2, 1)]
+    assert [c.nature.label for c in planned] == [f"streams, weights = {w}" for w in ([1, 2], [2, 1])]
+
+
+def test_plug_ins(tmp_path, monkeypatch):
+    (tmp_path / "swept_plug_in.py").write_text(
+        "class Mine:\n"
+        "    def __init__(self, p=0.5, past=(0.1, 0.2), free=None):\n"
+        "        self.p, self.past, self.free = p, past, free\n"
+        "    def forecast(self): return self.p\n"
+        "    def update(self, forecast, outcome): pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    table = '[{name = "swept_plug_in:Mine", p = [0.1, 0.9], past = [0.3, 0.4], free = [1, 2]}]'
+    planned = cells(tmp_path, table)
+    assert list(who(planned)) == [f"Mine (past=[0.3, 0.4], free=[1, 2]), p = {p}" for p in (0.1, 0.9)]
+    assert [c.forecaster.strategy.settings["free"] for c in planned] == [(1, 2), (1, 2)]
+    planned = cells(tmp_path, table.replace("[1, 2]", "{each = [1, 2]}").replace("[0.1, 0.9]", "0.1"))
+    assert [c.forecaster.strategy.settings["free"] for c in planned] == [1, 2]
+
+
+def test_measures_tasks_responses_schedules_and_people(tmp_path):
+    planned = cells(
+        tmp_path,
+        rest="""
+measures = [{name = "binned_ece", bins = {from = 5, to = 15, step = 5}}, "ece"]
+tasks = [{name = "umbrella", cost = [0.2, 0.4], response = {name = "rounded", m = [5, 10]}},
+         {name = "mine", payoffs = {each = [[[1, 0], [0, 1]], [[1, 0], [0, 0.5]]]}}]
+arrivals = {name = "poisson", rate = [0.5, 2]}
+delays = [0, {from = 1, to = 3, step = 2}, {name = "geometric", mean = [2, 4]}]
+decision_makers = [{task = {name = "umbrella", cost = [0.2, 0.4]}}, {task = "quadratic", join = [5, 10]},
+                   {task = "umbrella", label = "reader", response = {name = "noisy", scale = [0.1, 0.2]}}]
+""",
+    )
+    panel = planned[0].panel
+    assert panel.names[:4] == ["binned_ece(bins=5)", "binned_ece(bins=10)", "binned_ece(bins=15)", "ece"]
+    assert [task.name for task in panel.tasks] == [
+        *(f"umbrella(cost={c}), rounded(m={m})" for c in (0.2, 0.4) for m in (5, 10)),
+        "mine(payoffs=[[1, 0], [0, 1]])", "mine(payoffs=[[1, 0], [0, 0.5]])",
+    ]  # fmt: skip
+    late = ["", ", delay 1", ", delay 3", ", geometric (mean=2) delay", ", geometric (mean=4) delay"]
+    assert list(whom(planned)) == [
+        f"drift, poisson (rate={rate}){delay}" for rate in (0.5, 2) for delay in late
+    ]
+    assert [t.label for t in planned[0].people.tenures] == [
+        "umbrella(cost=0.2)", "umbrella(cost=0.4)", "quadratic, join = 5", "quadratic, join = 10",
+        "reader, response.scale = 0.1", "reader, response.scale = 0.2",
+    ]  # fmt: skip
+
+
+def test_what_is_swept_is_what_is_played(tmp_path):
+    """Number by number that of the same strategies by themselves."""
+    F, N = oc.forecasters, oc.natures
+    several = oc.play(
+        [oc.sweep(F.ForecastHedging, m=[2, 4]), F.EmpiricalMean()],
+        oc.sweep(N.Bernoulli, q={"from": 0.2, "to": 0.6, "steps": 2}),
+        horizon=200,
+        runs=3,
+    )
+    alone = oc.play(
+        [F.ForecastHedging(2), F.ForecastHedging(4), F.EmpiricalMean()],
+        [N.Bernoulli(0.2), N.Bernoulli(0.6)],
+        horizon=200,
+        runs=3,
+    )
+    assert several.forecasters == ["forecast hedging, m = 2", "forecast hedging, m = 4", "empirical mean"]
+    assert several.natures == ["bernoulli, q = 0.2", "bernoulli, q = 0.6"]
+    for mine, other in zip(several.cells, alone.cells, strict=True):
+        assert all((mine.totals[m] == other.totals[m]).all() for m in other.totals)
+    assert plot_curves(several.curves(["ece"])).shape == (2, 1)
+
+
+class Mine:
+    def __init__(self, p=0.5):
+        self.p = p
+
+    def forecast(self):
+        return self.p
+
+    def update(self, forecast, outcome):
+        pass
+
+
+def test_sweep_in_python():
+    made = oc.sweep(Mine, p=[0.1, 0.2])
+    assert [entry.label for entry in made] == ["Mine, p = 0.1", "Mine, p = 0.2"]
+    assert [entry.strategy.settings for entry in made] == [{"p": 0.1}, {"p": 0.2}]
+    made = oc.sweep("rounded", label="r", of={"name": "constant", "p": [0.1, 0.2]}, m=range(2, 4))
+    assert [entry.label for entry in made] == ["r, of.p = 0.1, m = 2", "r, of.p = 0.1, m = 3",
+                                               "r, of.p = 0.2, m = 2", "r, of.p = 0.2, m = 3"]  # fmt: skip
+    made = oc.sweep(
+        oc.forecasters.Rounded, of=[oc.forecasters.Constant(), oc.forecasters.ForecastHedging(4)], m=3
+    )
+    assert [entry.label for entry in made] == [
+        "rounded (m=3), of = constant",
+        "rounded (m=3), of = forecast hedging (m=4)",
+    ]
+    assert len(oc.sweep("bernoulli")) == 1
+    for thing, error, said in (
+        ("bernouli", UnknownName, "did you mean 'bernoulli'"),
+        (3, InvalidParameter, "3 is neither a forecaster nor a nature"),
+        (
+            oc.forecasters.Constant(0.2),
+            InvalidParameter,
+            "is an object that has been made and takes no parameter 'p'",
+        ),
+    ):
+        with pytest.raises(error, match=said):
+            oc.sweep(thing, p=[0.1, 0.2])[0]
+
+
+@pytest.mark.parametrize(
+    ("forecasters", "said"),
+    [
+        ('[{name = "constant", p = []}]', "forecaster 'constant': p is an empty list; expected at least one value"),
+        ('[{name = "constant", p = [0.5, 1.5]}]', r"forecaster 'constant, p = 1\.5': p = 1\.5; expected a number in"),
+        ('[{name = "constant", p = [0.5, "x"]}]', r"forecaster 'constant, p = x': p = 'x'"),
+        ('[{name = "constant", q = [0.5, 1.5]}]', "has no parameter 'q'"),
+        ('[{name = "constant", p = {from = 0, to = 1}}]', "forecaster 'constant': p = .*; expected either steps"),
+        ('[{name = "forecast_hedging", m = ["T^(1/3)", "T - 40"]}]', "'forecast_hedging' at T = 30: m = 'T - 40' is a"),
+        ('[{name = "constant", p = [0.5, 0.2]}, {name = "constant", p = [0.2]}]', "two forecasters are called"),
+        ('[{name = ["constant"]}]', "a forecaster has no name"),
+        ('[{name = "rounded", m = 3, of = {name = "constnt", p = [0.1]}}]', "did you mean 'constant'"),
+        ('[{name = "constant", p = [0.1, 0.1]}]', "p = 0.1 is given twice"),
+    ],
+)  # fmt: skip
+def test_errors_say_which_value(tmp_path, forecasters, said):
+    with pytest.raises(ScenarioError, match=said) as raised:
+        cells(tmp_path, forecasters)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_million_cells_are_planned_without_being_made(tmp_path, monkeypatch):
+    """Every strategy is started once."""
+    count = [0]
+
+    def counted(*arguments):
+        count[0] += 1
+        return protocol.start(*arguments)
+
+    monkeypatch.setattr(sys.modules["onlinecal.study.plan"], "start", counted)
+    planned = cells(
+        tmp_path,
+        '[{name = "forecast_hedging", m = {from = 1, to = 1000, step = 1}}]',
+        '[{name = "bernoulli", q = {from = 0, to = 1, steps = 1000}}]',
+    )
+    assert len(planned) == 10**6
+    assert planned.work == 10**6 * 30 * 2
+    assert planned[999_999].forecaster.strategy.m == 1000
+    assert count[0] == 2000
+
+
+def test_of_many_combinations_each_value_is_looked_at(tmp_path, monkeypatch):
+    """More than can be started in a short time: one parameter has each of its values, the others their first."""
+    count = [0]
+
+    def counted(role, strategy, *rest):
+        count[0] += role == "nature"
+        return protocol.start(role, strategy, *rest)
+
+    monkeypatch.setattr(sys.modules["onlinecal.study.plan"], "start", counted)
+    walk = '[{name = "random_walk", step = %s, first = {from = 0.1, to = 0.9, steps = 101}}]'
+    planned = cells(tmp_path, natures=walk % "{from = 0.01, to = 0.5, steps = 101}")
+    assert len(planned) == 101**2 > LOOKED_AT
+    assert count[0] == 201
+    assert len({cell.nature.label for cell in planned}) == 101**2
+    with pytest.raises(ScenarioError, match=r"'random walk, step = 8, first = 0\.1': step = 8"):
+        cells(tmp_path, natures=walk % "[{from = 0.01, to = 0.5, steps = 101}, 8]")
+
+
+def test_cells_by_place_are_those_in_order(tmp_path):
+    (tmp_path / "rain.csv").write_text("outcome\n" + "1\n0\n" * 10)
+    planned = loaded(
+        tmp_path,
+        """
+runs = 1
+horizons = [5, 10, 40]
+measures = ["ece"]
+delays = [0, 2]
+forecasters = [{name = "constant", p = [0.1, 0.2]}, {name = "empirical_mean", longest = 10}]
+natures = ["drift", {name = "replay", file = "rain.csv"}, {name = "bernoulli", q = [0.3, 0.4]}, "contrarian"]
+""",
+    ).cells
+
+    def said(cell):
+        return cell.forecaster.label, cell.nature_label, cell.horizon
+
+    assert [said(c) for c in planned] == [said(planned[i]) for i in range(len(planned))]
+    assert [said(c) for c in planned[-3:]] == [said(c) for c in planned][-3:]
+    assert len(set(map(said, planned))) == len(planned) == (3 + 3 + 2) * 2 * 5
+    assert planned.work == sum(c.work for c in planned)
+    assert {c.horizon for c in planned if c.nature.label == 'replay (file="rain.csv")'} <= {5, 10, 20}
+    with pytest.raises(IndexError):
+        planned[len(planned)]
+
+
+def test_on_the_command_line(tmp_path):
+    (tmp_path / "a.toml").write_text(
+        HEAD + 'measures = ["ece"]\nforecasters = [{name = "constant", p = [0.2, 0.4]}]\nnatures = ["drift"]'
+    )
+    said = onlinecal("run", "a.toml", cwd=tmp_path).stdout
+    assert "constant, p = 0.2" in said
+    assert "constant, p = 0.4" in said
+
+
+def test_a_dry_run_plays_nothing(tmp_path):
+    text = (
+        HEAD + 'measures = ["ece"]\nforecasters = [{name = "constant", p = [0.2, 0.4]}]\nnatures = ["drift"]'
+    )
+    (tmp_path / "a.toml").write_text(text)
+    said = onlinecal("run", "a.toml", "--dry-run", cwd=tmp_path).stdout
+    assert said.startswith(
+        "2 cells: 2 new\n2 forecasters × 1 nature: 2 pairs\nT = 30; 2 runs\n120 run-rounds"
+    )
+    assert "  compiled  constant, p = 0.2  drift\n" in said
+    assert "time: about " in said
+    assert not (tmp_path / "results").exists()
+    onlinecal("run", "a.toml", cwd=tmp_path)
+    (tmp_path / "a.toml").write_text(text.replace("[0.2, 0.4]", "[0.2, 0.4, 0.6]"))
+    rows = json.loads(onlinecal("run", "a.toml", "--dry-run", "--resume", "--json", cwd=tmp_path).stdout)
+    assert (rows["cells"], rows["finished"], rows["new"], rows["run_rounds"]) == (3, 2, 1, 60)
+    assert rows["seconds"]["lower"] < rows["seconds"]["middle"] < rows["seconds"]["upper"]
+    said = onlinecal("run", "a.toml", "--dry-run", cwd=tmp_path).stdout
+    assert said.endswith("results/a.db exists; --dry-run --resume counts what is in it\n")
+
+
+def test_a_long_run_says_so_before_it_begins(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time\nclass Slow:\n    def forecast(self):\n        time.sleep(0.05)\n        return 0.5\n"
+        "    def update(self, forecast, outcome): pass\n"
+    )
+    (tmp_path / "a.toml").write_text(
+        'horizon = 20000000\nruns = 1\nmeasures = ["ece"]\nforecasters = ["slow:Slow"]\nnatures = ["drift"]'
+    )
+    code = (
+        "import sys, onlinecal.study.session as s\n"
+        "def stop(self): raise KeyboardInterrupt\n"
+        "s.Session.play = stop\n"
+        "from onlinecal.cli import main\nsys.argv = ['onlinecal', 'run', 'a.toml']\nmain()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    first, second = done.stderr.splitlines()
+    assert first.startswith("note: 1 cell, about ")
+    assert " days (" in first
+    assert "--dry-run says more" in first
+    assert second.startswith("stopped: 0 of 1 cells")
