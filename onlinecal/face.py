@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -15,9 +16,11 @@ from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
 from onlinecal.scenario import decision_maker_of, measure_of, named, task_of
 from onlinecal.schedules import Schedule, as_arrivals, as_delays
+from onlinecal.study.executors import Serial, executor_of
+from onlinecal.study.executors.base import Fault
 from onlinecal.study.panel import Panel, listed
 from onlinecal.study.plan import Entry, plan
-from onlinecal.study.run import play_cells
+from onlinecal.study.playing import play_cells
 
 
 def _named(kind: Literal["forecaster", "nature"], thing: Any) -> Any:
@@ -40,6 +43,8 @@ def play(
     delays: Any = 0,
     decision_makers: Any = (),
     progress: bool | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
 ) -> Study:
     """Plays forecasters against natures and returns the curves.
 
@@ -72,15 +77,24 @@ def play(
         Who join and leave (see `onlinecal.decision_makers.tenures.Group`); `Played.people` has their accounts.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
+    jobs : int, optional
+        How many processes play; the numbers do not depend on it. What is over within a second is played by this one;
+        players must be such as `cloudpickle` can send. Default: this process alone, in which pairs that are made of
+        compiled steps take a thread for each core.
+    scheduler : str, optional
+        Address of a Dask scheduler, ``"tcp://host:port"``, whose workers play.
 
     Returns
     -------
     Study
+        Pairs that cannot play each other are left out, with a warning.
 
     Raises
     ------
     InvalidParameter, UnknownName
         Something that cannot be played.
+    WorkerError
+        Processes or a cluster that cannot be had, or are gone.
     InvalidForecast
         A player stated something that is not a probability.
 
@@ -110,5 +124,17 @@ def play(
             [decision_maker_of(spec) for spec in listed(decision_makers)], seed if is_whole(seed) else 0
         ),
     )
-    with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
-        return Study(tuple(played for _, played in play_cells(cells, bar)))
+    for pair in cells.incompatible:
+        warnings.warn(
+            f"{pair.forecaster!r} against {pair.nature!r} is not played: {pair.reason}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    executor = Serial() if jobs is None and scheduler is None else executor_of(jobs, scheduler)
+    played = {}
+    with executor, Progress(sum(cell.work for cell in cells), shown=progress) as bar:
+        for cell, result in play_cells(cells, bar, executor):
+            if isinstance(result, Fault):
+                raise result.error()
+            played[id(cell)] = result
+    return Study(tuple(played[id(cell)] for cell in cells))

@@ -47,7 +47,7 @@ from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Nature, as_nature
 from onlinecal.schedules import Schedule, as_arrivals, as_delays
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Cell, Entry, plan
+from onlinecal.study.plan import Entry, Plan, plan
 
 Horizon = Annotated[StrictInt, Field(ge=1, le=LONGEST)]
 
@@ -144,7 +144,7 @@ class Loaded:
 
     scenario: Scenario
     text: str
-    cells: list[Cell]
+    cells: Plan
 
     @property
     def meta(self) -> dict[str, str]:
@@ -182,7 +182,7 @@ def load(path: Path) -> Loaded:
     return Loaded(scenario, text, cells)
 
 
-def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
+def _cells(scenario: Scenario, folder: Path) -> Plan:
     horizons = scenario.horizons
     times = (
         [scenario.horizon]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from onlinecal.core.columns import Column
 from onlinecal.core.content import content, digest
@@ -16,7 +16,7 @@ from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine.transcripts import check_kept
-from onlinecal.rounds.protocol import check_pair, start
+from onlinecal.rounds.protocol import check_pair, check_specification, start
 from onlinecal.schedules import Schedule
 from onlinecal.study.panel import Panel
 
@@ -113,6 +113,27 @@ class Cell:
         return self.horizon * (self.runs - self.first)
 
 
+class Incompatible(NamedTuple):
+    """A forecaster and a nature that cannot play each other, and why."""
+
+    forecaster: str
+    nature: str
+    reason: str
+
+
+class Plan(list[Cell]):
+    """The cells of a study, and what of it cannot be played.
+
+    Attributes
+    ----------
+    incompatible : tuple of Incompatible
+    """
+
+    def __init__(self, cells: Iterable[Cell] = (), incompatible: Iterable[Incompatible] = ()) -> None:
+        super().__init__(cells)
+        self.incompatible = tuple(incompatible)
+
+
 def plan(
     forecasters: Iterable[Entry],
     natures: Iterable[Entry],
@@ -124,19 +145,20 @@ def plan(
     per_decade: int = 8,
     schedules: Sequence[Schedule] = (IMMEDIATE,),
     people: People = NOBODY,
-) -> list[Cell]:
+) -> Plan:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
     With several horizons each is a game of its own that is read at its end; with a single one the game is read at
     geometric checkpoints, `per_decade` for each factor of ten. A nature that can play only L rounds, such as a
-    recorded stream, is played at those of several horizons that are shorter, and at L.
+    recorded stream, is played at those of several horizons that are shorter, and at L. Pairs that cannot play
+    each other are left out (`Plan.incompatible`), as long as there are others.
 
     Raises
     ------
     InvalidParameter
-        A horizon, number of runs or of checkpoints, or pair of players that cannot be played, also where that shows
-        only when a player is started at the horizon; two strategies or schedules of one label; a schedule by which no
-        outcome would become known, or with times that cannot be.
+        A horizon, number of runs or of checkpoints that cannot be played; no pair of players that can play each
+        other; a player that cannot be started at a horizon; two strategies or schedules of one label; a schedule by
+        which no outcome would become known, or with times that cannot be.
     """
     who, whom = list(forecasters), list(natures)
     if not who or not whom:
@@ -164,6 +186,8 @@ def plan(
                 raise InvalidParameter(f"two {kind} are called {label!r}; give one of them another label")
     times = sorted(horizons)
     cells = []
+    incompatible: list[Incompatible] = []
+    refused: InvalidParameter | None = None
     for nature in whom:
         lengths = [nature.strategy.length, *(schedule.length for schedule in schedules)]
         length = min((n for n in lengths if n is not None), default=None)
@@ -178,7 +202,14 @@ def plan(
                     f"{forecaster.label!r} against {nature.label!r} is to be played up to T = {longest}, "
                     f"but the shortest horizon is {own[0]}"
                 )
-            check_pair(forecaster.strategy, nature.strategy, played[-1])
+            check_specification("forecaster", forecaster.strategy)
+            check_specification("nature", nature.strategy)
+            try:
+                check_pair(forecaster.strategy, nature.strategy, played[-1])
+            except InvalidParameter as error:
+                refused = refused or error
+                incompatible.append(Incompatible(forecaster.label, nature.label, str(error)))
+                continue
             check_kept(panel.keeps or (), nature.strategy)
             for horizon in played:
                 points = checkpoints(horizon, per_decade) if len(times) == 1 else [horizon]
@@ -196,9 +227,16 @@ def plan(
                     )
                     for schedule in schedules
                 ]
+    if refused is not None and not cells:
+        more = len(incompatible) - 1
+        raise (
+            InvalidParameter(f"{refused}; nor can {more} other pair{'s' * (more > 1)} be played")
+            if more
+            else refused
+        )
     _check_names(cells)
     _try_to_start(cells)
-    return cells
+    return Plan(cells, incompatible)
 
 
 def _check_names(cells: Iterable[Cell]) -> None:
