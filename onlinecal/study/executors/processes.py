@@ -44,12 +44,12 @@ class Processes(Executor):
     asked : bool
         Whether somebody asked for them. What cannot be sent to other processes is then refused; otherwise this process
         plays it, with a remark.
-    alone : float
-        Seconds of play in this process before others are begun.
+    alone : float, optional
+        Seconds of play in this process before others are begun. Default: `ALONE`; with 0 it plays nothing.
     """
 
-    def __init__(self, workers: int, *, asked: bool = True, alone: float = ALONE) -> None:
-        self.workers, self._asked, self._alone = workers, asked, alone
+    def __init__(self, workers: int, *, asked: bool = True, alone: float | None = None) -> None:
+        self.workers, self._asked, self._alone = workers, asked, ALONE if alone is None else alone
         self.remarks = []
         self._team: list[_Worker] = []
         self._messages: queue.SimpleQueue[tuple[_Worker, tuple[Any, ...]]] = queue.SimpleQueue()
