@@ -75,7 +75,7 @@ class _Playing:
                 unit = next(waiting, None)
 
     def _waiting(self) -> Iterator[Unit]:
-        for unit in units(self.cells, self.executor.workers):
+        for unit in units(self.cells, self.executor.workers, self.executor.beside):
             yield from self._waiting_again()
             if unit.cell not in self.failed:
                 yield unit

@@ -28,7 +28,8 @@ from onlinecal.study.played import Joined, Played, Promise
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
-#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, fit in so much
+#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, fit in so much, and
+#: those of all batches that are played at once on a machine in four times that
 ROOM = 2**30
 #: seconds of play of which is told at the latest, but for rounds that take longer
 STRETCH = 0.1
@@ -90,7 +91,7 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
     at_once : int, default 1
         How many batches share the memory of the machine.
     """
-    room = ROOM // at_once
+    room = min(ROOM, 4 * ROOM // at_once)
     size = max(1, min(BATCH, room // (8 * cell.horizon)))
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.

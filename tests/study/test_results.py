@@ -15,7 +15,7 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.decisions import base as decisions
 from onlinecal.engine import game
-from onlinecal.study import play_batch
+from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import cells, change, equal, played, read, session, study

@@ -36,7 +36,8 @@ def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Execut
     """
     if jobs is not None and scheduler is not None:
         raise InvalidParameter(
-            "jobs are processes of this machine, and a scheduler has workers of its own; give one of the two"
+            f"jobs = {jobs!r} are processes of this machine, and a scheduler has workers of its own; expected one of "
+            "the two"
         )
     if scheduler is not None:
         from onlinecal.study.executors.cluster import Cluster

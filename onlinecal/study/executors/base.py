@@ -82,6 +82,8 @@ class Executor(ABC):
 
     #: how many play at once; units are cut for so many
     workers: int
+    #: how many of them share the memory of a machine, as far as is known
+    beside: int = 1
     #: what whoever asked should know of how it was played, a line each
     remarks: list[str]
 

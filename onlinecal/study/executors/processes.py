@@ -49,7 +49,8 @@ class Processes(Executor):
     """
 
     def __init__(self, workers: int, *, asked: bool = True, alone: float | None = None) -> None:
-        self.workers, self._asked, self._alone = workers, asked, ALONE if alone is None else alone
+        self.workers = self.beside = workers
+        self._asked, self._alone = asked, ALONE if alone is None else alone
         self.remarks = []
         self._team: list[_Worker] = []
         self._messages: queue.SimpleQueue[tuple[_Worker, tuple[Any, ...]]] = queue.SimpleQueue()

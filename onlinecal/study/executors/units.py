@@ -57,7 +57,7 @@ class Estimate:
         return self._kinds[id(entry)][1]
 
 
-def units(cells: Sequence[Cell], workers: int) -> Iterator[Unit]:
+def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
     """The units of a study, in the order in which they are to be begun.
 
     One worker plays cells in their order, in batches as large as memory allows. Several play the longest cells first;
@@ -69,6 +69,8 @@ def units(cells: Sequence[Cell], workers: int) -> Iterator[Unit]:
     cells : sequence of Cell
     workers : int
         How many play at once.
+    beside : int, default 1
+        How many of them share the memory of a machine.
     """
     if workers == 1:
         for place, cell in enumerate(cells):
@@ -78,7 +80,7 @@ def units(cells: Sequence[Cell], workers: int) -> Iterator[Unit]:
     long = [estimate.seconds(cell, cell.runs - cell.first) for cell in cells]
     share = max(LEAST, sum(long) / (EACH * workers))
     for place in sorted(range(len(cells)), key=lambda place: -long[place]):
-        cell, size = cells[place], batch_size(cells[place], workers)
+        cell, size = cells[place], batch_size(cells[place], beside)
         if long[place] > share:
             a, b = estimate.rates(cell)
             # So many runs take the share, and a round at least twice as long as it takes of itself.
