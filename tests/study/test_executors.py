@@ -301,7 +301,7 @@ class Slow(Mean):
 
 def test_whoever_stops_leaves_no_process():
     planned = cells(
-        horizons=(10, 10**6),
+        horizons=(20, 25),
         forecasters=[oc.forecasters.base.as_forecaster(Slow)],
         natures=[N.Drift(), N.RandomWalk()],
     )
