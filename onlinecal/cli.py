@@ -1,4 +1,4 @@
-"""The command line: `onlinecal run`, `compare`, `plot`, `report`, `list`, `show`, `check`."""
+"""The command line: `onlinecal run`, `status`, `compare`, `plot`, `report`, `list`, `show`, `check`."""
 
 from __future__ import annotations
 
@@ -76,28 +76,49 @@ def run(
         bool,
         typer.Option("--dry-run", help="play nothing: how many cells, which loops, about how long and large"),
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            help="how many cores; default all, but for what takes some seconds only this process",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="of a Dask cluster that plays, such as tcp://host:8786"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Play a scenario: a table of final totals and growth exponents, and a results file."""
+    """Play a scenario: a table of final totals and growth exponents, and a results file. Exit 1 if cells failed."""
     from onlinecal.report import console as tables
     from onlinecal.report.curves import Study
     from onlinecal.scenario import load
+    from onlinecal.study.executors import executor_of
     from onlinecal.study.session import Session
 
+    executor = executor_of(jobs, scheduler)
     loaded = load(scenario)
     path = output or Path("results") / f"{loaded.scenario.name}.db"
     if dry_run:
         _print_outlook(loaded.cells, path, resume, as_json)
         return
     _say_if_slow(loaded.cells)
-    with Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session:
+    with (
+        executor,
+        Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
+    ):
         notes = [
             f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in loaded.cells.incompatible
         ]
         for remark in (*notes, *session.remarks):
             print(f"note: {remark}", file=sys.stderr)
         try:
-            session.play()
+            failed = session.play(executor)
+            for remark in executor.remarks:
+                print(f"note: {remark}", file=sys.stderr)
         except KeyboardInterrupt:
             output_again = ["--output", str(output)] if output else []
             print(
@@ -110,14 +131,42 @@ def run(
     if as_json:
         people = [{"measure": "decision makers", **c.as_json()} for c in _people_rows(study)]
         tables.print_json(tables.totals(study) + people)
-        return
-    tables.print_totals(study, study.title or study.name)
-    if people := _people_rows(study):
-        from onlinecal.report.summaries import print_people
+    elif study.cells:
+        tables.print_totals(study, study.title or study.name)
+        if people := _people_rows(study):
+            from onlinecal.report.summaries import print_people
 
-        print()
-        print_people(people)
-    print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+            print()
+            print_people(people)
+        print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+    if failed:
+        _print_failed(failed, len(loaded.cells), path)
+        raise typer.Exit(1)
+
+
+def _print_failed(failed: Any, cells: int, path: Path) -> None:
+    sys.stdout.flush()
+    print(f"{len(failed)} of {cells} cells failed:", file=sys.stderr)
+    for cell, fault in failed[:5]:
+        who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
+        print(f"  {who}: {fault.text}", file=sys.stderr)
+    more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > 5 else ""
+    print(f"--resume plays them again{more}", file=sys.stderr)
+
+
+@_command
+def status(results: Results, as_json: Json = False) -> None:
+    """How far a study is, also while it is played: what is done, failed, left, cannot be played, and who writes it."""
+    from onlinecal.study.status import Status
+
+    found = Status.of(results)
+    if as_json:
+        from onlinecal.report.console import print_json
+
+        print_json(found.as_json())
+        return
+    for line in found.lines():
+        print(line)
 
 
 def _print_outlook(cells: Any, path: Path, resume: bool, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -19,10 +20,12 @@ from onlinecal.forecasters.base import as_forecaster
 from onlinecal.naming import STRATEGIES, kind_of, locate, named, strategies_in
 from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
+from onlinecal.study.executors import Serial, executor_of
+from onlinecal.study.executors.base import Fault
 from onlinecal.study.lineup import Entry, Lineup
 from onlinecal.study.panel import Panel, listed
 from onlinecal.study.plan import plan
-from onlinecal.study.run import play_cells
+from onlinecal.study.playing import play_cells
 from onlinecal.sweeping import Combinations, decision_makers_of, finder, measures_of, schedules_of, tasks_of
 
 
@@ -123,6 +126,8 @@ def play(
     decision_makers: Any = (),
     history: Any = "exact",
     progress: bool | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
 ) -> Study:
     """Plays forecasters against natures and returns the curves.
 
@@ -162,15 +167,24 @@ def play(
         the distance that they were moved (`onlinecal.measures.bracket_of_moved`).
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
+    jobs : int, optional
+        How many processes play; the numbers do not depend on it. What is over within a second is played by this one;
+        players must be such as `cloudpickle` can send. Default: this process alone, in which pairs that are made of
+        compiled steps take a thread for each core.
+    scheduler : str, optional
+        Address of a Dask scheduler, ``"tcp://host:port"``, whose workers play.
 
     Returns
     -------
     Study
+        Pairs that cannot play each other are left out, with a warning.
 
     Raises
     ------
     InvalidParameter, UnknownName
         Something that cannot be played.
+    WorkerError
+        Processes or a cluster that cannot be had, or are gone.
     InvalidForecast
         A player stated something that is not a probability.
 
@@ -195,5 +209,17 @@ def play(
         people=People.of(decision_makers_of(listed(decision_makers)), seed if is_whole(seed) else 0),
         history=as_history(history),
     )
-    with Progress(cells.work, shown=progress) as bar:
-        return Study(tuple(played for _, played in play_cells(cells, bar)))
+    for pair in cells.incompatible:
+        warnings.warn(
+            f"{pair.forecaster!r} against {pair.nature!r} is not played: {pair.reason}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    executor = Serial() if jobs is None and scheduler is None else executor_of(jobs, scheduler)
+    todo, played = list(cells), {}
+    with executor, Progress(cells.work, shown=progress) as bar:
+        for cell, result in play_cells(todo, bar, executor):
+            if isinstance(result, Fault):
+                raise result.error()
+            played[id(cell)] = result
+    return Study(tuple(played[id(cell)] for cell in todo))

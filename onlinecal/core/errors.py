@@ -48,6 +48,14 @@ class StoreError(OnlinecalError):
     """A results file, or a file of forecasts that memory has no room for, that cannot be read or written."""
 
 
+class WorkerError(OnlinecalError):
+    """Workers, or the scheduler of a cluster, that cannot be had, are not fit, or are gone."""
+
+
+class CellError(OnlinecalError):
+    """A cell of a study that could not be played, for a reason that nobody foresaw."""
+
+
 #: the command that lists all that can be named in a scenario
 LIST = "onlinecal list"
 

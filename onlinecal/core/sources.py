@@ -40,6 +40,8 @@ def sources(thing: Any) -> dict[str, str]:
         Its source cannot be read.
     """
     first: str = thing.__name__ if inspect.ismodule(thing) else thing.__module__
+    if (known := SENT.get((first, thing.__qualname__ if hasattr(thing, "__qualname__") else ""))) is not None:
+        return dict(known)
     if _file(first) is None:
         try:
             return {first: _digest(inspect.getsource(thing).encode())}
@@ -50,19 +52,43 @@ def sources(thing: Any) -> dict[str, str]:
             ) from None
     found: dict[str, str] = {}
     package: dict[str, str] = {}
-    waiting = [first]
-    while waiting:
-        name = waiting.pop()
-        file = None if name in found or name in package else _file(name)
-        if file is None or (name != first and not _counts(name, file, first)):
-            continue
-        status = file.stat()
-        into = package if _LIBRARIES & set(file.parts) else found
-        into[name], imports = _read(file, status.st_mtime_ns, status.st_size)
-        waiting += (each for level, module in imports for each in _named(name, file, level, module))
+    for name, (file, text) in _modules(first).items():
+        (package if _LIBRARIES & set(file.parts) else found)[name] = text
     if package:
         found[first.partition(".")[0]] = _digest(repr(sorted(package.items())).encode())
     return dict(sorted(found.items()))
+
+
+def own_modules(first: str) -> dict[str, Path]:
+    """A module and those that it imports → their files, as far as nobody else can be expected to have them.
+
+    Parameters
+    ----------
+    first : str
+        Name of a module; of one that is installed, or typed in, there are none.
+    """
+    files = {name: file for name, (file, _) in _modules(first).items()}
+    return {name: file for name, file in files.items() if not _LIBRARIES & set(file.parts)}
+
+
+#: (module, name) → `sources`, where another process has read them: here their files may not lie, or differ
+SENT: dict[tuple[str, str], dict[str, str]] = {}
+
+
+def _modules(first: str) -> dict[str, tuple[Path, str]]:
+    """The module of that name and those that it imports, directly or through others → file and digest."""
+    found: dict[str, tuple[Path, str]] = {}
+    waiting = [first]
+    while waiting:
+        name = waiting.pop()
+        file = None if name in found else _file(name)
+        if file is None or (name != first and not _counts(name, file, first)):
+            continue
+        status = file.stat()
+        digest, imports = _read(file, status.st_mtime_ns, status.st_size)
+        found[name] = file, digest
+        waiting += (each for level, module in imports for each in _named(name, file, level, module))
+    return found
 
 
 def named_in(thing: Any, module: ModuleType) -> None:

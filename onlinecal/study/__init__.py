@@ -1,7 +1,21 @@
-"""Studies: a plan of cells, the executor that plays them, the file that keeps them."""
+"""Studies: a plan of cells, the executors that play them, the file that keeps them."""
 
-from onlinecal.study.plan import Cell, Entry, plan
+from onlinecal.study.plan import Cell, Entry, Incompatible, Plan, plan
 from onlinecal.study.played import Played, Promise, Results
-from onlinecal.study.run import play_cell, play_cells
+from onlinecal.study.playing import play_cells
+from onlinecal.study.run import Batch, play_batch, play_cell
 
-__all__ = ["Cell", "Entry", "Played", "Promise", "Results", "plan", "play_cell", "play_cells"]
+__all__ = [
+    "Batch",
+    "Cell",
+    "Entry",
+    "Incompatible",
+    "Plan",
+    "Played",
+    "Promise",
+    "Results",
+    "plan",
+    "play_batch",
+    "play_cell",
+    "play_cells",
+]

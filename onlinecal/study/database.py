@@ -14,7 +14,7 @@ from onlinecal.core.errors import StoreError
 #: "ocal": tells our files from other databases
 APPLICATION = 0x6F63616C
 #: of the schema; a change of the tables raises it
-FORMAT = 5
+FORMAT = 6
 #: seconds to wait for another program that holds the file before a cell that has been played is given up
 PATIENCE = 300.0
 

@@ -50,6 +50,23 @@ def writing(path: Path) -> Iterator[None]:
         yield
 
 
+def writer(path: Path) -> str:
+    """Who writes these results now, on which machine and since when; "" for nobody."""
+    file = path.resolve().with_name(f".{path.resolve().name}.lock")
+    try:
+        with closing(
+            sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True, timeout=0.0, isolation_level=None)
+        ) as db:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                return _writer(db) if error.sqlite_errorcode == sqlite3.SQLITE_BUSY else ""
+            db.rollback()
+    except (sqlite3.Error, UnicodeDecodeError):  # there is no lock, or none that could be held
+        pass
+    return ""
+
+
 def _take(db: sqlite3.Connection) -> None:
     """Takes the lock, and puts our name on it for those who come later."""
     name = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"

@@ -1,21 +1,21 @@
-"""Plays cells, one after the other, and hands each over as soon as it is finished."""
+"""Plays runs of a cell, a batch at a time, and joins what was read of them."""
 
 from __future__ import annotations
 
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.progress import Progress
 from onlinecal.core.relations import tightest
 from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
@@ -28,12 +28,39 @@ from onlinecal.study.played import Joined, Played, Promise
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
-#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, fit in so much
+#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, fit in so much, and
+#: those of all batches that are played at once on a machine in four times that
 ROOM = 2**30
+#: seconds of play of which is told at the latest, but for rounds that take longer
+STRETCH = 0.1
+
+
+class Batch(NamedTuple):
+    """What was read of some runs of a cell; it can be pickled.
+
+    Attributes
+    ----------
+    totals : dict of Column to (n, runs) floats
+        At each checkpoint.
+    loop : str
+        Which loop played.
+    open : tuple of int
+        Questions without an outcome at each checkpoint.
+    accounts : (n, k, runs, entries) floats
+        Of the decision makers.
+    cdl : (k, runs) floats, or None
+        Of their tenures.
+    """
+
+    totals: dict[Column, Any]
+    loop: str
+    open: tuple[int, ...]
+    accounts: Any
+    cdl: Any
 
 
 def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Played:
-    """Plays one cell and reads its panel at the checkpoints.
+    """Plays one cell in this process and reads its panel at the checkpoints.
 
     Parameters
     ----------
@@ -42,8 +69,30 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
     progress : callable, optional
         Told the run-rounds played since it was last told.
     """
-    began = time.perf_counter()
-    size = max(1, min(BATCH, ROOM // (8 * cell.horizon)))
+    began, size = time.perf_counter(), batch_size(cell)
+    batches = [
+        play_batch(cell, range(first, min(first + size, cell.runs)), progress, threads=cores())
+        for first in range(cell.first, cell.runs, size)
+    ]
+    return join(cell, batches, time.perf_counter() - began)
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def batch_size(cell: Cell, at_once: int = 1) -> int:
+    """How many runs of a cell are played in lockstep, at most.
+
+    Parameters
+    ----------
+    cell : Cell
+    at_once : int, default 1
+        How many batches share the memory of the machine.
+    """
+    room = min(ROOM, 4 * ROOM // at_once)
+    size = max(1, min(BATCH, room // (8 * cell.horizon)))
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.
         grid = getattr(
@@ -51,11 +100,12 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         )
         points = 2 * math.isqrt(cell.horizon) if grid is None else len(grid)
         tables = 2 * min(len(cell.people.cuts) + 1, cell.horizon) * (2 + len(cell.nature.strategy.streams))
-        size = max(1, min(size, ROOM // (8 * points * tables)))
-    batches = [
-        _play_batch(cell, range(first, min(first + size, cell.runs)), progress)
-        for first in range(cell.first, cell.runs, size)
-    ]
+        size = max(1, min(size, room // (8 * points * tables)))
+    return size
+
+
+def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
+    """What came out of a cell, of batches of its runs in their order."""
     columns = tuple(batches[0].totals)
     names = [column.name for column in columns]
     return Played(
@@ -67,7 +117,7 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         columns=columns,
         promises=tuple(p for p in promises(cell) if p.measure in names),
         recorded=bool(cell.nature.strategy.recorded),
-        seconds=time.perf_counter() - began,
+        seconds=seconds,
         open=() if cell.schedule.immediate else batches[0].open,
         schedule=(cell.nature.label, cell.schedule.label),
         people=_joined(cell, batches),
@@ -76,19 +126,7 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
     )
 
 
-class _Batch(NamedTuple):
-    """What was read of some runs: totals of each column, (n, runs); which loop played; questions open at each
-    checkpoint; the accounts of the decision makers, (n, k, runs, entries), and the CDL of their tenures, (k, runs).
-    """
-
-    totals: dict[Column, Any]
-    loop: str
-    open: tuple[int, ...]
-    accounts: Any
-    cdl: Any
-
-
-def _joined(cell: Cell, batches: Sequence[_Batch]) -> Joined | None:
+def _joined(cell: Cell, batches: Sequence[Batch]) -> Joined | None:
     """The accounts of the decision makers in all runs."""
     tenures = cell.people.tenures
     if not tenures:
@@ -105,7 +143,27 @@ def _joined(cell: Cell, batches: Sequence[_Batch]) -> Joined | None:
     )
 
 
-def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None) -> _Batch:
+def play_batch(
+    cell: Cell, runs: range, progress: Callable[[int], None] | None = None, *, threads: int = 1
+) -> Batch:
+    """Plays some runs of a cell and reads its panel at the checkpoints.
+
+    Parameters
+    ----------
+    cell : Cell
+    runs : range
+        Their numbers.
+    progress : callable, optional
+        Told the run-rounds played since it was last told, some times a second; what it raises ends the game.
+    threads : int, default 1
+        Of the compiled loop. Linear algebra takes one thread whatever the machine has: its sums are added in an order
+        that depends on how many there are.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        return _played(cell, runs, progress, threads)
+
+
+def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, threads: int) -> Batch:
     game = Game(
         cell.forecaster.strategy,
         cell.nature.strategy,
@@ -116,7 +174,7 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         cuts=cell.people.cuts,
         keeps=cell.panel.keeps,
         history=cell.history,
-        threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        threads=threads,
     )
     streams = [None, *range(len(cell.nature.strategy.streams))]
     own = len(cell.panel.columns)
@@ -125,7 +183,7 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
     for i, t in enumerate(cell.times):
-        game.advance(t, told)
+        _advance(game, t, told)
         open.append(game.asked - game.resolved)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
@@ -150,7 +208,20 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         for name, values in certified.items()
     }
     loop = "compiled" if game.compiled else "event"
-    return _Batch(read, loop, tuple(open), np.array(accounts), people.cdl() if cell.people.groups else None)
+    return Batch(read, loop, tuple(open), np.array(accounts), people.cdl() if cell.people.groups else None)
+
+
+def _advance(game: Game, until: int, told: Callable[[int], None] | None) -> None:
+    """Plays on, in stretches so short that whoever waits hears of it: plug-ins may be slow."""
+    if game.compiled or told is None:
+        game.advance(until, told)
+        return
+    rounds = 16
+    while game.asked < until:
+        began = time.perf_counter()
+        game.advance(min(until, game.asked + rounds), told)
+        if time.perf_counter() - began < STRETCH:
+            rounds *= 2
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
@@ -221,10 +292,3 @@ def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
         for g in stated
         if g.delayed is not None
     ]
-
-
-def play_cells(cells: Iterable[Cell], progress: Progress) -> Iterator[tuple[Cell, Played]]:
-    """Plays the cells in order; each is yielded before the next begins, so the caller can put it away."""
-    for cell in cells:
-        progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
-        yield cell, play_cell(cell, progress.advance)

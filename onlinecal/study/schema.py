@@ -5,12 +5,13 @@ order: forecasters that are the same share their numbers, and numbers that no lo
 
     curves                  a view with names: forecaster, nature, horizon, measure, round, run, total
     meta(key, value)        name, title, scenario (the file's text), version, columns (their order), people (labels of
-                            decision makers), seal (of the plan)
+                            decision makers), incompatible (pairs that cannot be played, and why), seal (of the plan)
     plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight)   what is to be shown; key: of what
                             was played; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
     played(id, key, content, horizon, runs, seconds, loop, open, people, accounts, seal)    content: all that the
                             numbers depend on, as JSON; open: questions without an outcome at each checkpoint; people,
                             accounts: decision makers who join and leave, and their numbers, packed
+    failed(key, error, at)  what could not be played, why, and when it was last tried
     measures(id, name, column)                                        column: what the name stands for, as JSON
     totals(played, measure, round, run, total)                        T·μ
     promises(place, measure, text, formula, kind, against, upper, bound)
@@ -28,6 +29,7 @@ CREATE TABLE played (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, horizon INTEGER NOT NULL,
     runs INTEGER NOT NULL, seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL,
     accounts BLOB NOT NULL, seal TEXT NOT NULL);
+CREATE TABLE failed (key TEXT PRIMARY KEY, error TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE measures (id INTEGER PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL UNIQUE);
 CREATE TABLE totals (
     played INTEGER NOT NULL REFERENCES played, measure INTEGER NOT NULL REFERENCES measures, round INTEGER NOT

@@ -17,10 +17,13 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
 from onlinecal.study.database import FORMAT, format_of
 from onlinecal.study.entries import Planned
+from onlinecal.study.executors import Executor, Serial
+from onlinecal.study.executors.base import Fault
 from onlinecal.study.lock import writing
-from onlinecal.study.plan import Cell
+from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Results
-from onlinecal.study.run import play_cells, promises
+from onlinecal.study.playing import play_cells
+from onlinecal.study.run import promises
 from onlinecal.study.store import Store
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
@@ -78,6 +81,8 @@ class Session:
             )
         columns = [column.as_json() for column in dict.fromkeys(c for cell in cells for c in cell.columns)]
         meta = {**meta, "version": onlinecal.__version__, "columns": json.dumps(columns)}
+        if isinstance(cells, Plan) and cells.incompatible:
+            meta["incompatible"] = json.dumps(cells.incompatible)
         # All cells have the same decision makers.
         if labels := [tenure.label for cell in cells[:1] for tenure in cell.people.tenures]:
             meta["people"] = json.dumps(labels)
@@ -158,17 +163,37 @@ class Session:
         """How many cells of the plan are in the file."""
         return len(self._store.finished())
 
-    def play(self) -> None:
-        """Plays what is missing; each cell is in the file before the next begins."""
+    def play(self, executor: Executor | None = None) -> list[tuple[Cell, Fault]]:
+        """Plays what is missing; each cell is in the file as soon as it is finished.
+
+        Parameters
+        ----------
+        executor : Executor, optional
+            Within its context. Default: this process.
+
+        Returns
+        -------
+        list of (Cell, Fault)
+            Cells that could not be played, and why; `Session.open` with `resume` plays them again.
+        """
+        failed = []
         there = self._store.runs()
         cells = {cell.key: cell for cell in self._cells}
         missing = [cell for key, cell in cells.items() if there.get(key, 0) < cell.runs]
         todo = [replace(cell, first=there.get(cell.key, 0)) for cell in missing]
         with Progress(sum(cell.work for cell in todo)) as progress:
             # The key is that of before the game, whatever becomes of a plug-in's source meanwhile.
-            for cell, (rest, played) in zip(missing, play_cells(todo, progress), strict=True):
-                self._store.add(cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first)
-        self._store.forget(there.keys() - cells.keys())
+            whole = {id(rest): cell for rest, cell in zip(todo, missing, strict=True)}
+            for rest, played in play_cells(todo, progress, executor or Serial()):
+                cell = whole[id(rest)]
+                if isinstance(played, Fault):
+                    self._store.fail(cell.key, played.text)
+                    failed.append((cell, played))
+                else:
+                    self._store.add(cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first)
+        if not failed:
+            self._store.forget((there.keys() | self._store.failures().keys()) - cells.keys())
+        return failed
 
     def results(self) -> Results:
         """All that is finished."""

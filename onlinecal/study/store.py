@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -65,7 +67,7 @@ class Store:
 
     @property
     def meta(self) -> dict[str, str]:
-        """Name, title, text of the scenario, version, and the order of the columns."""
+        """Name, title, text of the scenario, version, the order of the columns, pairs that cannot be played."""
         with self._db.reading():
             return self._meta()
 
@@ -188,6 +190,7 @@ class Store:
                 'ON CONFLICT ("column") DO UPDATE SET name = excluded.name',
                 [(column.name, written(column)) for column in new.totals],
             )
+            self._db.run("DELETE FROM failed WHERE key = ?", (key,))
             ids = {column: i for i, column in self._columns().items()}
             self._db.run_many(
                 "INSERT INTO totals VALUES (?, ?, ?, ?, ?)",
@@ -199,6 +202,25 @@ class Store:
                 ),
             )
 
+    def fail(self, key: str, error: str) -> None:
+        """Writes down why a cell could not be played; what of it was played before stays."""
+        now = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"
+        with self._db.transaction():
+            self._db.run("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", (key, error, now))
+
+    def failures(self) -> dict[str, tuple[str, str]]:
+        """Of everything that could not be played: key → why, and when it was last tried."""
+        with self._db.reading():
+            return self._failures()
+
+    @contextmanager
+    def at_once(
+        self,
+    ) -> Iterator[tuple[dict[str, str], list[Planned], dict[str, int], dict[str, tuple[str, str]]]]:
+        """`meta`, `plan`, `runs` and `failures`, which belong together, whatever is written meanwhile."""
+        with self._db.reading():
+            yield self._meta(), self._plan(), self._runs(), self._failures()
+
     def forget(self, keys: Collection[str]) -> None:
         """Deletes what was played under these keys."""
         with self._db.transaction():
@@ -207,6 +229,7 @@ class Store:
                     "DELETE FROM totals WHERE played IN (SELECT id FROM played WHERE key = ?)", (key,)
                 )
                 self._db.run("DELETE FROM played WHERE key = ?", (key,))
+                self._db.run("DELETE FROM failed WHERE key = ?", (key,))
 
     def results(self) -> Results:
         """All finished cells, in the order of the plan."""
@@ -273,6 +296,9 @@ class Store:
     def _runs(self) -> dict[str, int]:
         rows = self._db.run("SELECT key, runs FROM played")
         return {key: runs for key, runs in rows if isinstance(runs, int)}
+
+    def _failures(self) -> dict[str, tuple[str, str]]:
+        return {key: (error, at) for key, error, at in self._db.run("SELECT key, error, at FROM failed")}
 
     def _columns(self) -> dict[int, Column]:
         """Those that are as they were written down."""

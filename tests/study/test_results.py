@@ -15,7 +15,7 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.decisions import base as decisions
 from onlinecal.engine import game
-from onlinecal.study import play_cell
+from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import cells, change, equal, played, read, session, study
@@ -26,13 +26,13 @@ F, N = oc.forecasters, oc.natures
 def interrupt_after(monkeypatch, count):
     done = []
 
-    def stop(cell, progress=None):
+    def stop(cell, *args, **kwargs):
         if len(done) == count:
             raise KeyboardInterrupt
         done.append(cell)
-        return play_cell(cell, progress)
+        return play_batch(cell, *args, **kwargs)
 
-    monkeypatch.setattr("onlinecal.study.run.play_cell", stop)
+    monkeypatch.setattr("onlinecal.study.executors.serial.play_batch", stop)
 
 
 # ---------------------------------------------------------------- keeping and going on

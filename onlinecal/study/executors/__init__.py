@@ -1,0 +1,55 @@
+"""Who plays the units of a study: this process, processes beside it, or a cluster; all behind one interface."""
+
+from __future__ import annotations
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import is_whole
+from onlinecal.study.executors.base import Executor
+from onlinecal.study.executors.serial import Serial
+from onlinecal.study.run import cores
+
+__all__ = ["Executor", "Serial", "executor_of", "most_jobs"]
+
+
+def most_jobs() -> int:
+    """How many processes may be asked for: more than there are cores help nobody, but do little harm."""
+    return max(16, 4 * cores())
+
+
+def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Executor:
+    """The executor that was asked for.
+
+    Parameters
+    ----------
+    jobs : int, optional
+        How many cores: 1 is this process alone, with one thread. Default: all, by this process alone where the study
+        takes no more than some seconds.
+    scheduler : str, optional
+        Address of a Dask scheduler, ``tcp://host:port``; its workers play.
+
+    Raises
+    ------
+    InvalidParameter
+        Both, or a number of jobs out of range.
+    WorkerError
+        What a cluster needs is not installed.
+    """
+    if jobs is not None and scheduler is not None:
+        raise InvalidParameter(
+            f"jobs = {jobs!r} are processes of this machine, and a scheduler has workers of its own; expected one of "
+            "the two"
+        )
+    if scheduler is not None:
+        from onlinecal.study.executors.cluster import Cluster
+
+        return Cluster(scheduler)
+    if jobs is not None and not (is_whole(jobs) and 1 <= jobs <= most_jobs()):
+        raise InvalidParameter(
+            f"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}, as this process may use {cores()} core"
+            f"{'s' * (cores() > 1)}"
+        )
+    if (jobs or cores()) == 1:
+        return Serial(threads=1)
+    from onlinecal.study.executors.processes import Processes
+
+    return Processes(cores() if jobs is None else int(jobs), asked=jobs is not None)

@@ -1,0 +1,283 @@
+"""Plays on a Dask cluster: on any number of machines, whose workers have the same versions of what makes them.
+
+The scheduler of Dask gives units to workers, and those of a worker that dies to others. What units need is a task of
+its own, so that the scheduler can have it made anew wherever it is missing, and it is gone with the last unit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import time
+import uuid
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from onlinecal.core.errors import WorkerError
+from onlinecal.study.executors.base import Event, Executor, Lost
+from onlinecal.study.executors.kit import PACKAGES, Packed, Task, opened, python_version, unfit, versions
+from onlinecal.study.executors.serial import Abandoned, attempt
+from onlinecal.study.executors.units import Unit
+from onlinecal.study.executors.worker import Told
+from onlinecal.study.plan import Cell
+
+try:
+    import distributed
+    from distributed.scheduler import KilledWorker
+except ImportError as error:
+    raise WorkerError(
+        f"a scheduler needs Dask, which is not installed ({error}); pip install 'onlinecal[cluster]'"
+    ) from None
+
+#: seconds in which a scheduler and a first worker have to be there
+PATIENCE = 10.0
+#: seconds without any worker, or without the scheduler, after which a study that is being played is given up
+GONE = 60.0
+#: seconds between two messages about progress
+TELL = 1.0
+
+_GO_ON = "finished cells are kept; go on with --resume"
+
+
+class Cluster(Executor):
+    """Plays on the workers of a Dask scheduler.
+
+    Parameters
+    ----------
+    address : str
+        ``tcp://host:port``.
+
+    Raises
+    ------
+    WorkerError
+        On entering: the scheduler does not answer, has no workers, or some with other versions of Python, onlinecal or
+        the packages that make the numbers. From every method: the scheduler or all workers are gone.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.remarks = []
+        self._client: Any = None
+        self._happened: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._units: dict[Any, Unit] = {}
+        self._begun: dict[str, int] = defaultdict(int)
+        self._by_key: dict[str, Unit] = {}
+        self._submitted = 0
+        self._mark = uuid.uuid4().hex  # several may play the same on one cluster
+
+    def __enter__(self) -> Cluster:
+        logger = logging.getLogger("distributed")
+        self._level = logger.level
+        logger.setLevel(logging.CRITICAL)  # what is wrong is said here, in a line
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of versions, which are compared below
+                self._client = distributed.Client(
+                    self.address, timeout=PATIENCE, set_as_default=False, name="onlinecal"
+                )
+        except (TimeoutError, OSError, ValueError) as error:
+            self.close()
+            raise WorkerError(
+                f"no Dask scheduler answers at {self.address} within {PATIENCE:g} s ({_line(error)}); begin one with "
+                "`dask scheduler`, and give its address as tcp://host:port"
+            ) from None
+        try:
+            self._count()
+            until = time.monotonic() + PATIENCE
+            while not self.workers:
+                if time.monotonic() > until:
+                    raise WorkerError(
+                        f"the scheduler at {self.address} has no workers; begin some with `dask worker {self.address} "
+                        "--nworkers auto --nthreads 1`"
+                    )
+                time.sleep(0.2)
+                self._count()
+            self._compare()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _count(self) -> None:
+        """How many units the workers play at once."""
+        try:
+            self.workers = sum(self._client.nthreads().values())
+        except (OSError, TimeoutError, RuntimeError):  # the scheduler does not answer
+            self.workers = 0
+        self._counted = time.monotonic()
+        if self.workers:
+            self._seen = self._counted
+
+    def _compare(self) -> None:
+        """Refuses workers that would give other numbers, or none."""
+        told = self._client.get_versions(check=False, packages=list(PACKAGES))
+        ours = versions()
+        del ours["source of onlinecal"]  # by each worker itself, of which more may come
+        for address, worker in told["workers"].items():
+            theirs = {name: worker["packages"].get(name) for name in PACKAGES}
+            theirs["python"] = python_version(worker["host"]["python"])
+            if difference := unfit(theirs, ours):
+                raise WorkerError(
+                    f"the worker {address} has {difference}; install the same there and start it anew"
+                )
+
+    def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
+        """Sends what all units need, and has every worker that is there look at it."""
+        self._worked = worked
+        self._kit = Packed(cells)
+        self._topic = f"onlinecal-{self._mark}"
+        with self._explained():
+            self._client.subscribe_topic(self._topic, lambda event: self._happened.put(event[1]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it is large: it is sent once
+                self._blob = self._client.submit(_same, self._kit.blob, key=f"kit-{self._mark}", pure=False)
+            looks = [
+                self._client.submit(
+                    _look,
+                    self._blob,
+                    self._kit.name,
+                    workers=[address],
+                    key=f"look-{self._mark}-{i}",
+                    pure=False,
+                )
+                for i, address in enumerate(self._client.nthreads())
+            ]
+            for said in self._client.gather(looks):
+                if said:
+                    raise WorkerError(said)
+
+    @property
+    def room(self) -> int:
+        """Twice as many as play, so that none waits for the next."""
+        return 2 * self.workers - len(self._units)
+
+    def submit(self, unit: Unit) -> None:
+        """To the scheduler."""
+        self._submitted += 1
+        key = f"onlinecal-{self._mark}-{self._submitted}"
+        with self._explained():
+            future = self._client.submit(
+                _play, self._blob, self._kit.name, self._kit.task(unit), self._topic, key, key=key, pure=False
+            )
+        self._units[future], self._by_key[key] = unit, unit
+        future.add_done_callback(self._happened.put)
+
+    def events(self) -> list[Event]:
+        """Waits for the scheduler."""
+        found: list[Event] = []
+        with contextlib.suppress(queue.Empty):
+            found += self._take(self._happened.get(timeout=1.0))
+            while True:
+                found += self._take(self._happened.get_nowait())
+        if time.monotonic() - self._counted > TELL:
+            self._count()
+            if time.monotonic() - self._seen > GONE:
+                raise self._gone()
+        return found
+
+    def _take(self, happened: Any) -> list[Event]:
+        if isinstance(happened, tuple | list):  # what a worker has told
+            kind, key, rounds = happened
+            if key in self._by_key:
+                self._begun[key] += kind == "begun"
+                self._worked(self._by_key[key], rounds)
+            return []
+        unit = self._units.pop(happened, None)
+        if unit is None:
+            return []
+        self._by_key.pop(happened.key, None)
+        begun = self._begun.pop(happened.key, 0)
+        try:
+            kind, what = happened.result(timeout=GONE)
+        except KilledWorker:
+            # It is said of all units that a worker had when it died; the one that it was playing is known.
+            return [Lost(unit, "it died", max(1, begun))]
+        except (asyncio.CancelledError, distributed.client.FuturesCancelledError, OSError, TimeoutError):
+            if self._client.status != "running":
+                raise self._gone() from None
+            return [Lost(unit, "what it had played was lost with it")]
+        except Exception as error:  # of Dask, such as that something cannot be unpickled
+            raise WorkerError(
+                f"the cluster at {self.address} cannot play: {type(error).__name__}: {_line(error)}"
+            ) from None
+        if kind == "unfit":
+            raise WorkerError(what)
+        assert what is not None
+        return [what]
+
+    @contextlib.contextmanager
+    def _explained(self) -> Any:
+        try:
+            yield
+        except (
+            OSError,
+            TimeoutError,
+            RuntimeError,
+            asyncio.CancelledError,
+            distributed.client.FuturesCancelledError,
+        ):
+            raise self._gone() from None
+
+    def _gone(self) -> WorkerError:
+        what = "the scheduler" if self._client.status != "running" else "the last worker"
+        return WorkerError(f"{what} at {self.address} is gone; {_GO_ON}")
+
+    def close(self) -> None:
+        """What is being played stops soon: its worker sees that nobody waits for it."""
+        client, self._client = self._client, None
+        if client is not None:
+            with contextlib.suppress(Exception):  # whatever is wrong with a cluster that is left
+                client.cancel(list(self._units))
+            self._units.clear()
+            with contextlib.suppress(Exception):
+                client.close(timeout=2.0)
+        logging.getLogger("distributed").setLevel(self._level)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+# ---------------------------------------------------------------- on a worker
+
+
+def _same(blob: bytes) -> bytes:
+    return blob
+
+
+def _look(blob: bytes, name: str) -> str:
+    """What keeps this worker from playing; "" if nothing does."""
+    try:
+        opened(name, blob)
+    except WorkerError as error:
+        return _whose(error)
+    return ""
+
+
+def _whose(error: WorkerError) -> str:
+    return str(error).replace("a worker", f"the worker {distributed.get_worker().address}", 1)
+
+
+def _play(blob: bytes, name: str, task: Task, topic: str, key: str) -> tuple[str, Any]:
+    """Plays a unit: what has become of it, or why this worker cannot."""
+    worker = distributed.get_worker()
+    try:
+        kit = opened(name, blob)
+    except WorkerError as error:
+        return "unfit", _whose(error)
+    worker.log_event(topic, ("begun", key, 0))
+
+    def tell(rounds: int) -> None:
+        known = worker.state.tasks.get(key)
+        if known is None or known.state == "cancelled":  # whoever wanted it is gone
+            raise Abandoned
+        worker.log_event(topic, ("worked", key, rounds))
+
+    try:
+        return "event", attempt(kit.cell(task), task.unit, 1, Told(tell, TELL))
+    except Abandoned:
+        return "event", None

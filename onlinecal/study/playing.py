@@ -1,0 +1,127 @@
+"""Plays the cells of a study by an executor, and hands each over as soon as all its runs are there."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+
+from onlinecal.core.progress import Progress
+from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault, Lost
+from onlinecal.study.executors.units import Unit, units
+from onlinecal.study.plan import Cell
+from onlinecal.study.played import Played
+from onlinecal.study.run import join
+
+#: how often a unit whose worker is gone is played again
+AGAIN = 3
+
+
+def play_cells(
+    cells: Sequence[Cell], progress: Progress, executor: Executor
+) -> Iterator[tuple[Cell, Played | Fault]]:
+    """Plays the cells; each is yielded when it is finished, so that the caller can put it away, in whatever order.
+
+    The numbers do not depend on the executor, nor on the order in which units are finished.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    progress : Progress
+    executor : Executor
+        Within its context. Closed at the end, also where the caller stops before.
+
+    Yields
+    ------
+    cell : Cell
+    played : Played or Fault
+        What came out, or why nothing did. What else of that cell was being played is forgotten.
+    """
+    try:
+        yield from _Playing(cells, progress, executor).through()
+    finally:
+        executor.close()
+
+
+class _Playing:
+    def __init__(self, cells: Sequence[Cell], progress: Progress, executor: Executor) -> None:
+        self.cells, self.progress, self.executor = cells, progress, executor
+        self.first: deque[Unit] = deque()  # those that are played again
+        self.under_way: dict[Unit, int] = {}  # and how many run-rounds of them have been told
+        self.times: dict[Unit, int] = defaultdict(int)
+        self.played: dict[int, list[Done]] = defaultdict(list)
+        self.failed: set[int] = set()
+
+    def through(self) -> Iterator[tuple[Cell, Played | Fault]]:
+        if not self.cells:
+            return
+        self.executor.begin(self.cells, self._worked)
+        waiting = self._waiting()
+        unit = next(waiting, None)
+        while unit is not None or self.under_way:
+            while unit is not None and self.executor.room > 0:
+                self.under_way[unit] = 0
+                cell = self.cells[unit.cell]
+                self.progress.describe(
+                    f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}"
+                )
+                self.executor.submit(unit)
+                unit = next(waiting, None)
+            for event in self.executor.events():
+                finished = self._take(event)
+                if finished is not None:
+                    yield self.cells[event.unit.cell], finished
+            if unit is None and self.first:
+                waiting = self._waiting_again()
+                unit = next(waiting, None)
+
+    def _waiting(self) -> Iterator[Unit]:
+        for unit in units(self.cells, self.executor.workers, self.executor.beside):
+            yield from self._waiting_again()
+            if unit.cell not in self.failed:
+                yield unit
+        yield from self._waiting_again()
+
+    def _waiting_again(self) -> Iterator[Unit]:
+        while self.first:
+            if (unit := self.first.popleft()).cell not in self.failed:
+                yield unit
+
+    def _worked(self, unit: Unit, rounds: int) -> None:
+        if unit in self.under_way:
+            self.under_way[unit] += rounds
+            self.progress.advance(rounds)
+
+    def _take(self, event: Event) -> Played | Fault | None:
+        """What has become of its cell, if that is known now."""
+        unit, cell = event.unit, self.cells[event.unit.cell]
+        told = self.under_way.pop(unit)
+        if unit.cell in self.failed:
+            return None
+        if isinstance(event, Done):
+            self.progress.advance(cell.horizon * (unit.last - unit.first) - told)
+            parts = self.played[unit.cell]
+            parts.append(event)
+            if sum(part.unit.last - part.unit.first for part in parts) < cell.runs - cell.first:
+                return None
+            del self.played[unit.cell]
+            parts.sort(key=lambda part: part.unit.first)
+            return join(cell, [part.batch for part in parts], sum(part.seconds for part in parts))
+        self.progress.advance(-told)
+        if isinstance(event, Lost):
+            self.times[unit] += event.times
+            if self.times[unit] <= AGAIN:
+                self.first.append(unit)
+                return None
+            fault = Fault(
+                "WorkerError",
+                f"its worker was gone {self.times[unit]} times ({event.why}); expected that it fits "
+                "into memory and does not end its process",
+            )
+        elif isinstance(event, Failed):
+            fault = event.fault
+        else:
+            self.first.appendleft(unit)
+            return None
+        self.failed.add(unit.cell)
+        self.played.pop(unit.cell, None)
+        return fault

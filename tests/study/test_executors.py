@@ -1,0 +1,483 @@
+"""Studies by several workers: the same numbers in whatever order, lost units, cells that fail, what is sent."""
+
+import os
+import pickle
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+import onlinecal as oc
+from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter, WorkerError
+from onlinecal.core.progress import Progress
+from onlinecal.decision_makers.tenures import People
+from onlinecal.schedules import Constant, Schedule
+from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells
+from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
+from onlinecal.study.executors.base import Fault
+from onlinecal.study.executors.kit import Packed, unfit, versions
+from onlinecal.study.executors.processes import Processes
+from onlinecal.study.executors.units import Estimate, Unit, units
+from onlinecal.study.panel import Panel
+from onlinecal.study.playing import AGAIN
+from onlinecal.study.run import join
+from onlinecal.study.status import Status
+from tests.executors import Disorderly, tables
+from tests.results import F, N, cells, read, session
+
+PANEL = Panel.of(["ece", "cdl"], ["umbrella"])
+
+
+def rich(runs=7):
+    """Both loops, certificates, streams, decision makers, a delay, and a plain class."""
+    return plan(
+        map(
+            Entry.of,
+            [
+                F.ForecastHedging(),
+                F.CDLMinimiser(),
+                F.Delayed(F.EmpiricalMean()),
+                oc.forecasters.base.as_forecaster(Mean),
+            ],
+        ),
+        [Entry.of(N.Contrarian()), Entry.of(N.Streams((N.Drift(), N.Bernoulli(0.2))))],
+        horizons=[60, 90],
+        runs=runs,
+        seed=3,
+        panel=PANEL,
+        schedules=[Schedule(), Schedule(delays=Constant(3))],
+        people=People.of([{"task": "umbrella", "join": 10, "leave": 50}], 3),
+    )
+
+
+class Mean:
+    def __init__(self):
+        self.ones, self.rounds = 0, 0
+
+    def forecast(self):
+        return (self.ones + 1) / (self.rounds + 2)
+
+    def update(self, forecast, outcome):
+        self.rounds += 1
+        self.ones += outcome
+
+
+def into(path, planned, executor):
+    with executor, session(path, planned) as opened:
+        failed = opened.play(executor)
+    return tables(path), failed
+
+
+# ---------------------------------------------------------------- units
+
+
+def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_longest():
+    planned = cells(horizons=(100, 10**6, 10**7), runs=40)
+    planned[0] = planned[0].__class__(**{**vars(planned[0]), "first": 7})
+    for workers in (1, 2, 5, 1000):
+        cut = list(units(planned, workers))
+        for place, cell in enumerate(planned):
+            runs = [run for unit in cut if unit.cell == place for run in range(unit.first, unit.last)]
+            assert sorted(runs) == list(range(cell.first, cell.runs))
+    estimate = Estimate()
+    two = list(units(planned, 2))
+    long = [estimate.seconds(planned[unit.cell], planned[unit.cell].runs) for unit in two]
+    assert [planned[unit.cell].horizon for unit in two[:4]] == [100] * 4
+    assert long[4:] == sorted(long[4:], reverse=True)
+    assert [unit.cell for unit in units(planned, 1)] == sorted(unit.cell for unit in units(planned, 1))
+    # No unit takes more than its share, where runs can be parted.
+    share = sum(estimate.seconds(cell, cell.runs) for cell in planned) / 8
+    assert max(estimate.seconds(planned[u.cell], u.last - u.first) for u in two) <= 1.01 * share
+
+
+def test_what_does_not_become_shorter_is_not_cut():
+    """The event loop takes about as long for one run as for many."""
+    (event,) = plan(
+        [Entry.of(F.Delayed(F.EmpiricalMean()))],
+        [Entry.of(N.Drift())],
+        horizons=[10**6],
+        runs=64,
+        seed=0,
+        panel=PANEL,
+        schedules=[Schedule(delays=Constant(3))],
+    )
+    assert list(units([event], 8)) == [Unit(0, 0, 64)]
+
+
+# ---------------------------------------------------------------- the same numbers
+
+
+def test_batches_are_joined_in_the_order_of_runs():
+    for cell in rich():
+        ranges = [range(0, 2), range(2, 3), range(3, 7)]
+        batches = [pickle.loads(pickle.dumps(play_batch(cell, runs))) for runs in ranges]
+        assert all(isinstance(batch, Batch) for batch in batches)
+        assert join(cell, batches, 0.0) == join(cell, [play_batch(cell, range(7))], 0.0)
+
+
+def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, seed, monkeypatch):
+    monkeypatch.setattr("onlinecal.study.run.BATCH", 3)  # so that cells are cut
+    alone, failed = into(tmp_path / "alone.db", rich(), Serial())
+    assert not failed
+    assert len(alone["played"]) == len(rich())
+    for i in range(3):
+        executor = Disorderly(seed=seed + i, loses=lambda unit: (unit.cell + unit.first) % (AGAIN + 1))
+        assert into(tmp_path / f"{i}.db", rich(), executor) == (alone, [])
+        assert executor.order != sorted(executor.order)
+    # In half of the runs first, then in the rest.
+    with session(tmp_path / "half.db", rich(runs=4)) as opened:
+        opened.play(Disorderly(seed=seed))
+    with session(tmp_path / "half.db", rich(), resume=True) as opened:
+        opened.play(Disorderly(seed=seed + 9))
+    assert tables(tmp_path / "half.db") == alone
+
+
+def test_processes_play_the_same(tmp_path):
+    alone, _ = into(tmp_path / "alone.db", rich(), Serial())
+    assert into(tmp_path / "two.db", rich(), Processes(2, alone=0)) == (alone, [])
+    # The same again, begun here and taken over by others.
+    executor = Processes(3, alone=1e-9)
+    processes_worth, processes.WORTH = processes.WORTH, -1.0
+    try:
+        assert into(tmp_path / "over.db", rich(), executor) == (alone, [])
+    finally:
+        processes.WORTH = processes_worth
+
+
+def test_a_study_in_python_comes_back_in_order():
+    asked = {"horizon": [30, 60, 90], "runs": 3, "measures": ["ece"]}
+    who = [Mean, oc.forecasters.ForecastHedging()], oc.natures.Drift()
+    assert oc.play(*who, **asked, jobs=2).cells == oc.play(*who, **asked).cells
+
+
+def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
+    """Above some thousand terms its sums are added in parts; a measure of so many levels would differ in the end."""
+    terms = np.random.default_rng(0).random((2, 300_000))
+
+    def total(gamma):
+        return float(terms[0] @ terms[1])
+
+    (cell,) = cells(
+        horizons=(20,), runs=1, panel=Panel.of([total]), forecasters=[F.EmpiricalMean()], natures=[N.Drift()]
+    )
+    said = set()
+    for threads in (1, 2, 4):
+        with threadpool_limits(threads, user_api="blas"):
+            said.add(float(play_batch(cell, range(1)).totals[cell.columns[0]][0, 0]))
+    assert len(said) == 1
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+class Broken:
+    def __init__(self, horizon):
+        self.horizon = horizon
+
+    def forecast(self):
+        if self.horizon == 90:
+            raise ValueError("boom")
+        return 0.5
+
+    def update(self, forecast, outcome):
+        pass
+
+
+def with_broken():
+    made = oc.forecasters.base.as_forecaster
+    return cells(horizons=(60, 90), forecasters=[made(Broken), made(Mean)])
+
+
+@pytest.mark.parametrize("executor", [Serial, Disorderly])
+def test_a_cell_that_fails_does_not_stop_the_others(tmp_path, executor, monkeypatch):
+    path = tmp_path / "a.db"
+    said, failed = into(path, with_broken(), executor())
+    assert [cell.horizon for cell, _ in failed] == [90, 90]
+    assert {fault.kind for _, fault in failed} == {"InvalidForecast"}
+    assert all("forecaster 'Broken' failed in round 1: ValueError: boom (" in f.text for _, f in failed)
+    assert len(said["played"]) == 6
+    assert sorted(error for _, error in said["failed"]) == sorted(f.text for _, f in failed)
+    status = Status.of(path)
+    assert (status.cells, status.done, len(status.failed), status.left) == (8, 6, 2, 0)
+    assert status.run_rounds_left == 2 * 90 * 3
+    # What is there of it is not played again; what failed is.
+    with session(path, with_broken(), resume=True) as opened:
+        assert len(opened.play(executor())) == 2
+    monkeypatch.setattr(Broken, "forecast", lambda self: 0.5)
+    with session(path, with_broken(), resume=True) as opened:
+        assert opened.play(executor()) == []
+    assert Status.of(path).failed == ()
+    assert len(read(path).cells) == 8
+
+
+def test_a_unit_that_is_lost_too_often_fails_and_the_others_do_not():
+    planned = cells(runs=4)
+    executor = Disorderly(loses=lambda unit: AGAIN + (unit.cell == 2))
+    found = {id(c): what for c, what in play_cells(planned, Progress(1), executor)}
+    faults = [place for place, cell in enumerate(planned) if isinstance(found[id(cell)], Fault)]
+    assert faults == [2]
+    assert found[id(planned[2])].text.startswith(
+        f"its worker was gone {AGAIN + 1} times (it was lost); expected"
+    )
+    assert sum(isinstance(what, Played) for what in found.values()) == len(planned) - 1
+
+
+class Counted(Progress):
+    def __init__(self):
+        super().__init__(1, shown=False)
+        self.done = 0
+
+    def advance(self, work):
+        self.done += work
+
+
+@pytest.mark.parametrize(
+    "executor", [Serial, lambda: Disorderly(loses=lambda unit: 2), lambda: Processes(2, alone=0)]
+)
+def test_progress_counts_every_run_round_once(executor):
+    planned, progress = cells(), Counted()
+    assert len(list(play_cells(planned, progress, executor()))) == len(planned)
+    assert progress.done == sum(cell.work for cell in planned)
+
+
+class Deadly:
+    """Kills its process, as the operating system does where memory ends: once, or whenever it plays."""
+
+    def __init__(self, horizon, folder, always=False):
+        self.horizon, self.folder, self.always = horizon, folder, always
+
+    def forecast(self):
+        mark = os.path.join(self.folder, f"{self.horizon}")
+        if self.always or not os.path.exists(mark):
+            with open(mark, "a") as file:
+                file.write("x")
+            os.kill(os.getpid(), 9)
+        return 0.5
+
+    def update(self, forecast, outcome):
+        pass
+
+
+def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path):
+    made = oc.forecasters.base.as_forecaster
+    who = [made(Deadly, {"folder": str(tmp_path)}), made(Mean)]
+    panel = Panel.of(["ece"])
+    planned = cells(horizons=(20, 30), runs=2, panel=panel, forecasters=who, natures=[N.Drift()])
+    study = oc.Study(tuple(result for _, result in play_cells(planned, Progress(1), Processes(2, alone=0))))
+    assert (tmp_path / "20").read_text() == (tmp_path / "30").read_text() == "x"
+    assert sorted((c.forecaster.split()[0], c.horizon) for c in study.cells) == [
+        ("Deadly", 20), ("Deadly", 30), ("Mean", 20), ("Mean", 30)
+    ]  # fmt: skip
+    # One that always dies takes nobody with it.
+    who = [made(Deadly, {"folder": str(tmp_path), "always": True}), made(Mean)]
+    planned = cells(horizons=(21,), runs=1, panel=panel, forecasters=who, natures=[N.Drift()])
+    (fault,) = [r for _, r in play_cells(planned, Progress(1), Processes(2, alone=0)) if isinstance(r, Fault)]
+    assert fault.text.startswith(
+        "its worker was gone 4 times (it was killed by SIGKILL, perhaps for want of memory)"
+    )
+    assert (tmp_path / "21").read_text() == "x" * 4
+
+
+def test_errors_come_back_as_what_they_are():
+    for jobs in (None, 2):
+        with pytest.raises(
+            InvalidForecast, match=r"'Broken' failed in round 1: ValueError: boom \(.*test_executors"
+        ):
+            oc.play(Broken, "drift", horizon=90, runs=2, jobs=jobs)
+    assert isinstance(Fault.of(KeyError("x")).error(), CellError)
+
+
+class Slow(Mean):
+    def __init__(self, horizon):
+        super().__init__()
+        self.horizon = horizon
+
+    def update(self, forecast, outcome):
+        time.sleep(0.01 if self.horizon > 10 else 0.0)
+
+
+def test_whoever_stops_leaves_no_process():
+    planned = cells(
+        horizons=(20, 25),
+        forecasters=[oc.forecasters.base.as_forecaster(Slow)],
+        natures=[N.Drift(), N.RandomWalk()],
+    )
+    executor = Processes(2, alone=0)
+    playing = play_cells(planned, Progress(1), executor)
+    next(playing)
+    pids = [worker.pid for worker in executor._team]
+    assert len(pids) == 2
+    began = time.monotonic()
+    playing.close()
+    assert time.monotonic() - began < 2.0
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+# ---------------------------------------------------------------- who is asked
+
+
+def test_jobs_out_of_range_are_refused():
+    for jobs in (0, -1, most_jobs() + 1, 1000, 1.5, True, "2"):
+        with pytest.raises(
+            InvalidParameter, match=rf"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}"
+        ):
+            executor_of(jobs)
+    with pytest.raises(InvalidParameter, match="expected one of the two"):
+        executor_of(2, "tcp://127.0.0.1:1")
+    assert isinstance(executor_of(1), Serial)
+    assert executor_of(1).threads == 1
+
+
+def test_what_is_small_begins_no_process(monkeypatch):
+    monkeypatch.setattr(processes, "_Worker", None)
+    monkeypatch.setattr(processes, "ALONE", 20.0)  # the machine may be busy
+    assert len(oc.play("forecast_hedging", "drift", horizon=[100, 1000], runs=4, jobs=4).cells) == 2
+
+
+def test_what_cannot_be_sent_is_played_here_or_refused():
+    class Holds:
+        def __init__(self):
+            self.file = open(os.devnull)  # noqa: SIM115
+
+        def forecast(self):
+            return 0.5
+
+        def update(self, forecast, outcome):
+            pass
+
+    generator = (i for i in range(3))
+
+    class Closes(Holds):
+        def __init__(self, held=generator):
+            pass
+
+    made = oc.forecasters.base.as_forecaster
+    planned = cells(horizons=(20,), forecasters=[made(Closes)], natures=[N.Drift()])
+    with pytest.raises(
+        InvalidParameter, match=r"'Closes' cannot be sent to other processes: TypeError: .*generator"
+    ):
+        list(play_cells(planned, Progress(1), Processes(2, alone=0)))
+    executor = Processes(2, asked=False, alone=0)
+    assert len(list(play_cells(planned, Progress(1), executor))) == 1
+    assert executor.remarks[0].startswith("played by this process alone: 'Closes' cannot be sent")
+
+
+# ---------------------------------------------------------------- what workers have
+
+
+def test_a_worker_with_other_versions_is_refused_by_name(monkeypatch):
+    ours = versions()
+    assert set(ours) == {"python", "onlinecal", "numpy", "numba", "scipy", "source of onlinecal"}
+    for name in ours:
+        said = unfit({**ours, name: "0.0"}, ours)
+        assert said.startswith("onlinecal" if "source" in name else f"{name} 0.0, here it is {ours[name]}")
+    assert unfit(ours, ours) == ""
+    monkeypatch.setattr("onlinecal.study.executors.kit.versions", lambda: {**ours, "numpy": "0.1"})
+    with pytest.raises(
+        WorkerError, match=f"a worker has numpy {np.__version__}, here it is 0.1; install the same"
+    ):
+        list(play_cells(cells(), Progress(1), Processes(1, alone=0)))
+
+
+PLAYS = """
+import pickle, sys
+from onlinecal.study.executors.kit import opened
+from onlinecal.study import play_batch
+name, blob, tasks = pickle.load(open(sys.argv[1], "rb"))
+kit = opened(name, blob)
+batches = [play_batch(kit.cell(task), range(task.unit.first, task.unit.last)) for task in tasks]
+pickle.dump(batches, open(sys.argv[2], "wb"))
+"""
+
+
+def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
+    """To a machine where their files do not lie: modules, a package, modules that they import; parameters that are
+    objects of theirs are told apart as here, since the randomness of a player hangs on them.
+    """
+    mark = f"p{random.randrange(10**9)}"
+    (tmp_path / mark).mkdir()
+    (tmp_path / mark / "__init__.py").write_text("")
+    (tmp_path / mark / "deep.py").write_text("class Rate:\n    def __init__(self, r): self.r = r\n")
+    (tmp_path / f"{mark}_own.py").write_text(
+        f"from {mark}.deep import Rate\n"
+        "class Own:\n"
+        "    def __init__(self, rate=Rate(0.25)): self.rate = rate\n"
+        "    def forecast(self):\n"
+        f"        import {mark}_late\n"
+        f"        return {{self.rate.r: 0.5, {mark}_late.HIGH: 0.5}}\n"
+        "    def update(self, forecast, outcome): pass\n"
+        "def measure(gamma): return gamma.predictions.max()\n"
+    )
+    (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.75\n")
+    (tmp_path / "s.toml").write_text(
+        f'runs = 3\nhorizons = [20, 40]\nmeasures = ["ece", "{mark}_own:measure"]\nnatures = ["drift"]\n'
+        f'[[forecasters]]\nname = "{mark}_own:Own"\n'
+    )
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    own = list(oc.scenario.load(tmp_path / "s.toml").cells)
+    maker = sys.modules[f"{mark}_own"]
+    given = oc.forecasters.base.as_forecaster(maker.Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
+    planned = own + cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)])
+    kit = Packed(planned)
+    cut = list(units(planned, 2))
+    here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
+    for file in sorted(tmp_path.rglob("*.py")):
+        file.unlink()
+    (tmp_path / "in").write_bytes(pickle.dumps((kit.name, kit.blob, [kit.task(unit) for unit in cut])))
+    # What lies there under the name is not what is played.
+    (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
+    subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=tmp_path, check=True)
+    there = pickle.loads((tmp_path / "out").read_bytes())
+    for a, b in zip(here, there, strict=True):
+        assert a.totals.keys() == b.totals.keys()
+        assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
+
+
+SCRIPT = """
+import onlinecal as oc
+from dataclasses import dataclass
+from onlinecal.forecasters import Forecaster
+from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
+from onlinecal.study.executors import processes
+processes.ALONE = 0
+
+@law
+def say(run, number):
+    law_values(run)[0], law_weights(run)[0] = floats(run)[0], 1.0
+    return 1
+
+@learn
+def follow(run, number, size, drawn, outcome):
+    floats(run)[0] += 0.1 * (outcome - floats(run)[0])
+    return 0
+
+@dataclass(frozen=True)
+class Smoothing(Forecaster):
+    def start(self, horizon, runs, stream):
+        return CompiledForecaster(say, follow, Memory(runs, floats=[0.5]), size=1)
+
+class Plain:
+    def forecast(self): return FORECAST
+    def update(self, forecast, outcome): pass
+FORECAST = 0.3
+
+print("begun")
+asked = dict(horizon=[50, 100], runs=2, measures=["ece", lambda gamma: gamma.weight])
+one, two = (oc.play([Smoothing(), Plain], "drift", **asked, jobs=jobs) for jobs in (None, 2))
+print(one.cells == two.cells, [cell.loop for cell in two.cells])
+"""
+
+
+def test_a_script_without_a_guard_sends_what_it_defines(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert (done.stderr, done.stdout) == ("", "begun\nTrue ['compiled', 'compiled', 'event', 'event']\n")

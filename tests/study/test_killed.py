@@ -1,0 +1,400 @@
+"""Studies by several workers of which some are killed at random moments: nothing is lost, nothing is there twice."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import WorkerError
+from onlinecal.core.progress import Progress
+from onlinecal.study import Played, play_cells
+from onlinecal.study.executors import executor_of
+from onlinecal.study.executors.processes import Processes
+from onlinecal.study.playing import AGAIN
+from onlinecal.study.session import Session
+from onlinecal.study.status import Status
+from tests.executors import tables
+from tests.results import N, cells
+
+SLEEPS = """
+import time
+class Sleeps:
+    def __init__(self, horizon, salt):
+        self.horizon, self.sum = horizon, salt
+    def forecast(self):
+        time.sleep(0.002)
+        return self.sum % 1.0
+    def update(self, forecast, outcome):
+        self.sum += 0.1 + outcome / 3
+"""
+#: cells of some tenths of a second, which cost the machine nothing
+SCENARIO = """
+runs = 4
+horizons = [40, 50, 60, 70, 80]
+measures = ["ece", "cdl"]
+natures = ["drift", "random_walk", "contrarian"]
+[[forecasters]]
+name = "own:Sleeps"
+label = "a"
+salt = 0.2
+[[forecasters]]
+name = "own:Sleeps"
+label = "b"
+salt = 0.7
+"""
+#: the command line, with processes from the beginning
+CODE = (
+    "import sys; from onlinecal.study.executors import processes; processes.ALONE = 0; "
+    "from onlinecal.cli import main; main()"
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "own.py").write_text(SLEEPS)
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def begin(folder, *options):
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, "run", "s.toml", *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def workers_of(pid):
+    """The processes that a process has begun."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat") as file:
+                    fields = file.read().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[1] == str(pid) and fields[0] != "Z":
+                found.append(int(entry))
+    return found
+
+
+def gone(pids, within=5.0):
+    until = time.monotonic() + within
+    while left := [pid for pid in pids if os.path.exists(f"/proc/{pid}/exe")]:
+        if time.monotonic() > until:
+            return left
+        time.sleep(0.02)
+    return []
+
+
+def wait_for(condition, within=60.0):
+    until = time.monotonic() + within
+    while not (found := condition()):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return found
+
+
+def more_is_done(playing, path, before):
+    """Waits until another cell has been finished, or it is all over."""
+    wait_for(lambda: playing.poll() is not None or Status.of(path).done > before)
+
+
+@pytest.fixture
+def alone(folder):
+    """What the study gives where nobody is killed."""
+    done = begin(folder, "--output", "alone.db", "--jobs", "1")
+    _, err = done.communicate(timeout=120)
+    assert (done.returncode, err) == (0, "")
+    return tables(folder / "alone.db")
+
+
+@pytest.mark.slow
+def test_whoever_plays_a_study_is_killed_ten_times(folder, alone, seed):
+    random.seed(seed)
+    path = folder / "results" / "s.db"
+    orphans = []
+    for i in range(10):
+        playing = begin(folder, "--jobs", "2", *(["--resume"] if i else []))
+        # Half of the kills come while processes begin, or before.
+        if i % 2:
+            more_is_done(playing, path, Status.of(path).done)
+            time.sleep(random.uniform(0.0, 0.3))
+        else:
+            wait_for(lambda p=playing: p.poll() is not None or (path.exists() and workers_of(p.pid)))
+            time.sleep(random.uniform(0.0, 1.0))
+        orphans += workers_of(playing.pid)
+        assert playing.poll() is None, "the study was over before"
+        playing.kill()
+        playing.communicate()
+        assert gone(orphans) == []
+    playing = begin(folder, "--jobs", "2", "--resume")
+    _, err = playing.communicate(timeout=120)
+    assert (playing.returncode, err) == (0, "")
+    assert tables(path) == alone
+
+
+@pytest.mark.slow
+def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
+    random.seed(seed)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    planned = oc.scenario.load(folder / "s.toml")
+    executor, killed, lost = Processes(2, alone=0), 0, {}
+
+    def kill():
+        nonlocal killed
+        while killed < 10:
+            time.sleep(random.uniform(0.0, 0.3))
+            busy = [w for w in list(executor._team) if w.unit is not None and lost.get(w.unit, 0) < AGAIN]
+            if busy:
+                worker = random.choice(busy)
+                # One that has just been given another is not known to have been killed at that one.
+                unit = worker.unit
+                os.kill(worker.pid, signal.SIGKILL)
+                for each in {unit, worker.unit} - {None}:
+                    lost[each] = lost.get(each, 0) + 1
+                killed += 1
+
+    thread = threading.Thread(target=kill, daemon=True)
+    path = folder / "killed.db"
+    with executor, Session.open(planned.cells, planned.meta, path) as opened:
+        thread.start()
+        assert opened.play(executor) == []
+    assert killed == 10, "the study was over before"
+    assert tables(path) == alone
+
+
+def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(folder):
+    playing = begin(folder, "--jobs", "2")
+    path = folder / "results" / "s.db"
+    wait_for(lambda: playing.poll() is not None or (path.exists() and Status.of(path).done))
+    status = Status.of(path)
+    assert f"process {playing.pid} on " in status.writer
+    assert status.left == status.cells - status.done
+    assert 0 < status.run_rounds_left < 6 * 4 * (40 + 50 + 60 + 70 + 80)
+    workers = workers_of(playing.pid)
+    assert len(workers) == 2
+    playing.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = playing.communicate(timeout=30)
+    assert playing.returncode == 130
+    assert time.monotonic() - began < 3.0
+    assert gone(workers) == []
+    done = Status.of(path)
+    assert err == (
+        f"stopped: {done.done} of 30 cells are finished and kept in results/s.db; go on with: onlinecal run s.toml "
+        "--resume\n"
+    )
+    assert done.writer == ""
+
+
+# ---------------------------------------------------------------- a Dask cluster
+
+
+class Dask:
+    """A scheduler, and workers in processes of their own, on this machine."""
+
+    def __init__(self, folder, workers=2, environment=None):
+        self.folder, self._processes = folder, []
+        self._file = folder / "scheduler.json"
+        self._begin("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file))
+        self.address = json.loads(wait_for(lambda: self._file.exists() and self._file.read_text()))["address"]
+        if workers:
+            self.workers(workers, environment)
+
+    def workers(self, count, environment=None):
+        options = ("--nworkers", str(count), "--nthreads", "1", "--local-directory", str(self.folder))
+        self._begin("worker", self.address, *options, environment=environment)
+
+    def _begin(self, *command, environment=None):
+        with open(self.folder / "dask.log", "ab") as log:
+            self._processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "dask", *command, "--no-dashboard", "--dashboard-address", ":0"],
+                    stdout=log,
+                    stderr=log,
+                    cwd=self.folder,
+                    env=os.environ | (environment or {}),
+                    start_new_session=True,
+                )
+            )
+
+    def end(self):
+        for process in reversed(self._processes):
+            family = [process.pid, *workers_of(process.pid)]
+            for pid in family:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            process.wait()
+            assert gone(family[1:], 20.0) == []
+        self._processes = []
+
+
+@pytest.fixture
+def dask(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "dask").mkdir()
+    cluster = Dask(tmp_path / "dask")
+    yield cluster
+    cluster.end()
+    shutil.rmtree(tmp_path / "dask", ignore_errors=True)
+
+
+@pytest.mark.slow
+def test_a_cluster_plays_the_same_also_where_its_workers_are_killed(folder, alone, dask, seed):
+    """The plug-in lies beside the scenario, and not where the workers are."""
+    random.seed(seed)
+    done = begin(folder, "--output", "cluster.db", "--scheduler", dask.address)
+    _, err = done.communicate(timeout=120)
+    assert (done.returncode, err) == (0, "")
+    assert tables(folder / "cluster.db") == alone
+    # Ten kills, each of a worker that plays; the next when another has taken its place and a cell has been finished.
+    path, killed = folder / "killed.db", 0
+    options = ["--output", "killed.db", "--scheduler", dask.address]
+    playing = begin(folder, *options)
+    wait_for(path.exists)
+    while killed < 10:
+        more_is_done(playing, path, Status.of(path).done)
+        if playing.poll() is not None:
+            _, err = playing.communicate()
+            assert (playing.returncode, err) == (0, "")
+            assert tables(path) == alone
+            playing = begin(folder, *options, "--overwrite")
+            wait_for(lambda: Status.of(path).done == 0)
+            continue
+        time.sleep(random.uniform(0.0, 0.3))
+        nanny = dask._processes[-1].pid
+        busy = [pid for pid in workers_of(nanny) if "spawn_main" in command_of(pid)]
+        if busy:
+            os.kill(random.choice(busy), signal.SIGKILL)
+            killed += 1
+    _, err = playing.communicate(timeout=180)
+    assert (playing.returncode, err) == (0, "")
+    assert tables(path) == alone
+    # Whoever plays is killed; the workers stop, and play the rest later.
+    playing = begin(folder, "--output", "again.db", "--scheduler", dask.address)
+    wait_for(lambda: (folder / "again.db").exists() and Status.of(folder / "again.db").done)
+    playing.kill()
+    playing.communicate()
+    playing = begin(folder, "--output", "again.db", "--scheduler", dask.address, "--resume")
+    _, err = playing.communicate(timeout=120)
+    assert (playing.returncode, err) == (0, "")
+    assert tables(folder / "again.db") == alone
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+class Deadly:
+    """Ends its process without a word, whenever it plays."""
+
+    def forecast(self):
+        os._exit(1)
+
+    def update(self, forecast, outcome):
+        pass
+
+
+class Sound:
+    def forecast(self):
+        return 0.5
+
+    def update(self, forecast, outcome):
+        time.sleep(0.002)
+
+
+@pytest.mark.slow
+def test_what_kills_the_workers_of_a_cluster_fails_and_the_rest_is_played(dask):
+    made = oc.forecasters.base.as_forecaster
+    planned = cells(
+        horizons=(50, 60, 70), runs=1, forecasters=[made(Deadly), made(Sound)], natures=[N.Drift()]
+    )
+    with executor_of(scheduler=dask.address) as executor:
+        found = [(cell, what) for cell, what in play_cells(planned, Progress(1), executor)]
+    faults = {cell.horizon: what.text for cell, what in found if not isinstance(what, Played)}
+    assert {cell.forecaster.label for cell, what in found if isinstance(what, Played)} == {"Sound"}
+    assert sorted(faults) == [50, 60, 70]
+    assert all(text.startswith("its worker was gone 4 times (it died)") for text in faults.values()), faults
+
+
+@pytest.mark.slow
+def test_workers_of_another_version_are_refused_by_name(tmp_path, dask):
+    for name in ("numpy", "numba"):  # whoever asks for its version is told another
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sitecustomize.py").write_text(f"import {name}\n{name}.__version__ = '0.0.1'\n")
+    with executor_of(scheduler=dask.address) as executor:
+        assert executor.workers == 2
+    dask.workers(
+        1, {"PYTHONPATH": os.pathsep.join([str(tmp_path / "numba"), os.environ.get("PYTHONPATH", "")])}
+    )
+
+    def refused():
+        try:
+            with executor_of(scheduler=dask.address):
+                return False
+        except WorkerError as error:
+            return str(error)
+
+    said = wait_for(refused)
+    assert said.startswith("the worker tcp://127.0.0.1:")
+    assert " has numba 0.0.1, here it is " in said
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_workers_and_one_that_goes_away(folder, tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    from onlinecal.study.executors import cluster
+
+    (tmp_path / "bare").mkdir()
+    bare = Dask(tmp_path / "bare", workers=0)
+    try:
+        monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+        with pytest.raises(WorkerError, match=r"has no workers; begin some with `dask worker tcp://127"):
+            executor_of(scheduler=bare.address).__enter__()
+        bare.workers(1)
+        monkeypatch.setattr(cluster, "PATIENCE", 60.0)
+        with executor_of(scheduler=bare.address):
+            pass
+        playing = begin(folder, "--scheduler", bare.address)
+        path = folder / "results" / "s.db"
+        wait_for(lambda: path.exists() and Status.of(path).done)
+        os.kill(bare._processes[0].pid, signal.SIGKILL)
+        _, err = playing.communicate(timeout=90)
+        assert (
+            err
+            == f"error: the scheduler at {bare.address} is gone; finished cells are kept; go on with --resume\n"
+        )
+        assert playing.returncode == 2
+        assert Status.of(path).done > 0
+    finally:
+        bare.end()
+
+
+def test_a_scheduler_that_does_not_answer(folder):
+    pytest.importorskip("distributed")
+    began = time.monotonic()
+    done = begin(folder, "--scheduler", "tcp://127.0.0.1:9")
+    _, err = done.communicate(timeout=60)
+    assert time.monotonic() - began < 25.0  # ten seconds, and those in which a busy machine begins
+    assert done.returncode == 2
+    assert err.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:9 within 10 s (")
+    assert err.count("\n") == 1
+    assert not (folder / "results").exists()
