@@ -20,6 +20,7 @@ from onlinecal.core.relations import tightest
 from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
+from onlinecal.engine.memory import bytes_of_run
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules.base import load
@@ -28,7 +29,8 @@ from onlinecal.study.played import Joined, Played, Promise
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
-#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, fit in so much
+#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, and what their
+#: players remember fit in so much
 ROOM = 2**30
 
 
@@ -43,7 +45,9 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         Told the run-rounds played since it was last told.
     """
     began = time.perf_counter()
-    size = max(1, min(BATCH, ROOM // (8 * cell.horizon)))
+    kept = cell.history.bytes_of_run(cell.horizon)
+    a_run = bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, kept)
+    size = max(1, min(BATCH, int(ROOM // a_run)))
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.
         grid = getattr(
