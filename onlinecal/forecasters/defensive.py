@@ -60,9 +60,9 @@ class DefensiveForecasting(Forecaster):
 
     Information
     -----------
-    Laplace: O(log t) time a round. Nearly every forecast is another number, and the tree keeps them all: beyond the
-    first few thousand rounds 50 bytes a round and run are in use and at most 200 are held, while the tree is moved to a
-    larger room at most 300. A run of 10^8 rounds hence needs 5 to 20 GB of memory, whatever the history takes.
+    Laplace: O(log t) time a round. Nearly every forecast is another number, and the tree keeps them all: a run has 50
+    bytes a round in use, and holds at most 160 and 256 KiB, half as much again while the tree is moved to a larger
+    room. A run of 10^8 rounds hence needs 5 to 16 GB of memory, whatever the history takes.
     Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source
@@ -77,7 +77,7 @@ class DefensiveForecasting(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     version: ClassVar[int] = 2
-    unit_bytes: ClassVar[float] = 200.0
+    unit_bytes: ClassVar[float] = 160.0
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0

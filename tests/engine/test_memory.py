@@ -21,11 +21,12 @@ from tests import examples
 @pytest.mark.parametrize("nature", [Drift(), Contrarian()], ids=str)
 def test_the_tree_of_past_forecasts_takes_no_more_than_is_said(loop, nature, seed):
     game = Game(DefensiveForecasting(), nature, horizon=20_000, runs=range(2), loop=loop)
-    for t in np.sort(np.random.default_rng(seed).integers(5000, 20_001, 12)):
+    for t in np.sort(np.random.default_rng(seed).integers(100, 20_001, 12)):
         game.advance(int(t))
         memory = game.forecaster.memory
         held = (memory.ints.nbytes + memory.floats.nbytes) / 2
-        assert held <= bytes_at(DefensiveForecasting(), int(t), 20_000) == 200 * t
+        assert held <= bytes_at(DefensiveForecasting(), int(t), 20_000) + 2**18
+        assert bytes_at(DefensiveForecasting(), int(t), 20_000) == 160 * t
     # And not a tenth of it either: the number is of use.
     assert held > 40 * t
 
@@ -54,7 +55,7 @@ def test_every_strategy_takes_no_more_than_it_says(tmp_path):
 
 def test_a_strategy_of_others_takes_what_they_take():
     alone = bytes_at(DefensiveForecasting(), 1000, 1000)
-    assert alone == 200_000
+    assert alone == 160_000
     assert bytes_at(Delayed(DefensiveForecasting()), 1000, 1000) == alone
     assert bytes_at(DefensiveForecasting("gaussian"), 10**6, 10**6) < 1000
     assert bytes_at(Streams((Drift(), Greedy())), 1000, 1000) >= 64_000
@@ -62,7 +63,7 @@ def test_a_strategy_of_others_takes_what_they_take():
 
 def test_what_is_kept_of_a_run():
     run = bytes_of_run(DefensiveForecasting(), Bernoulli(), 10**6, Exact().bytes_of_run(10**6))
-    assert run == pytest.approx(208e6, rel=0.01)
+    assert run == pytest.approx(168e6, rel=0.01)
     assert Exact().bytes_of_run(10**6) == 8e6
     assert OnGrid(1000).bytes_of_run(10**9) == OnGrid(1000).bytes_of_run(10**6) < 2**21
 
@@ -83,9 +84,9 @@ def sizes_of_batches(monkeypatch, **options):
 
 
 def test_batches_have_room_for_what_their_players_remember(monkeypatch):
-    """208 bytes a round: two runs of 1000 rounds in 2^19 bytes; the history alone would take as many as there are."""
+    """168 bytes a round: three runs of 1000 rounds in 2^19 bytes; the history alone would take as many as there are."""
     sizes, cells = sizes_of_batches(monkeypatch, forecaster="defensive_forecasting")
-    assert sizes == [2, 2, 2, 2]
+    assert sizes == [3, 3, 2]
     assert sizes_of_batches(monkeypatch, forecaster="empirical_mean")[0] == [8]
     whole = oc.play(
         "defensive_forecasting", "drift", horizon=1000, runs=8, seed=2, measures="smooth_ce"
