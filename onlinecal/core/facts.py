@@ -14,7 +14,8 @@ None stands for "does not say". All are tried: `onlinecal.checks.facts` has the 
     `Delayed` and what is made of it) may depend on that, too.
 `memory`
     How the state of a run grows, ``"O(m)"``: in t, the rounds played, in T, and in parameters, at most so fast. Beside
-    it there may be what all runs share. Rounds that are open have memory of their own.
+    it there may be what all runs share. Rounds that are open have memory of their own. `unit_bytes` says how many bytes
+    one unit takes, at most; batches of runs are made so that they fit.
 """
 
 from __future__ import annotations
@@ -64,9 +65,7 @@ def counts_open(strategy: Any) -> bool:
     """Whether what it states may depend on which questions are open: it declares so, or one of its parts does."""
     if getattr(strategy, "counts_open", False) is True:
         return True
-    held = parameters(strategy).values()
-    parts = [each for value in held for each in (value if isinstance(value, tuple) else (value,))]
-    return any(counts_open(part) for part in parts if dataclasses.is_dataclass(part))
+    return any(counts_open(part) for part in _parts(strategy))
 
 
 def memory_of(parts: Mapping[str, Any]) -> str | None:
@@ -115,6 +114,32 @@ def memory_at(strategy: Any, rounds: int, horizon: int) -> float:
         return value_at(re.sub(r"\bt\b", str(rounds), text), horizon)
     except (AttributeError, IndexError, TypeError) as error:
         raise InvalidParameter(f"memory = {strategy.memory!r}: {error}") from None
+
+
+def bytes_at(strategy: Any, rounds: int, horizon: int) -> float:
+    """How many bytes the state of a run takes at most, about, after so many rounds of a game of this horizon.
+
+    `memory` times `unit_bytes`; of a strategy made of others the largest of theirs. 0 where it does not say.
+    """
+    if getattr(strategy, "memory", None) is None:
+        return 0.0
+    return memory_at(strategy, rounds, horizon) * _unit(strategy)
+
+
+def _unit(strategy: Any) -> float:
+    return max(
+        [
+            float(strategy.unit_bytes),
+            *(_unit(part) for part in _parts(strategy) if hasattr(part, "unit_bytes")),
+        ]
+    )
+
+
+def _parts(strategy: Any) -> list[Any]:
+    """The strategies that it is made of."""
+    held = parameters(strategy).values()
+    every = [each for value in held for each in (value if isinstance(value, tuple) else (value,))]
+    return [part for part in every if dataclasses.is_dataclass(part)]
 
 
 def check_facts(strategy: Any) -> str:

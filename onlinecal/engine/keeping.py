@@ -72,6 +72,10 @@ class Exact:
         # What is sorted and merged takes as much again, and Γ more.
         return max(FEWEST, int(self.share * free / (32 * runs)))
 
+    def bytes_of_run(self, rounds: int) -> float:
+        """Bytes of memory that a run takes where all forecasts are in memory."""
+        return 8.0 * rounds
+
     @property
     def place(self) -> str:
         """The folder."""
@@ -95,6 +99,10 @@ class OnGrid:
 
     def __post_init__(self) -> None:
         integer("history", "m", self.m, 1, FINEST)
+
+    def bytes_of_run(self, rounds: int) -> float:
+        """Bytes of memory that a run takes: counts, and keys that wait to be counted."""
+        return 16.0 * (self.m + 1) + 8.0 * min(rounds, 2**17)
 
 
 Keeping = Exact | OnGrid

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.facts import bytes_at
+from onlinecal.core.strategy import strategy_name
 
 GIB = 2**30
 
@@ -41,6 +44,36 @@ def _left_of_limit() -> float:
     except (OSError, ValueError):  # no limit: there is no such file, or it says "max"
         return float("inf")
     return max(most - used, 0.0)
+
+
+def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> float:
+    """How many bytes a run of a game takes at most, about: its history, and the state of both players at the end.
+
+    Parameters
+    ----------
+    forecaster, nature : Forecaster, Nature
+        A strategy that does not say how its state grows counts as nothing.
+    horizon : int
+    kept : float
+        Bytes of the history of a run that are in memory.
+
+    Raises
+    ------
+    InvalidParameter
+        The players of a single run need more than is free.
+    """
+    players = [bytes_at(player, horizon, horizon) for player in (forecaster, nature)]
+    needed, free = sum(players), free_memory()
+    if needed > free:
+        who, growth = (
+            max(zip(players, (forecaster, nature), strict=True), key=lambda each: each[0])[1],
+            needed / GIB,
+        )
+        raise InvalidParameter(
+            f"one run of {horizon} rounds needs up to {growth:.1f} GiB for what the players remember, most of it "
+            f"{strategy_name(who)!r} ({who.memory}), and {free / GIB:.1f} GiB are free; expected a shorter horizon"
+        )
+    return kept + needed
 
 
 def check_counts(runs: int, points: int, tables: int) -> None:

@@ -161,14 +161,18 @@ def _merged(pieces: Sequence[Keys | Stored]) -> JointDistribution:
 
     there = sorted((i for i in range(len(pieces)) if refill(i)), key=lambda i: blocks[i, 0])
     heap, left = np.array(there, np.int64), len(there)
+    heads = blocks[heap, 0]
     levels = np.empty(LEVELS, np.int64), np.empty(LEVELS), np.empty(LEVELS)
     done: list[tuple[Any, ...]] = []
     k = 0
     while True:
-        why, k = _merge(blocks, at, end, heap, left, *levels, k)
-        if why == EMPTY and not refill(heap[0]):
-            left -= 1
-            heap[0] = heap[left]
+        why, k = _merge(blocks, at, end, heap, heads, left, *levels, k)
+        if why == EMPTY:
+            if not refill(heap[0]):
+                left -= 1
+                heap[0] = heap[left]
+            if left:
+                heads[0] = blocks[heap[0], at[heap[0]]]
         elif why in (FULL, DONE):
             done.append(tuple(each[:k].copy() for each in levels))
             k = 0
@@ -184,38 +188,44 @@ def _merged(pieces: Sequence[Keys | Stored]) -> JointDistribution:
 
 
 @kernel
-def _merge(blocks, at, end, heap, left, bits, counts, positives, k):
+def _merge(blocks, at, end, heap, heads, left, bits, counts, positives, k):
     """Merges keys into levels until there are none, or the first block of the heap is empty, or the levels are full.
 
-    The heap has the numbers of the blocks, one with the least key first; only the first may be out of place.
+    The heap has the numbers of the blocks, one with the least key first, and their next keys beside it; only the first
+    may be out of place.
     """
     while left > 0:
-        i = heap[0]
-        key = blocks[i, at[i]]
-        place = 0
+        key, i, place = heads[0], heap[0], 0
         while True:
             child = 2 * place + 1
             if child >= left:
                 break
-            if child + 1 < left and (
-                blocks[heap[child + 1], at[heap[child + 1]]] < blocks[heap[child], at[heap[child]]]
-            ):
+            if child + 1 < left and heads[child + 1] < heads[child]:
                 child += 1
-            if blocks[heap[child], at[heap[child]]] >= key:
+            if heads[child] >= key:
                 break
-            heap[place] = heap[child]
+            heap[place], heads[place] = heap[child], heads[child]
             place = child
-        heap[place] = i
+        heap[place], heads[place] = i, key
         i = heap[0]
-        key = blocks[i, at[i]]
-        if k == 0 or bits[k - 1] != key >> 1:
-            if k == len(bits):
-                return FULL, k
-            bits[k], counts[k], positives[k] = key >> 1, 0.0, 0.0
-            k += 1
-        counts[k - 1] += 1.0
-        positives[k - 1] += key & 1
-        at[i] += 1
-        if at[i] == end[i]:
+        next, last = at[i], end[i]
+        # All keys of the first block that are no larger than those of the others.
+        bound = np.int64(2**63 - 1)
+        for child in range(1, min(3, left)):
+            bound = min(bound, heads[child])
+        while next < last and blocks[i, next] <= bound:
+            key = blocks[i, next]
+            if k == 0 or bits[k - 1] != key >> 1:
+                if k == len(bits):
+                    at[i], heads[0] = next, key
+                    return FULL, k
+                bits[k], counts[k], positives[k] = key >> 1, 0.0, 0.0
+                k += 1
+            counts[k - 1] += 1.0
+            positives[k - 1] += key & 1
+            next += 1
+        at[i] = next
+        if next == last:
             return EMPTY, k
+        heads[0] = blocks[i, next]
     return DONE, k

@@ -60,8 +60,9 @@ def make_room(memory: Memory, points: int) -> None:
     need_inner = inner + 4 * more // WIDE + 8
     if need_leaves <= had[1] and need_inner <= had[0]:
         return
-    # At least twice as much, so that what is copied stays in proportion to what is played.
-    room_inner, room_leaves = max(need_inner, 2 * had[0]), max(need_leaves, 2 * had[1])
+    # At least twice as much of what is short, so that what is copied stays in proportion to what is played.
+    room_inner = had[0] if need_inner <= had[0] else max(need_inner, 2 * had[0])
+    room_leaves = had[1] if need_leaves <= had[1] else max(need_leaves, 2 * had[1])
     old_ints, old_floats, runs = memory.ints, memory.floats, memory.runs
     memory.ints = np.zeros((runs, HEAD + room_leaves + room_inner * (1 + WIDE)), np.int64)
     memory.floats = np.empty(

@@ -81,6 +81,8 @@ class Forecaster:
     safe_under_delay: ClassVar[bool | None] = None
     #: how the state of a run grows, at most: "O(m)"
     memory: ClassVar[str | None] = None
+    #: how many bytes one of these takes, at most: "O(m)" is so many times what is in the brackets
+    unit_bytes: ClassVar[float] = 64.0
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
 

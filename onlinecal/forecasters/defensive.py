@@ -60,8 +60,10 @@ class DefensiveForecasting(Forecaster):
 
     Information
     -----------
-    Laplace: O(log t) time a round, and at most 120 bytes a
-    round and run beyond the first thousand; Gaussian: O(terms) time and memory, 18 terms at scale 1.
+    Laplace: O(log t) time a round. Nearly every forecast is another number, and the tree keeps them all: a run has 50
+    bytes a round in use, and holds at most 160 and 256 KiB, half as much again while the tree is moved to a larger
+    room. A run of 10^8 rounds hence needs 5 to 16 GB of memory, whatever the history takes.
+    Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source
     ------
@@ -75,6 +77,7 @@ class DefensiveForecasting(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     version: ClassVar[int] = 2
+    unit_bytes: ClassVar[float] = 160.0
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0

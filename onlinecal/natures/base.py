@@ -123,6 +123,8 @@ class Nature:
     safe_under_delay: ClassVar[bool | None] = None
     #: how the state of a run grows, at most: "O(cells)"
     memory: ClassVar[str | None] = None
+    #: how many bytes one of these takes, at most: "O(cells)" is so many times what is in the brackets
+    unit_bytes: ClassVar[float] = 64.0
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
 

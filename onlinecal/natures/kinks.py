@@ -186,6 +186,7 @@ class SparseBias(Nature):
     needs_horizon: ClassVar[bool | None] = True
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(t)"
+    unit_bytes: ClassVar[float] = 96.0
 
     def __post_init__(self) -> None:
         check_probability("kink", self.kink)

@@ -20,6 +20,7 @@ from onlinecal.core.relations import tightest
 from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
+from onlinecal.engine.memory import bytes_of_run
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules.base import load
@@ -28,8 +29,8 @@ from onlinecal.study.played import Joined, Played, Promise
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
-#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, fit in so much, and
-#: those of all batches that are played at once on a machine in four times that
+#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, and what their
+#: players remember fit in so much, and those of all batches that are played at once on a machine in four times that
 ROOM = 2**30
 #: seconds of play of which is told at the latest, but for rounds that take longer
 STRETCH = 0.1
@@ -92,7 +93,9 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
         How many batches share the memory of the machine.
     """
     room = min(ROOM, 4 * ROOM // at_once)
-    size = max(1, min(BATCH, room // (8 * cell.horizon)))
+    kept = cell.history.bytes_of_run(cell.horizon)
+    a_run = bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, kept)
+    size = max(1, min(BATCH, int(room // a_run)))
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.
         grid = getattr(

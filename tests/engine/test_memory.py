@@ -1,0 +1,104 @@
+"""What a run takes in memory: batches are made so that it fits, and what cannot fit is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.checks.facts import state_bytes
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.facts import bytes_at
+from onlinecal.engine.game import Game
+from onlinecal.engine.keeping import Exact, OnGrid
+from onlinecal.engine.memory import bytes_of_run
+from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
+from tests import examples
+
+
+@pytest.mark.parametrize("loop", ["event", "compiled"])
+@pytest.mark.parametrize("nature", [Drift(), Contrarian()], ids=str)
+def test_the_tree_of_past_forecasts_takes_no_more_than_is_said(loop, nature, seed):
+    game = Game(DefensiveForecasting(), nature, horizon=20_000, runs=range(2), loop=loop)
+    for t in np.sort(np.random.default_rng(seed).integers(100, 20_001, 12)):
+        game.advance(int(t))
+        memory = game.forecaster.memory
+        held = (memory.ints.nbytes + memory.floats.nbytes) / 2
+        assert held <= bytes_at(DefensiveForecasting(), int(t), 20_000) + 2**18
+        assert bytes_at(DefensiveForecasting(), int(t), 20_000) == 160 * t
+    # And not a tenth of it either: the number is of use.
+    assert held > 40 * t
+
+
+ROUNDS = 512
+
+
+def test_every_strategy_takes_no_more_than_it_says(tmp_path):
+    forecasters, natures = examples.forecasters(tmp_path), examples.natures(tmp_path)
+    tried = 0
+    for role, strategies in (("forecaster", forecasters), ("nature", natures)):
+        for strategy in strategies:
+            pair = (strategy, Drift()) if role == "forecaster" else (EmpiricalMean(), strategy)
+            if (
+                strategy.memory is None
+                or not pair[0].needs <= pair[1].reveals
+                or (pair[1].length or ROUNDS) < ROUNDS
+            ):
+                continue
+            took = state_bytes(role, *pair, 0, ROUNDS, ROUNDS)
+            # The first few thousand rounds have room from the beginning.
+            assert took <= bytes_at(strategy, ROUNDS, ROUNDS) + 2**17, strategy
+            tried += 1
+    assert tried > 20
+
+
+def test_a_strategy_of_others_takes_what_they_take():
+    alone = bytes_at(DefensiveForecasting(), 1000, 1000)
+    assert alone == 160_000
+    assert bytes_at(Delayed(DefensiveForecasting()), 1000, 1000) == alone
+    assert bytes_at(DefensiveForecasting("gaussian"), 10**6, 10**6) < 1000
+    assert bytes_at(Streams((Drift(), Greedy())), 1000, 1000) >= 64_000
+
+
+def test_what_is_kept_of_a_run():
+    run = bytes_of_run(DefensiveForecasting(), Bernoulli(), 10**6, Exact().bytes_of_run(10**6))
+    assert run == pytest.approx(168e6, rel=0.01)
+    assert Exact().bytes_of_run(10**6) == 8e6
+    assert OnGrid(1000).bytes_of_run(10**9) == OnGrid(1000).bytes_of_run(10**6) < 2**21
+
+
+def sizes_of_batches(monkeypatch, **options):
+    sizes = []
+
+    class Watched(Game):
+        def __init__(self, *args, **named):
+            sizes.append(len(named["runs"]))
+            super().__init__(*args, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("onlinecal.study.run.Game", Watched)
+        patch.setattr("onlinecal.study.run.ROOM", 2**19)
+        study = oc.play(nature="drift", horizon=1000, runs=8, seed=2, measures="smooth_ce", **options)
+    return sizes, study.cells
+
+
+def test_batches_have_room_for_what_their_players_remember(monkeypatch):
+    """168 bytes a round: three runs of 1000 rounds in 2^19 bytes; the history alone would take as many as there are."""
+    sizes, cells = sizes_of_batches(monkeypatch, forecaster="defensive_forecasting")
+    assert sizes == [3, 3, 2]
+    assert sizes_of_batches(monkeypatch, forecaster="empirical_mean")[0] == [8]
+    whole = oc.play(
+        "defensive_forecasting", "drift", horizon=1000, runs=8, seed=2, measures="smooth_ce"
+    ).cells
+    assert cells == whole
+
+
+def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: 1e5)
+    with pytest.raises(
+        InvalidParameter, match=r"one run of 1000 rounds.*'defensive_forecasting' \(O\(t\)\).*shorter"
+    ) as e:
+        oc.play("defensive_forecasting", "drift", horizon=1000, runs=2, measures="smooth_ce")
+    assert "\n" not in str(e.value)
+    oc.play("empirical_mean", "drift", horizon=1000, runs=2, measures="smooth_ce")
