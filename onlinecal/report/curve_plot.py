@@ -280,15 +280,19 @@ def draw_frame(
             )
     for bound in frame.bounds:
         dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
+        single = len(bound.rounds) == 1
+        look = {} if bound.style is None else _look(here, bound.style, colours)
         axis.plot(
             bound.rounds,
             bound.values,
-            color=here.ink if bound.style is None else _look(here, bound.style, colours)["color"],
+            color=look.get("color", here.ink),
             linestyle=dashes,
             linewidth=1.0,
-            # A single point is no line.
-            marker=None if len(bound.rounds) > 1 else "_",
-            markersize=12,
+            # A single point is no line. At its end a bound has the marker of its curve, hollow: of whom it is, in grey.
+            marker="_" if single else look.get("marker"),
+            markevery=[len(bound.rounds) - 1],
+            markersize=12 if single else 4,
+            fillstyle="full" if single else "none",
             label=typeset(entry(bound.label, width)),
         )
     for k, mark in enumerate(frame.marks):

@@ -114,7 +114,7 @@ def _colours(each: LateFrame) -> Sequence[str] | None:
     if each.across:
         return None
     several = len(each.frame.lines) + len(each.frame.absent)
-    span = (0.25, 1.0) if paper().dark else (0.0, 0.88)
+    span = (0.35, 1.0) if paper().dark else (0.0, 0.88)
     return [to_hex(colormaps["viridis"](x)) for x in np.linspace(*span, max(several, 2))]
 
 

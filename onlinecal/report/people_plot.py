@@ -15,7 +15,6 @@ from onlinecal.report.curves import Study
 from onlinecal.report.people_rows import SHARES, PeopleRow, people_rows
 from onlinecal.report.style import (
     GREY,
-    across,
     finish,
     given_axes,
     inches,
@@ -67,7 +66,8 @@ def plot_people(
         _fill(panels, drawn, WIDTH)
         return panels
     asked = inches(width, 0.0) or None
-    columns = across(3, asked)
+    # They hold more words than others.
+    columns = 3 if asked is None else max(1, min(3, int(asked / 3.2)))
     wide = asked or 13.3
     side = min(WIDTH, wide / columns - 0.75)
     heads = sum(_heading(people, drawn, side).count("\n") for people in drawn)
@@ -213,8 +213,8 @@ def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
             bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )
-    axis.set_title(f"for each question, {len(people.labels) - people.unseen:,} decision makers", fontsize=10)
-    plain(axis, "for each question with a known outcome", "share of decision makers with at most this")
+    axis.set_title(f"{len(people.labels) - people.unseen:,} decision makers", fontsize=10)
+    plain(axis, "for each question with a known outcome", "share of decision makers\nwith at most this")
     if people.unseen < len(people.labels):
         axis.legend(fontsize=7, frameon=False, loc="lower right")
 
@@ -235,8 +235,8 @@ def _caption(drawn: Sequence[PeopleRow]) -> str:
         said = "–".join(f"{n:,}" for n in opens[:: max(len(opens) - 1, 1)])
         parts.append(f"Not in them: {said} questions that are open at the end.")
     parts.append(
-        "Left: thin, one decision maker each; percentiles of those with a known outcome, who change as people join; "
-        "the vertical scale is each row's own."
+        "Against T: thin, one decision maker each; percentiles of those with a known outcome, who change as people "
+        "join; the vertical scale is each row's own."
     )
     parts.append("No best response has more swap regret than the CDL of its questions (grey diagonal)")
     if not all(c.best.all() for c in drawn):
@@ -247,5 +247,5 @@ def _caption(drawn: Sequence[PeopleRow]) -> str:
         said = "–".join(map(str, unseen[:: max(len(unseen) - 1, 1)]))
         parts.append(f"Not drawn: {said} without a question whose outcome is known.")
     if any(((c.last < up[0]) & (c.seen > 0)).any() for c in drawn):
-        parts.append("In the middle, who has less stands on the lower edge.")
+        parts.append("Against the CDL, who has less stands on the lower edge.")
     return literal(" ".join(parts))

@@ -180,7 +180,8 @@ def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
     )
     if any(np.isfinite(panel.bound).any() for panel in drawn):
         parts.append(
-            "Tick in the colour of a forecaster: its mean CDL, which no swap regret of a best response exceeds."
+            "Tick in the colour of a forecaster: its mean CDL, which no swap regret of a best response to payoffs in "
+            "[0, 1] exceeds."
         )
     if any((panel.mean < 0).any() for panel in drawn):
         parts.append(

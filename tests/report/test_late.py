@@ -136,6 +136,13 @@ def test_pictures_of_delays_take_axes(late):
     assert said == late_plot.caption(late, ["ece"])
     assert "not in them are those that are open at the end, up to 20 a game" in said
     assert "given the times of questions and outcomes, which all runs share" in said
+    # Words and drawing agree.
+    assert "Dotted: b·R(T/b)" in said
+    rates = [
+        line for line in own[0, 0].lines if line.get_label().startswith("∝") or line.get_linewidth() == 1.0
+    ]
+    assert len(rates) == 3
+    assert all(line._dash_pattern[1] == pytest.approx([1.0, 1.5]) for line in rates)
     with pytest.raises(InvalidParameter, match="title = 'x' with axes"):
         late_plot.plot_delays(late, ["ece"], axes=grid, title="x")
     with pytest.raises(UnknownName, match="unknown measure 'eec'"):

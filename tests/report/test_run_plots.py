@@ -79,7 +79,8 @@ def test_what_the_caption_of_tasks_says(study, one):
         "Totals at T = 900, the largest, of who acts on the forecasts in each task. Point: mean of 5 runs.",
         "Line through it: its 95 % interval by Student's t, each on its own.",
         "External regret: to the best fixed action",
-        "Tick in the colour of a forecaster: its mean CDL, which no swap regret of a best response exceeds.",
+        "Tick in the colour of a forecaster: its mean CDL, which no swap regret of a best response to payoffs in "
+        "[0, 1] exceeds.",
         "External regret may be negative",
     ):
         assert statement in said

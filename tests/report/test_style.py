@@ -92,6 +92,18 @@ def test_a_forecaster_looks_the_same_whatever_is_selected(study):
     assert drawn.get_marker() == paper().style(2).marker
 
 
+def test_a_bound_has_the_marker_of_its_curve(study):
+    axis = plot_curves(study.curves(["smooth_ce"]))[0, 0]
+    (bound,) = [line for line in axis.lines if line.get_label() == "≤ 2(2√T + 1)"]
+    look = paper().style(study.places["almost one step ahead"])
+    assert (bound.get_color(), bound.get_marker(), bound.get_fillstyle()) == (
+        look.colour,
+        look.marker,
+        "none",
+    )
+    assert bound.get_markevery() == [2]  # at its end alone
+
+
 def test_two_studies_in_one_picture_are_told_apart(study):
     other = oc.play("constant", "drift", horizon=[100, 300, 900], runs=2, measures=["ece"])
     assert other.curve("ece").place == 0

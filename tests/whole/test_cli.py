@@ -120,6 +120,19 @@ def test_plot(folder):
     assert (folder / "results" / "small.png").read_bytes().startswith(b"\x89PNG")
     onlinecal("plot", "results/small.db", "--measure", "ece", "--nature", "drift", "-o", "x.svg", cwd=folder)
     assert "ece against drift" in (folder / "x.svg").read_text()
+    for kind in ("runs", "slopes"):
+        said = onlinecal(
+            "plot", "results/small.db", f"--{kind}", "--dark", "--width", "page", cwd=folder
+        ).stdout
+        assert f"small-{kind}.png" in said
+        assert (folder / f"results/small-{kind}.png").stat().st_size > 5000
+    for arguments, words in (
+        (["--runs", "--slopes"], "--runs and --slopes are two pictures"),
+        (["--run", "1"], "--curves has no use for --run"),
+        (["--width", "wide"], "width = 'wide'; expected 'column' (3.4 inches), 'page' (7 inches)"),
+        (["--tasks", "--measure", "ece"], "--tasks draws no measures"),
+    ):
+        assert words in onlinecal("plot", "results/small.db", *arguments, cwd=folder, rc=2).stderr
     said = onlinecal("plot", "results/small.db", "--nature", "drfit", cwd=folder, rc=2).stderr
     assert said == "error: unknown nature 'drfit'; did you mean 'drift'?\n"
 
