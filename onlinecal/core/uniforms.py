@@ -73,7 +73,7 @@ def next_uniform(keys, index, cache):
     return cache[1 + (index & 3)]
 
 
-@kernel
+@part_of_kernel
 def fill_uniforms(keys, first, out):
     """Numbers first, first + 1, … of a stream, into a vector."""
     i, n = 0, len(out)

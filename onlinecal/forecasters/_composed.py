@@ -170,18 +170,17 @@ def _charge(run, number, size, drawn, outcome):
     loss, cache = floats(run)[:experts], floats(run)[experts:]
     for k in range(experts):
         values, weights = part_law(run, k)
-        pick, total, u = drawn - first, 0.0, -1.0
+        pick, total = drawn - first, 0.0
         for j in range(len(values)):
             loss[k] += weights[j] * (values[j] - outcome) ** 2
         if not 0 <= pick < len(values):
-            pick = -1
+            pick, u = 0, np.inf
             for j in range(len(values)):
                 if weights[j] > 0.0:
-                    # As in the engine, the uniform is looked up only where it decides something.
-                    if pick >= 0 and u < 0.0:
+                    # As in the engine, the uniform is looked up only where it decides something, and no branch on it.
+                    if total > 0.0 and u > 1.0:
                         u = cached_uniform(run, (number - 1) * experts + k, cache)
-                    if pick < 0 or total <= u:
-                        pick = j
+                    pick += (j - pick) * np.int64(total <= u)
                 total += weights[j]
         code = tell_part(run, k, number, pick, outcome)
         if code < 0:

@@ -15,7 +15,7 @@ from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.rounds.steps import Memory, context, move, own_uniform, reveal, shared
+from onlinecal.rounds.steps import Memory, cached_uniform, context, floats, move, reveal, shared
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class UniformTruth(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its truths from `stream`."""
-        memory = Memory(runs, stream=stream, context=1)
+        memory = Memory(runs, floats=[-1.0, 0.0, 0.0, 0.0, 0.0], stream=stream, context=1)
         return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
 
 
@@ -273,7 +273,13 @@ class LogisticFeatures(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its features from `stream`."""
-        memory = Memory(runs, shared=[float(self.slope), float(self.bend)], stream=stream, context=1)
+        memory = Memory(
+            runs,
+            floats=[-1.0, 0.0, 0.0, 0.0, 0.0],
+            shared=[float(self.slope), float(self.bend)],
+            stream=stream,
+            context=1,
+        )
         return CompiledNature(_logistic, memory, reveal=_show_feature, reveals=self.reveals)
 
 
@@ -299,18 +305,18 @@ def _swing(run, number, size, forecast):
 
 @move
 def _any(run, number, size, forecast):
-    return own_uniform(run, number - 1)
+    return cached_uniform(run, number - 1, floats(run))
 
 
 @reveal
 def _show_any(run, number):
-    context(run)[0] = own_uniform(run, number - 1)
+    context(run)[0] = cached_uniform(run, number - 1, floats(run))
     return 0
 
 
 @kernel
 def _feature(run, number):
-    return 2.0 * own_uniform(run, number - 1) - 1.0
+    return 2.0 * cached_uniform(run, number - 1, floats(run)) - 1.0
 
 
 @move

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.steps import (
@@ -129,7 +129,7 @@ def reserve_parts(memory: Any, rounds: int) -> None:
         player.reserve(rounds)
 
 
-@kernel
+@part_of_kernel
 def _part(run, k):
     """Part k of a run, as its steps take it."""
     row = shared_ints(run)[k * PART : (k + 1) * PART]
@@ -144,7 +144,7 @@ def _part(run, k):
     return part
 
 
-@kernel
+@part_of_kernel
 def part_law(run, k):
     """The values and weights of the law that part k stated in the round whose memo the run has."""
     row = shared_ints(run)[k * PART : (k + 1) * PART]
@@ -153,7 +153,7 @@ def part_law(run, k):
     return floats_at(own + 8 * (1 + most), size), floats_at(own + 8 * (1 + 2 * most), size)
 
 
-@kernel
+@part_of_kernel
 def state_part(run, k, number):
     """Has part k state its law. How many atoms it has; 0 or `RAISED` if it stated none, and if it is no law, the same
     number below 0.
@@ -178,7 +178,7 @@ def state_part(run, k, number):
     return size if good and abs(total - 1.0) <= 1e-9 else -size
 
 
-@kernel
+@part_of_kernel
 def tell_part(run, k, number, drawn, outcome):
     """Tells part k the round, and which atom of its law it is to believe was drawn; the code of its step."""
     row, size = shared_ints(run)[k * PART : (k + 1) * PART], len(part_law(run, k)[0])
