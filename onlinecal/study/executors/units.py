@@ -64,8 +64,9 @@ def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit
     """The units of a study, in the order in which they are to be begun.
 
     One worker plays cells in their order, in batches as large as memory allows. Several play what is short first, which
-    soon shows what fails, and then the longest cells before others, so that all end at about the same time; cells that would keep one busy while the others have nothing to do are cut, where that costs little: a round of the
-    event loop takes about as long for one run as for a hundred.
+    soon shows what fails, and then the longest cells before others, so that all end at about the same time. Cells that
+    would keep one busy while the others have nothing to do are cut, where that costs little: a round of the event loop
+    takes about as long for one run as for a hundred.
 
     Parameters
     ----------
@@ -82,7 +83,9 @@ def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit
     estimate = Estimate()
     long = [estimate.seconds(cell, cell.runs - cell.first) for cell in cells]
     share = max(LEAST, sum(long) / (EACH * workers))
-    order = sorted(range(len(cells)), key=lambda place: -long[place] if long[place] > share / SHORT else -math.inf)
+    order = sorted(
+        range(len(cells)), key=lambda place: -long[place] if long[place] > share / SHORT else -math.inf
+    )
     for place in order:
         cell, size = cells[place], batch_size(cells[place], beside)
         if long[place] > share:
