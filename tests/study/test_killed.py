@@ -298,6 +298,38 @@ def test_a_cluster_plays_the_same_also_where_its_workers_are_killed(folder, alon
     assert tables(folder / "again.db") == alone
 
 
+BEATS = """
+import time
+class Sleeps:
+    def __init__(self, horizon, salt): self.file = FILE
+    def forecast(self):
+        with open(self.file, "a") as file: file.write("x")
+        time.sleep(0.01)
+        return 0.5
+    def update(self, forecast, outcome): pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_of_a_cluster_stop_when_nobody_waits_for_them(folder, dask, how):
+    beats = folder / "beats"
+    (folder / "own.py").write_text(BEATS.replace("FILE", repr(str(beats))))
+    (folder / "s.toml").write_text(SCENARIO.replace("[40, 50, 60, 70, 80]", "[1000000]"))
+    playing = begin(folder, "--scheduler", dask.address)
+    wait_for(beats.exists)
+    time.sleep(0.5)
+    playing.send_signal(how)
+    playing.communicate(timeout=60)
+
+    def still():
+        before = beats.stat().st_size
+        time.sleep(1.0)
+        return beats.stat().st_size == before
+
+    wait_for(still, within=15.0)
+
+
 def command_of(pid):
     try:
         with open(f"/proc/{pid}/cmdline") as file:

@@ -11,7 +11,7 @@ SCENARIO = """
 runs = 2
 horizons = [20, 40]
 measures = ["ece"]
-natures = ["drift", { name = "logistic_features", label = "rows" }]
+natures = ["drift", { name = "replay", file = "rows.csv", base = "p", label = "rows" }]
 [[forecasters]]
 name = "own:Own"
 [[forecasters]]
@@ -33,6 +33,7 @@ class Own:
 def folder(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "s.toml").write_text(SCENARIO)
+    (tmp_path / "rows.csv").write_text("p,outcome\n" + "0.3,0\n0.6,1\n" * 25)
     return tmp_path
 
 
@@ -84,7 +85,7 @@ def test_a_scenario_of_which_nothing_can_be_played_is_refused(folder):
     (folder / "s.toml").write_text(
         SCENARIO[: SCENARIO.index("[[")]
         .replace('"drift", ', "")
-        .replace('{ name = "logistic_features", label = "rows" }', '"drift"')
+        .replace('{ name = "replay", file = "rows.csv", base = "p", label = "rows" }', '"drift"')
         + '[[forecasters]]\nname = "online_platt"\n'
     )
     said = onlinecal("run", "s.toml", cwd=folder, rc=2).stderr
