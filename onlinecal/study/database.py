@@ -107,7 +107,10 @@ class Database:
 
     @contextmanager
     def transaction(self, patience: float | None = None) -> Iterator[None]:
-        """What is written within is in the file at the end, whole or not at all."""
+        """What is written within is in the file at the end, whole or not at all; one within another is a part of it."""
+        if self._connection.in_transaction:
+            yield
+            return
         with _explained(self.path):
             self._insist("BEGIN IMMEDIATE", patience)
             try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 
 from onlinecal.core.progress import Progress
 from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault, Lost
@@ -36,6 +37,15 @@ def play_cells(
     played : Played or Fault
         What came out, or why nothing did. What else of that cell was being played is forgotten.
     """
+    with closing(play_groups(cells, progress, executor)) as groups:
+        for group in groups:
+            yield from group
+
+
+def play_groups(
+    cells: Sequence[Cell], progress: Progress, executor: Executor
+) -> Generator[list[tuple[Cell, Played | Fault]], None, None]:
+    """The same, and together what has been finished since the caller last came back: it may put that away at once."""
     try:
         yield from _Playing(cells, progress, executor).through()
     finally:
@@ -51,7 +61,7 @@ class _Playing:
         self.played: dict[int, list[Done]] = defaultdict(list)
         self.failed: set[int] = set()
 
-    def through(self) -> Iterator[tuple[Cell, Played | Fault]]:
+    def through(self) -> Iterator[list[tuple[Cell, Played | Fault]]]:
         if not self.cells:
             return
         self.executor.begin(self.cells, self._worked)
@@ -66,10 +76,9 @@ class _Playing:
                 )
                 self.executor.submit(unit)
                 unit = next(waiting, None)
-            for event in self.executor.events():
-                finished = self._take(event)
-                if finished is not None:
-                    yield self.cells[event.unit.cell], finished
+            taken = [(self.cells[event.unit.cell], self._take(event)) for event in self.executor.events()]
+            if finished := [(cell, what) for cell, what in taken if what is not None]:
+                yield finished
             if unit is None and self.first:
                 waiting = self._waiting_again()
                 unit = next(waiting, None)

@@ -22,7 +22,7 @@ from onlinecal.study.executors.base import Fault
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Results
-from onlinecal.study.playing import play_cells
+from onlinecal.study.playing import play_groups
 from onlinecal.study.run import promises
 from onlinecal.study.store import Store
 
@@ -184,13 +184,17 @@ class Session:
         with Progress(sum(cell.work for cell in todo)) as progress:
             # The key is that of before the game, whatever becomes of a plug-in's source meanwhile.
             whole = {id(rest): cell for rest, cell in zip(todo, missing, strict=True)}
-            for rest, played in play_cells(todo, progress, executor or Serial()):
-                cell = whole[id(rest)]
-                if isinstance(played, Fault):
-                    self._store.fail(cell.key, played.text)
-                    failed.append((cell, played))
-                else:
-                    self._store.add(cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first)
+            for group in play_groups(todo, progress, executor or Serial()):
+                with self._store.together():
+                    for rest, played in group:
+                        cell = whole[id(rest)]
+                        if isinstance(played, Fault):
+                            self._store.fail(cell.key, played.text)
+                            failed.append((cell, played))
+                        else:
+                            self._store.add(
+                                cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first
+                            )
         if not failed:
             self._store.forget((there.keys() | self._store.failures().keys()) - cells.keys())
         return failed

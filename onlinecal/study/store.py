@@ -6,7 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -201,6 +201,10 @@ class Store:
                     for run, total in enumerate(row)
                 ),
             )
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is put away within is in the file at its end, all of it or nothing: the disk is waited for once."""
+        return self._db.transaction()
 
     def fail(self, key: str, error: str) -> None:
         """Writes down why a cell could not be played; what of it was played before stays."""

@@ -15,6 +15,7 @@ import onlinecal as oc
 from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter, WorkerError
 from onlinecal.core.progress import Progress
 from onlinecal.decision_makers.tenures import People
+from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells
 from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
@@ -420,7 +421,7 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
         f'[[forecasters]]\nname = "{mark}_own:Own"\n'
     )
     monkeypatch.setattr(sys, "path", list(sys.path))
-    own = list(oc.scenario.load(tmp_path / "s.toml").cells)
+    own = list(load(tmp_path / "s.toml").cells)
     maker = sys.modules[f"{mark}_own"]
     given = oc.forecasters.base.as_forecaster(maker.Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
     planned = own + cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)])

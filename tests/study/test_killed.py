@@ -4,18 +4,21 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import WorkerError
 from onlinecal.core.progress import Progress
+from onlinecal.scenario import load
 from onlinecal.study import Played, play_cells
 from onlinecal.study.executors import executor_of
 from onlinecal.study.executors.processes import Processes
@@ -151,7 +154,7 @@ def test_whoever_plays_a_study_is_killed_ten_times(folder, alone, seed):
 def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
     random.seed(seed)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    planned = oc.scenario.load(folder / "s.toml")
+    planned = load(folder / "s.toml")
     executor, killed, lost = Processes(2, alone=0), 0, {}
 
     def kill():
@@ -295,6 +298,38 @@ def test_a_cluster_plays_the_same_also_where_its_workers_are_killed(folder, alon
     assert tables(folder / "again.db") == alone
 
 
+BEATS = """
+import time
+class Sleeps:
+    def __init__(self, horizon, salt): self.file = FILE
+    def forecast(self):
+        with open(self.file, "a") as file: file.write("x")
+        time.sleep(0.01)
+        return 0.5
+    def update(self, forecast, outcome): pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_of_a_cluster_stop_when_nobody_waits_for_them(folder, dask, how):
+    beats = folder / "beats"
+    (folder / "own.py").write_text(BEATS.replace("FILE", repr(str(beats))))
+    (folder / "s.toml").write_text(SCENARIO.replace("[40, 50, 60, 70, 80]", "[1000000]"))
+    playing = begin(folder, "--scheduler", dask.address)
+    wait_for(beats.exists)
+    time.sleep(0.5)
+    playing.send_signal(how)
+    playing.communicate(timeout=60)
+
+    def still():
+        before = beats.stat().st_size
+        time.sleep(1.0)
+        return beats.stat().st_size == before
+
+    wait_for(still, within=15.0)
+
+
 def command_of(pid):
     try:
         with open(f"/proc/{pid}/cmdline") as file:
@@ -332,30 +367,51 @@ def test_what_kills_the_workers_of_a_cluster_fails_and_the_rest_is_played(dask):
     faults = {cell.horizon: what.text for cell, what in found if not isinstance(what, Played)}
     assert {cell.forecaster.label for cell, what in found if isinstance(what, Played)} == {"Sound"}
     assert sorted(faults) == [50, 60, 70]
-    assert all(text.startswith("its worker was gone 4 times (it died)") for text in faults.values()), faults
+    # Dask counts what else a worker had when it died, so that a unit may be played again up to six times.
+    assert all(re.match(r"its worker was gone [4-7] times \(it died\)", text) for text in faults.values()), (
+        faults
+    )
 
 
 @pytest.mark.slow
 def test_workers_of_another_version_are_refused_by_name(tmp_path, dask):
-    for name in ("numpy", "numba"):  # whoever asks for its version is told another
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "sitecustomize.py").write_text(f"import {name}\n{name}.__version__ = '0.0.1'\n")
-    with executor_of(scheduler=dask.address) as executor:
-        assert executor.workers == 2
-    dask.workers(
-        1, {"PYTHONPATH": os.pathsep.join([str(tmp_path / "numba"), os.environ.get("PYTHONPATH", "")])}
-    )
+    fakes = {
+        # as a package that is imported has it, and as one that is installed
+        "numba": "import numba\nnumba.__version__ = '0.0.1'\n",
+        "numpy": "from distributed import versions\nreal = versions._version_cached\n"
+        "versions._version_cached = lambda name: '0.0.1' if name == 'numpy' else real(name)\n",
+    }
 
-    def refused():
+    def refused(workers):
         try:
-            with executor_of(scheduler=dask.address):
-                return False
+            with executor_of(scheduler=dask.address) as executor:
+                if executor.workers == workers:
+                    executor.begin(cells(), lambda unit, rounds: None)
+                    return "not refused"
+                return ""
         except WorkerError as error:
             return str(error)
 
-    said = wait_for(refused)
-    assert said.startswith("the worker tcp://127.0.0.1:")
-    assert " has numba 0.0.1, here it is " in said
+    assert wait_for(lambda: refused(2)) == "not refused"
+    for workers, name in ((3, "numba"), (4, "numpy")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sitecustomize.py").write_text(fakes[name])
+        path = os.pathsep.join([str(tmp_path / name), os.environ.get("PYTHONPATH", "")])
+        dask.workers(1, {"PYTHONPATH": path})
+        wait_for(lambda n=workers: playable(dask.address) == n)
+        said = refused(workers)
+        assert said.startswith("the worker tcp://127.0.0.1:")
+        assert f" has {name} 0.0.1, here it is " in said
+
+
+def playable(address):
+    """How many units a cluster plays at once."""
+    from distributed import Client
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of versions, of which there are several
+        with Client(address, set_as_default=False) as client:
+            return sum(client.nthreads().values())
 
 
 @pytest.mark.slow

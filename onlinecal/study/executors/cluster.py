@@ -19,7 +19,7 @@ from typing import Any
 
 from onlinecal.core.errors import WorkerError
 from onlinecal.study.executors.base import Event, Executor, Lost
-from onlinecal.study.executors.kit import PACKAGES, Packed, Task, opened, python_version, unfit, versions
+from onlinecal.study.executors.kit import PACKAGES, Packed, Task, opened, python_version, unfit
 from onlinecal.study.executors.serial import Abandoned, attempt
 from onlinecal.study.executors.units import Unit
 from onlinecal.study.executors.worker import Told
@@ -27,6 +27,7 @@ from onlinecal.study.plan import Cell
 
 try:
     import distributed
+    from distributed.client import FutureCancelledError, FuturesCancelledError
     from distributed.scheduler import KilledWorker
 except ImportError as error:
     raise WorkerError(
@@ -39,6 +40,9 @@ PATIENCE = 10.0
 GONE = 60.0
 #: seconds between two messages about progress
 TELL = 1.0
+
+#: what calls of a scheduler or a worker that is gone, and what was to come of them, come to
+CANCELLED = (asyncio.CancelledError, FutureCancelledError, FuturesCancelledError, OSError, TimeoutError)
 
 _GO_ON = "finished cells are kept; go on with --resume"
 
@@ -66,13 +70,12 @@ class Cluster(Executor):
         self._units: dict[Any, Unit] = {}
         self._begun: dict[str, int] = defaultdict(int)
         self._by_key: dict[str, Unit] = {}
+        self._levels: list[tuple[logging.Logger, int]] = []
         self._submitted = 0
         self._mark = uuid.uuid4().hex  # several may play the same on one cluster
 
     def __enter__(self) -> Cluster:
-        logger = logging.getLogger("distributed")
-        self._level = logger.level
-        logger.setLevel(logging.CRITICAL)  # what is wrong is said here, in a line
+        self._silence()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of versions, which are compared below
@@ -102,6 +105,14 @@ class Cluster(Executor):
             raise
         return self
 
+    def _silence(self) -> None:
+        """What is wrong with a cluster is said by errors, in a line; Dask has several loggers that say it in more."""
+        noisy = "distributed", "tornado"
+        names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in noisy]
+        self._levels = [(logger, logger.level) for logger in map(logging.getLogger, names)]
+        for logger, _ in self._levels:
+            logger.setLevel(logging.CRITICAL + 1)
+
     def _count(self) -> None:
         """How many units the workers play at once."""
         try:
@@ -113,14 +124,16 @@ class Cluster(Executor):
             self._seen = self._counted
 
     def _compare(self) -> None:
-        """Refuses workers that would give other numbers, or none."""
+        """Refuses workers that have other versions; `_look` asks those that are there more closely."""
         told = self._client.get_versions(check=False, packages=list(PACKAGES))
-        ours = versions()
-        del ours["source of onlinecal"]  # by each worker itself, of which more may come
+
+        def said(of: Any) -> dict[str, Any]:
+            named = {name: of["packages"].get(name) for name in PACKAGES}
+            return {"python": python_version(of["host"]["python"]), **named}
+
+        ours = said(told["client"])
         for address, worker in told["workers"].items():
-            theirs = {name: worker["packages"].get(name) for name in PACKAGES}
-            theirs["python"] = python_version(worker["host"]["python"])
-            if difference := unfit(theirs, ours):
+            if difference := unfit(said(worker), ours):
                 raise WorkerError(
                     f"the worker {address} has {difference}; install the same there and start it anew"
                 )
@@ -152,8 +165,8 @@ class Cluster(Executor):
 
     @property
     def room(self) -> int:
-        """Twice as many as play, so that none waits for the next."""
-        return 2 * self.workers - len(self._units)
+        """Some more than play, so that few wait for the next, and few are lost with another that ends its worker."""
+        return self.workers + max(1, self.workers // 4) - len(self._units)
 
     def submit(self, unit: Unit) -> None:
         """To the scheduler."""
@@ -196,14 +209,13 @@ class Cluster(Executor):
         except KilledWorker:
             # It is said of all units that a worker had when it died; the one that it was playing is known.
             return [Lost(unit, "it died", max(1, begun))]
-        except (asyncio.CancelledError, distributed.client.FuturesCancelledError, OSError, TimeoutError):
+        except CANCELLED:
             if self._client.status != "running":
                 raise self._gone() from None
             return [Lost(unit, "what it had played was lost with it")]
         except Exception as error:  # of Dask, such as that something cannot be unpickled
-            raise WorkerError(
-                f"the cluster at {self.address} cannot play: {type(error).__name__}: {_line(error)}"
-            ) from None
+            why = f"{type(error).__name__}: {_line(error)}"
+            raise WorkerError(f"the cluster at {self.address} cannot play: {why}") from None
         if kind == "unfit":
             raise WorkerError(what)
         assert what is not None
@@ -213,13 +225,7 @@ class Cluster(Executor):
     def _explained(self) -> Any:
         try:
             yield
-        except (
-            OSError,
-            TimeoutError,
-            RuntimeError,
-            asyncio.CancelledError,
-            distributed.client.FuturesCancelledError,
-        ):
+        except (*CANCELLED, RuntimeError):
             raise self._gone() from None
 
     def _gone(self) -> WorkerError:
@@ -235,7 +241,9 @@ class Cluster(Executor):
             self._units.clear()
             with contextlib.suppress(Exception):
                 client.close(timeout=2.0)
-        logging.getLogger("distributed").setLevel(self._level)
+        for logger, level in self._levels:
+            logger.setLevel(level)
+        self._levels = []
 
 
 def _line(error: BaseException) -> str:

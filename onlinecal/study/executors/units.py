@@ -64,8 +64,9 @@ def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit
     """The units of a study, in the order in which they are to be begun.
 
     One worker plays cells in their order, in batches as large as memory allows. Several play what is short first, which
-    soon shows what fails, and then the longest cells before others, so that all end at about the same time; cells that would keep one busy while the others have nothing to do are cut, where that costs little: a round of the
-    event loop takes about as long for one run as for a hundred.
+    soon shows what fails, and then the longest cells before others, so that all end at about the same time. Cells that
+    would keep one busy while the others have nothing to do are cut, where that costs little: a round of the event loop
+    takes about as long for one run as for a hundred.
 
     Parameters
     ----------
