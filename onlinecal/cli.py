@@ -103,7 +103,9 @@ def run(
     loaded = load(scenario)
     path = output or Path("results") / f"{loaded.scenario.name}.db"
     if dry_run:
-        _print_outlook(loaded.cells, path, resume, as_json)
+        from onlinecal.report.outlook import print_outlook
+
+        print_outlook(loaded.cells, path, resume=resume, as_json=as_json)
         return
     _say_if_slow(loaded.cells)
     with (
@@ -169,26 +171,6 @@ def status(results: Results, as_json: Json = False) -> None:
         print(line)
 
 
-def _print_outlook(cells: Any, path: Path, resume: bool, as_json: bool) -> None:
-    from onlinecal.report.console import print_json
-    from onlinecal.report.outlook import lines
-    from onlinecal.study.outlook import outlook
-    from onlinecal.study.store import Store
-
-    there, speeds = {}, {}
-    if resume and path.exists():
-        with Store.open(path) as store:
-            there, speeds = store.runs(), store.speeds()
-    found = outlook(cells, 3.0, there=there, speeds=speeds)
-    if as_json:
-        print_json({"results": str(path), **found.as_json()})
-        return
-    for line in lines(found):
-        print(line)
-    if path.exists() and not resume:
-        print(f"{path} exists; --dry-run --resume counts what is in it")
-
-
 def _say_if_slow(cells: Any) -> None:
     """One line before a run that may well take longer than ten minutes."""
     from onlinecal.study.outlook import may_be_slow, outlook, slow
@@ -207,9 +189,26 @@ def _say_if_slow(cells: Any) -> None:
 @_command
 def compare(
     results: Results,
-    measure: Annotated[str, typer.Option(help="which column")] = "cdl",
+    measure: Annotated[
+        str | None, typer.Option(help="which column; default cdl, or the first that there is")
+    ] = None,
+    nature: Annotated[list[str] | None, typer.Option(help="which natures; may be repeated")] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="forecasters × all measures, a table for each nature")
+    ] = False,
+    ranking: Annotated[
+        bool, typer.Option("--ranking", help="ranks of the forecasters, and which orders are beyond doubt")
+    ] = False,
+    pareto: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--pareto", metavar="MEASURE MEASURE", help="who is not dominated in two measures"),
+    ] = None,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="exponents of all columns beside the proven ones, as Markdown")
+        bool,
+        typer.Option(
+            "--markdown",
+            help="as Markdown; by itself the exponents of all columns beside the proven ones",
+        ),
     ] = False,
     paired: Annotated[
         bool,
@@ -221,51 +220,12 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
-    from onlinecal.core.errors import InvalidParameter, UnknownName
-    from onlinecal.report import console as tables
+    from onlinecal.report.comparing import Question, answer
 
-    if markdown and as_json:
-        raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
-    forms = [name for name, on in (("markdown", markdown), ("paired", paired), ("people", people)) if on]
-    if len(forms) > 1:
-        raise InvalidParameter(f"--{forms[0]} and --{forms[1]} are two tables; expected one of the two")
+    flags = {"paired": paired, "people": people, "all": all_, "ranking": ranking}
+    question = Question.of(flags, measure, pareto, markdown=markdown, as_json=as_json)
     study = _study(results)
-    if people:
-        from onlinecal.report.people_rows import people_rows
-        from onlinecal.report.summaries import print_people
-
-        found = people_rows(study)
-        if as_json:
-            tables.print_json([people.as_json() for people in found])
-        else:
-            print_people(found)
-        return
-    if paired:
-        _print_paired(study, measure, as_json)
-        return
-    if markdown:
-        print(tables.exponents_markdown(study))
-        return
-    if measure not in study.measures:
-        raise UnknownName.of("measure", measure, study.measures)
-    if as_json:
-        tables.print_json(tables.totals(study, [measure]))
-    else:
-        tables.print_compare(study, measure)
-
-
-def _print_paired(study: Any, measure: str, as_json: bool) -> None:
-    from onlinecal.report import console as tables
-    from onlinecal.report.paired import paired
-    from onlinecal.report.summaries import print_paired
-
-    found, refused = paired(study, measure)
-    if not as_json:
-        print_paired(found, refused)
-        return
-    for line in refused:
-        print(f"not compared: {line}", file=sys.stderr)
-    tables.print_json([difference.as_json() for difference in found])
+    answer(study.only(None, nature) if nature else study, question)
 
 
 def _people_rows(study: Any) -> Any:

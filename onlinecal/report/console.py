@@ -18,8 +18,8 @@ from rich.text import Text
 
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
-from onlinecal.growth.words import legend, line, lines
-from onlinecal.report.curves import Curve, Study, summary
+from onlinecal.growth.words import legend, lines
+from onlinecal.report.curves import Study, summary
 from onlinecal.report.grid import broken, fits, new_console, number, print_grid
 
 if TYPE_CHECKING:
@@ -64,9 +64,12 @@ def grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str, 
     return rows
 
 
-def print_totals(study: Study, title: str) -> None:
-    """A table for each nature: forecasters down, measures across; totals and exponents."""
-    measures = [
+def print_totals(study: Study, title: str, measures: Sequence[str] | None = None) -> None:
+    """A table for each nature: forecasters down, measures across; totals and exponents.
+
+    Without `measures` it is all but certificates, and of tasks the swap regret.
+    """
+    measures = measures or [
         name
         for name, column in study.columns.items()
         if (column.measure == "swap_regret" if column.of_task else column.kind != "certificate")
@@ -132,7 +135,7 @@ def print_compare(study: Study, measure: str) -> None:
             markup=False,
         )
     said = {row["against_rates"] for row, _ in rows.values()}
-    for remark, meaning in _AGAINST_RATES.items():
+    for remark, meaning in AGAINST_RATES.items():
         if remark in said:
             console.print(f"{remark}: {meaning.format(rate=rates.get(remark))}", markup=False)
 
@@ -151,7 +154,7 @@ def _remarks(study: Study, measure: str) -> str:
 
 
 #: what the remarks of `Curve.against_rates` mean
-_AGAINST_RATES = {
+AGAINST_RATES = {
     "above proven": "grows faster over these T than the bound proved for this forecaster, below which its total may "
     "still lie, and no form that fits says that this ends",
     "above O": "grows faster over these T than {rate}, which some forecaster is proved to keep against every nature "
@@ -183,62 +186,6 @@ def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, w
         text += f"\nat T = {row['horizon']:,}"
     text = "\n".join([text, *(["–"] if growth is None else lines(growth))])
     return f"{text}\n{row['against_rates']}".rstrip() if whole else text
-
-
-def exponents_markdown(study: Study) -> str:
-    """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven.
-
-    The intervals of a table hold all together with 95 %. A cell that grows faster than the proven bound (see
-    `Curve.against_rates`) is marked with †. What the signs mean stands below the tables.
-    """
-    parts, shown = [], []
-    marked = False
-    for measure, column in study.columns.items():
-        curves = {(c.forecaster, c.nature): c for c in study.curves([measure])}
-        if not curves:
-            continue
-        level = simultaneous(len(curves))
-        rates = known_rates(column)
-        rows = [f"**{measure}**" + (f" (best known: {rates})" if rates else ""), ""]
-        rows.append("| forecaster | " + " | ".join(map(_in_markdown, study.natures)) + " | proven |")
-        rows.append("|---|" + "---|" * (len(study.natures) + 1))
-        for forecaster in study.forecasters:
-            mine = [curves.get((forecaster, nature)) for nature in study.natures]
-            if not any(mine):
-                continue
-            cells = []
-            for curve in mine:
-                growth = None if curve is None else curve.exponent(level)
-                if curve is None or growth is None:
-                    cells.append("–")
-                    continue
-                shown.append(growth)
-                above = curve.against_rates(level) == "above proven"
-                marked = marked or above
-                cells.append(line(growth) + (" †" if above else ""))
-            proofs = sorted({_proof(c) for c in mine if c is not None} - {""})
-            proven = _in_markdown("; ".join(proofs)) or "–"
-            rows.append(f"| {_in_markdown(forecaster)} | " + " | ".join(cells) + f" | {proven} |")
-        parts.append("\n".join(rows))
-    if shown:
-        parts.append("\n".join(f"- {part}." for part in legend(shown, each="table")))
-    if marked:
-        parts.append("† G" + _AGAINST_RATES["above proven"].removeprefix("g") + ".")
-    return "\n\n".join(parts)
-
-
-def _in_markdown(text: str) -> str:
-    """In a cell of a Markdown table, which ends at a bar or a new line."""
-    return " ".join(text.split()).replace("|", r"\|")
-
-
-def _proof(curve: Curve) -> str:
-    """The bound whose exponent `Curve.proven` is, ``0.60: O(√T log T)``; empty without one."""
-    slowest = curve.slowest_bound()
-    if slowest is None:
-        return ""
-    exponent, p = slowest
-    return f"{exponent:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
 
 
 def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:

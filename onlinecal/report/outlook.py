@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
-from onlinecal.study.outlook import Outlook
+from onlinecal.report.console import print_json
+from onlinecal.study.outlook import Outlook, outlook
+from onlinecal.study.plan import Plan
+from onlinecal.study.store import Store
 
 #: bytes from which disk and memory are worth a word
 LARGE = 10**8
+#: seconds for measuring
+BUDGET = 3.0
+
+
+def print_outlook(plan: Plan, path: Path, *, resume: bool, as_json: bool) -> None:
+    """What `run --dry-run` prints.
+
+    Parameters
+    ----------
+    plan : Plan
+    path : Path
+        The results file.
+    resume : bool
+        Whether what is in it counts.
+    as_json : bool
+    """
+    there, speeds = {}, {}
+    if resume and path.exists():
+        with Store.open(path) as store:
+            there, speeds = store.runs(), store.speeds()
+    found = outlook(plan, BUDGET, there=there, speeds=speeds)
+    if as_json:
+        print_json({"results": str(path), **found.as_json()})
+        return
+    for line in lines(found):
+        print(line)
+    if path.exists() and not resume:
+        print(f"{path} exists; --dry-run --resume counts what is in it")
 
 
 def lines(found: Outlook) -> Iterator[str]:

@@ -15,7 +15,7 @@ from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.lineup import Lineup
 from onlinecal.study.plan import Cell, Plan
-from onlinecal.study.run import BATCH, ROOM
+from onlinecal.study.run import BATCH, ROOM, batch_size
 
 #: pairs that are measured at most
 MEASURED = 24
@@ -368,7 +368,7 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
     as rounds, it takes as much longer for each further round as between these. The very first rounds and reading are
     for what is compiled or loaded when it is first needed, and not counted.
     """
-    runs = range(max(1, min(cell.runs, BATCH, ROOM // (8 * cell.horizon))))
+    runs = range(min(cell.runs, batch_size(cell)))
 
     def begin(horizon: int, schedule: Schedule) -> Game:
         return Game(

@@ -11,10 +11,10 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
-from onlinecal.report import console as tables
 from onlinecal.report import grid
 from onlinecal.report.console import print_json
 from onlinecal.report.curves import Study
+from onlinecal.report.markdown import exponents_markdown
 from onlinecal.study import Played
 
 
@@ -39,8 +39,6 @@ def test_a_table_of_many_intervals_holds_as_a_whole():
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
-    from onlinecal.report.console import exponents_markdown
-
     study = oc.play(
         [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],
         oc.natures.Drift(),
@@ -117,7 +115,7 @@ def test_labels_stay_in_their_cells_of_a_markdown_table():
         Played("a | b\nc", "d|e", t, np.array([t]), {"ece": np.array([[t, t]])}, (Column("measure", "ece"),))
         for t in (100.0, 200.0, 400.0)
     ]
-    heading, _, row = tables.exponents_markdown(Study(tuple(cells))).splitlines()[2:5]
+    heading, _, row = exponents_markdown(Study(tuple(cells))).splitlines()[2:5]
     assert heading == r"| forecaster | d\|e | proven |"
     assert row == r"| a \| b c | 1.00 [1.00, 1.00] | – |"
 

@@ -1,0 +1,134 @@
+"""Which of several means is lower, beyond doubt: all pairs at once, from runs that they were measured in together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.growth.contrasts import ROUNDING
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The differences of all pairs of k means, from R runs.
+
+    Attributes
+    ----------
+    means : (k,) floats
+    difference : (k, k) floats
+        Mean of row less mean of column; NaN where a value is infinite.
+    error : (k, k) floats
+        Standard error of that; NaN for a single run, and where the difference is.
+    p : (k, k) floats
+        Two-sided p-value of Student's t; 1 for a single run, where a value is infinite, and for no difference beyond
+        rounding. Where the difference is the same in all R runs, it has no spread, and the p-value is that of the sign
+        test, 2^(1−R): of few runs of whole numbers that may be chance.
+    runs : int
+    """
+
+    means: Floats
+    difference: Floats
+    error: Floats
+    p: Floats
+    runs: int
+
+    def half_width(self, level: float) -> Floats:
+        """Of the interval of each difference at this level, each by itself; infinite where nothing is known of it."""
+        from scipy.special import stdtrit
+
+        if self.runs < 2:
+            return np.full_like(self.error, np.inf)
+        half = np.asarray(stdtrit(self.runs - 1, (1.0 + level) / 2.0) * self.error)
+        # No spread, and too few runs to rule out chance.
+        return np.where((self.error == 0.0) & (self.p < 1.0) & (self.p > 1.0 - level), np.inf, half)
+
+
+def differences(values: Floats) -> Pairs:
+    """All pairs of (k, R) values: k quantities in the same R runs.
+
+    The runs are independent; within a run the k values may depend on each other in any way. The interval of a
+    difference is Student's t of one difference a run: exact if differences are normal, wider than need be for
+    symmetric ones with heavy tails.
+    """
+    from scipy.special import stdtr
+
+    k, runs = values.shape
+    with np.errstate(invalid="ignore"):
+        means = values.mean(axis=1)
+    difference, error, p = np.zeros((k, k)), np.full((k, k), np.nan), np.ones((k, k))
+    for i in range(k):
+        for j in range(i):
+            with np.errstate(invalid="ignore"):
+                own = values[i] - values[j]
+            scale = np.abs(values[[i, j]]).max()
+            if not np.isfinite(own).all():
+                difference[i, j] = difference[j, i] = np.nan
+                continue
+            # Not what rounding makes of the same number.
+            own = np.where(np.abs(own) <= ROUNDING * scale, 0.0, own)
+            mean = float(own[0] if (own == own[0]).all() else own.mean())
+            difference[i, j], difference[j, i] = mean, -mean
+            if runs < 2:
+                continue
+            spread = 0.0 if (own == own[0]).all() else float(own.std(ddof=1)) / np.sqrt(runs)
+            error[i, j] = error[j, i] = spread
+            if spread > 0.0:
+                p[i, j] = p[j, i] = 2.0 * float(stdtr(runs - 1, -abs(mean) / spread))
+            elif mean != 0.0:
+                p[i, j] = p[j, i] = 2.0 ** (1 - runs)
+    return Pairs(means, difference, error, p, runs)
+
+
+def adjusted(families: Sequence[Pairs]) -> list[Floats]:
+    """Of each family the p-values of the orders, (k, k), adjusted for all pairs of all families.
+
+    Each pair is two one-sided hypotheses, so that of the signs, too, all that are said are true together with
+    probability 1 − α where adjusted p-values of at most α count, however the differences depend (Holm 1979).
+    """
+    places = [
+        (f, i, j) for f, pairs in enumerate(families) for i in range(len(pairs.means)) for j in range(i)
+    ]
+    one_sided = np.array([families[f].p[i, j] for f, i, j in places]) / 2.0
+    order = np.argsort(one_sided, kind="stable")
+    # The other side of each pair has a p-value of 1/2 at least, and is never rejected.
+    hypotheses = 2 * len(places) - np.arange(len(places))
+    steps = np.minimum(np.maximum.accumulate(one_sided[order] * hypotheses), 1.0)
+    found = [np.ones_like(pairs.p) for pairs in families]
+    for place, each in zip(order, steps, strict=True):
+        f, i, j = places[place]
+        found[f][i, j] = found[f][j, i] = each
+    return found
+
+
+def lower(families: Sequence[Pairs], level: float = 0.95) -> list[NDArray[np.bool_]]:
+    """Of each family, whether the mean of row is lower than that of column; all that is said is true at the level."""
+    # 1 − 0.95 is a little more than 0.05.
+    return [
+        (p <= 1.0 - level + 1e-15) & (np.nan_to_num(pairs.difference, nan=0.0) < 0.0)
+        for p, pairs in zip(adjusted(families), families, strict=True)
+    ]
+
+
+def ranks(values: Floats) -> Floats:
+    """1 for the lowest; those that are the same up to rounding share the mean of their ranks.
+
+    >>> ranks(np.array([3.0, 1.0, 1.0, np.inf]))
+    array([3. , 1.5, 1.5, 4. ])
+    """
+    order = np.argsort(values, kind="stable")  # NaN last
+    found = np.empty(len(values))
+    start = 0
+    for end in range(1, len(values) + 1):
+        if end == len(values) or not _same(values[order[end - 1]], values[order[end]]):
+            found[order[start:end]] = (start + 1 + end) / 2
+            start = end
+    return found
+
+
+def _same(a: float, b: float) -> bool:
+    return bool(a == b or (np.isfinite(b - a) and abs(b - a) <= ROUNDING * max(abs(a), abs(b))))
