@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from onlinecal.report.pareto import Front
-from onlinecal.report.plots import given_axes, wrapped
+from onlinecal.report.style import given_axes, wrapped
 
 
 def plot_pareto(found: Sequence[Front], axes: Any = None, title: str = "") -> NDArray[Any]:
