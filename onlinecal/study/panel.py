@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from numbers import Real
@@ -146,13 +146,31 @@ class Panel:
         return [column.name for column in self.columns]
 
     @cached_property
-    def content(self) -> dict[str, Any]:
-        """What the numbers in the columns depend on, beside the games; the order of the columns is not among it.
+    def contents(self) -> dict[Column, Any]:
+        """What the numbers in each column depend on, beside the game; the order of the columns is not among it."""
+        found: dict[Column, Any] = {}
+        for asked in self.measures:
+            found |= dict.fromkeys(asked.columns, {**asked.content, "bracket": asked.bracket})
+        for task in self.tasks:
+            found |= dict.fromkeys(_account(task), content(task))
+        return found
 
-        The name of a column is, for the file keeps numbers with their names.
-        """
-        measures = {asked.name: {**asked.content, "bracket": asked.bracket} for asked in self.measures}
-        return {"measures": measures, "tasks": {task.name: content(task) for task in self.tasks}}
+    def only(self, columns: Container[Column]) -> Panel:
+        """Those of its measures and tasks that have one of these columns."""
+        return Panel(
+            tuple(asked for asked in self.measures if any(c in columns for c in asked.columns)),
+            tuple(task for task in self.tasks if any(c in columns for c in _account(task))),
+        )
+
+    def of_gamma(self) -> Panel | None:
+        """Without measures of rounds; None where nothing else is in it."""
+        panel = Panel(tuple(asked for asked in self.measures if asked.needs is None), self.tasks)
+        return panel if panel.measures or panel.tasks else None
+
+    def of_rounds(self) -> Panel | None:
+        """Its measures of rounds; None without any."""
+        panel = Panel(tuple(asked for asked in self.measures if asked.needs is not None), ())
+        return panel if panel.measures else None
 
     def read(self, gamma: JointDistribution, rounds: Transcript | None = None) -> list[float]:
         """The total T·μ(Γ) of every column; `rounds` is for measures of rounds."""

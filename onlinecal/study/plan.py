@@ -18,6 +18,7 @@ from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine.transcripts import check_kept
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules import Schedule
+from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 
 NOBODY = People()
@@ -59,6 +60,8 @@ class Cell:
         When questions are asked and outcomes become known.
     people : People
         Decision makers who join and leave.
+    keep : int, "all" or "none"
+        Up to how many levels a run's Γ is kept exactly (see `onlinecal.study.gammas`); no numbers depend on it.
     """
 
     forecaster: Entry
@@ -71,12 +74,13 @@ class Cell:
     first: int = 0
     schedule: Schedule = IMMEDIATE
     people: People = NOBODY
+    keep: Keep = KEEP
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """All that the numbers of one run depend on, for people to read (see `onlinecal.core.content`).
+        """All that the rounds of one run depend on, for people to read (see `onlinecal.core.content`).
 
-        Labels and the order of cells, of columns and of runs are not among it.
+        Labels and the order of cells and of runs are not among it, nor what is measured (`contents`).
         """
         return {
             "engine": VERSION,
@@ -85,7 +89,6 @@ class Cell:
             "horizon": int(self.horizon),
             "times": [int(t) for t in self.times],
             "seed": int(self.seed),
-            **self.panel.content,
             # Only where there is something to say: what was played before there were schedules is the same.
             **({} if self.schedule.immediate else {"schedule": content(self.schedule)}),
             **({"decision_makers": self.people.content} if self.people.groups else {}),
@@ -93,8 +96,14 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """The digest of `content`: cells of one key have the same numbers, run by run."""
+        """The digest of `content`: cells of one key have the same rounds, run by run."""
         return digest(self.content)
+
+    @cached_property
+    def contents(self) -> dict[Column, Any]:
+        """Of each column, those of streams too, what its numbers depend on beside the rounds."""
+        own, streams = self.panel.contents, ("", *self.nature.strategy.streams)
+        return {replace(c, stream=s) if s else c: own[c] for s in streams for c in self.panel.columns}
 
     @property
     def nature_label(self) -> str:
@@ -124,6 +133,7 @@ def plan(
     per_decade: int = 8,
     schedules: Sequence[Schedule] = (IMMEDIATE,),
     people: People = NOBODY,
+    keep: Keep = KEEP,
 ) -> list[Cell]:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
@@ -153,6 +163,7 @@ def plan(
         raise InvalidParameter(f"per_decade = {per_decade!r}; expected an integer from 1 to 100")
     if not is_whole(seed):
         raise InvalidParameter(f"seed = {seed!r}; expected an integer")
+    keep = check_keep(keep)
     # Of Python, whatever they were: they are written into files.
     horizons, runs, seed, per_decade = [int(t) for t in horizons], int(runs), int(seed), int(per_decade)
     for kind, entries in (("forecasters", who), ("natures", whom)):
@@ -193,6 +204,7 @@ def plan(
                         panel,
                         schedule=schedule,
                         people=people,
+                        keep=keep,
                     )
                     for schedule in schedules
                 ]

@@ -24,6 +24,7 @@ from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules.base import load
 from onlinecal.study.plan import Cell
+from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.played import Joined, Played, Promise
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
@@ -73,12 +74,14 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         people=_joined(cell, batches),
         loop=batches[0].loop,
         sight=Sight(cell.nature.strategy.sight),
+        gammas=Gammas([(b.first, b.gammas) for b in batches if b.gammas]),
     )
 
 
 class _Batch(NamedTuple):
     """What was read of some runs: totals of each column, (n, runs); which loop played; questions open at each
-    checkpoint; the accounts of the decision makers, (n, k, runs, entries), and the CDL of their tenures, (k, runs).
+    checkpoint; the accounts of the decision makers, (n, k, runs, entries), and the CDL of their tenures, (k, runs); the
+    number of the first run; Γ of each checkpoint and run, packed.
     """
 
     totals: dict[Column, Any]
@@ -86,6 +89,8 @@ class _Batch(NamedTuple):
     open: tuple[int, ...]
     accounts: Any
     cdl: Any
+    first: int
+    gammas: bytes
 
 
 def _joined(cell: Cell, batches: Sequence[_Batch]) -> Joined | None:
@@ -123,12 +128,15 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
     people, accounts, open = Accounts(game, cell.people.tenures), [], []
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
+    packer = Packer(cell.keep, len(runs))
     for i, t in enumerate(cell.times):
         game.advance(t, told)
         open.append(game.asked - game.resolved)
+        known = [game.known(stream) for stream in streams]
+        packer.add(known, None if game.ledger is None else game.ledger.grid)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
-            for run, gamma in enumerate(game.known(stream)):
+            for run, gamma in enumerate(known[place]):
                 rounds = None if game.transcripts is None else game.transcripts.of(run, stream)
                 try:
                     totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma, rounds)
@@ -146,7 +154,8 @@ def _play_batch(cell: Cell, runs: range, progress: Callable[[int], None] | None)
         for name, values in certified.items()
     }
     loop = "compiled" if game.compiled else "event"
-    return _Batch(read, loop, tuple(open), np.array(accounts), people.cdl() if cell.people.groups else None)
+    cdl = people.cdl() if cell.people.groups else None
+    return _Batch(read, loop, tuple(open), np.array(accounts), cdl, runs[0], packer.packed())
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:

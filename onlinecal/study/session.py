@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,9 @@ from onlinecal.core.content import differences
 from onlinecal.core.errors import StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
-from onlinecal.study.database import FORMAT, format_of
-from onlinecal.study.entries import Planned
+from onlinecal.study.again import computable, held_of, missing, missing_of_played, read_again
+from onlinecal.study.database import BEFORE, FORMAT, format_of
+from onlinecal.study.entries import Held, Planned
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Results
@@ -76,8 +77,7 @@ class Session:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
             )
-        columns = [column.as_json() for column in dict.fromkeys(c for cell in cells for c in cell.columns)]
-        meta = {**meta, "version": onlinecal.__version__, "columns": json.dumps(columns)}
+        meta = {**meta, "version": onlinecal.__version__}
         # All cells have the same decision makers.
         if labels := [tenure.label for cell in cells[:1] for tenure in cell.people.tenures]:
             meta["people"] = json.dumps(labels)
@@ -92,6 +92,7 @@ class Session:
                 bool(c.nature.strategy.recorded),
                 Sight(c.nature.strategy.sight),
                 promises(c),
+                tuple(held_of(c).values()),
             )
             for c in cells
         ]
@@ -101,6 +102,9 @@ class Session:
             stack.enter_context(writing(path))
             there = path.exists() and (path.stat().st_size > 0 or not path.is_file())
             if there and not overwrite:
+                if resume and format_of(path) == BEFORE:
+                    with Store.open(path) as before:  # which is not written, should nothing fit
+                        cls(cells, before)._compare(plan)
                 session = cls(cells, stack.enter_context(Store.open(path, write=True)))
                 if not resume:
                     raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
@@ -114,14 +118,24 @@ class Session:
 
     def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
+        damaged = self._compare(plan)
+        self._store.forget(damaged)
+        self._store.put_plan(meta, plan)
+
+    def _compare(self, plan: Sequence[Planned]) -> set[str]:
+        """Remarks on what is in the file and does not fit the plan; the keys of what something else has changed.
+
+        Refuses a plan that nothing fits.
+        """
         store, wanted = self._store, {cell.key for cell in plan}
         damaged = store.damaged()
         good = store.runs().keys() - damaged
         try:
-            before = [cell for cell in store.finished() if cell.key in good - wanted]
+            finished = [cell for cell in store.finished() if cell.key in good]
         except StoreError as error:
-            before = []
+            finished = []
             self.remarks.append(str(error))
+        before = [cell for cell in finished if cell.key not in wanted]
         # What takes their place under their labels may be there, under others.
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
         changed = [cell for cell in before if cell[1:5] in new]
@@ -129,7 +143,7 @@ class Session:
         reasons: dict[str, None] = {}
         for cell in changed:
             now = next(c.content for c in self._cells if c.key == new[cell[1:5]])
-            reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents[cell.key], now))
+            reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents.get(cell.key), now))
         why = _some(list(reasons))
         if good and not good & wanted:
             raise StoreError(
@@ -141,9 +155,48 @@ class Session:
             (len(damaged & wanted), "played anew, as something else has changed their numbers"),
         ):
             if count:
-                self.remarks.append(f"{what}: {count} finished cell{'s' * (count > 1)}")
-        store.forget(damaged)
-        store.put_plan(meta, plan)
+                self.remarks.append(f"{what}: {_cells(count)}")
+        self._compare_columns(plan, finished)
+        self._compare_gammas(good)
+        return damaged
+
+    def _compare_columns(self, plan: Sequence[Planned], finished: Sequence[Planned]) -> None:
+        """Remarks on measures and tasks of games that are still wanted: those that have changed, or are gone."""
+        wanted = {cell.key: {held.column: held for held in cell.columns} for cell in plan}
+        reasons: dict[str, None] = {}
+        gone: dict[str, None] = {}
+        count = 0
+        for cell in finished:
+            now = wanted.get(cell.key)
+            if now is None:
+                continue
+            other = [(old, now[old.column]) for old in cell.columns if now.get(old.column, old) != old]
+            reasons |= dict.fromkeys(reason for pair in other for reason in _reasons_of_column(*pair))
+            gone |= dict.fromkeys(old.column.name for old in cell.columns if old.column not in now)
+            count += bool(other)
+        if count:
+            self.remarks.append(
+                f"measured anew, as the scenario or what it names has changed ({_some(list(reasons))}): {_cells(count)}"
+            )
+        if gone:
+            self.remarks.append(
+                f"not shown any more, as the scenario has them no longer: {_some([*map(repr, gone)])}"
+            )
+
+    def _compare_gammas(self, good: Set[str]) -> None:
+        """Remarks on what has to be played again, as it cannot be computed from what is kept."""
+        held = self._store.held()
+        found: dict[str, tuple[dict[str, None], set[str]]] = {}
+        for cell in self._cells:
+            if cell.key in good and missing_of_played(cell, held[cell.key]):
+                for why, names in computable(cell, held[cell.key], self._store.gammas(cell.key))[1].items():
+                    what, keys = found.setdefault(why, ({}, set()))
+                    what.update(dict.fromkeys(names))
+                    keys.add(cell.key)
+        for why, (what, keys) in found.items():
+            self.remarks.append(
+                f"played again for {_some([*map(repr, what)])}, since {why}: {_cells(len(keys))}"
+            )
 
     def __enter__(self) -> Session:
         return self
@@ -159,16 +212,36 @@ class Session:
         return len(self._store.finished())
 
     def play(self) -> None:
-        """Plays what is missing; each cell is in the file before the next begins."""
-        there = self._store.runs()
+        """Computes what is missing from level sets that are kept, where it can; plays what is missing then.
+
+        Each cell is in the file before the next begins.
+        """
         cells = {cell.key: cell for cell in self._cells}
-        missing = [cell for key, cell in cells.items() if there.get(key, 0) < cell.runs]
-        todo = [replace(cell, first=there.get(cell.key, 0)) for cell in missing]
-        with Progress(sum(cell.work for cell in todo)) as progress:
-            # The key is that of before the game, whatever becomes of a plug-in's source meanwhile.
-            for cell, (rest, played) in zip(missing, play_cells(todo, progress), strict=True):
-                self._store.add(cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first)
+        self._read_again(cells.values())
+        there = self._store.held()
+        todo = [(cell, rest) for key, cell in cells.items() for rest in missing(cell, there.get(key, {}))]
+        with Progress(sum(rest.work for _, rest in todo)) as progress:
+            # Key and contents are those of before the game, whatever becomes of a plug-in's source meanwhile.
+            played = play_cells([rest for _, rest in todo], progress)
+            for (cell, _), (rest, found) in zip(todo, played, strict=True):
+                self._store.add(cell.key, cell.content, cell.contents, found, rest.first)
         self._store.forget(there.keys() - cells.keys())
+        self._store.forget_replaced()
+
+    def _read_again(self, cells: Iterable[Cell]) -> None:
+        """Computes what was asked for later."""
+        held = self._store.held()
+        late = [cell for cell in cells if missing_of_played(cell, held.get(cell.key, {}))]
+        with Progress(sum(cell.horizon * cell.runs for cell in late)) as progress:
+            for cell in late:
+                progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}, from Γ")
+                parts, columns = self._store.gammas(cell.key), held_of(cell)
+                for piece in computable(cell, held[cell.key], parts)[0]:
+                    totals = read_again(cell, piece, parts)
+                    self._store.add_columns(
+                        cell.key, {columns[c]: values for c, values in totals.items()}, piece.first
+                    )
+                progress.advance(cell.horizon * cell.runs)
 
     def results(self) -> Results:
         """All that is finished."""
@@ -191,14 +264,31 @@ def _check_replaceable(path: Path) -> None:
 
 def _reason(cell: Planned, path: tuple[str, ...]) -> str:
     """What differs, in words: ``forecaster 'mine': source of own``."""
-    part, *rest = path
-    name = {"forecaster": repr(cell.forecaster), "nature": repr(cell.nature)}.get(part)
-    if name is None and part in ("measures", "tasks"):
-        part, name = part.removesuffix("s"), repr(rest.pop(0))
+    part, *rest = path or ("content",)
+    return _in_words(part, {"forecaster": repr(cell.forecaster), "nature": repr(cell.nature)}.get(part), rest)
+
+
+def _reasons_of_column(old: Held, new: Held) -> list[str]:
+    """The same of a column: ``measure 'bias': source of gauges``."""
+    column = new.column
+    name = ", ".join(filter(None, (column.task, column.response)))
+    name = repr(name or replace(column, end="", stream="").name)
+    part = "task" if column.of_task else "measure"
+    return [
+        _in_words(part, name, list(path))
+        for path in differences(json.loads(old.content), json.loads(new.content))
+    ]
+
+
+def _in_words(part: str, name: str | None, rest: list[str]) -> str:
     if "source" in rest:
         rest = [f"source of {rest[-1]}"]
     inner = " ".join(key for key in rest if key not in ("parameters", "options", "what", "state", "make"))
     return " ".join(filter(None, (part, name))) + (f": {inner}" if inner else "")
+
+
+def _cells(count: int) -> str:
+    return f"{count} finished cell{'s' * (count > 1)}"
 
 
 def _some(reasons: Sequence[str]) -> str:

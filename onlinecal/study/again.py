@@ -1,0 +1,128 @@
+"""What was asked for later: computed from the level sets that are kept, where they are, and played where not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidData, OnlinecalError
+from onlinecal.study.entries import Held
+from onlinecal.study.gammas import exact_runs, unpacked
+from onlinecal.study.panel import Panel
+from onlinecal.study.plan import Cell
+from onlinecal.study.played import Floats
+
+Parts = Sequence[tuple[int, bytes]]
+
+
+class Piece(NamedTuple):
+    """Some measures and tasks of a cell, in its runs from `first` up to, not including, `last`."""
+
+    panel: Panel
+    first: int
+    last: int
+
+
+def held_of(cell: Cell) -> dict[Column, Held]:
+    """The columns of a cell as they are kept."""
+    return {column: Held.of(column, content) for column, content in cell.contents.items()}
+
+
+def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
+    """What is to be played of a cell, so that every column that is there in some runs is played in the others only."""
+    there = {c: min(held.get(h, 0), cell.runs) for c, h in held_of(cell).items()}
+    marks = sorted({*there.values(), cell.runs})
+    return [
+        replace(cell, panel=_only(cell, [c for c, n in there.items() if n <= first]), first=first, runs=last)
+        for first, last in zip(marks[:-1], marks[1:], strict=True)
+    ]
+
+
+def missing_of_played(cell: Cell, held: Mapping[Held, int]) -> bool:
+    """Whether the game has been played in runs in which some of the columns are not there."""
+    played = min(cell.runs, max(held.values(), default=0))
+    return any(held.get(h, 0) < played for h in held_of(cell).values())
+
+
+def computable(cell: Cell, held: Mapping[Held, int], parts: Parts) -> tuple[list[Piece], dict[str, list[str]]]:
+    """What of a cell's missing columns can be computed from Γ that is kept; and why the rest of it cannot.
+
+    Parameters
+    ----------
+    cell : Cell
+    held : mapping
+        What is there of the same game: column → how many runs.
+    parts : sequence of (int, bytes)
+        Its packed level sets, as in `Gammas`.
+
+    Returns
+    -------
+    pieces : list of Piece
+    reasons : dict
+        Reason → names of measures and tasks, of runs that have been played.
+    """
+    there = {c: min(held.get(h, 0), cell.runs) for c, h in held_of(cell).items()}
+    played = min(cell.runs, max(held.values(), default=0))
+    late = {c: n for c, n in there.items() if n < played}
+    if not late:
+        return [], {}
+    exact = _exact(parts)
+    pieces, reasons = [], {}
+    for first in sorted(set(late.values())):
+        panel = _only(cell, [c for c, n in late.items() if n == first])
+        of_gamma, of_rounds = panel.of_gamma(), panel.of_rounds()
+        if of_rounds is not None:
+            reasons.setdefault("the rounds are read one by one", []).extend(a.name for a in of_rounds.measures)
+        last = first
+        while last < played and last in exact:
+            last += 1
+        if of_gamma is None:
+            continue
+        if last > first:
+            pieces.append(Piece(of_gamma, first, last))
+        if last < played:
+            why = "their level sets are not kept exactly"
+            names = [asked.name for asked in of_gamma.measures] + [task.name for task in of_gamma.tasks]
+            reasons.setdefault(why, []).extend(names)
+    return pieces, reasons
+
+
+def read_again(cell: Cell, piece: Piece, parts: Parts) -> dict[Column, Floats]:
+    """The totals of a piece of a cell, (n, runs) each, from level sets that are all kept exactly."""
+    streams = ("", *cell.nature.strategy.streams)
+    own = piece.panel.columns
+    totals = np.zeros((len(cell.times), piece.last - piece.first, len(own) * len(streams)))
+    todo = set(range(piece.first, piece.last))
+    for start, packed in parts:
+        mine = sorted(todo & set(exact_runs(packed, start)))
+        todo -= set(mine)
+        for i, table in enumerate(unpacked(packed) if mine else ()):
+            for place, kept in enumerate(table):
+                for run in mine:
+                    gamma = kept[run - start].gamma
+                    if gamma is None:
+                        continue  # no outcome is known yet: totals are the empty sum
+                    try:
+                        read = piece.panel.read(gamma)
+                    except OnlinecalError as error:
+                        raise InvalidData(
+                            f"{error}; after round {cell.times[i]} of {cell.forecaster.label!r} against "
+                            f"{cell.nature_label!r}, run {run}"
+                        ) from error
+                    totals[i, run - piece.first, place * len(own) : (place + 1) * len(own)] = read
+    columns = [replace(column, stream=stream) if stream else column for stream in streams for column in own]
+    return {column: totals[:, :, j].copy() for j, column in enumerate(columns)}
+
+
+def _exact(parts: Parts) -> set[int]:
+    """Runs of which every Γ is kept exactly."""
+    return {run for first, packed in parts for run in exact_runs(packed, first)}
+
+
+def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
+    """The measures and tasks of these columns, whichever stream they are of."""
+    return cell.panel.only({replace(column, stream="") if column.stream else column for column in columns})
