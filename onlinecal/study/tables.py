@@ -204,16 +204,20 @@ class Tables:
         self.sweep()
 
     def sweep(self) -> None:
-        """Deletes columns and parts of contents to which nothing refers any more."""
-        held = {column for columns in self.held().values() for column in columns}
-        held |= {column for cell in self.plan() for column in cell.columns}
-        gone = [(number,) for number, column in self.columns().items() if column not in held]
-        self._db.run_many("DELETE FROM columns WHERE id = ?", gone)
-        used = set()
-        for (text,) in self._db.run("SELECT content FROM games"):
-            used |= {value["#"] for value in json.loads(text).values() if isinstance(value, dict)}
-        parts = [row for row in self._db.run("SELECT id FROM parts") if row[0] not in used]
-        self._db.run_many("DELETE FROM parts WHERE id = ?", parts)
+        """Deletes columns and parts of contents to which nothing refers any more; while some of that cannot be read,
+        none.
+        """
+        try:
+            wanted = {number for (text,) in self._db.run("SELECT columns FROM panels") for number in json.loads(text)}
+            used = set()
+            for held, content in self._db.run("SELECT held, content FROM games"):
+                wanted |= {number for number, _ in json.loads(held)}
+                used |= {value["#"] for value in json.loads(content).values() if isinstance(value, dict)}
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+            return
+        for table, there in (("columns", wanted), ("parts", used)):
+            gone = [row for row in self._db.run(f"SELECT id FROM {table}") if row[0] not in there]
+            self._db.run_many(f"DELETE FROM {table} WHERE id = ?", gone)
 
     # ---------------------------------------------------------------- level sets
 

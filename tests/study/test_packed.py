@@ -96,5 +96,7 @@ def test_what_was_changed_is_not_shown(file, change):
 def test_a_column_that_is_too_deep_is_none(file):
     with sqlite3.connect(file) as database:
         database.execute('UPDATE columns SET "column" = ?', (DEEP,))
-    with pytest.raises(StoreError, match="something else has changed or deleted numbers"):
+    with pytest.raises(StoreError, match="something else has changed the plan"):
         read(file)
+    with Store.open(file) as store:
+        assert len(store.damaged()) == 1
