@@ -1,4 +1,4 @@
-"""The command line: `onlinecal run`, `compare`, `plot`, `list`, `show`."""
+"""The command line: `onlinecal run`, `compare`, `plot`, `report`, `list`, `show`, `check`."""
 
 from __future__ import annotations
 
@@ -266,6 +266,28 @@ def _plot_questions(scenario: Path, output: Path | None) -> None:
     bars = [question_bars(schedule, horizon, loaded.scenario.seed) for schedule in schedules]
     path = output or Path("results") / f"{loaded.scenario.name}-questions.png"
     save(plot_questions(bars, title=loaded.scenario.title or loaded.scenario.name)[0, 0].figure, path)
+    print(f"wrote {path}")
+
+
+@_command
+def report_(
+    results: Results,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="an .html file; default beside the results")
+    ] = None,
+) -> None:
+    """Write a study as one HTML page: what was asked, a summary, tables, pictures, and how to repeat it."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.report.page import html, page_of, write
+    from onlinecal.study.store import Store
+
+    path = output or results.with_suffix(".html")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidParameter(f"{path}: expected a name that ends in .html")
+    study = _study(results)
+    with Store.open(results) as store:
+        meta, planned = store.meta, len(store.plan())
+    write(html(page_of(study, meta, planned, str(results))), path)
     print(f"wrote {path}")
 
 

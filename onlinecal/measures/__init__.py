@@ -23,7 +23,7 @@ from onlinecal.measures import (
     surrogate,
     witnesses,
 )
-from onlinecal.measures.base import Bracket, Explanation, Measure, Witness
+from onlinecal.measures.base import Bracket, Explanation, Measure, Modulus, Witness
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
 from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
@@ -117,14 +117,58 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     return MEASURES[name].explain(gamma, **options)
 
 
+@of_gamma
+def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **options: Any) -> Bracket:
+    """A certified bracket of a measure of Γ as it was before its predictions were moved.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+        After every prediction was moved, as `JointDistribution.round` does; outcomes and weights are the same.
+    moved : float, in [0, 1]
+        The mean distance E|v − v'| of the predictions, or more: the sum of all distances over the total weight
+        `gamma.weight`.
+    name : str
+        A measure with a modulus (`MEASURES[name].modulus`).
+    **options
+        The measure's own, and `max_levels` (see `Measure.bind`).
+
+    Returns
+    -------
+    Bracket
+        It holds the measure of the Γ before; T times its ends bracket the total.
+
+    Raises
+    ------
+    UnknownName
+        No such measure.
+    InvalidParameter
+        The measure has no modulus, or none with these options: it jumps when predictions move however little, so that
+        there is no bracket but the measure's range; a distance that is none; an option that the measure has not.
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_samples([0.31, 0.29, 0.52], [0, 1, 1])
+    >>> moved, distance = gamma.round(10)
+    >>> bracket = bracket_of_moved(moved, distance, "smooth_ce")
+    >>> bracket.lower <= MEASURES["smooth_ce"].function(gamma) <= bracket.upper, round(bracket.width, 4)
+    (True, 0.0533)
+    """
+    if name not in MEASURES:
+        raise UnknownName.of("measure", name, MEASURES, LIST)
+    return MEASURES[name].bind_moved(**options)(gamma, moved)
+
+
 __all__ = [
     "MEASURES",
     "Bracket",
     "Explanation",
     "Measure",
+    "Modulus",
     "Witness",
     "binned_ece",
     "binned_ece_width",
+    "bracket_of_moved",
     "brier",
     "brier_decomposition",
     "cdl",

@@ -11,12 +11,10 @@ from typing import Any
 from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
+from onlinecal.measures.moved import Modulus, bracket_of_moved, require_modulus
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
 
-__all__ = ["Bracket", "Explanation", "Measure", "Witness"]
-
-# Rounding errors of a value, far more than there are, in brackets made from two of them.
-_ROUNDING = 1e-12
+__all__ = ["Bracket", "Explanation", "Measure", "Modulus", "Witness"]
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,9 @@ class Measure:
         `limit(**options) -> int`: the number of levels up to which the function goes by itself.
     fallback : callable, optional
         `fallback(gamma, most, **options) -> Bracket`: what takes its place above a limit of `most` levels.
-    modulus : callable, optional
-        `modulus(moved, **options) -> float`: by how much at most the value changes when predictions move by
-        `moved` on average. None where nothing is proved.
+    modulus : Modulus, optional
+        By how much at most the value changes when predictions move by δ on average: `modulus(δ, **options)`. None where
+        it jumps, or nothing is proved.
     version : int
         Raised when its numbers change: results are kept under it (tests/versions.py).
     """
@@ -81,7 +79,7 @@ class Measure:
     example: Mapping[str, Any] = field(default_factory=dict)
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None
-    modulus: Callable[..., float] | None = None
+    modulus: Modulus | None = None
     version: int = 1
 
     @property
@@ -110,7 +108,7 @@ class Measure:
         Every measure takes `max_levels` here, whether its function has such an option or not. Above so many
         levels (default: its `limit`) the result is a certified `Bracket`: from its `fallback`, or else by moving
         all predictions to a grid of `max_levels` points and widening the value by the `modulus` of how far they
-        moved. `distance_upper` has its own meaning for `max_levels`, which is kept.
+        moved (`bracket_of_moved`). `distance_upper` has its own meaning for `max_levels`, which is kept.
 
         Raises
         ------
@@ -125,14 +123,34 @@ class Measure:
             return partial(self.function, **options) if options else self.function
         if most is not None:
             most = integer(self.name, "max_levels", most, 2)
-            if self.fallback is None and self.modulus is None:
-                raise InvalidParameter(
-                    f"measure {self.name!r} takes no max_levels: nothing is proved about its value when predictions "
-                    "are rounded; expected to evaluate it on all levels"
-                )
-            if self.fallback is None and self.modulus is not None:
-                self.modulus(0.0, **options)  # refuses options for which nothing is proved
+            if self.fallback is None:
+                require_modulus(self, options, "max_levels")
         return partial(self._limited, most, options)
+
+    def bind_moved(self, **options: Any) -> Callable[[JointDistribution, float], Bracket]:
+        """The measure with its options fixed, as a function of a moved Γ and of the mean distance moved.
+
+        `max_levels`, as in `bind`: Γ with more levels is moved once more, to so many, and the distances add.
+
+        Raises
+        ------
+        InvalidParameter
+            As `bind`; where the measure has no modulus.
+        """
+        most = None if "max_levels" in self.options else options.pop("max_levels", None)
+        self._check(options)
+        require_modulus(self, options, "moved predictions")
+        if most is not None:
+            most = integer(self.name, "max_levels", most, 2)
+        return partial(self._moved, most, options)
+
+    def _moved(
+        self, most: int | None, options: Mapping[str, Any], gamma: JointDistribution, moved: float
+    ) -> Bracket:
+        if most is not None and gamma.levels > most:
+            gamma, further = gamma.round(most - 1)
+            moved = min(moved + further, 1.0)
+        return bracket_of_moved(self, gamma, moved, options)
 
     def may_bracket(self, options: Mapping[str, Any], levels: int | None = None) -> bool:
         """Whether what `bind` returns can give a `Bracket` on Γ of so many levels (default: of any number)."""
@@ -168,12 +186,7 @@ class Measure:
             return self.function(gamma, **options, **own)
         if self.fallback is not None:
             return self.fallback(gamma, most, **options)
-        assert self.modulus is not None
-        rounded, moved = gamma.round(most - 1)
-        value = self.function(rounded, **options)
-        low, high = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
-        wider = self.modulus(moved, **options) + _ROUNDING
-        return Bracket(max(low - wider, self.least), min(high + wider, self.largest))
+        return bracket_of_moved(self, *gamma.round(most - 1), options)
 
     def _check(self, options: Mapping[str, Any]) -> None:
         known = self.options

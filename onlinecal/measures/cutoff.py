@@ -14,7 +14,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import as_float, integer, is_number, vector
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
 
 Floats = NDArray[np.float64]
@@ -323,6 +323,18 @@ def _extremes(r):
     return low, at_low, high, at_high
 
 
+def _bias_modulus(moved: float, *, weights: Weights = None) -> float:
+    if weights is not None:
+        raise InvalidParameter(
+            "weighted_ce: moved predictions with weights; expected none, for nothing is known about how they vary"
+        )
+    return moved
+
+
+def _moment_modulus(moved: float, *, degree: int = 2) -> float:
+    return (integer("low_degree_ce", "degree", degree, 0, 1000) + 1.0) * moved
+
+
 MEASURES = (
     Measure(
         function=cutoff_ce,
@@ -362,6 +374,7 @@ MEASURES = (
         sound="no",
         decisions="",
         largest=math.inf,
+        modulus=Modulus("δ where ω = 1", "|E[y − v] − E[y − v']| ≤ E|v − v'|", _bias_modulus),
     ),
     Measure(
         function=low_degree_ce,
@@ -369,6 +382,7 @@ MEASURES = (
         source="GKSZ22",
         complexity="O(k d)",
         witness=largest_moment,
+        modulus=Modulus("(d + 1) δ", "|d/dv (y − v) v^j| ≤ j + 1", _moment_modulus),
         continuous="yes",
         complete="yes",
         sound="no",

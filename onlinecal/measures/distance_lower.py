@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.base import Bracket, Measure, Modulus
 from onlinecal.measures.distance_lower_bounds import at_home
 from onlinecal.measures.distance_lower_program import bracketed
 from onlinecal.measures.witnesses.distances import CalibratedCoupling
@@ -126,7 +126,6 @@ def distance_lower_witness(
 
 
 def _modulus(moved: float, *, tolerance: float | None = None, time_limit: float = 60.0) -> float:
-    """By how much dCE_low changes at most when predictions move by `moved` on average: a triangle inequality."""
     return moved
 
 
@@ -142,6 +141,6 @@ MEASURES = (
         sound="yes (s = 2)",
         decisions="",
         witness=distance_lower_witness,
-        modulus=_modulus,
+        modulus=Modulus("δ", "BGHN23 Lemma 7.11: the triangle inequality of E|u − v|", _modulus),
     ),
 )

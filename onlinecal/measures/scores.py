@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, Modulus
 
 
 class BrierDecomposition(NamedTuple):
@@ -192,7 +192,7 @@ MEASURES = (
         continuous="yes",
         complete="no",
         sound="yes",
-        modulus=lambda moved: 2.0 * moved,
+        modulus=Modulus("2δ", "|(y − v)² − (y − v')²| ≤ 2 |v − v'|", lambda moved: 2.0 * moved),
         # Who carries an umbrella of cost c if v > c loses, against one who knows y, c where y = 0 and v > c, and 1 − c
         # where y = 1 and v ≤ c: over all c that is v²/2 or (1 − v)²/2.
         decisions="twice the mean loss against foresight over cost-loss tasks with a uniform cost",

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.smooth_ce_dual import chain_dual, dual_path, isotonic_dual, lipschitz_weights
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
@@ -154,14 +154,11 @@ def _distances(gamma: JointDistribution, metric: str) -> Floats:
 
 
 def _modulus(moved: float, *, metric: Metric = "identity") -> float:
-    """By how much the value changes at most when predictions move by `moved` on average.
-
-    (y − v) ω(v) is 2-Lipschitz in v for |ω| ≤ 1 and ω 1-Lipschitz. In log odds no average of |v − v'| bounds it.
-    """
     if metric != "identity":
+        # No average of |v − v'| bounds the distance in log odds.
         raise InvalidParameter(
-            f"smooth_ce: max_levels with metric = {metric!r}; expected 'identity', for "
-            "nothing is proved about rounding in another metric"
+            f"smooth_ce: moved predictions with metric = {metric!r}; expected 'identity', for "
+            "nothing is proved about moving them in another metric"
         )
     return 2.0 * moved
 
@@ -180,6 +177,8 @@ MEASURES = (
         decisions="gain in squared loss from v + δ(v), δ 1-Lipschitz, ≤ 2 smCE",
         witness=smooth_ce_witness,
         counterpart=smooth_ce_dual,
-        modulus=_modulus,
+        modulus=Modulus(
+            "2δ", "BGHN23 Lemma 7.4: (y − v) ω(v) is 2-Lipschitz in v for |ω| ≤ 1, ω 1-Lipschitz", _modulus
+        ),
     ),
 )

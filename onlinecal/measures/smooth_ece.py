@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import number
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.smooth_ece_line import FINEST, Line
 from onlinecal.measures.witnesses.smoothing import SmoothedSigns
 
@@ -272,6 +273,26 @@ def _fixed_error(gamma: JointDistribution, *, transform: Transform = "identity")
     return _fixed_point(gamma, transform)[1]
 
 
+def _at_modulus(moved: float, *, sigma: float, transform: Transform = "identity") -> float:
+    sigma = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
+    _in_probabilities("smooth_ece_at", transform)
+    return moved + 2.0 * math.erf(moved / (math.sqrt(8.0) * sigma))
+
+
+def _fixed_modulus(moved: float, *, transform: Transform = "identity") -> float:
+    _in_probabilities("smooth_ece", transform)
+    return 0.5 * (moved + math.sqrt(moved**2 + 4.0 * math.sqrt(2.0 / math.pi) * moved))
+
+
+def _in_probabilities(name: str, transform: str) -> None:
+    if transform != "identity":
+        # No average of |v − v'| bounds the distance in log odds.
+        raise InvalidParameter(
+            f"{name}: moved predictions with transform = {transform!r}; expected 'identity', for nothing is proved "
+            "about moving them in another metric"
+        )
+
+
 def _provable(line: Line) -> float:
     """The σ from which on the error of a proof is at most σ."""
     step = line.length / FINEST
@@ -317,6 +338,13 @@ MEASURES = (
         complexity="O(k + N log N), N ≈ 350/smECE",
         witness=smoothed_signs,
         within=_fixed_error,
+        # The greater of two fixed points, σ, exceeds the less by D ≤ δ + √(2/π) δ/σ, as smECE_σ does not increase in σ;
+        # and σ ≥ D.
+        modulus=Modulus(
+            "(δ + √(δ² + 4 √(2/π) δ))/2",
+            "that of smooth_ece_at, at the greater of two fixed points",
+            _fixed_modulus,
+        ),
         version=2,
         accuracy="within 1.1e-6 (below 5e-4: 1e-4)",
         continuous="yes",
@@ -331,6 +359,12 @@ MEASURES = (
         complexity="O(k + N log N), N ≈ 1600/σ",
         witness=smoothed_signs_at,
         within=_at_error,
+        # ∫|r̂ − r̂'| ≤ E|v − v'| + E‖K_σ(v, ·) − K_σ(v', ·)‖_1; reflection shortens this norm; it is concave in |v − v'|.
+        modulus=Modulus(
+            "δ + 2 erf(δ/(√8 σ)) ≤ δ + √(2/π) δ/σ",
+            "two Gaussians d apart differ by 2 erf(d/(√8 σ)); BN24 §3",
+            _at_modulus,
+        ),
         accuracy="within 1e-7 (σ < 5e-4: 2.3e-5)",
         continuous="yes",
         complete="yes",

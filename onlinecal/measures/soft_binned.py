@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import FINEST, JointDistribution, of_gamma
 from onlinecal.core.validation import integer, probability
 from onlinecal.measures._kinks import falling, rising
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.decision import cdl
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.grids import GridThreshold, grid_bounds, threshold_losses
@@ -288,6 +289,15 @@ def _bin(v, m):
     return j
 
 
+def _binned_modulus(moved: float, *, m: int = 16, soft: bool = True) -> float:
+    m = integer("scdl_binned", "m", m, 1, FINEST)
+    if not soft:
+        raise InvalidParameter(
+            "scdl_binned: moved predictions with soft = False; expected soft bins, for rounding down jumps"
+        )
+    return min(2.0 * m * moved, 2.0)
+
+
 @kernel
 def _points(v, n, s, m, soft):
     """The grid points that have weight after rounding: index, weight, weight of outcomes 1."""
@@ -381,6 +391,12 @@ MEASURES = (
         source="BHNU26 Def. 1.1",
         complexity="O(k + p log p), p ≤ min(2k, m + 1)",
         witness=worst_grid_threshold,
+        # Masses and ones at the points of the grid change by at most 2m E|v − v'| in all, and thresholds are in [0, 1].
+        modulus=Modulus(
+            "min(2mδ, 2)",
+            "the weights of soft rounding are m-Lipschitz at two points at a time",
+            _binned_modulus,
+        ),
         continuous="yes",
         complete="yes",
         sound="no",
@@ -396,5 +412,12 @@ MEASURES = (
         sound="yes",
         decisions="swap regret ≤ 4 SCDL after soft rounding, every task",
         witness=soft_rounding,
+        # With s = √δ: a best 1/m of s or more is kept, for at most 2δ/s; a finer grid gives way to one with 1/m in
+        # [s, 2s), which does not raise SCDL_m, for at most 2s.
+        modulus=Modulus(
+            "2√δ",
+            "BHNU26 Theorem 5.1; that of scdl_binned, at 1/m from √δ on",
+            lambda moved: 2.0 * math.sqrt(moved),
+        ),
     ),
 )

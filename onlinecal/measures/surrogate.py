@@ -9,7 +9,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.interval import prefix_sums
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 
@@ -207,20 +207,10 @@ def _average_over_shifts(prefix, number, phase, order, epsilon):
 
 
 def _modulus(moved: float, *, epsilon: float) -> float:
-    """By how much `random_interval_ce` changes at most when predictions move by `moved` on average.
-
-    Residuals change by as much; and the edges of the bins come between v and v' for a share of at most
-    |v − v'|/ε of the shifts, whereupon a residual of at most 1 leaves one bin for another.
-    """
     return moved + 2.0 * moved / epsilon
 
 
 def _surrogate_modulus(moved: float) -> float:
-    """The same for `surrogate_interval_ce`.
-
-    With s = sqrt(moved): a best width of s or more is kept, for at most moved + 2 s; a narrower one gives way to
-    the multiple in [s, 2s), which does not raise RintCE, for at most 2 s more.
-    """
     return moved + 4.0 * math.sqrt(moved)
 
 
@@ -236,7 +226,9 @@ MEASURES = (
         sound="no, for one ε",
         decisions="",
         example={"epsilon": 0.1},
-        modulus=_modulus,
+        # Residuals change by as much; and the edges of the bins come between v and v' for a share of at most |v − v'|/ε
+        # of the shifts, whereupon a residual of at most 1 leaves one bin for another.
+        modulus=Modulus("δ + 2δ/ε", "an edge comes between v and v' for |v − v'|/ε of the shifts", _modulus),
     ),
     Measure(
         function=surrogate_interval_ce,
@@ -248,6 +240,8 @@ MEASURES = (
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
         decisions="",
-        modulus=_surrogate_modulus,
+        # With s = √δ: a best width of s or more is kept, for at most δ + 2s; a narrower one gives way to the multiple
+        # in [s, 2s), which does not raise RintCE, for at most 2s more.
+        modulus=Modulus("δ + 4√δ", "that of random_interval_ce, at widths from √δ on", _surrogate_modulus),
     ),
 )

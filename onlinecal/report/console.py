@@ -37,10 +37,10 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str
         against_rates, as `Curve.against_rates` says. The intervals of all exponents hold together with 95 %, and so do
         the comparisons with rates: of many with 95 % each some would be wrong by chance.
     """
-    return [row for row, _ in _grown(study, measures)]
+    return [row for row, _ in grown(study, measures)]
 
 
-def _grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str, Any], Growth | None]]:
+def grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str, Any], Growth | None]]:
     """The rows of `totals`, each with its exponent as an object."""
     curves = study.curves(measures)
     level = simultaneous(len(curves))
@@ -71,7 +71,7 @@ def print_totals(study: Study, title: str) -> None:
         for name, column in study.columns.items()
         if (column.measure == "swap_regret" if column.of_task else column.kind != "certificate")
     ]
-    rows = _grown(study, measures)
+    rows = grown(study, measures)
     console = new_console()
     console.print(f"[bold]{escape(title)}[/bold]")
     for nature in study.natures:
@@ -106,7 +106,7 @@ def _known(rows: Iterable[tuple[dict[str, Any], Growth | None]]) -> str:
 
 def print_compare(study: Study, measure: str) -> None:
     """Forecasters down, natures across."""
-    rows = {(r["forecaster"], r["nature"]): (r, g) for r, g in _grown(study, [measure])}
+    rows = {(r["forecaster"], r["nature"]): (r, g) for r, g in grown(study, [measure])}
     horizons = {n: _longest(r for (_, nature), r in rows.items() if nature == n) for n in study.natures}
     title, headings = f"{measure}: total T·μ and exponent", [*horizons]
     open = {n: _open([r for (_, nature), r in rows.items() if nature == n], t) for n, t in horizons.items()}

@@ -25,6 +25,12 @@ LIMITED = {
     "random_interval_ce": [{"epsilon": 0.1}, {"epsilon": 0.03}],
     "surrogate_interval_ce": [{}],
     "brier": [{}],
+    "smooth_ece": [{}],
+    "smooth_ece_at": [{"sigma": 0.1}, {"sigma": 0.01}],
+    "scdl": [{}],
+    "scdl_binned": [{"m": 1}, {"m": 4}, {}],
+    "low_degree_ce": [{"degree": 0}, {"degree": 5}],
+    "weighted_ce": [{}],
 }
 
 
@@ -40,7 +46,7 @@ def test_which_measures_take_max_levels():
         else:
             with pytest.raises(InvalidParameter, match="nothing is proved"):
                 record.bind(max_levels=10, **record.example)
-    with pytest.raises(InvalidParameter, match="nothing is proved about rounding"):
+    with pytest.raises(InvalidParameter, match="nothing is proved about moving"):
         MEASURES["smooth_ce"].bind(max_levels=10, metric="logit")
     with pytest.raises(InvalidParameter, match="max_levels = 1"):
         MEASURES["smooth_ce"].bind(max_levels=1)

@@ -461,3 +461,25 @@ def test_squares_of_tiny_residuals_are_not_lost(options, size):
     proved = explain(gamma, "kernel_ce", **options).verify()
     assert Fraction(proved.lower) <= Fraction(size) / 2 <= Fraction(proved.upper)
     assert proved.upper <= size
+
+
+@pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scale", [0.001, 0.01, 0.3])
+def test_levels_that_nearly_meet_and_cancel_have_a_witness(kernel, scale):
+    # Their residuals cancel but for rounding, so that the norm of the honest weights is known to few digits.
+    for power in range(1, 54):
+        for m in (1, 3, 7):
+            second = 0.5 + m * 2.0**-power
+            if not 0.5 < second <= 1.0:
+                continue
+            gamma = JointDistribution.from_counts([0.5, second], [3, 5], [1, 3])
+            norm = math.sqrt(-2 * math.expm1(-_apart(second, kernel, scale))) / 16
+            proved = explain(gamma, "kernel_ce", kernel=kernel, scale=scale).verify()
+            if second - 0.5 < 1e-3:  # where both residuals are 1/16 to within the gap
+                assert proved.lower <= norm * (1 + 1e-6) + (second - 0.5) + 1e-12
+                assert proved.upper >= norm * (1 - 1e-6) - (second - 0.5) - 1e-12
+
+
+def _apart(second, kernel, scale):
+    gap = (second - 0.5) / scale
+    return gap if kernel == "laplace" else gap**2

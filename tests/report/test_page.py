@@ -1,0 +1,206 @@
+"""The page of a study: each of its statements against the study, and what people name is only text on it."""
+
+import base64
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.columns import Column
+from onlinecal.report import page_rows
+from onlinecal.report.console import grown
+from onlinecal.report.curves import summary
+from onlinecal.report.page import MOST, html, page_of
+from onlinecal.study.played import Played, Promise
+from tests.results import cells, study
+from tests.whole.test_cli import onlinecal
+
+F, N = oc.forecasters, oc.natures
+
+
+class Seen(HTMLParser):
+    """Tags with their attributes, and all text that is shown."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    @property
+    def words(self):
+        return " ".join(" ".join(self.text).split())
+
+
+def made(totals, promises=(), forecaster="a", nature="n", horizon=100):
+    columns = tuple(Column("measure", name) for name in totals)
+    rows = {name: np.array([values], float) for name, values in totals.items()}
+    return Played(forecaster, nature, horizon, np.array([horizon]), rows, columns, tuple(promises))
+
+
+def promise(bound, kind="expected", upper=True, measure="ece"):
+    return Promise(measure, "", "√T", kind, "", upper, bound)
+
+
+def of(*played, **options):
+    return oc.Study(played, "name", "A title", **options)
+
+
+# ---------------------------------------------------------------- tables and sentences
+
+
+def test_the_tables_have_every_total_and_its_exponent(whole):
+    rows = grown(whole, page_rows.columns(whole))
+    tables = page_rows.tables(whole, rows)
+    assert [table.title for table in tables] == [f"{nature}, T = 100" for nature in whole.natures]
+    assert len(rows) == sum(bool(cell.text) for t in tables for _, row in t.rows for cell in row)
+    for table, nature in zip(tables, whole.natures, strict=True):
+        assert [who for who, _ in table.rows] == whole.forecasters
+        assert sorted(table.headings) == sorted({r["measure"] for r, _ in rows if r["nature"] == nature})
+        for who, row in table.rows:
+            for measure, cell in zip(table.headings, row, strict=True):
+                if cell.text:
+                    assert cell.value == summary(whole.curve(measure, who, nature).totals[-1])[0]
+
+
+def test_the_lowest_is_that_of_the_means():
+    mine = of(
+        made({"ece": [1.0, 3.0]}, forecaster="a", nature="n"),
+        made({"ece": [3.0, 3.0]}, forecaster="b", nature="n"),
+        made({"ece": [9.0, 9.0]}, forecaster="a", nature="o"),
+        made({"ece": [4.0, 4.0]}, forecaster="b", nature="o"),
+    )
+    table = page_rows.lowest(mine)
+    assert table.headings == ("n", "o", "largest of its totals over the natures")
+    ((measure, row),) = table.rows
+    assert measure == "ece"
+    assert [(cell.text, cell.value) for cell in row] == [("a", 2.0), ("b", 4.0), ("b", 4.0)]
+    assert row[-1].note == "4 · against o"
+
+
+def test_ties_name_all_and_nothing_is_compared_at_different_times():
+    tied = of(made({"ece": [2.0]}, forecaster="a"), made({"ece": [2.0]}, forecaster="b"))
+    assert page_rows.lowest(tied).rows[0][1][0].text == "a, b"
+    apart = of(made({"ece": [2.0]}, forecaster="a"), made({"ece": [1.0]}, forecaster="b", horizon=200))
+    assert page_rows.lowest(apart) is None
+    assert page_rows.lowest(of(made({"ece": [2.0]}))) is None
+    endless = of(made({"ece": [np.inf]}, forecaster="a"), made({"ece": [5.0]}, forecaster="b"))
+    assert page_rows.lowest(endless).rows[0][1][0].text == "b"
+
+
+@pytest.mark.parametrize(
+    ("totals", "promises", "said"),
+    [
+        ([1.0, 1.0], [promise(1.0)], ["Every one of 1 proven bounds"]),
+        (
+            [1.0, 3.0],
+            [promise(1.5), promise(9.0)],
+            ["1 of 2 proven bounds", "beyond a bound of the expectation"],
+        ),
+        ([1.0, 3.0], [promise(2.5, "deterministic")], ["Broken in some run"]),
+        ([1.0, 3.0], [promise(0.5, "deterministic", upper=False)], ["Every one of 1"]),
+        ([1.0, 3.0], [promise(1.5, "deterministic", upper=False)], ["Broken in some run"]),
+        ([1.0, 3.0], [promise(0.1, "rate")], []),
+    ],
+)
+def test_bounds_that_hold_and_bounds_that_do_not(totals, promises, said):
+    found = page_rows.bounds(of(made({"ece": totals}, promises)))
+    assert len(found) == len(said)
+    for sentence, part in zip(found, said, strict=True):
+        assert part in sentence
+
+
+def test_what_grows_beyond_is_what_the_tables_say(whole):
+    rows = grown(whole, whole.measures)
+    marked = [row for row, _ in rows if row["against_rates"] in ("above proven", "above O")]
+    text = " ".join(page_rows.beyond(rows))
+    assert bool(text) == bool(marked)
+    changed = [(row | {"against_rates": "above O"}, growth) for row, growth in rows[:3]]
+    (sentence,) = page_rows.beyond(changed)
+    for row, _ in changed:
+        assert f"{row['forecaster']} against {row['nature']} (" in sentence
+        assert row["measure"] in sentence
+
+
+def test_many_names_are_counted():
+    forecasters = [(F.Constant(i / 40), f"f{i}") for i in range(20)]
+    mine = study(cells(horizons=(20,), runs=1, forecasters=forecasters, natures=(N.Drift(),)))
+    term, text = page_rows.asked(mine)[0]
+    assert term == "20 forecasters"
+    assert text.endswith("f11, and 8 more")
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_names_are_text_and_nothing_is_fetched():
+    bad = '<script>alert("x")</script> $&amp;'
+    mine = study(
+        cells(horizons=(20, 40), runs=2, forecasters=[(F.Constant(0.2), bad), (F.Constant(0.7), "b")])
+    )
+    mine = replace(mine, name="study", title=bad)
+    text = html(page_of(mine, {"scenario": f'title = """{bad}"""', "version": "1"}, 4, "x.db"))
+    seen = Seen(text)
+    assert sum(tag == "script" for tag, _ in seen.tags) == 1
+    assert bad in seen.words
+    fetched = [
+        attributes[key]
+        for tag, attributes in seen.tags
+        for key in ("src", "href", "srcset", "data", "action")
+        if key in attributes
+    ]
+    assert fetched
+    assert all(address.startswith(("data:", "#")) for address in fetched)
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttp", text)
+
+
+def test_every_picture_is_a_drawing_with_its_words(whole):
+    page = page_of(whole, {"scenario": "", "version": "1"}, len(whole.cells), "x.db")
+    seen = Seen(html(page))
+    images = [attributes for tag, attributes in seen.tags if tag == "img"]
+    assert len(images) == len(page.pictures) > 2
+    for image, picture in zip(images, page.pictures, strict=True):
+        drawing = base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
+        assert drawing == picture.svg
+        assert "</svg>" in drawing
+        assert picture.caption in image["alt"]
+        # Nothing that a browser would fetch: links within the drawing only.
+        assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', drawing))
+
+
+def test_the_same_study_gives_the_same_page(whole):
+    meta = {"scenario": "runs = 1", "version": "1"}
+    assert html(page_of(whole, meta, 4, "x.db")) == html(page_of(whole, meta, 4, "x.db"))
+
+
+def test_pictures_that_are_left_out_are_counted():
+    natures = [N.Bernoulli(q=(i + 1) / 20) for i in range(MOST // 3 + 1)]
+    mine = study(cells(horizons=(10,), runs=1, natures=natures))
+    page = page_of(mine, {}, len(mine.cells), "x.db")
+    pairs = len(natures) * len([c for c in page_rows.main_columns(mine) if not mine.columns[c].end])
+    assert page.left.startswith(f"{pairs - MOST} of {pairs} ")
+
+
+def test_unfinished_studies_say_so(whole):
+    assert page_of(whole, {}, 9, "x.db").state == f"{len(whole.cells)} of 9 cells are finished."
+
+
+def test_the_command(results, tmp_path):
+    def report(*arguments, rc=0):
+        return onlinecal("report", results, *arguments, cwd=tmp_path, rc=rc)
+
+    path = results.with_name("page.html")
+    assert report("-o", path).stdout == f"wrote {path}\n"
+    assert "What was asked" in Seen(path.read_text(encoding="utf-8")).words
+    assert report().stdout == f"wrote {results.with_suffix('.html')}\n"
+    assert "expected a name that ends in .html" in report("-o", results.with_suffix(".pdf"), rc=2).stderr
+    assert "cannot be written" in report("-o", results / "x" / "a.html", rc=2).stderr
