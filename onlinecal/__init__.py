@@ -16,6 +16,7 @@ _HOMES = {
     "JointDistribution": "onlinecal.core.joint",
     "evaluate": "onlinecal.forecasts.evaluation",
     "play": "onlinecal.face",
+    "load": "onlinecal.face",
     "Study": "onlinecal.report.curves",
     "Curve": "onlinecal.report.curves",
     "Guarantee": "onlinecal.core.guarantee",
@@ -46,6 +47,7 @@ __all__ = [
     "evaluate",
     "forecasters",
     "growth",
+    "load",
     "measures",
     "natures",
     "of_rounds",
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
     from onlinecal.core.joint import JointDistribution
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
-    from onlinecal.face import play
+    from onlinecal.face import load, play
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.growth import rates
     from onlinecal.report import plots

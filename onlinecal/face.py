@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
@@ -15,9 +18,12 @@ from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
 from onlinecal.scenario import decision_maker_of, measure_of, named, task_of
 from onlinecal.schedules import Schedule, as_arrivals, as_delays
+from onlinecal.study.gammas import KEEP
 from onlinecal.study.panel import Panel, listed
-from onlinecal.study.plan import Entry, plan
+from onlinecal.study.plan import Cell, Entry, plan
+from onlinecal.study.played import Given
 from onlinecal.study.run import play_cells
+from onlinecal.study.store import Store
 
 
 def _named(kind: Literal["forecaster", "nature"], thing: Any) -> Any:
@@ -39,6 +45,7 @@ def play(
     arrivals: Any = "every_unit",
     delays: Any = 0,
     decision_makers: Any = (),
+    keep: Any = KEEP,
     progress: bool | None = None,
 ) -> Study:
     """Plays forecasters against natures and returns the curves.
@@ -70,6 +77,10 @@ def play(
         questions whose outcome is known; `Played.open` says how many are not.
     decision_makers : list of mappings, tenures or tasks
         Who join and leave (see `onlinecal.decision_makers.tenures.Group`); `Played.people` has their accounts.
+    keep : int, "all" or "none", default 4096
+        What is kept of each run's Γ at its checkpoints, for `Played.gamma` and for what is asked later: exactly Γ with
+        at most so many levels, and all of forecasters with a grid. The predictions of others are moved to a grid of so
+        many points, and how far is kept with them. Totals do not depend on it.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
 
@@ -109,6 +120,41 @@ def play(
         people=People.of(
             [decision_maker_of(spec) for spec in listed(decision_makers)], seed if is_whole(seed) else 0
         ),
+        keep=keep,
     )
+    # Before the game, whatever becomes of a plug-in's source meanwhile.
+    origins = [_origin(cell) for cell in cells]
     with Progress(sum(cell.work for cell in cells), shown=progress) as bar:
-        return Study(tuple(played for _, played in play_cells(cells, bar)))
+        played = [played for _, played in play_cells(cells, bar)]
+    return Study(tuple(replace(cell, origin=origin) for cell, origin in zip(played, origins, strict=True)))
+
+
+def _origin(cell: Cell) -> Given | None:
+    """What the numbers of a cell depend on; None where that cannot be told."""
+    try:
+        return Given(cell.content, cell.contents)
+    except InvalidParameter:
+        return None
+
+
+def load(path: Path | str) -> Study:
+    """The study in a results file: what `play` would have returned, of the cells that are finished.
+
+    What is kept of level sets is read from the file when it is asked for.
+
+    Parameters
+    ----------
+    path : path
+        A file that ``onlinecal run`` or `Study.save` has made.
+
+    Raises
+    ------
+    StoreError
+        There is none, it is not one of ours or damaged, or nothing in it is finished.
+    """
+    path = Path(path)
+    with Store.open(path) as store:
+        study = Study.of(store.results())
+    if not study.cells:
+        raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+    return study

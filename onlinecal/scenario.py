@@ -46,6 +46,7 @@ from onlinecal.engine.horizon import LONGEST, check_horizon
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Nature, as_nature
 from onlinecal.schedules import Schedule, as_arrivals, as_delays
+from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell, Entry, plan
 
@@ -109,6 +110,13 @@ def _delays(value: Any) -> Any:
 Delays = Annotated[Any, PlainValidator(_delays)]
 
 
+def _keep(value: Any) -> Keep:
+    try:
+        return check_keep(value)
+    except InvalidParameter as error:
+        raise ValueError(str(error).partition("; ")[2]) from None
+
+
 class Scenario(BaseModel):
     """A validated scenario; the keys of the file are its fields."""
 
@@ -126,6 +134,7 @@ class Scenario(BaseModel):
     arrivals: Named = "every_unit"
     delays: Delays = [0]
     decision_makers: list[dict[str, Any]] = []
+    keep: Annotated[Any, PlainValidator(_keep)] = KEEP
     forecasters: Annotated[list[Named], Field(min_length=1)]
     natures: Annotated[list[Named], Field(min_length=1)]
 
@@ -208,6 +217,7 @@ def _cells(scenario: Scenario, folder: Path) -> list[Cell]:
         people=People.of(
             [decision_maker_of(table, folder) for table in scenario.decision_makers], scenario.seed
         ),
+        keep=scenario.keep,
     )
 
 

@@ -14,6 +14,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
+from onlinecal.report.kept import Kept
 from onlinecal.study.played import Promise, Results
 
 if TYPE_CHECKING:
@@ -167,23 +168,13 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Study(Results):
+class Study(Kept):
     """All the cells that were played, from `play` or from a results file, and what is made of them."""
 
     @classmethod
     def of(cls, results: Results) -> Study:
         """The same cells, name and title."""
         return cls(results.cells, results.name, results.title)
-
-    @property
-    def forecasters(self) -> list[str]:
-        """Labels in the order in which they appear."""
-        return list(dict.fromkeys(cell.forecaster for cell in self.cells))
-
-    @property
-    def natures(self) -> list[str]:
-        """Labels in the order in which they appear."""
-        return list(dict.fromkeys(cell.nature for cell in self.cells))
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -332,24 +323,6 @@ class Study(Results):
         from onlinecal.report.plots import plot_curves
 
         return plot_curves(self.curves(measures), axes=axes)
-
-    def _only(self, kind: str, label: str | None, labels: list[str]) -> str:
-        if label is None:
-            if len(labels) == 1:
-                return labels[0]
-            raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
-        if label in labels:
-            return label
-        # The registered name, too, where it is plain which label that is.
-        same = [known for known in labels if _plain(known) == _plain(label)]
-        if len(same) != 1:
-            raise UnknownName.of(kind, label, labels)
-        return same[0]
-
-
-def _plain(label: str) -> str:
-    """Without capitals and what stands between words: ``cdl_minimiser`` is ``CDL minimiser``."""
-    return "".join(filter(str.isalnum, label.lower()))
 
 
 def left_out(curves: Sequence[Curve]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, OnlinecalError
 from onlinecal.study.entries import Held
-from onlinecal.study.gammas import exact_runs, unpacked
+from onlinecal.study.gammas import Kept, exact_runs, runs_of, unpacked
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Floats
@@ -38,7 +39,7 @@ def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
     marks = sorted({*there.values(), cell.runs})
     return [
         replace(cell, panel=_only(cell, [c for c, n in there.items() if n <= first]), first=first, runs=last)
-        for first, last in zip(marks[:-1], marks[1:], strict=True)
+        for first, last in pairwise(marks)
     ]
 
 
@@ -48,7 +49,9 @@ def missing_of_played(cell: Cell, held: Mapping[Held, int]) -> bool:
     return any(held.get(h, 0) < played for h in held_of(cell).values())
 
 
-def computable(cell: Cell, held: Mapping[Held, int], parts: Parts) -> tuple[list[Piece], dict[str, list[str]]]:
+def computable(
+    cell: Cell, held: Mapping[Held, int], parts: Parts
+) -> tuple[list[Piece], dict[str, list[str]]]:
     """What of a cell's missing columns can be computed from Γ that is kept; and why the rest of it cannot.
 
     Parameters
@@ -70,13 +73,16 @@ def computable(cell: Cell, held: Mapping[Held, int], parts: Parts) -> tuple[list
     late = {c: n for c, n in there.items() if n < played}
     if not late:
         return [], {}
-    exact = _exact(parts)
-    pieces, reasons = [], {}
+    exact = {run for start, packed in parts for run in exact_runs(packed, start)}
+    pieces: list[Piece] = []
+    reasons: dict[str, list[str]] = {}
     for first in sorted(set(late.values())):
         panel = _only(cell, [c for c, n in late.items() if n == first])
         of_gamma, of_rounds = panel.of_gamma(), panel.of_rounds()
         if of_rounds is not None:
-            reasons.setdefault("the rounds are read one by one", []).extend(a.name for a in of_rounds.measures)
+            reasons.setdefault("the rounds are read one by one", []).extend(
+                a.name for a in of_rounds.measures
+            )
         last = first
         while last < played and last in exact:
             last += 1
@@ -94,33 +100,61 @@ def computable(cell: Cell, held: Mapping[Held, int], parts: Parts) -> tuple[list
 def read_again(cell: Cell, piece: Piece, parts: Parts) -> dict[Column, Floats]:
     """The totals of a piece of a cell, (n, runs) each, from level sets that are all kept exactly."""
     streams = ("", *cell.nature.strategy.streams)
+    whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
+
+    def read(kept: Kept) -> list[float]:
+        assert kept.gamma is not None
+        return piece.panel.read(kept.gamma)
+
     own = piece.panel.columns
-    totals = np.zeros((len(cell.times), piece.last - piece.first, len(own) * len(streams)))
-    todo = set(range(piece.first, piece.last))
-    for start, packed in parts:
-        mine = sorted(todo & set(exact_runs(packed, start)))
-        todo -= set(mine)
-        for i, table in enumerate(unpacked(packed) if mine else ()):
-            for place, kept in enumerate(table):
-                for run in mine:
-                    gamma = kept[run - start].gamma
-                    if gamma is None:
-                        continue  # no outcome is known yet: totals are the empty sum
-                    try:
-                        read = piece.panel.read(gamma)
-                    except OnlinecalError as error:
-                        raise InvalidData(
-                            f"{error}; after round {cell.times[i]} of {cell.forecaster.label!r} against "
-                            f"{cell.nature_label!r}, run {run}"
-                        ) from error
-                    totals[i, run - piece.first, place * len(own) : (place + 1) * len(own)] = read
+    totals = read_levels(
+        read, len(own), parts, range(piece.first, piece.last), cell.times, len(streams), whom
+    )
     columns = [replace(column, stream=stream) if stream else column for stream in streams for column in own]
     return {column: totals[:, :, j].copy() for j, column in enumerate(columns)}
 
 
-def _exact(parts: Parts) -> set[int]:
-    """Runs of which every Γ is kept exactly."""
-    return {run for first, packed in parts for run in exact_runs(packed, first)}
+def read_levels(
+    read: Callable[[Kept], Sequence[float]],
+    width: int,
+    parts: Parts,
+    runs: range,
+    times: Sequence[int],
+    streams: int,
+    whom: str,
+) -> Floats:
+    """What is read of the level sets that are kept of these runs, (n, runs, width × streams).
+
+    Parameters
+    ----------
+    read : callable
+        Gives `width` totals.
+    parts : sequence of (int, bytes)
+        In which all of the runs are.
+    times : sequence of int
+        The n checkpoints.
+    streams : int
+        How many parts of the rounds there are, the first of which is all of them.
+    whom : str
+        Who played, for messages.
+    """
+    totals = np.zeros((len(times), len(runs), width * streams))
+    todo = set(runs)
+    for start, packed in parts:
+        mine = sorted(todo & set(range(start, start + runs_of(packed))))
+        todo -= set(mine)
+        for i, table in enumerate(unpacked(packed) if mine else ()):
+            for place, there in enumerate(table):
+                for run in mine:
+                    kept = there[run - start]
+                    if kept.gamma is None:
+                        continue  # no outcome is known yet: totals are the empty sum
+                    try:
+                        values = read(kept)
+                    except OnlinecalError as error:
+                        raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {run}") from error
+                    totals[i, run - runs[0], place * width : (place + 1) * width] = values
+    return totals
 
 
 def _only(cell: Cell, columns: Sequence[Column]) -> Panel:

@@ -159,8 +159,8 @@ def _other_format(version: int) -> str:
     if version > FORMAT:
         return f"has format {version}, of a later onlinecal; this one reads format {FORMAT}"
     return (
-        f"has format {version}, of an earlier onlinecal; this one reads formats {BEFORE} and {FORMAT}: play the scenario again, with "
-        "--overwrite or into another file with --output"
+        f"has format {version}, of an earlier onlinecal; this one reads formats {BEFORE} and {FORMAT}: play the "
+        "scenario again, with --overwrite or into another file with --output"
     )
 
 

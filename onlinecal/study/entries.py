@@ -145,7 +145,7 @@ GAME = "key", "content", "times", "held", "totals", "seconds", "loop", "open", "
 
 
 def _seal(said: tuple[Any, ...], people: Joined | None, runs: Mapping[Held, int], blob: bytes) -> str:
-    """The digest of all that is told of a game. Of accounts their numbers, since not every zlib makes the same bytes."""
+    """The digest of all that is told of a game; of accounts the numbers, as not every zlib makes the same bytes."""
     held = [(key_of(column), n) for column, n in runs.items()]
     state = hashlib.sha256(repr((said, people and plain(people), held)).encode())
     state.update(blob)

@@ -101,7 +101,8 @@ class Packer:
         kinds = [kind | fresh << 2 for kind, fresh, *_ in entries]
         moved = [distance for kind, _, distance, *_ in entries if kind == _MOVED]
         codes, counts, positives = (
-            np.concatenate([entry[i] for entry in entries]) if entries else np.empty(0, np.int64) for i in (3, 4, 5)
+            np.concatenate([entry[i] for entry in entries]) if entries else np.empty(0, np.int64)
+            for i in (3, 4, 5)
         )
         said = _ints(np.array([*kinds])) + _ints(np.array([len(entry[3]) for entry in entries]))
         said += np.array(moved, "<f8").tobytes() + _ints(codes) + _ints(counts) + _ints(positives)
@@ -183,14 +184,14 @@ def _ints(values: Ints) -> bytes:
 
 def _grid_as_bytes(grid: NDArray[np.float64]) -> bytes:
     """Points as i/m, and by how many bits they differ from that; m = 0 where they are no such points."""
-    bits = grid.view(np.int64)
+    bits: Ints = grid.view(np.int64)
     gap = float(np.diff(grid).min(initial=1.0))
     for m in (round(1.0 / gap), 2 * round(1.0 / gap)) if gap > 1e-9 else ():
         i = np.rint(grid * m)
         off = bits - (i / m).view(np.int64)
         if (abs(off) < 128).all():
             return struct.pack("<Q", m) + _ints(np.diff(i.astype(np.int64), prepend=0)) + _ints(off + 128)
-    return struct.pack("<Q", 0) + _ints(np.diff(bits, prepend=0))
+    return struct.pack("<Q", 0) + _ints(np.diff(bits, prepend=np.zeros(1, np.int64)))
 
 
 # ---------------------------------------------------------------- reading
@@ -265,7 +266,9 @@ def _gamma(levels: _Levels, grid: NDArray[np.float64] | None, points: int) -> Jo
         v = grid[levels.code]
     else:
         v = levels.code.view(np.float64) if levels.kind == _BITS else levels.code / (points - 1)
-    return JointDistribution.from_counts(v, levels.counts.astype(np.float64), levels.positives.astype(np.float64))
+    return JointDistribution.from_counts(
+        v, levels.counts.astype(np.float64), levels.positives.astype(np.float64)
+    )
 
 
 def exact_runs(packed: bytes, first: int = 0) -> list[int]:

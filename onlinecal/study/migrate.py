@@ -1,6 +1,6 @@
 """Results files of the format before: what is in them, put into tables of this format.
 
-Format 5 had a row for each total, and kept a cell under its game and its columns together. Its level sets were not kept.
+Format 5 had a row for each total, and kept a cell under its game and its columns together. It kept no level sets.
 """
 
 from __future__ import annotations
@@ -136,14 +136,15 @@ def _planned(
 ) -> Planned:
     """A cell of the plan; of one that has not been played nothing but its old key is known."""
     place, key, *labels, recorded, sight = row
-    own = tuple(Promise(*p[1:6], bool(p[6]), p[7]) for p in promises if p[0] == place)
+    own = tuple(Promise(*said, bool(upper), bound) for at, *said, upper, bound in promises if at == place)
     cell = cells.get(key)
     columns = _all_rounds(order, shared)
     if cell is not None:
         key = cell.key
         at = {held.column: held for held in cell.numbers.totals}
         columns = tuple(at[column] for column in order if column in at)
-    return Planned(key, *labels, bool(recorded), Sight(sight), own, columns)
+    who, whom, schedule, horizon, runs = labels
+    return Planned(key, who, whom, schedule, horizon, runs, bool(recorded), Sight(sight), own, columns)
 
 
 def _cells(
@@ -182,7 +183,8 @@ def _numbers(
     """The numbers of a cell; None where they are not as they were put there."""
     seconds, loop, open, people, accounts, seal = rest
     rows = database.run(
-        "SELECT measure, round, run, total FROM totals WHERE played = ? ORDER BY measure, round, run", (number,)
+        "SELECT measure, round, run, total FROM totals WHERE played = ? ORDER BY measure, round, run",
+        (number,),
     ).fetchall()
     measures, rounds = (list(dict.fromkeys(row[i] for row in rows)) for i in (0, 1))
     try:

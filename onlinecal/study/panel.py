@@ -150,9 +150,11 @@ class Panel:
         """What the numbers in each column depend on, beside the game; the order of the columns is not among it."""
         found: dict[Column, Any] = {}
         for asked in self.measures:
-            found |= dict.fromkeys(asked.columns, {**asked.content, "bracket": asked.bracket})
+            told = {**asked.content, "bracket": asked.bracket}
+            found |= dict.fromkeys(asked.columns, told)
         for task in self.tasks:
-            found |= dict.fromkeys(_account(task), content(task))
+            told = content(task)
+            found |= dict.fromkeys(_account(task), told)
         return found
 
     def only(self, columns: Container[Column]) -> Panel:

@@ -88,6 +88,14 @@ class Origin(Protocol):
         """Column → content, `Cell.contents`; of what players certify, perhaps nothing."""
 
 
+@dataclass(frozen=True)
+class Given:
+    """The origin of a cell that has just been played; see `Origin`."""
+
+    game: Mapping[str, Any]
+    columns: Mapping[Column, Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Played:
     """The result of one cell: a forecaster against a nature at a horizon.
@@ -180,7 +188,9 @@ class Played:
             asked["stream"] = stream, 0, streams
         for name, (value, least, most) in asked.items():
             if not is_whole(value) or not least <= value < most:
-                expected = f"an integer from {least} to {most - 1}" if most else "none, as nature has no streams"
+                expected = (
+                    f"an integer from {least} to {most - 1}" if most else "none, as nature has no streams"
+                )
                 raise InvalidParameter(f"{name} = {value!r}; expected {expected}")
         return self.gammas.of(int(checkpoint) % len(self.rounds), int(run), stream)
 

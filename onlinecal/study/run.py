@@ -23,8 +23,8 @@ from onlinecal.engine.game import Game
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules.base import load
-from onlinecal.study.plan import Cell
 from onlinecal.study.gammas import Gammas, Packer
+from onlinecal.study.plan import Cell
 from onlinecal.study.played import Joined, Played, Promise
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many

@@ -14,9 +14,9 @@ longer fit are not shown.
     columns(id, key, name, column, content)   column: what the name stands for, as JSON; content: what its numbers
                             depend on beside the game, as JSON; key: the digest of both
     games(id, key, content, times, held, totals, seconds, loop, open, people, accounts, seal)   content: all that the
-                            rounds depend on, as JSON, in which {"#": id} stands for a text of parts, and key its digest;
-                            times: the checkpoints, a JSON list; held: a JSON list of [column, runs]; totals: T·μ of
-                            these columns one after the other, each (checkpoints, runs) numbers of 8 bytes, IEEE 754,
+                            rounds depend on, as JSON, in which {"#": id} stands for a text of parts, and key its
+                            digest; times: the checkpoints, a JSON list; held: a JSON list of [column, runs]; totals:
+                            T·μ of these columns one after the other, each (checkpoints, runs) numbers of 8 bytes, IEEE 754,
                             the lowest byte first; open: questions without an outcome at each checkpoint; people,
                             accounts: decision makers who join and leave, and their numbers, packed (`study.packed`)
     parts(id, digest, text)
@@ -40,7 +40,8 @@ CREATE TABLE guarantees (
 CREATE TABLE bounds (
     place INTEGER NOT NULL REFERENCES plan, guarantee INTEGER NOT NULL REFERENCES guarantees, bound REAL NOT NULL);
 CREATE TABLE columns (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, "column" TEXT NOT NULL, content TEXT NOT NULL);
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, "column" TEXT NOT NULL,
+    content TEXT NOT NULL);
 CREATE TABLE games (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, times TEXT NOT NULL, held TEXT NOT NULL,
     totals BLOB NOT NULL, seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL,

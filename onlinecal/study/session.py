@@ -16,13 +16,13 @@ from onlinecal.core.errors import StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
 from onlinecal.study.again import computable, held_of, missing, missing_of_played, read_again
-from onlinecal.study.database import BEFORE, FORMAT, format_of
+from onlinecal.study.database import BEFORE, format_of
 from onlinecal.study.entries import Held, Planned
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Results
 from onlinecal.study.run import play_cells, promises
-from onlinecal.study.store import Store
+from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
 
@@ -111,7 +111,7 @@ class Session:
                 session._adopt(meta, plan)
             else:
                 if there:
-                    _check_replaceable(path)
+                    check_replaceable(path)
                 session = cls(cells, stack.enter_context(Store.create(path, meta, plan)))
             session._stack = stack.pop_all()
         return session
@@ -234,7 +234,9 @@ class Session:
         late = [cell for cell in cells if missing_of_played(cell, held.get(cell.key, {}))]
         with Progress(sum(cell.horizon * cell.runs for cell in late)) as progress:
             for cell in late:
-                progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}, from Γ")
+                progress.describe(
+                    f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}, from Γ"
+                )
                 parts, columns = self._store.gammas(cell.key), held_of(cell)
                 for piece in computable(cell, held[cell.key], parts)[0]:
                     totals = read_again(cell, piece, parts)
@@ -246,20 +248,6 @@ class Session:
     def results(self) -> Results:
         """All that is finished."""
         return self._store.results()
-
-
-def _check_replaceable(path: Path) -> None:
-    """Refuses to replace what is not ours, what a later version has made, and what is protected."""
-    if not path.is_file():
-        raise StoreError(f"{path}: not a file")
-    found = format_of(path)
-    if found is None:
-        raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
-    if found > FORMAT:
-        with Store.open(path):  # says so
-            pass
-    if not os.access(path, os.W_OK):
-        raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
 
 
 def _reason(cell: Planned, path: tuple[str, ...]) -> str:

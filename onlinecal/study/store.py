@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +13,7 @@ import numpy as np
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import StoreError
-from onlinecal.study.database import FORMAT, Database
+from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.entries import Held, Numbers, Planned
 from onlinecal.study.gammas import Gammas
 from onlinecal.study.migrate import migrate
@@ -131,7 +132,12 @@ class Store:
             return self._tables.gammas(key)
 
     def add(
-        self, key: str, content: Mapping[str, Any], contents: Mapping[Column, Any], played: Played, first: int = 0
+        self,
+        key: str,
+        content: Mapping[str, Any],
+        contents: Mapping[Column, Any],
+        played: Played,
+        first: int = 0,
     ) -> None:
         """Puts played runs away, whole or not at all.
 
@@ -162,7 +168,9 @@ class Store:
         if old is not None:
             self._check_certificates(before, new, played)
         # Runs that are played again, for other columns, are certified again.
-        fresh = {h: t for h, t in new.items() if not (_certifies(h) and h in before and before[h].shape[1] > first)}
+        fresh = {
+            h: t for h, t in new.items() if not (_certifies(h) and h in before and before[h].shape[1] > first)
+        }
         kept = self._both(before, fresh, first)
         seconds, loop, people = played.seconds, played.loop, played.people
         if old is not None:
@@ -175,9 +183,7 @@ class Store:
         self._tables.put_gammas(key, played.gammas.parts)
 
     def _check_certificates(self, old: Collection[Held], new: Collection[Held], played: Played) -> None:
-        before, now = (
-            [str(h.column) for h in each if _certifies(h)] for each in (old, new)
-        )
+        before, now = ([str(h.column) for h in each if _certifies(h)] for each in (old, new))
         if sorted(before) != sorted(now):
             raise StoreError(
                 f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the certificates "
@@ -204,7 +210,9 @@ class Store:
             kept[column] = np.concatenate([kept[column], totals], axis=1) if there else totals
         return kept
 
-    def insert(self, key: str, content: Mapping[str, Any], numbers: Numbers, gammas: Sequence[tuple[int, bytes]]) -> None:
+    def insert(
+        self, key: str, content: Mapping[str, Any], numbers: Numbers, gammas: Sequence[tuple[int, bytes]]
+    ) -> None:
         """Puts what another file has under a key in place of what is there."""
         with self._db.transaction():
             self._tables.put(key, numbers._replace(content=self._tables.put_content(content)))
@@ -222,7 +230,11 @@ class Store:
             held = self._tables.held()
             for key, columns in wanted.items():
                 names = {h.column.name for h in columns}
-                gone = {h for h in held.get(key, {}) if h.column.name in names and h not in columns and not _certifies(h)}
+                gone = {
+                    h
+                    for h in held.get(key, {})
+                    if h.column.name in names and h not in columns and not _certifies(h)
+                }
                 numbers = self._tables.numbers_of(key) if gone else None
                 if numbers is not None:
                     left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
@@ -282,6 +294,20 @@ class Store:
 
 def _certifies(held: Held) -> bool:
     return held.column.kind == "certificate"
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuses to replace what is not ours, what a later version has made, and what is protected."""
+    if not path.is_file():
+        raise StoreError(f"{path}: not a file")
+    found = format_of(path)
+    if found is None:
+        raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
+    if found > FORMAT:
+        with Store.open(path):  # says so
+            pass
+    if not os.access(path, os.W_OK):
+        raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
 
 
 class StoredGammas(Gammas):

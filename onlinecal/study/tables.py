@@ -93,11 +93,24 @@ class Tables:
         texts = {i: rest for i, *rest in said}
         found: dict[int, list[Promise]] = {}
         for place, guarantee, bound in bounds:
-            *text, upper = texts[guarantee]
-            found.setdefault(place, []).append(Promise(*text, bool(upper), bound))
+            measure, said_of, formula, kind, against, upper = texts[guarantee]
+            found.setdefault(place, []).append(
+                Promise(measure, said_of, formula, kind, against, bool(upper), bound)
+            )
         return [
-            Planned(*cell, bool(recorded), Sight(sight), tuple(found.get(place, ())), panels[panel])
-            for place, *cell, recorded, sight, panel in cells
+            Planned(
+                key,
+                who,
+                whom,
+                schedule,
+                horizon,
+                runs,
+                bool(recorded),
+                Sight(sight),
+                tuple(found.get(place, ())),
+                panels[panel],
+            )
+            for place, key, who, whom, schedule, horizon, runs, recorded, sight, panel in cells
         ]
 
     # ---------------------------------------------------------------- columns and contents
@@ -208,7 +221,11 @@ class Tables:
         none.
         """
         try:
-            wanted = {number for (text,) in self._db.run("SELECT columns FROM panels") for number in json.loads(text)}
+            wanted = {
+                number
+                for (text,) in self._db.run("SELECT columns FROM panels")
+                for number in json.loads(text)
+            }
             used = set()
             for held, content in self._db.run("SELECT held, content FROM games"):
                 wanted |= {number for number, _ in json.loads(held)}

@@ -119,7 +119,8 @@ def test_every_number_comes_back(results, whole):
         store.add(planned.key, {}, planned.contents, odd)
         named = {held.column.name: held for held in store.held()[planned.key]}
         store.put_plan(
-            store.meta, [p._replace(columns=tuple(named.values())) for p in store.plan() if p.key == planned.key]
+            store.meta,
+            [p._replace(columns=tuple(named.values())) for p in store.plan() if p.key == planned.key],
         )
         assert store.damaged() == set()
     back = read(results).cells[0]

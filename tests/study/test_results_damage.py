@@ -23,12 +23,18 @@ PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` w
         ("UPDATE games SET totals = totals || x'0000000000000000'", NUMBERS),
         ("UPDATE games SET totals = x''", NUMBERS),
         ("UPDATE games SET held = replace(held, ', 3]', ', 4]')", NUMBERS),
-        ("UPDATE games SET held = replace(replace(replace(held, '[1,', '[x,'), '[2,', '[1,'), '[x,', '[2,')", NUMBERS),
+        (
+            "UPDATE games SET held = replace(replace(replace(held, '[1,', '[x,'), '[2,', '[1,'), '[x,', '[2,')",
+            NUMBERS,
+        ),
         ("UPDATE games SET times = '[49]'", NUMBERS),
         ("DELETE FROM columns WHERE id = 2", PLAN),
         ("UPDATE columns SET name = 'x' || name", PLAN),
         ("""UPDATE columns SET "column" = '{"kind": "function"}' WHERE id = 2""", PLAN),
-        ("""UPDATE columns SET "column" = replace("column", ': "measure"', ': "function"') WHERE id = 1""", PLAN),
+        (
+            """UPDATE columns SET "column" = replace("column", ': "measure"', ': "function"') WHERE id = 1""",
+            PLAN,
+        ),
         ("UPDATE columns SET content = replace(content, '1', '2') WHERE id = 1", PLAN),
         ("UPDATE columns SET key = 'x' WHERE id = 1", PLAN),
         ("UPDATE games SET seconds = 'long'", NUMBERS),
@@ -82,12 +88,18 @@ def test_a_cell_of_which_nothing_is_known_is_one_that_was_not_played(results, wh
     assert equal(played(results, cells(), resume=True)[0], whole)
 
 
-@pytest.mark.parametrize("table", ["meta", "plan", "panels", "games", "guarantees", "bounds", "columns", "gammas"])
+@pytest.mark.parametrize(
+    "table", ["meta", "plan", "panels", "games", "guarantees", "bounds", "columns", "gammas"]
+)
 def test_a_table_that_is_missing_or_has_other_columns(results, whole, table):
     original = results.read_bytes()
-    column = {"meta": "value", "plan": "key", "panels": "columns", "bounds": "bound", "guarantees": "text"}.get(
-        table, "seal"
-    )
+    column = {
+        "meta": "value",
+        "plan": "key",
+        "panels": "columns",
+        "bounds": "bound",
+        "guarantees": "text",
+    }.get(table, "seal")
     column = "name" if table == "columns" else column
     for statement, said in (
         (f"DROP TABLE {table}", rf"it is damaged \(no such table: {table}\); --overwrite starts anew"),

@@ -42,8 +42,8 @@ def test_an_earlier_format_is_refused_and_may_be_replaced(results):
     for options in ({}, {"resume": True}):
         refused(
             results,
-            f"has format {old}, of an earlier onlinecal; this one reads formats {BEFORE} and {FORMAT}: play the scenario "
-            "again, with",
+            f"has format {old}, of an earlier onlinecal; this one reads formats {BEFORE} and {FORMAT}: play "
+            "the scenario again, with",
             **options,
         )
     with pytest.raises(StoreError, match="of an earlier onlinecal"):
