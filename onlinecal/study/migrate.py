@@ -136,7 +136,11 @@ def _planned(
 ) -> Planned:
     """A cell of the plan; of one that has not been played nothing but its old key is known."""
     place, key, *labels, recorded, sight = row
-    own = tuple(Promise(*said, bool(upper), bound) for at, *said, upper, bound in promises if at == place)
+    own = tuple(
+        Promise(measure, text, formula, kind, against, bool(upper), bound)
+        for at, measure, text, formula, kind, against, upper, bound in promises
+        if at == place
+    )
     cell = cells.get(key)
     columns = _all_rounds(order, shared)
     if cell is not None:

@@ -16,8 +16,8 @@ longer fit are not shown.
     games(id, key, content, times, held, totals, seconds, loop, open, people, accounts, seal)   content: all that the
                             rounds depend on, as JSON, in which {"#": id} stands for a text of parts, and key its
                             digest; times: the checkpoints, a JSON list; held: a JSON list of [column, runs]; totals:
-                            T·μ of these columns one after the other, each (checkpoints, runs) numbers of 8 bytes, IEEE 754,
-                            the lowest byte first; open: questions without an outcome at each checkpoint; people,
+                            T·μ of these columns one after the other, each (checkpoints, runs) numbers of 8 bytes, IEEE
+                            754, the lowest byte first; open: questions without an outcome at each checkpoint; people,
                             accounts: decision makers who join and leave, and their numbers, packed (`study.packed`)
     parts(id, digest, text)
     gammas(game, first, packed, seal)   the level sets of runs from `first` on, at all checkpoints (`study.gammas`)
