@@ -132,7 +132,7 @@ def play(
 def _origin(cell: Cell) -> Given | None:
     """What the numbers of a cell depend on; None where that cannot be told."""
     try:
-        return Given(cell.content, cell.contents)
+        return Given(cell.content, cell.held)
     except InvalidParameter:
         return None
 

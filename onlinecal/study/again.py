@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidData, OnlinecalError
-from onlinecal.study.entries import Held
 from onlinecal.study.gammas import Kept, exact_runs, runs_of, unpacked
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell
@@ -28,14 +27,9 @@ class Piece(NamedTuple):
     last: int
 
 
-def held_of(cell: Cell) -> dict[Column, Held]:
-    """The columns of a cell as they are kept."""
-    return {column: Held.of(column, content) for column, content in cell.contents.items()}
-
-
 def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
     """What is to be played of a cell, so that every column that is there in some runs is played in the others only."""
-    there = {c: min(held.get(h, 0), cell.runs) for c, h in held_of(cell).items()}
+    there = {c: min(held.get(h, 0), cell.runs) for c, h in cell.held.items()}
     marks = sorted({*there.values(), cell.runs})
     return [
         replace(cell, panel=_only(cell, [c for c, n in there.items() if n <= first]), first=first, runs=last)
@@ -46,7 +40,7 @@ def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
 def missing_of_played(cell: Cell, held: Mapping[Held, int]) -> bool:
     """Whether the game has been played in runs in which some of the columns are not there."""
     played = min(cell.runs, max(held.values(), default=0))
-    return any(held.get(h, 0) < played for h in held_of(cell).values())
+    return any(held.get(h, 0) < played for h in cell.held.values())
 
 
 def computable(
@@ -68,7 +62,7 @@ def computable(
     reasons : dict
         Reason → names of measures and tasks, of runs that have been played.
     """
-    there = {c: min(held.get(h, 0), cell.runs) for c, h in held_of(cell).items()}
+    there = {c: min(held.get(h, 0), cell.runs) for c, h in cell.held.items()}
     played = min(cell.runs, max(held.values(), default=0))
     late = {c: n for c, n in there.items() if n < played}
     if not late:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 import onlinecal
+from onlinecal.core.columns import Held
 from onlinecal.core.content import differences, digest
 from onlinecal.core.errors import InvalidParameter, StoreError
-from onlinecal.study.entries import Held, Numbers, Planned
+from onlinecal.study.entries import Numbers, Planned
 from onlinecal.study.gammas import runs_of
 from onlinecal.study.lock import writing
 from onlinecal.study.played import Joined, Promise, Results
@@ -45,7 +46,7 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
                 "cannot be kept; expected players and measures whose parameters and source can be read"
             )
         told = origin.columns
-        held = {Held.of(c, told.get(c, {})): cell.totals[c.name] for c in cell.columns}
+        held = {told.get(c) or Held.of(c, {}): cell.totals[c.name] for c in cell.columns}
         game = origin.game
         key = digest(game)
         nature, schedule = cell.schedule if cell.schedule[0] else (cell.nature, "")

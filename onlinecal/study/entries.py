@@ -11,36 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.columns import Column
-from onlinecal.core.content import digest
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.columns import Held
 from onlinecal.core.sight import Sight
 from onlinecal.study.packed import packed, plain, unpacked
 from onlinecal.study.played import Floats, Joined, Promise
-
-
-class Held(NamedTuple):
-    """A column with all that its numbers depend on beside the game.
-
-    Attributes
-    ----------
-    column : Column
-    content : str
-        As JSON; see `Panel.contents`.
-    """
-
-    column: Column
-    content: str
-
-    @classmethod
-    def of(cls, column: Column, content: Any) -> Held:
-        """From the content as data."""
-        return cls(column, json.dumps(content, sort_keys=True))
-
-    @property
-    def key(self) -> str:
-        """The digest of both."""
-        return digest([written(self.column), self.content])
 
 
 class Planned(NamedTuple):
@@ -146,31 +120,7 @@ GAME = "key", "content", "times", "held", "totals", "seconds", "loop", "open", "
 
 def _seal(said: tuple[Any, ...], people: Joined | None, runs: Mapping[Held, int], blob: bytes) -> str:
     """The digest of all that is told of a game; of accounts the numbers, as not every zlib makes the same bytes."""
-    held = [(key_of(column), n) for column, n in runs.items()]
+    held = [(column.key, n) for column, n in runs.items()]
     state = hashlib.sha256(repr((said, people and plain(people), held)).encode())
     state.update(blob)
     return state.hexdigest()[:32]
-
-
-#: keys that have been asked for: the same few columns stand in every game
-_KEYS: dict[Held, str] = {}
-
-
-def key_of(column: Held) -> str:
-    """`Held.key`, computed once."""
-    if column not in _KEYS:
-        _KEYS[column] = column.key
-    return _KEYS[column]
-
-
-def written(column: Column) -> str:
-    """A column as it is written down."""
-    return json.dumps(column.as_json(), sort_keys=True)
-
-
-def read_column(text: Any) -> Column | None:
-    """A column that was written down; None for what is none."""
-    try:
-        return Column.from_json(json.loads(text))
-    except (TypeError, ValueError, AttributeError, RecursionError, InvalidParameter):
-        return None

@@ -190,7 +190,11 @@ def _grid_as_bytes(grid: NDArray[np.float64]) -> bytes:
         i = np.rint(grid * m)
         off = bits - (i / m).view(np.int64)
         if (abs(off) < 128).all():
-            return struct.pack("<Q", m) + _ints(np.diff(i.astype(np.int64), prepend=0)) + _ints(off + 128)
+            return (
+                struct.pack("<Q", m)
+                + _ints(np.rint(np.diff(i, prepend=0.0)).astype(np.int64))
+                + _ints(off + 128)
+            )
     return struct.pack("<Q", 0) + _ints(bits - np.append(np.int64(0), bits[:-1]))
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.measures.base import Bracket
 from onlinecal.measures.moved import bracket_of_moved
 from onlinecal.study.again import read_levels
-from onlinecal.study.entries import Held, Planned
+from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Kept, exact_runs, runs_of
 from onlinecal.study.lock import writing
 from onlinecal.study.panel import Asked, Panel, measured
@@ -47,7 +47,7 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
     exact = {run for first, packed in parts for run in exact_runs(packed, first)}
     there = {run for first, packed in parts for run in range(first, first + runs_of(packed))}
     all_there, all_exact = there.issuperset(runs), exact.issuperset(runs)
-    found: dict[Column, tuple[Any, Floats]] = {}
+    found: dict[Held, Floats] = {}
     reasons: dict[str, list[str]] = {}
     known = set(played.columns)
     for asked in panel.measures:
@@ -76,19 +76,19 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
 
 def _read(
     played: Played, panel: Panel, parts: Sequence[tuple[int, bytes]], runs: range
-) -> dict[Column, tuple[Any, Floats]]:
-    """Content and totals of each column, from Γ that are all exact."""
+) -> dict[Held, Floats]:
+    """The totals of each column, from Γ that are all exact."""
 
     def read(kept: Kept) -> list[float]:
         assert kept.gamma is not None
         return panel.read(kept.gamma)
 
-    return _columns(played, panel.columns, panel.contents, read, parts, runs)
+    return _columns(played, [*panel.held().values()], read, parts, runs)
 
 
 def _bracketed(
     played: Played, asked: Asked, parts: Sequence[tuple[int, bytes]], runs: range, known: set[Column]
-) -> dict[Column, tuple[Any, Floats]] | None:
+) -> dict[Held, Floats] | None:
     """The same where predictions of some were moved: both ends; None where nothing is proved."""
     options = {key: value for key, value in asked.options.items() if key != "max_levels"}
     if asked.record.modulus is None:
@@ -110,34 +110,34 @@ def _bracketed(
         return ends[0] * kept.gamma.weight, ends[1] * kept.gamma.weight
 
     told = {**asked.content, "bracket": True, "moved": True}
-    return _columns(played, ends, dict.fromkeys(ends, told), read, parts, runs)
+    return _columns(played, [Held.of(end, told) for end in ends], read, parts, runs)
 
 
 def _columns(
-    played: Played,
-    own: Sequence[Column],
-    contents: Mapping[Column, Any],
-    read: Any,
-    parts: Sequence[tuple[int, bytes]],
-    runs: range,
-) -> dict[Column, tuple[Any, Floats]]:
-    streams = list(dict.fromkeys(["", *(column.stream for column in played.columns)]))
+    played: Played, own: Sequence[Held], read: Any, parts: Sequence[tuple[int, bytes]], runs: range
+) -> dict[Held, Floats]:
+    streams = _streams(played)
     whom = f"{played.forecaster!r} against {played.nature!r}"
-    totals = read_levels(read, len(own), parts, runs, played.rounds.tolist(), len(streams), whom)
-    every = [(replace(c, stream=s) if s else c, contents[c]) for s in streams for c in own]
-    return {c: (told, totals[:, :, j].copy()) for j, (c, told) in enumerate(every)}
+    totals = read_levels(read, len(own), parts, runs, played.rounds.tolist(), 1 + len(streams), whom)
+    every = [*own, *(Held(replace(held.column, stream=s), held.content) for s in streams for held in own)]
+    return {held: totals[:, :, j].copy() for j, held in enumerate(every)}
 
 
-def _with(played: Played, found: Mapping[Column, tuple[Any, Floats]]) -> Played:
+def _streams(played: Played) -> list[str]:
+    return list(dict.fromkeys(column.stream for column in played.columns if column.stream))
+
+
+def _with(played: Played, found: Mapping[Held, Floats]) -> Played:
     """With these columns behind those that were asked for before, and before what players certify."""
     if not found:
         return played
     before = [c for c in played.columns if c.kind != "certificate"]
-    columns = (*before, *found, *(c for c in played.columns if c.kind == "certificate"))
-    totals = played.totals | {c.name: values for c, (_, values) in found.items()}
+    new = {held.column: held for held in found}
+    columns = (*before, *new, *(c for c in played.columns if c.kind == "certificate"))
+    totals = played.totals | {held.column.name: values for held, values in found.items()}
     origin = played.origin
     if origin is not None:
-        origin = Given(origin.game, {**origin.columns, **{c: told for c, (told, _) in found.items()}})
+        origin = Given(origin.game, {**origin.columns, **new})
     return replace(played, columns=columns, totals={c.name: totals[c.name] for c in columns}, origin=origin)
 
 
@@ -145,13 +145,8 @@ def _without_stale(played: Played, panel: Panel) -> Played:
     """Without those of the panel's columns that are there with another content, which has changed since."""
     if played.origin is None:
         return played
-    then, now = played.origin.columns, panel.contents
-    stale = {
-        c
-        for c in played.columns
-        if (bare := replace(c, stream="") if c.stream else c) in now
-        and Held.of(c, then.get(c)) != Held.of(c, now[bare])
-    }
+    then, now = played.origin.columns, panel.held(_streams(played))
+    stale = {c for c in played.columns if c in now and then.get(c) != now[c]}
     left = tuple(c for c in played.columns if c not in stale)
     return (
         replace(played, columns=left, totals={c.name: played.totals[c.name] for c in left})
@@ -203,10 +198,7 @@ def _add(
 ) -> tuple[tuple[Held, ...], dict[str, list[str]]]:
     """Puts what can be computed into the file: what is to be shown of the cell, and why the rest cannot be."""
     there = store.held()[plan.key]
-    streams = dict.fromkeys(["", *(column.stream for column in cell.columns)])
-    asked = [
-        Held.of(replace(c, stream=s) if s else c, told) for s in streams for c, told in panel.contents.items()
-    ]
+    asked = panel.held(_streams(cell)).values()
     # What was asked for before, and not shown since, need not be computed.
     ready = [held for held in asked if there.get(held, 0) >= plan.runs and held not in plan.columns]
     names = {held.column for held in ready}
@@ -217,7 +209,7 @@ def _add(
         before = {held.column: held for held in plan.columns}
         for column in found.columns:
             if column.kind != "certificate":
-                held = Held.of(column, found.origin.columns[column])
+                held = found.origin.columns[column]
                 if before.get(column) != held:
                     new.append(held)
     for first in {there.get(held, 0) for held in new}:

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held, read_column, written
 from onlinecal.core.content import digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
 from onlinecal.study.database import FORMAT, Database
-from onlinecal.study.entries import Held, Numbers, Planned, read_column, written
+from onlinecal.study.entries import Numbers, Planned
 from onlinecal.study.packed import plain, unpacked
 from onlinecal.study.played import Floats, Joined, Promise
 from onlinecal.study.schema import SCHEMA

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from onlinecal.core.columns import ACCOUNT, Column, Kind
+from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.core.joint import JointDistribution
@@ -156,6 +157,20 @@ class Panel:
             told = content(task)
             found |= dict.fromkeys(_account(task), told)
         return found
+
+    def held(self, streams: Sequence[str] = ()) -> Mapping[Column, Held]:
+        """Its columns, and those of streams, with what their numbers depend on beside the game."""
+        found = self._held.get(tuple(streams))
+        if found is None:
+            own = {column: Held.of(column, told) for column, told in self.contents.items()}
+            every = [replace(column, stream=stream) for stream in streams for column in own]
+            of_streams = {c: Held(c, own[replace(c, stream="")].content) for c in every}
+            found = self._held[tuple(streams)] = MappingProxyType(own | of_streams)
+        return found
+
+    @cached_property
+    def _held(self) -> dict[tuple[str, ...], Mapping[Column, Held]]:
+        return {}
 
     def only(self, columns: Container[Column]) -> Panel:
         """Those of its measures and tasks that have one of these columns."""

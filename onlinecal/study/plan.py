@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
@@ -80,7 +80,7 @@ class Cell:
     def content(self) -> dict[str, Any]:
         """All that the rounds of one run depend on, for people to read (see `onlinecal.core.content`).
 
-        Labels and the order of cells and of runs are not among it, nor what is measured (`contents`).
+        Labels and the order of cells and of runs are not among it, nor what is measured (`held`).
         """
         return {
             "engine": VERSION,
@@ -99,11 +99,10 @@ class Cell:
         """The digest of `content`: cells of one key have the same rounds, run by run."""
         return digest(self.content)
 
-    @cached_property
-    def contents(self) -> dict[Column, Any]:
-        """Of each column, those of streams too, what its numbers depend on beside the rounds."""
-        own, streams = self.panel.contents, ("", *self.nature.strategy.streams)
-        return {replace(c, stream=s) if s else c: own[c] for s in streams for c in self.panel.columns}
+    @property
+    def held(self) -> Mapping[Column, Held]:
+        """Its columns, those of streams too, with what their numbers depend on beside the rounds."""
+        return self.panel.held(self.nature.strategy.streams)
 
     @property
     def nature_label(self) -> str:

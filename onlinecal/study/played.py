@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.sight import Sight
@@ -84,8 +84,8 @@ class Origin(Protocol):
         """`Cell.content`."""
 
     @property
-    def columns(self) -> Mapping[Column, Any]:
-        """Column → content, `Cell.contents`; of what players certify, perhaps nothing."""
+    def columns(self) -> Mapping[Column, Held]:
+        """`Cell.held`; of what players certify, perhaps nothing."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Given:
     """The origin of a cell that has just been played; see `Origin`."""
 
     game: Mapping[str, Any]
-    columns: Mapping[Column, Any]
+    columns: Mapping[Column, Held]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.progress import Progress
-from onlinecal.core.relations import tightest
+from onlinecal.core.relations import following, tightest_of
 from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
@@ -186,23 +186,43 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
     InvalidParameter
         A bound that is not a number.
     """
-    forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+    stated, bounds_of = _following(cell)
     for guarantee in stated:
         if math.isnan(guarantee.bound(cell.horizon)):
             raise InvalidParameter(
                 f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
-    # Certificates are no columns of the panel; their bounds are stated.
     if not cell.schedule.immediate:
-        stated = _under_delay(stated, cell)
-    certified = (g.column for g in stated if g.column.kind == "certificate")
-    columns = dict.fromkeys([*cell.panel.columns, *certified])
+        bounds_of = _columns_of(_under_delay(stated, cell), cell)
     return tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
-        for column in columns
-        for g in tightest(stated, column, cell.horizon)
+        for bounds in bounds_of
+        for g in tightest_of(bounds, cell.horizon)
     )
+
+
+_Bounds = list[list[Guarantee]]
+#: what is stated of pairs of players and what follows for the columns of a panel, for all horizons; with the pairs,
+#: so that no other has their identity
+_FOUND: dict[tuple[int, int, int], tuple[Cell, list[Guarantee], _Bounds]] = {}
+
+
+def _following(cell: Cell) -> tuple[list[Guarantee], _Bounds]:
+    """The guarantees of both players that hold in a game, and of each column the bounds that follow."""
+    key = id(cell.forecaster), id(cell.nature), id(cell.panel)
+    if key not in _FOUND:
+        if len(_FOUND) >= 1024:
+            _FOUND.clear()
+        forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
+        stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+        _FOUND[key] = cell, stated, _columns_of(stated, cell)
+    return _FOUND[key][1:]
+
+
+def _columns_of(stated: Sequence[Guarantee], cell: Cell) -> _Bounds:
+    # Certificates are no columns of the panel; their bounds are stated.
+    certified = (g.column for g in stated if g.column.kind == "certificate")
+    return [following(stated, column) for column in dict.fromkeys([*cell.panel.columns, *certified])]
 
 
 def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:

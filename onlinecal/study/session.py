@@ -11,13 +11,14 @@ from pathlib import Path
 from types import TracebackType
 
 import onlinecal
+from onlinecal.core.columns import Held
 from onlinecal.core.content import differences
 from onlinecal.core.errors import StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
-from onlinecal.study.again import computable, held_of, missing, missing_of_played, read_again
+from onlinecal.study.again import computable, missing, missing_of_played, read_again
 from onlinecal.study.database import BEFORE, format_of
-from onlinecal.study.entries import Held, Planned
+from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Results
@@ -92,7 +93,7 @@ class Session:
                 bool(c.nature.strategy.recorded),
                 Sight(c.nature.strategy.sight),
                 promises(c),
-                tuple(held_of(c).values()),
+                tuple(c.held.values()),
             )
             for c in cells
         ]
@@ -224,7 +225,7 @@ class Session:
             # Key and contents are those of before the game, whatever becomes of a plug-in's source meanwhile.
             played = play_cells([rest for _, rest in todo], progress)
             for (cell, _), (rest, found) in zip(todo, played, strict=True):
-                self._store.add(cell.key, cell.content, cell.contents, found, rest.first)
+                self._store.add(cell.key, cell.content, cell.held, found, rest.first)
         self._store.forget(there.keys() - cells.keys())
         self._store.forget_replaced()
 
@@ -237,7 +238,7 @@ class Session:
                 progress.describe(
                     f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}, from Γ"
                 )
-                parts, columns = self._store.gammas(cell.key), held_of(cell)
+                parts, columns = self._store.gammas(cell.key), cell.held
                 for piece in computable(cell, held[cell.key], parts)[0]:
                     totals = read_again(cell, piece, parts)
                     self._store.add_columns(

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import StoreError
 from onlinecal.study.database import FORMAT, Database, format_of
-from onlinecal.study.entries import Held, Numbers, Planned
+from onlinecal.study.entries import Numbers, Planned
 from onlinecal.study.gammas import Gammas
 from onlinecal.study.migrate import migrate
 from onlinecal.study.packed import joined, shown
@@ -135,7 +135,7 @@ class Store:
         self,
         key: str,
         content: Mapping[str, Any],
-        contents: Mapping[Column, Any],
+        columns: Mapping[Column, Held],
         played: Played,
         first: int = 0,
     ) -> None:
@@ -145,8 +145,8 @@ class Store:
         ----------
         key, content
             `Cell.key` and `Cell.content`.
-        contents : mapping
-            `Cell.contents`.
+        columns : mapping
+            `Cell.held`.
         played : Played
         first : int, default 0
             The number of the first of its runs; those before are there.
@@ -156,7 +156,7 @@ class Store:
         StoreError
             Another process has played the same runs meanwhile.
         """
-        new = {Held.of(c, contents.get(c, {})): played.totals[c.name] for c in played.columns}
+        new = {columns.get(c) or Held.of(c, {}): played.totals[c.name] for c in played.columns}
         with self._db.transaction():
             self._add(key, content, new, played, first)
 
@@ -340,6 +340,6 @@ class StoredOrigin:
         return found[self.key]
 
     @property
-    def columns(self) -> Mapping[Column, Any]:
-        """Column → content."""
-        return {h.column: json.loads(h.content) for h in self._held}
+    def columns(self) -> Mapping[Column, Held]:
+        """`Cell.held`."""
+        return {held.column: held for held in self._held}

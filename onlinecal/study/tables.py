@@ -7,11 +7,12 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from onlinecal.core.columns import Held, read_column, written
 from onlinecal.core.content import digest
 from onlinecal.core.errors import StoreError
 from onlinecal.core.sight import Sight
 from onlinecal.study.database import Database
-from onlinecal.study.entries import GAME, Held, Numbers, Planned, key_of, read_column, written
+from onlinecal.study.entries import GAME, Numbers, Planned
 from onlinecal.study.gammas import runs_of
 from onlinecal.study.played import Promise
 
@@ -58,7 +59,7 @@ class Tables:
                 bounds.append((place, promises.setdefault(said, len(promises)), p.bound))
         of_panels = [(i, json.dumps([ids[column] for column in columns])) for columns, i in panels.items()]
         said_of = [(i, *said) for said, i in promises.items()]
-        keys = [(i, *map(key_of, columns)) for columns, i in panels.items()]
+        keys = [(i, *(held.key for held in columns)) for columns, i in panels.items()]
         for table in ("meta", "bounds", "guarantees", "plan", "panels"):
             self._db.run(f"DELETE FROM {table}")
         self._insert("plan", 10, cells)
@@ -85,7 +86,7 @@ class Tables:
                 i: tuple(columns[number] for number in json.loads(text))
                 for i, text in self._db.run("SELECT id, columns FROM panels ORDER BY id")
             }
-            keys = [(i, *map(key_of, held)) for i, held in panels.items()]
+            keys = [(i, *(each.key for each in held)) for i, held in panels.items()]
             if plan_seal(meta, cells, keys, said, bounds) != meta.get("seal"):
                 raise changed
         except (TypeError, ValueError, KeyError, RecursionError):
@@ -124,7 +125,7 @@ class Tables:
             column = read_column(text)
             if column is not None and isinstance(content, str) and column.name == name:
                 held = Held(column, content)
-                if key_of(held) == key:
+                if held.key == key:
                     found[number] = held
         return found
 
@@ -135,7 +136,7 @@ class Tables:
         self._db.run_many(
             'INSERT INTO columns (key, name, "column", content) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET '
             'name = excluded.name, "column" = excluded."column", content = excluded.content',
-            [(key_of(held), held.column.name, written(held.column), held.content) for held in new],
+            [(held.key, held.column.name, written(held.column), held.content) for held in new],
         )
         return {held: number for number, held in self.columns().items()} if new else there
 

@@ -14,7 +14,6 @@ from onlinecal.core.sight import Sight
 from onlinecal.decisions import base as decisions
 from onlinecal.engine import game
 from onlinecal.study import play_cell
-from onlinecal.study.again import held_of
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import cells, change, equal, played, read, session, study
@@ -116,7 +115,7 @@ def test_every_number_comes_back(results, whole):
     )
     with Store.open(results, write=True) as store:
         store.forget([planned.key])
-        store.add(planned.key, {}, planned.contents, odd)
+        store.add(planned.key, {}, planned.held, odd)
         named = {held.column.name: held for held in store.held()[planned.key]}
         store.put_plan(
             store.meta,
@@ -242,7 +241,7 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
     def only(**changed):
         options = {"horizons": [100], "forecasters": [F.Constant()], "natures": [N.Drift()]} | changed
         cell = cells(**options)[0]
-        return cell.key, *(held.key for held in held_of(cell).values())
+        return cell.key, *(held.key for held in cell.held.values())
 
     base = only()
     measure = {"name": "binned_ece", "bins": 5}

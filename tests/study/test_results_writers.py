@@ -155,7 +155,7 @@ def test_two_writers_without_a_lock_do_not_mix(results):
         with pytest.raises(
             StoreError, match="another process has played the same cells meanwhile; go on with"
         ):
-            first._store.add(planned[0].key, planned[0].content, planned[0].contents, late, 3)
+            first._store.add(planned[0].key, planned[0].content, planned[0].held, late, 3)
     assert equal(read(results), study(planned))
 
 
