@@ -147,7 +147,7 @@ def named(columns: Iterable[Column]) -> dict[str, Column]:
     return {column.name: column for column in columns}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Held:
     """A column with all that its numbers depend on beside the game.
 
@@ -161,8 +161,12 @@ class Held:
     column: Column
     content: str
 
+    def __eq__(self, other: object) -> bool:
+        """Whether column and content are the same; these are looked up often."""
+        return self is other or (isinstance(other, Held) and self.key == other.key)
+
     def __hash__(self) -> int:
-        return hash(self.content)
+        return hash(self.key)
 
     @classmethod
     def of(cls, column: Column, content: Any) -> Held:

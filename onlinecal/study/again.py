@@ -29,6 +29,8 @@ class Piece(NamedTuple):
 
 def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
     """What is to be played of a cell, so that every column that is there in some runs is played in the others only."""
+    if all(held.get(h, 0) >= cell.runs for h in cell.held.values()):
+        return []
     there = {c: min(held.get(h, 0), cell.runs) for c, h in cell.held.items()}
     marks = sorted({*there.values(), cell.runs})
     return [

@@ -229,6 +229,8 @@ class Store:
             wanted = {cell.key: cell.columns for cell in self._tables.plan()}
             held = self._tables.held()
             for key, columns in wanted.items():
+                if held.get(key, {}).keys() <= set(columns):
+                    continue
                 names = {h.column.name for h in columns}
                 gone = {
                     h

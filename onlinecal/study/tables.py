@@ -178,12 +178,16 @@ class Tables:
 
     def held(self) -> dict[str, dict[Held, int]]:
         """Of everything that was played: key → column → how many runs."""
-        columns, found = self.columns(), {}
+        columns = self.columns()
+        texts: dict[Any, dict[Held, int]] = {}  # most games have the same
+        found = {}
         for key, text in self._db.run("SELECT key, held FROM games"):
-            try:
-                found[key] = {columns[i]: n for i, n in json.loads(text) if isinstance(n, int)}
-            except (TypeError, ValueError, KeyError, RecursionError):
-                found[key] = {}
+            if text not in texts:
+                try:
+                    texts[text] = {columns[i]: n for i, n in json.loads(text) if isinstance(n, int)}
+                except (TypeError, ValueError, KeyError, RecursionError):
+                    texts[text] = {}
+            found[key] = texts[text]
         return found
 
     def numbers(self, keys: Collection[str] | None = None) -> Iterator[tuple[str, Numbers | None]]:
