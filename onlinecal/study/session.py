@@ -146,7 +146,8 @@ class Session:
             now = next(c.content for c in self._cells if c.key == new[cell[1:5]])
             reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents.get(cell.key), now))
         why = _some(list(reasons))
-        if good and not good & wanted:
+        # Decision makers are part of the games: to ask for others is no mistake.
+        if good and not good & wanted and set(reasons) != {"decision_makers"}:
             raise StoreError(
                 f"{store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )

@@ -126,10 +126,19 @@ class Store:
         with self._db.reading():
             return self._tables.numbers_of(key)
 
-    def gammas(self, key: str) -> list[tuple[int, bytes]]:
-        """The first run and the packed level sets of each part that is as it was put there."""
+    def gammas(self, key: str, whose: str = "") -> list[tuple[int, bytes]]:
+        """The first run and the packed level sets of each part that is as it was put there.
+
+        Where it is said whose they are, something that is not so is an error.
+        """
         with self._db.reading():
-            return self._tables.gammas(key)
+            good, bad = self._tables.gammas(key)
+        if bad and whose:
+            raise StoreError(
+                f"{self.path}: something else has changed the level sets of {whose}; a measure that is added to the "
+                "scenario is played again with --resume, and they with it"
+            )
+        return good
 
     def add(
         self,
@@ -289,7 +298,7 @@ class Store:
             (planned.nature, planned.schedule),
             None if people is None else shown(people, planned.runs, labels),
             planned.sight,
-            StoredGammas(self.path, planned.key),
+            StoredGammas(self.path, planned),
             StoredOrigin(self.path, planned.key, columns),
         )
 
@@ -315,15 +324,15 @@ def check_replaceable(path: Path) -> None:
 class StoredGammas(Gammas):
     """The level sets of a game that lie in a results file, and are read when they are asked for."""
 
-    def __init__(self, path: Path, key: str) -> None:
+    def __init__(self, path: Path, planned: Planned) -> None:
         super().__init__()
-        self.path, self.key = path, key
+        self.path, self.key, self.whose = path, planned.key, str(planned)
 
     @property
     def parts(self) -> tuple[tuple[int, bytes], ...]:
         """The first run of each, and what is packed."""
         with Store.open(self.path) as store:
-            return tuple(store.gammas(self.key))
+            return tuple(store.gammas(self.key, self.whose))
 
 
 class StoredOrigin:

@@ -243,17 +243,24 @@ class Tables:
 
     # ---------------------------------------------------------------- level sets
 
-    def gammas(self, key: str) -> list[tuple[int, bytes]]:
-        """The first run and what is packed of each part that is as it was put there."""
-        rows = self._db.run(
-            "SELECT first, packed, gammas.seal FROM gammas JOIN games ON games.id = game WHERE key = ? ORDER BY first",
+    def gammas(self, key: str) -> tuple[list[tuple[int, bytes]], list[int]]:
+        """The first run and what is packed of each part that is as it was put there, and the rows of the others."""
+        good, bad = [], []
+        for row, first, packed, seal in self._db.run(
+            "SELECT gammas.rowid, first, packed, gammas.seal FROM gammas JOIN games ON games.id = game WHERE key = ? "
+            "ORDER BY first",
             (key,),
-        )
-        return [(first, packed) for first, packed, seal in rows if seal == seal_of_gammas(key, first, packed)]
+        ):
+            if seal == seal_of_gammas(key, first, packed):
+                good.append((first, packed))
+            else:
+                bad.append(row)
+        return good, bad
 
     def put_gammas(self, key: str, parts: Sequence[tuple[int, bytes]]) -> None:
-        """Adds those parts that hold runs of which nothing is kept."""
-        there = self.gammas(key)
+        """Adds those parts that hold runs of which nothing is kept, in place of what something else has changed."""
+        there, bad = self.gammas(key)
+        self._db.run_many("DELETE FROM gammas WHERE rowid = ?", [(row,) for row in bad])
         covered = {run for first, packed in there for run in range(first, first + runs_of(packed))}
         for first, packed in parts:
             if not covered.issuperset(range(first, first + runs_of(packed))):
