@@ -14,7 +14,7 @@ from onlinecal.measures.base import Bracket
 from onlinecal.measures.moved import bracket_of_moved
 from onlinecal.study.again import read_levels
 from onlinecal.study.entries import Planned
-from onlinecal.study.gammas import Kept, exact_runs, runs_of
+from onlinecal.study.gammas import Gammas, Kept, exact_runs, runs_of
 from onlinecal.study.lock import writing
 from onlinecal.study.panel import Asked, Panel, measured
 from onlinecal.study.played import Floats, Given, Played
@@ -203,7 +203,7 @@ def _add(
     ready = [held for held in asked if there.get(held, 0) >= plan.runs and held not in plan.columns]
     names = {held.column for held in ready}
     left = panel.only({c for c in panel.columns if c not in names})
-    found, why = measured_later(cell, left)
+    found, why = measured_later(replace(cell, gammas=Gammas(store.gammas(plan.key))), left)
     new = []
     if found.origin is not None:
         before = {held.column: held for held in plan.columns}

@@ -94,7 +94,7 @@ def _fill(database: Database, meta: dict[str, str], plan: list[Planned] | None, 
         there = tables.numbers_of(cell.key)
         new = cell.numbers._replace(content=tables.put_content(cell.game))
         if there is not None and cell.good:
-            new = new._replace(totals={**there.totals, **new.totals})
+            new = new._replace(totals={**there.totals, **new.totals}, people=new.people or there.people)
         if there is None or cell.good:
             tables.put(cell.key, new)
             if not cell.good:

@@ -103,12 +103,13 @@ class Session:
             stack.enter_context(writing(path))
             there = path.exists() and (path.stat().st_size > 0 or not path.is_file())
             if there and not overwrite:
-                if resume and format_of(path) == BEFORE:
+                if not resume:
+                    with Store.open(path):
+                        raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
+                if format_of(path) == BEFORE:
                     with Store.open(path) as before:  # which is not written, should nothing fit
                         cls(cells, before)._compare(plan)
                 session = cls(cells, stack.enter_context(Store.open(path, write=True)))
-                if not resume:
-                    raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
                 session._adopt(meta, plan)
             else:
                 if there:
