@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import is_whole
@@ -123,11 +124,14 @@ class Packer:
             code = np.searchsorted(self._grid, gamma.predictions)
         elif isinstance(self.keep, int) and gamma.levels > self.keep:
             kind = _MOVED
-            gamma, moved = gamma.round(self.keep - 1)
-            code = np.rint(gamma.predictions * (self.keep - 1)).astype(np.int64)
+            code, counts, positives, moved = _rounded(
+                gamma.predictions, gamma.counts, gamma.positives, self.keep - 1
+            )
         else:
             code = gamma.predictions.view(np.int64)
-        now = _Levels(kind, code, gamma.counts.astype(np.int64), gamma.positives.astype(np.int64))
+        if kind != _MOVED:
+            counts, positives = gamma.counts.astype(np.int64), gamma.positives.astype(np.int64)
+        now = _Levels(kind, code, counts, positives)
         self._before[whose] = now
         change = None if before is None or before.kind != kind else now.since(before)
         fresh = change is None
@@ -143,6 +147,29 @@ class Packer:
         head = _HEAD.pack(self.runs, self._streams, len(self._pieces), points, len(grid))
         sizes = np.array([len(piece) for piece in self._pieces], "<u4").tobytes()
         return head + sizes + grid + b"".join(self._pieces)
+
+
+@kernel
+def _rounded(v, n, s, m):
+    """Levels moved to the nearest i/m, ties to the even i: i, counts, positives, and the mean distance moved."""
+    code, counts, positives = (
+        np.empty(len(v), np.int64),
+        np.zeros(len(v), np.int64),
+        np.zeros(len(v), np.int64),
+    )
+    k = 0
+    moved = 0.0
+    total = 0.0
+    for i in range(len(v)):
+        at = np.int64(np.rint(v[i] * m))
+        if k == 0 or code[k - 1] != at:
+            code[k] = at
+            k += 1
+        counts[k - 1] += np.int64(n[i])
+        positives[k - 1] += np.int64(s[i])
+        moved += n[i] * abs(v[i] - at / m)
+        total += n[i]
+    return code[:k].copy(), counts[:k].copy(), positives[:k].copy(), moved / total
 
 
 class _Levels(NamedTuple):
