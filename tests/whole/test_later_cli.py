@@ -39,7 +39,8 @@ def test_columns_are_added_without_a_scenario(folder):
     assert done.stdout == "results/s.db: 8 cells have new columns\n"
     assert done.stderr.splitlines() == [
         f"note: {name!r} is not computed, since their predictions were moved, and nothing is proved of it then: "
-        "4 cells, such as 'empirical mean' against 'drift' at T = 200; in a scenario, `onlinecal run SCENARIO --resume` plays it"
+        "4 cells, such as 'empirical mean' against 'drift' at T = 200; in a scenario, "
+        "`onlinecal run SCENARIO --resume` plays it"
         for name in ("cdl", "bias", "v_shaped(t=0.3)")
     ]
     study = read(folder / "results" / "s.db")
