@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -297,9 +297,7 @@ def fit_growth(
         return None
     logarithms = np.log(t)
     data: Contrasts = Fresh(y) if fresh else Path(logarithms, y)
-    x = logarithms - logarithms.mean()
-    one = np.ones(n)
-    line, arc = orthonormal(one, x), orthonormal(one, x, x**2)
+    x, line, arc, quadratic = _design(logarithms.tobytes())
 
     def interval(weights: Floats, basis: Floats) -> tuple[float, float, float]:
         value = float(weights @ data.logs)
@@ -307,7 +305,6 @@ def fit_growth(
         half = float(stdtrit(freedom, (1.0 + level) / 2) * np.sqrt(variance))
         return value, value - half, value + half
 
-    quadratic = beside(x**2, line)
     variance, freedom = data.spread(quadratic, arc)
     bend = float(2.0 * stdtr(freedom, -abs(quadratic @ data.logs) / np.sqrt(variance)))
     # A bend that is seen is no scatter: the mean exponent of a curve is known as well as that of a line.
@@ -389,6 +386,20 @@ def simultaneous(statements: int, level: float = 0.95) -> float:
     0.995
     """
     return 1.0 - (1.0 - level) / max(statements, 1)
+
+
+@lru_cache(maxsize=256)
+def _design(logarithms: bytes) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of some log T, which the curves of a study share: centred, bases of lines and of parabolas, and the parabola
+    beside the lines.
+    """
+    logs = np.frombuffer(logarithms)
+    x, one = logs - logs.mean(), np.ones(len(logs))
+    line = orthonormal(one, x)
+    found = x, line, orthonormal(one, x, x**2), beside(x**2, line)
+    for array in found:
+        array.flags.writeable = False
+    return found
 
 
 def _slope(x: Floats, part: slice) -> Floats:

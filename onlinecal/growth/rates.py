@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -148,7 +149,11 @@ def best_known(column: Column | str) -> tuple[KnownRate, ...]:
     the source then names the relations. Of equal ones it is the one that a forecaster of this package attains, then the
     one that takes the fewest relations. Of a bracket, the lower end has upper rates and the upper end lower ones.
     """
-    what = Column("measure", column) if isinstance(column, str) else column
+    return _best_known(Column("measure", column) if isinstance(column, str) else column)
+
+
+@cache
+def _best_known(what: Column) -> tuple[KnownRate, ...]:
     if what.quantity in _LEFT_OUT or not what.quantity:
         return ()
     found: dict[bool, list[tuple[KnownRate, int]]] = {False: [], True: []}

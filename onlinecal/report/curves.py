@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,7 +180,11 @@ class Study(Kept):
     @property
     def columns(self) -> dict[str, Column]:
         """Name → column, in the order in which they appear."""
-        return named(column for cell in self.cells for column in cell.columns)
+        return dict(self._columns)
+
+    @cached_property
+    def _columns(self) -> dict[str, Column]:
+        return named(dict.fromkeys(column for cell in self.cells for column in cell.columns))
 
     @property
     def measures(self) -> list[str]:
@@ -255,13 +260,12 @@ class Study(Kept):
         whom = self._only("nature", nature, self.natures)
         if measure not in self.measures:
             raise UnknownName.of("measure", measure, self.measures)
-        cells = [c for c in self.cells if (c.forecaster, c.nature) == (who, whom) and measure in c.totals]
+        cells = [cell for cell in self._pairs.get((who, whom), []) if measure in cell.totals]
         if horizon is not None:
             cells = [c for c in cells if c.horizon == horizon]
         if not cells:
             at = "" if horizon is None else f" at horizon {horizon}"
             raise InvalidParameter(f"{measure} of {who} against {whom}{at} was not played")
-        cells.sort(key=lambda c: c.horizon)
         promises = tuple((c.horizon, p) for c in cells for p in c.promises if p.measure == measure)
         fresh = len(cells) > 1
         if fresh:
@@ -277,13 +281,12 @@ class Study(Kept):
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, once each: natures first, then measures, then forecasters."""
-        pairs = {(c.forecaster, c.nature): c for c in self.cells}
         return [
             self.curve(measure, who, whom)
             for whom in self.natures
             for measure in (self.measures if measures is None else dict.fromkeys(measures))
             for who in self.forecasters
-            if (who, whom) in pairs and measure in pairs[who, whom].totals
+            if any(measure in cell.totals for cell in self._pairs.get((who, whom), ()))
         ]
 
     def exponent(

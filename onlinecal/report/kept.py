@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from onlinecal.scenario import measure_of, task_of
 from onlinecal.study.copies import save
 from onlinecal.study.later import measured_later
 from onlinecal.study.panel import Panel, listed
-from onlinecal.study.played import Results
+from onlinecal.study.played import Played, Results
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,27 @@ class Kept(Results):
     @property
     def forecasters(self) -> list[str]:
         """Labels in the order in which they appear."""
-        return list(dict.fromkeys(cell.forecaster for cell in self.cells))
+        return list(dict.fromkeys(who for who, _ in self._pairs))
 
     @property
     def natures(self) -> list[str]:
         """Labels in the order in which they appear."""
+        return list(self._natures)
+
+    # Of thousands of cells, what every curve asks for is put in order once.
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[str, str], list[Played]]:
+        """The cells of each forecaster and nature, the shortest games first."""
+        found: dict[tuple[str, str], list[Played]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.forecaster, cell.nature), []).append(cell)
+        for mine in found.values():
+            mine.sort(key=lambda cell: cell.horizon)
+        return found
+
+    @cached_property
+    def _natures(self) -> list[str]:
         return list(dict.fromkeys(cell.nature for cell in self.cells))
 
     def gamma(

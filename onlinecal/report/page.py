@@ -20,8 +20,12 @@ from onlinecal.report import page_rows
 from onlinecal.report.console import grown
 from onlinecal.report.curves import Study, left_out
 
-#: so many pictures of curves are drawn; the tables have all
+#: so many pictures of curves are drawn at most, with so many forecasters each and so many lines in all; tables have all
 MOST = 24
+FORECASTERS = 12
+LINES = 240
+#: pairs up to which all exponents fit one picture
+CELLS = 400
 
 
 @dataclass(frozen=True)
@@ -202,9 +206,15 @@ def _pictures(study: Study, grown: Sequence[str], progress: Progress) -> tuple[l
     found: list[Picture] = []
     shown = [name for name in page_rows.main_columns(study) if not study.columns[name].end]
     pairs = [(nature, measure) for nature in study.natures for measure in shown]
-    for nature, measure in pairs[:MOST]:
+    most = min(MOST, max(4, LINES // min(len(study.forecasters), FORECASTERS)))
+    fewer = 0
+    for nature, measure in pairs[:most]:
         progress.describe(f"{measure} against {nature}")
         curves = study.only(natures=[nature]).curves([measure])
+        if len(curves) > FORECASTERS:
+            fewer = max(fewer, len(curves))
+            last = sorted(float(curve.mean[-1]) for curve in curves)[FORECASTERS - 1]
+            curves = [curve for curve in curves if curve.mean[-1] <= last][:FORECASTERS]
         if curves:
             figure = _figure(5.2, 4.6 + 0.12 * len(curves))
             axis = figure.subplots()
@@ -212,22 +222,23 @@ def _pictures(study: Study, grown: Sequence[str], progress: Progress) -> tuple[l
             axis.set_title("")  # the page says it above
             found.append(Picture(f"{measure} against {nature}", plots.caption(curves), _svg(figure)))
         progress.advance(1)
-    left = ""
-    if len(pairs) > MOST:
-        left = (
-            f"{len(pairs) - MOST:,} of {len(pairs):,} pictures of a measure against a nature are not drawn here; "
-            f"`onlinecal plot RESULTS --measure … --nature …` draws them."
+    left = []
+    if len(pairs) > most:
+        left.append(
+            f"{len(pairs) - most:,} of {len(pairs):,} pictures of a measure against a nature are left out."
         )
-    grown = [m for m in shown if any(c.exponent() is not None for c in study.curves([m]))]
-    if grown and (len(study.natures) > 1 or len(study.forecasters) > 1):
+    if fewer:
+        left.append(
+            f"Of up to {fewer:,} forecasters those {FORECASTERS} are drawn whose mean total is lowest at the largest T."
+        )
+    if left:
+        left.append("`onlinecal plot RESULTS` draws them with --measure, --nature and --forecaster.")
+    if grown and 1 < len(study.natures) * len(study.forecasters) <= CELLS:
         progress.describe("exponents")
-        axes = exponent_plot.heat_map(study, grown[:4])
-        found.append(
-            Picture(
-                "Growth exponents", exponent_plot.caption(study, grown[:4]), _svg(axes.flat[0].figure), True
-            )
-        )
-    return found, left
+        axes = exponent_plot.heat_map(study, grown)
+        said = exponent_plot.caption(study, grown)
+        found.append(Picture("Growth exponents", said, _svg(axes.flat[0].figure), True))
+    return found, " ".join(left)
 
 
 def _figure(wide: float, high: float) -> Any:

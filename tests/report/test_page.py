@@ -13,7 +13,7 @@ from onlinecal.core.columns import Column
 from onlinecal.report import page_rows
 from onlinecal.report.console import grown
 from onlinecal.report.curves import summary
-from onlinecal.report.page import MOST, html, page_of
+from onlinecal.report.page import FORECASTERS, MOST, html, page_of
 from onlinecal.study.played import Played, Promise
 from tests.results import cells, study
 from tests.whole.test_cli import onlinecal
@@ -188,6 +188,18 @@ def test_pictures_that_are_left_out_are_counted():
     page = page_of(mine, {}, len(mine.cells), "x.db")
     pairs = len(natures) * len([c for c in page_rows.main_columns(mine) if not mine.columns[c].end])
     assert page.left.startswith(f"{pairs - MOST} of {pairs} ")
+
+
+def test_of_many_forecasters_the_lowest_are_drawn():
+    forecasters = [(F.Constant(i / 40), f"f{i}") for i in range(FORECASTERS + 3)]
+    mine = study(cells(horizons=(20, 40), runs=2, forecasters=forecasters, natures=(N.Drift(),)))
+    page = page_of(mine, {}, len(mine.cells), "x.db")
+    assert f"Of up to {FORECASTERS + 3} forecasters those {FORECASTERS} are drawn" in page.left
+    drawn = next(p for p in page.pictures if p.title == "ece against drift")
+    means = {c.forecaster: c.mean[-1] for c in mine.curves(["ece"])}
+    there = {who for who in means if re.search(rf">\W*{who}\b", drawn.svg)}
+    assert len(there) == FORECASTERS
+    assert max(means[who] for who in there) <= min(mean for who, mean in means.items() if who not in there)
 
 
 def test_unfinished_studies_say_so(whole):
