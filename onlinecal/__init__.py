@@ -17,6 +17,7 @@ _HOMES = {
     "evaluate": "onlinecal.forecasts.evaluation",
     "play": "onlinecal.face",
     "sweep": "onlinecal.face",
+    "load": "onlinecal.face",
     "Study": "onlinecal.report.curves",
     "Curve": "onlinecal.report.curves",
     "Guarantee": "onlinecal.core.guarantee",
@@ -47,6 +48,7 @@ __all__ = [
     "evaluate",
     "forecasters",
     "growth",
+    "load",
     "measures",
     "natures",
     "of_rounds",
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
     from onlinecal.core.joint import JointDistribution
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
-    from onlinecal.face import play, sweep
+    from onlinecal.face import load, play, sweep
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.growth import rates
     from onlinecal.report import plots

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from onlinecal.core.errors import LIST, InvalidParameter, UnknownName, in_one_line
+from onlinecal.core.errors import LIST, InvalidParameter, StoreError, UnknownName, in_one_line
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import title
 from onlinecal.core.sweeps import Thing, kinds
@@ -22,10 +24,13 @@ from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
 from onlinecal.study.executors import Serial, executor_of
 from onlinecal.study.executors.base import Fault
+from onlinecal.study.gammas import KEEP
 from onlinecal.study.lineup import Entry, Lineup
 from onlinecal.study.panel import Panel, listed
-from onlinecal.study.plan import plan
+from onlinecal.study.plan import Cell, plan
+from onlinecal.study.played import Given
 from onlinecal.study.playing import play_cells
+from onlinecal.study.store import Store
 from onlinecal.sweeping import Combinations, decision_makers_of, finder, measures_of, schedules_of, tasks_of
 
 
@@ -125,6 +130,7 @@ def play(
     delays: Any = 0,
     decision_makers: Any = (),
     history: Any = "exact",
+    keep: Any = KEEP,
     progress: bool | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -165,6 +171,10 @@ def play(
         "share": …}`` says where, and from which share on. An integer m: they are counted on a grid of m + 1 points,
         memory does not grow with T, and every column is a certified bracket, ``name[lower]`` and ``name[upper]``, from
         the distance that they were moved (`onlinecal.measures.bracket_of_moved`).
+    keep : int, "all" or "none", default 4096
+        What is kept of each run's Γ at its checkpoints, for `Played.gamma` and for what is asked later: exactly Γ with
+        at most so many levels, and all of forecasters with a grid. The predictions of others are moved to a grid of so
+        many points, and how far is kept with them. Totals do not depend on it.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
     jobs : int, optional
@@ -208,6 +218,7 @@ def play(
         schedules=schedules_of(arrivals, delays),
         people=People.of(decision_makers_of(listed(decision_makers)), seed if is_whole(seed) else 0),
         history=as_history(history),
+        keep=keep,
     )
     for pair in cells.incompatible:
         warnings.warn(
@@ -217,9 +228,44 @@ def play(
         )
     executor = Serial() if jobs is None and scheduler is None else executor_of(jobs, scheduler)
     todo, played = list(cells), {}
+    # Before the game, whatever becomes of a plug-in's source meanwhile.
+    origins = [_origin(cell) for cell in todo]
     with executor, Progress(cells.work, shown=progress) as bar:
         for cell, result in play_cells(todo, bar, executor):
             if isinstance(result, Fault):
                 raise result.error()
             played[id(cell)] = result
-    return Study(tuple(played[id(cell)] for cell in todo))
+    return Study(
+        tuple(replace(played[id(cell)], origin=origin) for cell, origin in zip(todo, origins, strict=True))
+    )
+
+
+def _origin(cell: Cell) -> Given | None:
+    """What the numbers of a cell depend on; None where that cannot be told."""
+    try:
+        return Given(cell.content, cell.held)
+    except InvalidParameter:
+        return None
+
+
+def load(path: Path | str) -> Study:
+    """The study in a results file: what `play` would have returned, of the cells that are finished.
+
+    What is kept of level sets is read from the file when it is asked for.
+
+    Parameters
+    ----------
+    path : path
+        A file that ``onlinecal run`` or `Study.save` has made.
+
+    Raises
+    ------
+    StoreError
+        There is none, it is not one of ours or damaged, or nothing in it is finished.
+    """
+    path = Path(path)
+    with Store.open(path) as store:
+        study = Study.of(store.results())
+    if not study.cells:
+        raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+    return study

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from onlinecal.core.errors import (
+    InvalidParameter,
     OnlinecalError,
     ScenarioError,
     suggestion,
@@ -29,6 +30,7 @@ from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.horizon import LONGEST
 from onlinecal.engine.keeping import as_history
 from onlinecal.naming import located
+from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Plan, plan
 from onlinecal.sweeping import decision_makers_of, lineup, measures_of, schedules_of, tasks_of
@@ -98,6 +100,13 @@ Arrivals = Annotated[Any, PlainValidator(_arrivals)]
 Delays = Annotated[Any, PlainValidator(_delays)]
 
 
+def _keep(value: Any) -> Keep:
+    try:
+        return check_keep(value)
+    except InvalidParameter as error:
+        raise ValueError(str(error).partition("; ")[2]) from None
+
+
 class Scenario(BaseModel):
     """A validated scenario; the keys of the file are its fields."""
 
@@ -116,6 +125,7 @@ class Scenario(BaseModel):
     delays: Delays = 0
     decision_makers: list[dict[str, Any]] = []
     history: Any = "exact"
+    keep: Annotated[Any, PlainValidator(_keep)] = KEEP
     forecasters: Annotated[list[Named], Field(min_length=1)]
     natures: Annotated[list[Named], Field(min_length=1)]
 
@@ -197,6 +207,7 @@ def _cells(scenario: Scenario, folder: Path) -> Plan:
         schedules=schedules_of(scenario.arrivals, scenario.delays, folder),
         people=People.of(decision_makers_of(scenario.decision_makers, folder), scenario.seed),
         history=as_history(located(scenario.history, folder)),
+        keep=scenario.keep,
     )
 
 

@@ -5,6 +5,7 @@ Names of columns are made from this and never read back: two things of one name 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -18,6 +19,7 @@ from onlinecal.core.validation import is_number, is_whole
 
 Kind = Literal["measure", "function", "certificate", "decision_task", "quadratic_task", "other_task"]
 End = Literal["", "lower", "upper"]
+_KINDS, _ENDS = get_args(Kind), get_args(End)
 
 #: what is tracked of a task
 ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
@@ -72,10 +74,10 @@ class Column:
     stream: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind) or self.end not in get_args(End):
+        if self.kind not in _KINDS or self.end not in _ENDS:
             raise InvalidParameter(
                 f"a column of kind {self.kind!r} with end {self.end!r}; expected kind "
-                f"{', '.join(map(repr, get_args(Kind)))} and end 'lower', 'upper' or ''"
+                f"{', '.join(map(repr, _KINDS))} and end 'lower', 'upper' or ''"
             )
         if bool(self.task) != self.of_task or (self.of_task and self.measure not in ACCOUNT):
             expected = f"the name of the task and one of {', '.join(ACCOUNT)}" if self.of_task else "no task"
@@ -101,7 +103,7 @@ class Column:
         """Whether it is from the account of a task."""
         return self.kind.endswith("_task")
 
-    @property
+    @cached_property
     def name(self) -> str:
         """What it is called in tables, plots and files."""
         options = ", ".join(f"{key}={_text(value)}" for key, value in self.options)
@@ -109,7 +111,7 @@ class Column:
         name = f"{self.measure}{options and f'({options})'}{who and f'[{who}]'}{self.end and f'[{self.end}]'}"
         return f"{name} @ {self.stream}" if self.stream else name
 
-    @property
+    @cached_property
     def quantity(self) -> str:
         """What `onlinecal.core.relations` calls it, of a bracket what lies in it; "" for what they say nothing of."""
         if self.stream:
@@ -143,6 +145,51 @@ QUADRATIC = "swap_regret[quadratic]"
 def named(columns: Iterable[Column]) -> dict[str, Column]:
     """Name → column."""
     return {column.name: column for column in columns}
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A column with all that its numbers depend on beside the game.
+
+    Attributes
+    ----------
+    column : Column
+    content : str
+        As JSON: the version of a measure, the payoffs of a task, options, the source of what is not built in.
+    """
+
+    column: Column
+    content: str
+
+    def __eq__(self, other: object) -> bool:
+        """Whether column and content are the same; these are looked up often."""
+        return self is other or (isinstance(other, Held) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @classmethod
+    def of(cls, column: Column, content: Any) -> Held:
+        """From the content as data."""
+        return cls(column, json.dumps(content, sort_keys=True))
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of both."""
+        return digest([written(self.column), self.content])
+
+
+def written(column: Column) -> str:
+    """A column as it is written down."""
+    return json.dumps(column.as_json(), sort_keys=True)
+
+
+def read_column(text: Any) -> Column | None:
+    """A column that was written down; None for what is none."""
+    try:
+        return Column.from_json(json.loads(text))
+    except (TypeError, ValueError, AttributeError, RecursionError, InvalidParameter):
+        return None
 
 
 #: the longest array that stands in a name number by number

@@ -254,7 +254,12 @@ def tightest(guarantees: Iterable[Guarantee], column: Column, horizon: float) ->
         On this column: at most one of each direction among those with a constant, and then one among the rates. A
         stated one is preferred to another that says the same.
     """
-    best: dict[tuple[bool, bool], Guarantee] = {}
+    return tightest_of(following(guarantees, column), horizon)
+
+
+def following(guarantees: Iterable[Guarantee], column: Column) -> list[Guarantee]:
+    """All bounds on a column that are stated or follow, the stated ones first; T does not matter."""
+    found = []
     for guarantee in sorted(guarantees, key=lambda g: g.column != column):
         follows = guarantee
         if guarantee.column != column:
@@ -264,9 +269,17 @@ def tightest(guarantees: Iterable[Guarantee], column: Column, horizon: float) ->
                 follows = through(guarantee, column.quantity)
             except LookupError:
                 continue
+        found.append(replace(follows, column=column))
+    return found
+
+
+def tightest_of(following: Iterable[Guarantee], horizon: float) -> list[Guarantee]:
+    """Of the bounds on one column those that `tightest` returns."""
+    best: dict[tuple[bool, bool], Guarantee] = {}
+    for follows in following:
         key = follows.upper, follows.kind == "rate"
         rival = best.get(key)
         sign = 1.0 if follows.upper else -1.0
         if rival is None or sign * (follows.bound(horizon) - rival.bound(horizon)) < 0.0:
-            best[key] = replace(follows, column=column)
+            best[key] = follows
     return [best[key] for key in sorted(best, key=lambda key: (key[1], not key[0]))]

@@ -15,7 +15,8 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
-from onlinecal.study.played import Played, Promise, Results
+from onlinecal.report.kept import Kept
+from onlinecal.study.played import Promise, Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,7 +172,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Study(Results):
+class Study(Kept):
     """All the cells that were played, from `play` or from a results file, and what is made of them.
 
     Attributes
@@ -193,35 +194,9 @@ class Study(Results):
         return {label: i for i, label in enumerate(dict.fromkeys([*self.order, *self.forecasters]))}
 
     @property
-    def forecasters(self) -> list[str]:
-        """Labels in the order in which they appear."""
-        return list(dict.fromkeys(who for who, _ in self._pairs))
-
-    @property
-    def natures(self) -> list[str]:
-        """Labels in the order in which they appear."""
-        return list(self._natures)
-
-    @property
     def columns(self) -> dict[str, Column]:
         """Name → column, in the order in which they appear."""
         return dict(self._columns)
-
-    # Of thousands of cells, what every curve asks for is put in order once.
-
-    @cached_property
-    def _pairs(self) -> dict[tuple[str, str], list[Played]]:
-        """The cells of each forecaster and nature, the shortest games first."""
-        found: dict[tuple[str, str], list[Played]] = {}
-        for cell in self.cells:
-            found.setdefault((cell.forecaster, cell.nature), []).append(cell)
-        for mine in found.values():
-            mine.sort(key=lambda cell: cell.horizon)
-        return found
-
-    @cached_property
-    def _natures(self) -> list[str]:
-        return list(dict.fromkeys(cell.nature for cell in self.cells))
 
     @cached_property
     def _columns(self) -> dict[str, Column]:
@@ -379,24 +354,6 @@ class Study(Results):
         from onlinecal.report.curve_plot import plot_curves
 
         return plot_curves(self.curves(measures), axes=axes)
-
-    def _only(self, kind: str, label: str | None, labels: list[str]) -> str:
-        if label is None:
-            if len(labels) == 1:
-                return labels[0]
-            raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
-        if label in labels:
-            return label
-        # The registered name, too, where it is plain which label that is.
-        same = [known for known in labels if _plain(known) == _plain(label)]
-        if len(same) != 1:
-            raise UnknownName.of(kind, label, labels)
-        return same[0]
-
-
-def _plain(label: str) -> str:
-    """Without capitals and what stands between words: ``cdl_minimiser`` is ``CDL minimiser``."""
-    return "".join(filter(str.isalnum, label.lower()))
 
 
 def left_out(curves: Sequence[Curve]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from onlinecal.core.columns import ACCOUNT, Column, Kind
+from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
 from onlinecal.core.joint import JointDistribution
@@ -157,10 +158,12 @@ class Panel:
     def columns(self) -> tuple[Column, ...]:
         """What `read` returns, in its order."""
         measured = [column for asked in self.measures for column in asked.columns]
-        entries = [column for task in self.tasks for column in _account(task)]
-        if self.moved:
-            entries = [replace(column, end=end) for column in entries for end in ("lower", "upper")]
-        return (*measured, *entries)
+        return (*measured, *(column for task in self.tasks for column in self._account(task)))
+
+    def _account(self, task: Task) -> list[Column]:
+        """The columns of a task."""
+        own = _account(task)
+        return [replace(c, end=end) for c in own for end in ("lower", "upper")] if self.moved else own
 
     @property
     def keeps(self) -> frozenset[str] | None:
@@ -174,14 +177,51 @@ class Panel:
         return [column.name for column in self.columns]
 
     @cached_property
-    def content(self) -> dict[str, Any]:
-        """What the numbers in the columns depend on, beside the games; the order of the columns is not among it.
+    def contents(self) -> dict[Column, Any]:
+        """What the numbers in each column depend on, beside the game; the order of the columns is not among it."""
+        found: dict[Column, Any] = {}
+        for asked in self.measures:
+            told = {**asked.content, "bracket": asked.bracket, **({"moved": True} if self.moved else {})}
+            found |= dict.fromkeys(asked.columns, told)
+        for task in self.tasks:
+            own = content(task)
+            found |= dict.fromkeys(self._account(task), {"task": own, "moved": True} if self.moved else own)
+        return found
 
-        The name of a column is, for the file keeps numbers with their names.
-        """
-        measures = {asked.name: {**asked.content, "bracket": asked.bracket} for asked in self.measures}
-        tasks = {task.name: content(task) for task in self.tasks}
-        return {"measures": measures, "tasks": tasks, **({"moved": True} if self.moved else {})}
+    def held(self, streams: Sequence[str] = ()) -> Mapping[Column, Held]:
+        """Its columns, and those of streams, with what their numbers depend on beside the game."""
+        found = self._held.get(tuple(streams))
+        if found is None:
+            own = {column: Held.of(column, told) for column, told in self.contents.items()}
+            every = [replace(column, stream=stream) for stream in streams for column in own]
+            of_streams = {c: Held(c, own[replace(c, stream="")].content) for c in every}
+            found = self._held[tuple(streams)] = MappingProxyType(own | of_streams)
+        return found
+
+    @cached_property
+    def _held(self) -> dict[tuple[str, ...], Mapping[Column, Held]]:
+        return {}
+
+    def only(self, columns: Container[Column]) -> Panel:
+        """Those of its measures and tasks that have one of these columns; itself where that is all of them."""
+        return self._with(
+            tuple(asked for asked in self.measures if any(c in columns for c in asked.columns)),
+            tuple(task for task in self.tasks if any(c in columns for c in self._account(task))),
+        )
+
+    def _with(self, measures: tuple[Asked, ...], tasks: tuple[Task, ...]) -> Panel:
+        whole = len(measures) == len(self.measures) and len(tasks) == len(self.tasks)
+        return self if whole else replace(self, measures=measures, tasks=tasks)
+
+    def of_gamma(self) -> Panel | None:
+        """Without measures of rounds; None where nothing else is in it."""
+        panel = self._with(tuple(asked for asked in self.measures if asked.needs is None), self.tasks)
+        return panel if panel.measures or panel.tasks else None
+
+    def of_rounds(self) -> Panel | None:
+        """Its measures of rounds; None without any."""
+        panel = self._with(tuple(asked for asked in self.measures if asked.needs is not None), ())
+        return panel if panel.measures else None
 
     def read(
         self, gamma: JointDistribution, rounds: Transcript | None = None, moved: float | None = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import is_whole
@@ -19,6 +19,7 @@ from onlinecal.engine.keeping import Exact, Keeping, OnGrid
 from onlinecal.engine.transcripts import check_kept
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules import Schedule
+from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.groups import Group, Incompatible, groups_of
 from onlinecal.study.lineup import Entry, Lineup
 from onlinecal.study.panel import Panel
@@ -48,6 +49,8 @@ class Cell:
         Decision makers who join and leave.
     history : Exact or OnGrid
         How forecasts that are on no grid are kept.
+    keep : int, "all" or "none"
+        Up to how many levels a run's Γ is kept exactly (see `onlinecal.study.gammas`); no numbers depend on it.
     """
 
     forecaster: Entry
@@ -61,12 +64,13 @@ class Cell:
     schedule: Schedule = IMMEDIATE
     people: People = NOBODY
     history: Keeping = EXACT
+    keep: Keep = KEEP
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """All that the numbers of one run depend on, for people to read (see `onlinecal.core.content`).
+        """All that the rounds of one run depend on, for people to read (see `onlinecal.core.content`).
 
-        Labels and the order of cells, of columns and of runs are not among it.
+        Labels and the order of cells and of runs are not among it, nor what is measured (`held`).
         """
         return {
             "engine": VERSION,
@@ -75,18 +79,22 @@ class Cell:
             "horizon": int(self.horizon),
             "times": [int(t) for t in self.times],
             "seed": int(self.seed),
-            **self.panel.content,
             # Only where there is something to say: what was played before there were schedules is the same.
             **({} if self.schedule.immediate else {"schedule": content(self.schedule)}),
             **({"decision_makers": self.people.content} if self.people.groups else {}),
-            # Wherever they are kept exactly, numbers are the same.
+            # Wherever they are kept exactly, the rounds are as they were played.
             **({"history": self.history.m} if isinstance(self.history, OnGrid) else {}),
         }
 
     @cached_property
     def key(self) -> str:
-        """The digest of `content`: cells of one key have the same numbers, run by run."""
+        """The digest of `content`: cells of one key have the same rounds, run by run."""
         return digest(self.content)
+
+    @property
+    def held(self) -> Mapping[Column, Held]:
+        """Its columns, those of streams too, with what their numbers depend on beside the rounds."""
+        return self.panel.held(self.nature.strategy.streams)
 
     @property
     def nature_label(self) -> str:
@@ -126,6 +134,7 @@ class Plan(Sequence[Cell]):
     panel : Panel
     people : People
     history : Exact or OnGrid
+    keep : int, "all" or "none"
     """
 
     def __init__(
@@ -141,10 +150,12 @@ class Plan(Sequence[Cell]):
         panel: Panel,
         people: People,
         history: Keeping,
+        keep: Keep,
     ) -> None:
         self.forecasters, self.natures = forecasters, natures
         self.horizons, self.schedules = tuple(sorted(horizons)), tuple(schedules)
-        self.runs, self.seed, self.panel, self.people, self.history = runs, seed, panel, people, history
+        self.runs, self.seed, self.panel, self.people = runs, seed, panel, people
+        self.history, self.keep = history, keep
         self._times = {
             t: tuple(checkpoints(t, per_decade)) if len(self.horizons) == 1 else (t,) for t in self.horizons
         }
@@ -246,6 +257,7 @@ class Plan(Sequence[Cell]):
             schedule=schedule,
             people=self.people,
             history=self.history,
+            keep=self.keep,
         )
 
     # ---------------------------------------------------------------- what cannot be played
@@ -357,6 +369,7 @@ def plan(
     schedules: Sequence[Schedule] = (IMMEDIATE,),
     people: People = NOBODY,
     history: Keeping = EXACT,
+    keep: Keep = KEEP,
 ) -> Plan:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
@@ -401,6 +414,7 @@ def plan(
         panel=panel,
         people=people,
         history=history,
+        keep=check_keep(keep),
     )
     made.check()
     return made

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.sight import Sight
+from onlinecal.core.validation import is_whole
+from onlinecal.study.gammas import Gammas, Kept
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +76,26 @@ class Joined:
         return self.labels, self.tasks, self.responses
 
 
+class Origin(Protocol):
+    """What the numbers of a cell depend on, as data (see `onlinecal.core.content`)."""
+
+    @property
+    def game(self) -> Mapping[str, Any]:
+        """`Cell.content`."""
+
+    @property
+    def columns(self) -> Mapping[Column, Held]:
+        """`Cell.held`; of what players certify, perhaps nothing."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The origin of a cell that has just been played; see `Origin`."""
+
+    game: Mapping[str, Any]
+    columns: Mapping[Column, Held]
+
+
 @dataclass(frozen=True, eq=False)
 class Played:
     """The result of one cell: a forecaster against a nature at a horizon.
@@ -101,6 +127,10 @@ class Played:
         The accounts of the decision makers who join and leave.
     sight : Sight
         What nature sees of forecasts. One that sees nothing gives all forecasters the same outcomes, run by run.
+    gammas : Gammas
+        What is kept of each run's Γ; see `gamma` and `kept`.
+    origin : Origin, optional
+        What the numbers depend on, for a results file.
     """
 
     forecaster: str
@@ -117,9 +147,55 @@ class Played:
     schedule: tuple[str, str] = ("", "")
     people: Joined | None = None
     sight: Sight = Sight.DRAW
+    gammas: Gammas = field(default_factory=Gammas, compare=False, repr=False)
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def gamma(self, checkpoint: int, run: int, stream: int | None = None) -> JointDistribution | None:
+        """Γ of a run at a checkpoint, as it was measured, to the last bit.
+
+        Parameters
+        ----------
+        checkpoint : int
+            Its place in `rounds`; −1 is the last.
+        run : int
+            From 0.
+        stream : int, optional
+            Of its rounds only. Default: of all.
+
+        Returns
+        -------
+        JointDistribution or None
+            None where it was not kept (``keep = "none"``), not kept exactly (then `kept` has what there is), or where
+            no outcome is known.
+
+        Raises
+        ------
+        InvalidParameter
+            There is no such checkpoint, run or stream.
+        """
+        kept = self.kept(checkpoint, run, stream)
+        return None if kept is None or kept.moved is not None else kept.gamma
+
+    def kept(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
+        """What is kept of that Γ: itself, or one whose predictions were moved, with the mean distance; None: nothing.
+
+        Parameters and errors are those of `gamma`.
+        """
+        runs = next(iter(self.totals.values())).shape[1]
+        streams = len({column.stream for column in self.columns if column.stream})
+        asked = {"checkpoint": (checkpoint, -len(self.rounds), len(self.rounds)), "run": (run, 0, runs)}
+        if stream is not None:
+            asked["stream"] = stream, 0, streams
+        for name, (value, least, most) in asked.items():
+            if not is_whole(value) or not least <= value < most:
+                expected = (
+                    f"an integer from {least} to {most - 1}" if most else "none, as nature has no streams"
+                )
+                raise InvalidParameter(f"{name} = {value!r}; expected {expected}")
+        return self.gammas.of(int(checkpoint) % len(self.rounds), int(run), stream)
 
     def __eq__(self, other: object) -> bool:
-        """Whether all is the same, number by number, but for how long it took and in which loop."""
+        """Whether all is the same, number by number, but for how long it took, in which loop, and what is kept."""
         if not isinstance(other, Played):
             return NotImplemented
         return (

@@ -16,14 +16,16 @@ from threadpoolctl import threadpool_limits
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.relations import tightest
+from onlinecal.core.relations import following, tightest_of
 from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
+from onlinecal.engine.keeping import OnGrid
 from onlinecal.engine.memory import bytes_of_run
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules.base import load
+from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Joined, Played, Promise
 
@@ -51,6 +53,10 @@ class Batch(NamedTuple):
         Of the decision makers.
     cdl : (k, runs) floats, or None
         Of their tenures.
+    first : int
+        The number of the first of the runs.
+    gammas : bytes
+        Γ of each checkpoint and run, packed (`onlinecal.study.gammas`).
     """
 
     totals: dict[Column, Any]
@@ -58,6 +64,8 @@ class Batch(NamedTuple):
     open: tuple[int, ...]
     accounts: Any
     cdl: Any
+    first: int
+    gammas: bytes
 
 
 def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Played:
@@ -126,6 +134,7 @@ def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
         people=_joined(cell, batches),
         loop=batches[0].loop,
         sight=Sight(cell.nature.strategy.sight),
+        gammas=Gammas([(batch.first, batch.gammas) for batch in batches if batch.gammas]),
     )
 
 
@@ -185,23 +194,26 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     people, accounts, open = Accounts(game, cell.people.tenures), [], []
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
+    packer = Packer(cell.keep, len(runs), cell.history.m if isinstance(cell.history, OnGrid) else None)
     for i, t in enumerate(cell.times):
         _advance(game, t, told)
         open.append(game.asked - game.resolved)
+        packer.begin(len(streams), None if game.ledger is None else game.ledger.grid)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
-            moved = game.moved(stream)
+            distances = game.moved(stream)
             for run, gamma in enumerate(game.each(stream)):
                 rounds = None if game.transcripts is None else game.transcripts.of(run, stream)
+                moved = None if distances is None else float(distances[run])
+                packer.take(place, run, gamma, moved)
                 try:
-                    totals[i, run, place * own : (place + 1) * own] = cell.panel.read(
-                        gamma, rounds, None if moved is None else float(moved[run])
-                    )
+                    totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma, rounds, moved)
                 except OnlinecalError as error:
                     raise InvalidData(
                         f"{error}; after round {t} of {cell.forecaster.label!r} against {cell.nature_label!r}, "
                         f"run {runs[run]}"
                     ) from error
+        packer.end()
         if cell.people.groups:
             accounts.append(people.read())
         for name, values in game.certificates().items():
@@ -211,7 +223,8 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
         for name, values in certified.items()
     }
     loop = "compiled" if game.compiled else "event"
-    return Batch(read, loop, tuple(open), np.array(accounts), people.cdl() if cell.people.groups else None)
+    cdl = people.cdl() if cell.people.groups else None
+    return Batch(read, loop, tuple(open), np.array(accounts), cdl, runs[0], packer.packed())
 
 
 def _advance(game: Game, until: int, told: Callable[[int], None] | None) -> None:
@@ -255,23 +268,43 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
     InvalidParameter
         A bound that is not a number.
     """
-    forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+    stated, bounds_of = _following(cell)
     for guarantee in stated:
         if math.isnan(guarantee.bound(cell.horizon)):
             raise InvalidParameter(
                 f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
-    # Certificates are no columns of the panel; their bounds are stated.
     if not cell.schedule.immediate:
-        stated = _under_delay(stated, cell)
-    certified = (g.column for g in stated if g.column.kind == "certificate")
-    columns = dict.fromkeys([*cell.panel.columns, *certified])
+        bounds_of = _columns_of(_under_delay(stated, cell), cell)
     return tuple(
         Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
-        for column in columns
-        for g in tightest(stated, column, cell.horizon)
+        for bounds in bounds_of
+        for g in tightest_of(bounds, cell.horizon)
     )
+
+
+_Bounds = list[list[Guarantee]]
+#: what is stated of pairs of players and what follows for the columns of a panel, for all horizons; with the pairs,
+#: so that no other has their identity
+_FOUND: dict[tuple[int, int, int], tuple[Cell, list[Guarantee], _Bounds]] = {}
+
+
+def _following(cell: Cell) -> tuple[list[Guarantee], _Bounds]:
+    """The guarantees of both players that hold in a game, and of each column the bounds that follow."""
+    key = id(cell.forecaster), id(cell.nature), id(cell.panel)
+    if key not in _FOUND:
+        if len(_FOUND) >= 1024:
+            _FOUND.clear()
+        forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
+        stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
+        _FOUND[key] = cell, stated, _columns_of(stated, cell)
+    return _FOUND[key][1:]
+
+
+def _columns_of(stated: Sequence[Guarantee], cell: Cell) -> _Bounds:
+    # Certificates are no columns of the panel; their bounds are stated.
+    certified = (g.column for g in stated if g.column.kind == "certificate")
+    return [following(stated, column) for column in dict.fromkeys([*cell.panel.columns, *certified])]
 
 
 def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
 import onlinecal
+from onlinecal.core.columns import Held
 from onlinecal.core.content import differences
 from onlinecal.core.errors import StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
-from onlinecal.study.database import FORMAT, format_of
+from onlinecal.study.again import computable, missing, missing_of_played, read_again
+from onlinecal.study.database import BEFORE, format_of
 from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial
 from onlinecal.study.executors.base import Fault
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell, Plan
-from onlinecal.study.played import Results
+from onlinecal.study.played import Played, Results
 from onlinecal.study.playing import play_groups
 from onlinecal.study.run import promises
-from onlinecal.study.store import Store
+from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
 
@@ -79,10 +82,11 @@ class Session:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
             )
-        columns = [column.as_json() for column in dict.fromkeys(c for cell in cells for c in cell.columns)]
-        meta = {**meta, "version": onlinecal.__version__, "columns": json.dumps(columns)}
+        meta = {**meta, "version": onlinecal.__version__}
         if isinstance(cells, Plan) and cells.incompatible:
             meta["incompatible"] = json.dumps(cells.incompatible)
+        # A plan makes its cells when they are asked for; what is read of each is read once.
+        cells = list(cells)
         # All cells have the same decision makers.
         if labels := [tenure.label for cell in cells[:1] for tenure in cell.people.tenures]:
             meta["people"] = json.dumps(labels)
@@ -97,6 +101,7 @@ class Session:
                 bool(c.nature.strategy.recorded),
                 Sight(c.nature.strategy.sight),
                 promises(c),
+                tuple(c.held.values()),
             )
             for c in cells
         ]
@@ -106,27 +111,41 @@ class Session:
             stack.enter_context(writing(path))
             there = path.exists() and (path.stat().st_size > 0 or not path.is_file())
             if there and not overwrite:
-                session = cls(cells, stack.enter_context(Store.open(path, write=True)))
                 if not resume:
-                    raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
+                    with Store.open(path):
+                        raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
+                if format_of(path) == BEFORE:
+                    with Store.open(path) as before:  # which is not written, should nothing fit
+                        cls(cells, before)._compare(plan)
+                session = cls(cells, stack.enter_context(Store.open(path, write=True)))
                 session._adopt(meta, plan)
             else:
                 if there:
-                    _check_replaceable(path)
+                    check_replaceable(path)
                 session = cls(cells, stack.enter_context(Store.create(path, meta, plan)))
             session._stack = stack.pop_all()
         return session
 
     def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
+        damaged = self._compare(plan)
+        self._store.forget(damaged)
+        self._store.put_plan(meta, plan)
+
+    def _compare(self, plan: Sequence[Planned]) -> set[str]:
+        """Remarks on what is in the file and does not fit the plan; the keys of what something else has changed.
+
+        Refuses a plan that nothing fits.
+        """
         store, wanted = self._store, {cell.key for cell in plan}
         damaged = store.damaged()
         good = store.runs().keys() - damaged
         try:
-            before = [cell for cell in store.finished() if cell.key in good - wanted]
+            finished = [cell for cell in store.finished() if cell.key in good]
         except StoreError as error:
-            before = []
+            finished = []
             self.remarks.append(str(error))
+        before = [cell for cell in finished if cell.key not in wanted]
         # What takes their place under their labels may be there, under others.
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
         changed = [cell for cell in before if cell[1:5] in new]
@@ -134,9 +153,10 @@ class Session:
         reasons: dict[str, None] = {}
         for cell in changed:
             now = next(c.content for c in self._cells if c.key == new[cell[1:5]])
-            reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents[cell.key], now))
+            reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents.get(cell.key), now))
         why = _some(list(reasons))
-        if good and not good & wanted:
+        # Decision makers are part of the games: to ask for others is no mistake.
+        if good and not good & wanted and set(reasons) != {"decision_makers"}:
             raise StoreError(
                 f"{store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )
@@ -146,9 +166,48 @@ class Session:
             (len(damaged & wanted), "played anew, as something else has changed their numbers"),
         ):
             if count:
-                self.remarks.append(f"{what}: {count} finished cell{'s' * (count > 1)}")
-        store.forget(damaged)
-        store.put_plan(meta, plan)
+                self.remarks.append(f"{what}: {_cells(count)}")
+        self._compare_columns(plan, finished)
+        self._compare_gammas(good)
+        return damaged
+
+    def _compare_columns(self, plan: Sequence[Planned], finished: Sequence[Planned]) -> None:
+        """Remarks on measures and tasks of games that are still wanted: those that have changed, or are gone."""
+        wanted = {cell.key: {held.column: held for held in cell.columns} for cell in plan}
+        reasons: dict[str, None] = {}
+        gone: dict[str, None] = {}
+        count = 0
+        for cell in finished:
+            now = wanted.get(cell.key)
+            if now is None:
+                continue
+            other = [(old, now[old.column]) for old in cell.columns if now.get(old.column, old) != old]
+            reasons |= dict.fromkeys(reason for pair in other for reason in _reasons_of_column(*pair))
+            gone |= dict.fromkeys(old.column.name for old in cell.columns if old.column not in now)
+            count += bool(other)
+        if count:
+            self.remarks.append(
+                f"measured anew, as the scenario or what it names has changed ({_some(list(reasons))}): {_cells(count)}"
+            )
+        if gone:
+            self.remarks.append(
+                f"not shown any more, as the scenario has them no longer: {_some([*map(repr, gone)])}"
+            )
+
+    def _compare_gammas(self, good: Set[str]) -> None:
+        """Remarks on what has to be played again, as it cannot be computed from what is kept."""
+        held = self._store.held()
+        found: dict[str, tuple[dict[str, None], set[str]]] = {}
+        for cell in self._cells:
+            if cell.key in good and missing_of_played(cell, held[cell.key]):
+                for why, names in computable(cell, held[cell.key], self._store.gammas(cell.key))[1].items():
+                    what, keys = found.setdefault(why, ({}, set()))
+                    what.update(dict.fromkeys(names))
+                    keys.add(cell.key)
+        for why, (what, keys) in found.items():
+            self.remarks.append(
+                f"played again for {_some([*map(repr, what)])}, since {why}: {_cells(len(keys))}"
+            )
 
     def __enter__(self) -> Session:
         return self
@@ -164,7 +223,9 @@ class Session:
         return len(self._store.finished())
 
     def play(self, executor: Executor | None = None) -> list[tuple[Cell, Fault]]:
-        """Plays what is missing; each cell is in the file as soon as it is finished.
+        """Computes what is missing from level sets that are kept, where it can; plays what is missing then.
+
+        Each cell is in the file as soon as it is finished.
 
         Parameters
         ----------
@@ -176,58 +237,87 @@ class Session:
         list of (Cell, Fault)
             Cells that could not be played, and why; `Session.open` with `resume` plays them again.
         """
-        failed = []
-        there = self._store.runs()
         cells = {cell.key: cell for cell in self._cells}
-        missing = [cell for key, cell in cells.items() if there.get(key, 0) < cell.runs]
-        todo = [replace(cell, first=there.get(cell.key, 0)) for cell in missing]
-        with Progress(sum(cell.work for cell in todo)) as progress:
-            # The key is that of before the game, whatever becomes of a plug-in's source meanwhile.
-            whole = {id(rest): cell for rest, cell in zip(todo, missing, strict=True)}
-            for group in play_groups(todo, progress, executor or Serial()):
+        self._read_again(cells.values())
+        there = self._store.held()
+        todo = [(cell, rest) for key, cell in cells.items() for rest in missing(cell, there.get(key, {}))]
+        whole = {id(rest): cell for cell, rest in todo}
+        # Of a cell that is played in several parts each continues the one before, whichever is finished first.
+        parts: dict[str, deque[Cell]] = defaultdict(deque)
+        for cell, rest in todo:
+            parts[cell.key].append(rest)
+        finished: dict[int, Played | Fault] = {}
+        failed = []
+        with Progress(sum(rest.work for _, rest in todo)) as progress:
+            for group in play_groups([rest for _, rest in todo], progress, executor or Serial()):
+                finished |= {id(rest): found for rest, found in group}
                 with self._store.together():
-                    for rest, played in group:
-                        cell = whole[id(rest)]
-                        if isinstance(played, Fault):
-                            self._store.fail(cell.key, played.text)
-                            failed.append((cell, played))
-                        else:
-                            self._store.add(
-                                cell.key, json.dumps(cell.content, sort_keys=True), played, rest.first
-                            )
+                    for cell in {id(whole[id(rest)]): whole[id(rest)] for rest, _ in group}.values():
+                        queue = parts[cell.key]
+                        while queue and id(queue[0]) in finished:
+                            rest = queue.popleft()
+                            found = finished.pop(id(rest))
+                            if isinstance(found, Fault):
+                                self._store.fail(cell.key, found.text)
+                                failed.append((cell, found))
+                                queue.clear()
+                            else:
+                                # Key and contents are those of before the game, whatever becomes of a plug-in's source.
+                                self._store.add(cell.key, cell.content, cell.held, found, rest.first)
         if not failed:
             self._store.forget((there.keys() | self._store.failures().keys()) - cells.keys())
+            self._store.forget_replaced()
         return failed
+
+    def _read_again(self, cells: Iterable[Cell]) -> None:
+        """Computes what was asked for later."""
+        held = self._store.held()
+        late = [cell for cell in cells if missing_of_played(cell, held.get(cell.key, {}))]
+        with Progress(sum(cell.horizon * cell.runs for cell in late)) as progress:
+            for cell in late:
+                progress.describe(
+                    f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}, from Γ"
+                )
+                parts, columns = self._store.gammas(cell.key), cell.held
+                for piece in computable(cell, held[cell.key], parts)[0]:
+                    totals = read_again(cell, piece, parts)
+                    self._store.add_columns(
+                        cell.key, {columns[c]: values for c, values in totals.items()}, piece.first
+                    )
+                progress.advance(cell.horizon * cell.runs)
 
     def results(self) -> Results:
         """All that is finished."""
         return self._store.results()
 
 
-def _check_replaceable(path: Path) -> None:
-    """Refuses to replace what is not ours, what a later version has made, and what is protected."""
-    if not path.is_file():
-        raise StoreError(f"{path}: not a file")
-    found = format_of(path)
-    if found is None:
-        raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
-    if found > FORMAT:
-        with Store.open(path):  # says so
-            pass
-    if not os.access(path, os.W_OK):
-        raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
-
-
 def _reason(cell: Planned, path: tuple[str, ...]) -> str:
     """What differs, in words: ``forecaster 'mine': source of own``."""
-    part, *rest = path
-    name = {"forecaster": repr(cell.forecaster), "nature": repr(cell.nature)}.get(part)
-    if name is None and part in ("measures", "tasks"):
-        part, name = part.removesuffix("s"), repr(rest.pop(0))
+    part, *rest = path or ("content",)
+    return _in_words(part, {"forecaster": repr(cell.forecaster), "nature": repr(cell.nature)}.get(part), rest)
+
+
+def _reasons_of_column(old: Held, new: Held) -> list[str]:
+    """The same of a column: ``measure 'bias': source of gauges``."""
+    column = new.column
+    name = ", ".join(filter(None, (column.task, column.response)))
+    name = repr(name or replace(column, end="", stream="").name)
+    part = "task" if column.of_task else "measure"
+    return [
+        _in_words(part, name, list(path))
+        for path in differences(json.loads(old.content), json.loads(new.content))
+    ]
+
+
+def _in_words(part: str, name: str | None, rest: list[str]) -> str:
     if "source" in rest:
         rest = [f"source of {rest[-1]}"]
     inner = " ".join(key for key in rest if key not in ("parameters", "options", "what", "state", "make"))
     return " ".join(filter(None, (part, name))) + (f": {inner}" if inner else "")
+
+
+def _cells(count: int) -> str:
+    return f"{count} finished cell{'s' * (count > 1)}"
 
 
 def _some(reasons: Sequence[str]) -> str:

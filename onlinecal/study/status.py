@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from onlinecal.core.columns import Held
 from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writer
 from onlinecal.study.plan import Incompatible
@@ -56,10 +57,16 @@ class Status:
         StoreError
             It cannot be read, or is none of ours.
         """
-        with Store.open(path) as store, store.at_once() as (meta, plan, runs, failures):
-            open_ = [cell for cell in plan if runs.get(cell.key, 0) < cell.runs]
+        with Store.open(path) as store, store.at_once() as (meta, plan, held, failures):
+            none: dict[Held, int] = {}
+            # A cell is done when all its columns are there; what of them is missing may not have to be played.
+            runs = {
+                cell.key: min((held.get(cell.key, none).get(c, 0) for c in cell.columns), default=0)
+                for cell in plan
+            }
+            open_ = [cell for cell in plan if runs[cell.key] < cell.runs]
             failed = tuple((cell, *failures[cell.key]) for cell in open_ if cell.key in failures)
-            rounds = {cell.key: cell.horizon * (cell.runs - runs.get(cell.key, 0)) for cell in open_}
+            rounds = {cell.key: cell.horizon * (cell.runs - runs[cell.key]) for cell in open_}
             return cls(
                 path,
                 meta["name"],

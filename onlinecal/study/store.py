@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import zlib
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -14,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import StoreError
-from onlinecal.core.sight import Sight
-from onlinecal.study.database import Database
-from onlinecal.study.entries import Numbers, Planned, read_column, written
-from onlinecal.study.packed import joined, packed, shown, unpacked
-from onlinecal.study.played import Played, Promise, Results
+from onlinecal.study.database import FORMAT, Database, format_of
+from onlinecal.study.entries import Numbers, Planned
+from onlinecal.study.gammas import Gammas
+from onlinecal.study.migrate import migrate
+from onlinecal.study.packed import joined, shown
+from onlinecal.study.played import Floats, Played, Results
 from onlinecal.study.schema import SCHEMA
+from onlinecal.study.tables import Tables
 
 
 class Store:
@@ -37,6 +38,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.path = database.path
         self._db = database
+        self._tables = Tables(database)
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, str], plan: Sequence[Planned]) -> Store:
@@ -45,14 +47,20 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Store:
-        """An existing file; see `Database.open`."""
-        store = cls(Database.open(path, write=write))
-        if write:
-            try:
-                store._check_tables()
-            except BaseException:
-                store._db.close()
-                raise
+        """An existing file; see `Database.open`. One of the format before is read as if it were of this one.
+
+        To `write` in it, it is made one of this format first, in one transaction.
+        """
+        database = Database.open(path, write=write)
+        try:
+            if database.format != FORMAT:
+                database = migrate(database, write=write)
+            store = cls(database)
+            if write:
+                store._tables.check(SCHEMA)
+        except BaseException:
+            database.close()
+            raise
         return store
 
     def __enter__(self) -> Store:
@@ -67,9 +75,9 @@ class Store:
 
     @property
     def meta(self) -> dict[str, str]:
-        """Name, title, text of the scenario, version, the order of the columns, pairs that cannot be played."""
+        """Name, title, text of the scenario and version."""
         with self._db.reading():
-            return self._meta()
+            return self._tables.meta()
 
     def put_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts a plan in place of the one before; what was played stays.
@@ -77,290 +85,236 @@ class Store:
         Parameters
         ----------
         meta : mapping
-            What the file says of itself: name, title, scenario, version, and as JSON lists the columns and, where there
-            are some, the labels of decision makers, under ``people``.
+            What the file says of itself: name, title, scenario, version, and where there are some, as a JSON list, the
+            labels of decision makers, under ``people``.
         plan : sequence of Planned
         """
-        cells = [(place, *cell[:-3], int(cell.recorded), int(cell.sight)) for place, cell in enumerate(plan)]
-        promises = [
-            (place, p.measure, p.text, p.formula, p.kind, p.against, int(p.upper), p.bound)
-            for place, cell in enumerate(plan)
-            for p in cell.promises
-        ]
         with self._db.transaction():
-            for table in ("meta", "promises", "plan"):
-                self._db.run(f"DELETE FROM {table}")
-            self._db.run_many("INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", cells)
-            self._db.run_many("INSERT INTO promises VALUES (?, ?, ?, ?, ?, ?, ?, ?)", promises)
-            seal = {"seal": _seal(meta, cells, promises)}
-            self._db.run_many("INSERT INTO meta VALUES (?, ?)", (dict(meta) | seal).items())
+            self._tables.put_plan(meta, plan)
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
         with self._db.reading():
-            return self._plan()
+            return self._tables.plan()
 
     # ---------------------------------------------------------------- what was played
 
     def finished(self) -> list[Planned]:
-        """The cells of the plan that have been played in all their runs."""
+        """The cells of the plan that have been played in all their runs, with all their columns."""
         with self._db.reading():
             return self._finished()
 
     def runs(self) -> dict[str, int]:
         """Of everything that was played, planned or not: key → how many runs."""
+        return {key: max(held.values()) for key, held in self.held().items() if held}
+
+    def held(self) -> dict[str, dict[Held, int]]:
+        """Of everything that was played: key → column → how many runs."""
         with self._db.reading():
-            return self._runs()
+            return self._tables.held()
 
     def speeds(self) -> dict[str, float]:
         """Of everything that was played: key → seconds for a run-round."""
         with self._db.reading():
-            rows = self._db.run("SELECT key, seconds, horizon, runs FROM played").fetchall()
-        return {key: seconds / (horizon * runs) for key, seconds, horizon, runs in rows if seconds > 0.0}
+            return self._tables.speeds()
 
     def contents(self, keys: Collection[str]) -> dict[str, Any]:
-        """What the numbers under these keys depend on."""
+        """What the rounds under these keys depend on; of those that can be told."""
         with self._db.reading():
-            rows = self._db.run("SELECT key, content FROM played").fetchall()
-        return {key: json.loads(text) for key, text in rows if key in keys}
+            return self._tables.contents(keys)
 
     def damaged(self) -> set[str]:
         """Keys of what was changed or deleted by something else."""
         with self._db.reading():
-            keys = [key for (key,) in self._db.run("SELECT key FROM played")]
-            columns = self._columns()
-            return {key for key in keys if self._numbers(key, columns) is None}
+            return {key for key, numbers in self._tables.numbers() if numbers is None}
 
-    def add(self, key: str, content: str, played: Played, first: int = 0) -> None:
+    def numbers(self, key: str) -> Numbers | None:
+        """What was played under a key; None for nothing, or what is not as it was put there."""
+        with self._db.reading():
+            return self._tables.numbers_of(key)
+
+    def gammas(self, key: str, whose: str = "") -> list[tuple[int, bytes]]:
+        """The first run and the packed level sets of each part that is as it was put there.
+
+        Where it is said whose they are, something that is not so is an error.
+        """
+        with self._db.reading():
+            good, bad = self._tables.gammas(key)
+        if bad and whose:
+            raise StoreError(
+                f"{self.path}: something else has changed the level sets of {whose}; a measure that is added to the "
+                "scenario is played again with --resume, and they with it"
+            )
+        return good
+
+    def add(
+        self,
+        key: str,
+        content: Mapping[str, Any],
+        columns: Mapping[Column, Held],
+        played: Played,
+        first: int = 0,
+    ) -> None:
         """Puts played runs away, whole or not at all.
 
         Parameters
         ----------
-        key, content : str
-            Of the cell; the content as JSON.
+        key, content
+            `Cell.key` and `Cell.content`.
+        columns : mapping
+            `Cell.held`.
         played : Played
         first : int, default 0
             The number of the first of its runs; those before are there.
+
+        Raises
+        ------
+        StoreError
+            Another process has played the same runs meanwhile.
         """
-        totals = {column: played.totals[column.name] for column in played.columns}
-        new = Numbers(content, played.rounds, totals, played.seconds, played.loop, played.open, played.people)
+        new = {columns.get(c) or Held.of(c, {}): played.totals[c.name] for c in played.columns}
         with self._db.transaction():
-            old = self._numbers(key, self._columns())
-            if first != (0 if old is None else old.runs):
+            self._add(key, content, new, played, first)
+
+    def _add(
+        self, key: str, content: Mapping[str, Any], new: Mapping[Held, Floats], played: Played, first: int
+    ) -> None:
+        old = self._tables.numbers_of(key)
+        before = {} if old is None else old.totals
+        if old is not None:
+            self._check_certificates(before, new, played)
+        # Runs that are played again, for other columns, are certified again.
+        fresh = {
+            h: t for h, t in new.items() if not (_certifies(h) and h in before and before[h].shape[1] > first)
+        }
+        kept = self._both(before, fresh, first)
+        seconds, loop, people = played.seconds, played.loop, played.people
+        if old is not None:
+            seconds += old.seconds
+            loop = loop if loop == old.loop else "both"
+            there = 0 if old.people is None else old.people.cdl.shape[1]
+            people = joined(old.people, people) if there == first else old.people
+        text = self._tables.put_content(content)
+        self._tables.put(key, Numbers(text, played.rounds, kept, seconds, loop, played.open, people))
+        self._tables.put_gammas(key, played.gammas.parts)
+        self._tables.succeed(key)
+
+    def _check_certificates(self, old: Collection[Held], new: Collection[Held], played: Played) -> None:
+        before, now = ([str(h.column) for h in each if _certifies(h)] for each in (old, new))
+        if sorted(before) != sorted(now):
+            raise StoreError(
+                f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the certificates "
+                f"{', '.join(before) or 'none'} before, now {', '.join(now) or 'none'}; --overwrite starts anew"
+            )
+
+    def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:
+        """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
+        with self._db.transaction():
+            old = self._tables.numbers_of(key)
+            if old is None:
+                raise StoreError(f"{self.path}: something else has changed it meanwhile; go on with --resume")
+            self._tables.put(key, old._replace(totals=self._both(old.totals, columns, first)))
+
+    def _both(self, old: Mapping[Held, Floats], new: Mapping[Held, Floats], first: int) -> dict[Held, Floats]:
+        """The columns that are there, and further runs of some of them, or others."""
+        kept = dict(old)
+        for column, totals in new.items():
+            there = kept[column].shape[1] if column in kept else 0
+            if there != first:
                 raise StoreError(
                     f"{self.path}: another process has played the same cells meanwhile; go on with --resume"
                 )
-            all_of_it = new
-            if old is not None:
-                if old.totals.keys() != new.totals.keys():
-                    raise StoreError(
-                        f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the columns "
-                        f"{', '.join(map(str, old.totals))} before, now {', '.join(map(str, new.totals))}; "
-                        "--overwrite starts anew"
-                    )
-                both = {c: np.concatenate([old.totals[c], new.totals[c]], axis=1) for c in new.totals}
-                seconds = old.seconds + new.seconds
-                loop = new.loop if new.loop == old.loop else "both"
-                people = joined(old.people, new.people)
-                all_of_it = Numbers(content, new.rounds, both, seconds, loop, new.open, people)
-            who, accounts = ("", b"") if all_of_it.people is None else packed(all_of_it.people)
-            row = {
-                "key": key,
-                "content": content,
-                "horizon": played.horizon,
-                "runs": all_of_it.runs,
-                "seconds": all_of_it.seconds,
-                "loop": all_of_it.loop,
-                "open": json.dumps(all_of_it.open),
-                "people": who,
-                "accounts": accounts,
-                "seal": all_of_it.seal(key),
-            }
-            changed = ", ".join(
-                f"{name} = excluded.{name}" for name in ("runs", "seconds", "loop", "accounts", "seal")
-            )
-            self._db.run(
-                f"INSERT INTO played ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
-                f"ON CONFLICT (key) DO UPDATE SET {changed}",
-                tuple(row.values()),
-            )
-            number = self._db.run("SELECT id FROM played WHERE key = ?", (key,)).fetchone()[0]
-            self._db.run_many(
-                'INSERT INTO measures (name, "column") VALUES (?, ?) '
-                'ON CONFLICT ("column") DO UPDATE SET name = excluded.name',
-                [(column.name, written(column)) for column in new.totals],
-            )
-            self._db.run("DELETE FROM failed WHERE key = ?", (key,))
-            ids = {column: i for i, column in self._columns().items()}
-            self._db.run_many(
-                "INSERT INTO totals VALUES (?, ?, ?, ?, ?)",
-                (
-                    (number, ids[column], t, first + run, total)
-                    for column, totals in new.totals.items()
-                    for t, row in zip(new.rounds.tolist(), totals.tolist(), strict=True)
-                    for run, total in enumerate(row)
-                ),
-            )
+            kept[column] = np.concatenate([kept[column], totals], axis=1) if there else totals
+        return kept
+
+    def insert(
+        self, key: str, content: Mapping[str, Any], numbers: Numbers, gammas: Sequence[tuple[int, bytes]]
+    ) -> None:
+        """Puts what another file has under a key in place of what is there."""
+        with self._db.transaction():
+            self._tables.put(key, numbers._replace(content=self._tables.put_content(content)))
+            self._tables.put_gammas(key, gammas)
 
     def together(self) -> AbstractContextManager[None]:
         """What is put away within is in the file at its end, all of it or nothing: the disk is waited for once."""
         return self._db.transaction()
 
     def fail(self, key: str, error: str) -> None:
-        """Writes down why a cell could not be played; what of it was played before stays."""
-        now = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"
+        """Writes down why a game could not be played; what of it was played before stays."""
         with self._db.transaction():
-            self._db.run("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", (key, error, now))
+            self._tables.fail(key, error, f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}")
 
     def failures(self) -> dict[str, tuple[str, str]]:
         """Of everything that could not be played: key → why, and when it was last tried."""
         with self._db.reading():
-            return self._failures()
+            return self._tables.failures()
 
     @contextmanager
     def at_once(
         self,
-    ) -> Iterator[tuple[dict[str, str], list[Planned], dict[str, int], dict[str, tuple[str, str]]]]:
-        """`meta`, `plan`, `runs` and `failures`, which belong together, whatever is written meanwhile."""
+    ) -> Iterator[
+        tuple[dict[str, str], list[Planned], dict[str, dict[Held, int]], dict[str, tuple[str, str]]]
+    ]:
+        """`meta`, `plan`, `held` and `failures`, which belong together, whatever is written meanwhile."""
         with self._db.reading():
-            yield self._meta(), self._plan(), self._runs(), self._failures()
+            tables = self._tables
+            yield tables.meta(), tables.plan(), tables.held(), tables.failures()
 
     def forget(self, keys: Collection[str]) -> None:
         """Deletes what was played under these keys."""
         with self._db.transaction():
-            for key in keys:
-                self._db.run(
-                    "DELETE FROM totals WHERE played IN (SELECT id FROM played WHERE key = ?)", (key,)
-                )
-                self._db.run("DELETE FROM played WHERE key = ?", (key,))
-                self._db.run("DELETE FROM failed WHERE key = ?", (key,))
+            self._tables.forget(keys)
+
+    def forget_replaced(self) -> None:
+        """Deletes columns whose place others of the same name have taken, of other content, in all cells."""
+        with self._db.transaction():
+            wanted = {cell.key: cell.columns for cell in self._tables.plan()}
+            held = self._tables.held()
+            for key, columns in wanted.items():
+                if held.get(key, {}).keys() <= set(columns):
+                    continue
+                names = {h.column.name for h in columns}
+                gone = {
+                    h
+                    for h in held.get(key, {})
+                    if h.column.name in names and h not in columns and not _certifies(h)
+                }
+                numbers = self._tables.numbers_of(key) if gone else None
+                if numbers is not None:
+                    left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
+                    self._tables.put(key, numbers._replace(totals=left))
 
     def results(self) -> Results:
         """All finished cells, in the order of the plan."""
         with self._db.reading():
-            finished, meta, columns = self._finished(), self._meta(), self._columns()
-            order = [*map(Column.from_json, json.loads(meta["columns"]))]
+            finished, meta = self._finished(), self._tables.meta()
             labels = json.loads(meta.get("people", "[]"))
-            cells = tuple(self._cell(planned, order, columns, labels) for planned in finished)
+            wanted = {cell.key for cell in finished}
+            numbers = dict(self._tables.numbers(wanted))
+            cells = tuple(self._cell(planned, numbers[planned.key], labels) for planned in finished)
             return Results(cells, meta["name"], meta["title"])
-
-    def _check_tables(self) -> None:
-        """Refuses to write into tables that something else has made or changed: others hold what they are to hold."""
-        with self._db.reading():
-            there = dict(self._db.run("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
-        for statement in SCHEMA.split(";\n"):
-            if statement.strip().startswith("CREATE TABLE"):
-                name = statement.split()[2]
-                if name not in there or there[name] != statement.strip():
-                    said = "changed" if name in there else "deleted"
-                    raise StoreError(
-                        f"{self.path}: something else has {said} its table {name}; --overwrite starts anew"
-                    )
 
     # ---------------------------------------------------------------- within a transaction
 
-    def _meta(self) -> dict[str, str]:
-        return dict(self._db.run("SELECT key, value FROM meta"))
-
-    def _plan(self) -> list[Planned]:
-        cells = self._db.run(
-            "SELECT place, key, forecaster, nature, schedule, horizon, runs, recorded, sight FROM plan ORDER BY place"
-        ).fetchall()
-        promises = self._db.run(
-            "SELECT place, measure, text, formula, kind, against, upper, bound FROM promises ORDER BY place, rowid"
-        ).fetchall()
-        meta = self._meta()
-        if _seal(meta, cells, promises) != meta.get("seal"):
-            raise StoreError(
-                f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` writes it anew"
-            )
-        found: dict[int, list[Promise]] = {}
-        for place, measure, text, formula, kind, against, upper, bound in promises:
-            promise = Promise(measure, text, formula, kind, against, bool(upper), bound)
-            found.setdefault(place, []).append(promise)
+    def _finished(self) -> list[Planned]:
+        held = self._tables.held()
+        none: dict[Held, int] = {}
         return [
-            Planned(
-                key,
-                who,
-                whom,
-                schedule,
-                horizon,
-                runs,
-                bool(recorded),
-                Sight(sight),
-                tuple(found.get(place, ())),
-            )
-            for place, key, who, whom, schedule, horizon, runs, recorded, sight in cells
+            cell
+            for cell in self._tables.plan()
+            if all(held.get(cell.key, none).get(column, 0) >= cell.runs for column in cell.columns)
         ]
 
-    def _finished(self) -> list[Planned]:
-        runs = self._runs()
-        return [cell for cell in self._plan() if runs.get(cell.key, 0) >= cell.runs]
-
-    def _runs(self) -> dict[str, int]:
-        rows = self._db.run("SELECT key, runs FROM played")
-        return {key: runs for key, runs in rows if isinstance(runs, int)}
-
-    def _failures(self) -> dict[str, tuple[str, str]]:
-        return {key: (error, at) for key, error, at in self._db.run("SELECT key, error, at FROM failed")}
-
-    def _columns(self) -> dict[int, Column]:
-        """Those that are as they were written down."""
-        found = {}
-        for number, name, text in self._db.run('SELECT id, name, "column" FROM measures'):
-            column = read_column(text)
-            if column is not None and column.name == name:
-                found[number] = column
-        return found
-
-    def _numbers(self, key: str, columns: Mapping[int, Column]) -> Numbers | None:
-        """What was played under a key; None for nothing, or what is not as it was put there."""
-        row = self._db.run(
-            "SELECT id, content, runs, seconds, loop, open, people, accounts, seal FROM played WHERE key = ?",
-            (key,),
-        ).fetchone()
-        if row is None:
-            return None
-        number, content, runs, seconds, loop, open, people, accounts, seal = row
-        groups = self._db.run(
-            "SELECT measure, round, count(*), count(DISTINCT run), min(run), max(run) FROM totals WHERE played = ? "
-            "GROUP BY measure, round ORDER BY measure, round",
-            (number,),
-        ).fetchall()
-        measures, rounds = (list(dict.fromkeys(group[i] for group in groups)) for i in (0, 1))
-        whole = (
-            [(m, t, runs, runs, 0, runs - 1) for m in measures for t in rounds]
-            if isinstance(runs, int)
-            else None
-        )
-        if not groups or groups != whole or not columns.keys() >= set(measures):
-            return None
-        rows = self._db.run(
-            "SELECT total FROM totals WHERE played = ? ORDER BY measure, round, run", (number,)
-        )
-        try:
-            table = np.array(rows.fetchall(), dtype=np.float64).reshape(len(measures), len(rounds), runs)
-            kept = {columns[m]: totals for m, totals in zip(measures, table, strict=True)}
-            who = unpacked(people, accounts) if people else None
-            numbers = Numbers(
-                content, np.array(rounds, dtype=np.int64), kept, seconds, loop, tuple(json.loads(open)), who
-            )
-        except (TypeError, ValueError, OverflowError, KeyError, RecursionError, zlib.error):
-            return None  # text, or nothing
-        return numbers if numbers.seal(key) == seal else None
-
-    def _cell(
-        self, planned: Planned, order: Sequence[Column], columns: Mapping[int, Column], labels: Sequence[str]
-    ) -> Played:
-        numbers = self._numbers(planned.key, columns)
-        if numbers is None:
+    def _cell(self, planned: Planned, numbers: Numbers | None, labels: Sequence[str]) -> Played:
+        if numbers is None or (numbers.people is None) == bool(labels):
             raise StoreError(
                 f"{self.path}: something else has changed or deleted numbers of {planned}; "
                 "`onlinecal run SCENARIO --resume` plays them anew"
             )
         # In the order in which they were asked for, and after them what players certify.
-        chosen = tuple(c for c in dict.fromkeys((*order, *numbers.totals)) if c in numbers.totals)
-        totals = {c.name: numbers.totals[c][:, : planned.runs] for c in chosen}
+        certified = (h for h, t in numbers.totals.items() if _certifies(h) and t.shape[1] >= planned.runs)
+        columns = (*planned.columns, *certified)
+        totals = {h.column.name: numbers.totals[h][:, : planned.runs] for h in columns}
         people = numbers.people
         return Played(
             planned.forecaster,
@@ -368,7 +322,7 @@ class Store:
             planned.horizon,
             numbers.rounds,
             totals,
-            chosen,
+            tuple(h.column for h in columns),
             tuple(p for p in planned.promises if p.measure in totals),
             planned.recorded,
             numbers.seconds,
@@ -377,9 +331,59 @@ class Store:
             (planned.nature, planned.schedule),
             None if people is None else shown(people, planned.runs, labels),
             planned.sight,
+            StoredGammas(self.path, planned),
+            StoredOrigin(self.path, planned.key, columns),
         )
 
 
-def _seal(meta: Mapping[str, str], *rows: Sequence[tuple[Any, ...]]) -> str:
-    said = sorted((key, value) for key, value in meta.items() if key != "seal")
-    return hashlib.sha256(repr((said, *rows)).encode()).hexdigest()
+def _certifies(held: Held) -> bool:
+    return held.column.kind == "certificate"
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuses to replace what is not ours, what a later version has made, and what is protected."""
+    if not path.is_file():
+        raise StoreError(f"{path}: not a file")
+    found = format_of(path)
+    if found is None:
+        raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
+    if found > FORMAT:
+        with Store.open(path):  # says so
+            pass
+    if not os.access(path, os.W_OK):
+        raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
+
+
+class StoredGammas(Gammas):
+    """The level sets of a game that lie in a results file, and are read when they are asked for."""
+
+    def __init__(self, path: Path, planned: Planned) -> None:
+        super().__init__()
+        self.path, self.key, self.whose = path, planned.key, str(planned)
+
+    @property
+    def parts(self) -> tuple[tuple[int, bytes], ...]:
+        """The first run of each, and what is packed."""
+        with Store.open(self.path) as store:
+            return tuple(store.gammas(self.key, self.whose))
+
+
+class StoredOrigin:
+    """What the numbers of a cell in a results file depend on, read when it is asked for; see `played.Origin`."""
+
+    def __init__(self, path: Path, key: str, columns: Sequence[Held]) -> None:
+        self.path, self.key, self._held = path, key, tuple(columns)
+
+    @property
+    def game(self) -> Mapping[str, Any]:
+        """`Cell.content`."""
+        with Store.open(self.path) as store:
+            found = store.contents([self.key])
+        if self.key not in found:
+            raise StoreError(f"{self.path}: something else has changed it since it was read; read it again")
+        return found[self.key]
+
+    @property
+    def columns(self) -> Mapping[Column, Held]:
+        """`Cell.held`."""
+        return {held.column: held for held in self._held}

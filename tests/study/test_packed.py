@@ -35,13 +35,13 @@ def file(tmp_path):
 
 def held(path):
     with sqlite3.connect(path) as database:
-        return database.execute("SELECT people, accounts FROM played").fetchone()
+        return database.execute("SELECT people, accounts FROM games").fetchone()
 
 
 def put(path, **values):
     with sqlite3.connect(path) as database:
         for name, value in values.items():
-            database.execute(f"UPDATE played SET {name} = ?", (value,))
+            database.execute(f"UPDATE games SET {name} = ?", (value,))
 
 
 def test_other_compression_is_the_same(file, monkeypatch):
@@ -95,6 +95,8 @@ def test_what_was_changed_is_not_shown(file, change):
 
 def test_a_column_that_is_too_deep_is_none(file):
     with sqlite3.connect(file) as database:
-        database.execute('UPDATE measures SET "column" = ?', (DEEP,))
-    with pytest.raises(StoreError, match="something else has changed or deleted numbers"):
+        database.execute('UPDATE columns SET "column" = ?', (DEEP,))
+    with pytest.raises(StoreError, match="something else has changed the plan"):
         read(file)
+    with Store.open(file) as store:
+        assert len(store.damaged()) == 1

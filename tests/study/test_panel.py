@@ -155,13 +155,14 @@ def test_a_single_measure_is_a_list_of_one(single):
     assert len(Panel.of(single).columns) == 1
 
 
-def test_the_content_is_the_same_in_any_order_and_knows_options():
+def test_the_contents_are_the_same_in_any_order_and_know_options():
     specs = ["ece", {"name": "binned_ece", "bins": 3}]
     first, second = Panel.of(specs), Panel.of(specs[::-1])
-    assert first.content == second.content
+    assert first.contents == second.contents
     assert first.names != second.names
     other = Panel.of(["ece", {"name": "binned_ece", "bins": 4}])
-    assert other.content != first.content
+    assert other.contents.keys() != first.contents.keys()
+    assert list(other.contents.values())[1] != list(first.contents.values())[1]
 
 
 @pytest.mark.parametrize(

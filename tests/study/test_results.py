@@ -1,7 +1,5 @@
 """The results file: what is kept, under what, and what is played anew."""
 
-import json
-import sqlite3
 import sys
 from dataclasses import replace
 
@@ -50,11 +48,9 @@ def test_what_is_stored_comes_back(tmp_path):
             "forecast hedging",
             "almost one step ahead",
         ] * 2
-    with sqlite3.connect(path) as db:
-        rows = db.execute("SELECT total FROM curves WHERE measure = 'ece' AND horizon = 50").fetchall()
-        content = json.loads(db.execute("SELECT content FROM played").fetchone()[0])
-    assert len(rows) == 12
-    assert content["forecaster"]["class"] == "ForecastHedging"
+        contents = store.contents([planned[0].key])
+    assert contents == {planned[0].key: planned[0].content}
+    assert contents[planned[0].key]["forecaster"]["class"] == "ForecastHedging"
     assert sorted(file.name for file in path.parent.iterdir()) == [".a.db.lock", "a.db"]
 
 
@@ -119,7 +115,12 @@ def test_every_number_comes_back(results, whole):
     )
     with Store.open(results, write=True) as store:
         store.forget([planned.key])
-        store.add(planned.key, "{}", odd)
+        store.add(planned.key, {}, planned.held, odd)
+        named = {held.column.name: held for held in store.held()[planned.key]}
+        store.put_plan(
+            store.meta,
+            [p._replace(columns=tuple(named.values())) for p in store.plan() if p.key == planned.key],
+        )
         assert store.damaged() == set()
     back = read(results).cells[0]
     assert back.totals.keys() == odd.totals.keys()
@@ -189,9 +190,10 @@ def test_the_same_forecaster_under_two_labels_is_played_once_and_shown_twice(tmp
     assert kept.forecasters == ["half", "also half", "less"]
     one, other = (kept.curve("ece", label, "drift").totals for label in ("half", "also half"))
     assert (one == other).all()
-    with sqlite3.connect(path) as db:
-        (shown,) = db.execute("SELECT count(*) FROM curves WHERE measure = 'ece'").fetchone()
-    assert shown == 12 * 3
+    table = kept.table()
+    assert len(table[table.measure == "ece"]) == 12 * 3
+    with Store.open(path) as store:
+        assert len(store.runs()) == 8
 
 
 def half(p):
@@ -238,7 +240,8 @@ def test_columns_are_shown_in_the_order_of_the_plan(results):
 def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
     def only(**changed):
         options = {"horizons": [100], "forecasters": [F.Constant()], "natures": [N.Drift()]} | changed
-        return cells(**options)[0].key
+        cell = cells(**options)[0]
+        return cell.key, *(held.key for held in cell.held.values())
 
     base = only()
     measure = {"name": "binned_ece", "bins": 5}
@@ -263,6 +266,8 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
         ),
     ]
     assert len({base, *others}) == 1 + len(others)
+    # What is measured is not in the key of the game.
+    assert [other[0] == base[0] for other in others] == [False] * 5 + [True] * 5
     assert only(forecasters=[(F.Constant(), "mine")]) == base
     assert only(runs=4) == base
     for where, name in (
@@ -301,9 +306,6 @@ def test_stale_cells_are_not_shown_and_come_back_with_what_they_were_played_from
         shown = read(results)
         assert len(shown.cells) == 5
         new = {cell.key for cell in cells()}
-        with sqlite3.connect(results) as db:
-            of_the_view = db.execute("SELECT DISTINCT forecaster, nature, horizon FROM curves").fetchall()
-        assert len(of_the_view) == 5
     # The change is undone before all has been played: nothing was lost, and what was new in between is not shown.
     kept, remarks, again = played(results, cells(), resume=True)
     assert again == set()
@@ -313,27 +315,32 @@ def test_stale_cells_are_not_shown_and_come_back_with_what_they_were_played_from
         assert store.runs().keys().isdisjoint(new - {cell.key for cell in cells()})
 
 
-def test_an_edited_task_or_measure_leaves_nothing_that_fits(tmp_path):
+def test_an_edited_task_or_measure_is_measured_anew_and_nothing_is_played(tmp_path, monkeypatch):
     def panel(bias, pay):
         def measure(gamma):
             return bias
 
-        return Panel.of([measure], [oc.tasks.DecisionTask("mine", [[1.0, 0.0], [0.2, pay]])])
+        return Panel.of([measure, "ece"], [oc.tasks.DecisionTask("mine", [[1.0, 0.0], [0.2, pay]])])
 
     path, before = tmp_path / "a.db", cells(panel=panel(0.25, 0.9), horizons=[20])
     played(path, before)
-    old = path.read_bytes()
+    interrupt_after(monkeypatch, 0)  # whoever plays, is stopped
     for edited, why in (
         (panel(0.5, 0.9), "measure 'measure': closure"),
-        (panel(0.25, 0.8), "task 'mine': payoffs"),
+        (panel(0.5, 0.8), "task 'mine': payoffs"),
     ):
-        with pytest.raises(StoreError) as raised:
-            session(path, cells(panel=edited, horizons=[20]), resume=True)
-        assert f"nothing that is in it fits the scenario any more ({why})" in str(raised.value)
-        assert path.read_bytes() == old
-    kept, _, new = played(path, cells(panel=panel(0.25, 0.8), horizons=[20]), overwrite=True)
-    assert len(new) == 4
-    assert equal(kept, study(cells(panel=panel(0.25, 0.8), horizons=[20])))
+        planned = cells(panel=edited, horizons=[20])
+        kept, remarks, new = played(path, planned, resume=True)
+        assert new == set()
+        assert remarks == [
+            f"measured anew, as the scenario or what it names has changed ({why}): 4 finished cells"
+        ]
+        assert [a.totals["measure"][-1].tolist() for a in kept.cells] == [[10.0] * 3] * 4
+        with Store.open(path) as store:  # what they take the place of is gone
+            held = [[h for h in each if h.column.kind != "certificate"] for each in store.held().values()]
+            assert list(map(len, held)) == [6] * 4
+    monkeypatch.undo()
+    assert equal(kept, study(planned))
 
 
 def test_cells_that_left_the_scenario_are_not_shown(results):
@@ -354,7 +361,7 @@ def test_what_is_there_under_another_label_is_not_said_to_be_played(results):
 
 
 def test_damaged_numbers_that_nobody_asks_for_are_not_said_to_be_played(results):
-    change(results, "UPDATE totals SET total = total + 1 WHERE played <= 2")
+    change(results, "UPDATE games SET totals = zeroblob(length(totals)) WHERE id <= 2")
     left = cells()[4:]  # of the other nature
     kept, remarks, new = played(results, left, resume=True)
     assert new == set()

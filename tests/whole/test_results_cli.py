@@ -97,20 +97,29 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
     assert again() == ""
     assert read(results).forecasters == ["Same", "half", "constant"]
     assert equal(read(results), fresh(folder))
-    # The measure and the task stand in every cell.
+    # What is measured is computed from the level sets that are kept: nothing is played.
     for file, old, new, why in (
         ("gauges.py", "residuals.sum()", "residuals.sum() * 2", "measure 'bias': source of gauges"),
         ("s.toml", "[0.2, 0.9]", "[0.2, 0.8]", "task 'mine': payoffs"),
-        ("s.toml", "runs = 2", "seed = 7\nruns = 2", "seed"),
     ):
-        bytes_before = results.read_bytes()
         edit(folder / file, old, new)
-        assert again(rc=2) == (
-            f"error: results/s.db: nothing that is in it fits the scenario any more ({why}); --overwrite starts anew, "
-            "--output FILE leaves it\n"
+        with Store.open(results) as store:
+            seconds = {key: store.numbers(key).seconds for key in store.runs()}
+        assert again() == (
+            f"note: measured anew, as the scenario or what it names has changed ({why}): 6 finished cells\n"
         )
-        assert results.read_bytes() == bytes_before
-        edit(folder / file, new, old)
+        with Store.open(results) as store:
+            assert {key: store.numbers(key).seconds for key in store.runs()} == seconds
+        assert equal(read(results), fresh(folder))
+    # The seed stands in every game.
+    bytes_before = results.read_bytes()
+    edit(folder / "s.toml", "runs = 2", "seed = 7\nruns = 2")
+    assert again(rc=2) == (
+        "error: results/s.db: nothing that is in it fits the scenario any more (seed); --overwrite starts anew, "
+        "--output FILE leaves it\n"
+    )
+    assert results.read_bytes() == bytes_before
+    edit(folder / "s.toml", "seed = 7\nruns = 2", "runs = 2")
     assert again() == ""
 
 

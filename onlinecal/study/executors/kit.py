@@ -37,7 +37,7 @@ PACKAGES = ("onlinecal", "numpy", "numba", "scipy")
 _HOME = uuid.uuid4().hex
 _SIGNATURES = (LAW, LEARN, MOVE, HEAR, REVEAL)
 #: what a cell is made of; each is sent once, however many cells have it
-_PARTS = ("forecaster", "nature", "panel", "schedule", "people", "times", "history")
+_PARTS = ("forecaster", "nature", "panel", "schedule", "people", "times", "history", "keep")
 
 
 class Task(NamedTuple):
@@ -141,7 +141,7 @@ class Packed:
 
 def _which(part: Any) -> Any:
     """By which a part is told from others: checkpoints by what they are, which many cells share."""
-    return part if isinstance(part, tuple) else id(part)
+    return ("value", part) if isinstance(part, tuple | int | str) else id(part)
 
 
 def _pickled(part: Any, texts: dict[str, Text], said: dict[tuple[str, str], dict[str, str]]) -> bytes:

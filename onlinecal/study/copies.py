@@ -1,0 +1,262 @@
+"""Results written into new files: a study that was played in Python, and several files as one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import onlinecal
+from onlinecal.core.columns import Held
+from onlinecal.core.content import differences, digest
+from onlinecal.core.errors import InvalidParameter, StoreError
+from onlinecal.study.entries import Numbers, Planned
+from onlinecal.study.gammas import runs_of
+from onlinecal.study.lock import writing
+from onlinecal.study.played import Joined, Promise, Results
+from onlinecal.study.store import Store, check_replaceable
+
+#: by their keys: content, numbers, and parts of the level sets
+Games = dict[str, tuple[Mapping[str, Any], Numbers, Sequence[tuple[int, bytes]]]]
+
+
+def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
+    """Writes results into a file of their own, with the level sets that are kept.
+
+    Raises
+    ------
+    InvalidParameter
+        Of a cell nobody can tell what its numbers depend on.
+    StoreError
+        The file exists and is not to be replaced, or cannot be written.
+    """
+    if not results.cells:
+        raise InvalidParameter("the study has no cells; expected at least one to save")
+    plan: list[Planned] = []
+    games: Games = {}
+    for cell in results.cells:
+        origin = cell.origin
+        if origin is None:
+            raise InvalidParameter(
+                f"{cell.forecaster!r} against {cell.nature!r}: it cannot be told what these numbers depend on, so they "
+                "cannot be kept; expected players and measures whose parameters and source can be read"
+            )
+        told = origin.columns
+        held = {told.get(c) or Held.of(c, {}): cell.totals[c.name] for c in cell.columns}
+        game = origin.game
+        key = digest(game)
+        nature, schedule = cell.schedule if cell.schedule[0] else (cell.nature, "")
+        runs = next(iter(cell.totals.values())).shape[1]
+        shown = tuple(h for h in held if h.column.kind != "certificate")
+        plan.append(
+            Planned(
+                key,
+                cell.forecaster,
+                nature,
+                schedule,
+                cell.horizon,
+                runs,
+                cell.recorded,
+                cell.sight,
+                cell.promises,
+                shown,
+            )
+        )
+        numbers = Numbers("", cell.rounds, held, cell.seconds, cell.loop, cell.open, cell.people)
+        games.setdefault(key, (game, numbers, cell.gammas.parts))
+    meta = {"name": results.name, "title": results.title, "scenario": "", "version": onlinecal.__version__}
+    if results.cells[0].people is not None:
+        meta["people"] = json.dumps(results.cells[0].people.labels)
+    _write(path, meta, plan, games, overwrite=overwrite)
+
+
+def _write(
+    path: Path,
+    meta: Mapping[str, str],
+    plan: Sequence[Planned],
+    games: Games,
+    *,
+    overwrite: bool,
+) -> None:
+    with writing(path):
+        if path.exists() and (path.stat().st_size or not path.is_file()):
+            if not overwrite:
+                raise StoreError(f"{path} exists; expected a new file, or overwrite")
+            check_replaceable(path)
+        with Store.create(path, meta, plan) as store:
+            for key, (content, numbers, parts) in games.items():
+                store.insert(key, content, numbers, parts)
+
+
+# ---------------------------------------------------------------- several files as one
+
+
+def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> list[str]:
+    """Writes what several results files have into a new one: their plans one after the other, each cell once.
+
+    Of a cell that several of them have, it takes all runs and columns. Its runs are those of the file with the most;
+    columns that another one has in fewer runs are kept, and shown when they are computed or played in the others.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    output : Path
+        None of them.
+
+    Returns
+    -------
+    list of str
+        Remarks: what differs between the files and is no contradiction, and what is not shown.
+
+    Raises
+    ------
+    StoreError
+        They contradict each other: other numbers under one key, or other games under the same labels. The message
+        names the cell. Something else has changed one of them; the output exists, or is one of them.
+    """
+    if len(paths) < 2:
+        raise StoreError("one results file is nothing to merge; expected at least two")
+    for path in paths:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise StoreError(f"{output} is one of the files that are merged; expected another output")
+    with ExitStack() as stack:
+        stores = [stack.enter_context(Store.open(path)) for path in paths]
+        merged = _Merged(stores)
+    _write(output, merged.meta, merged.plan, merged.games, overwrite=overwrite)
+    return merged.remarks
+
+
+class _Merged:
+    """What several files have, as one."""
+
+    def __init__(self, stores: Sequence[Store]) -> None:
+        self.remarks: list[str] = []
+        self.meta = dict(stores[0].meta)
+        self.meta.pop("seal", None)
+        self.games: Games = {}
+        self._rows: dict[tuple[Any, ...], list[Planned]] = {}
+        self._from: dict[str, Path] = {}
+        self._done: set[tuple[str, int]] = set()
+        for store in stores:
+            self._take(store, stores[0])
+        self.plan = [self._planned(rows) for rows in self._rows.values()]
+
+    def _take(self, store: Store, first: Store) -> None:
+        meta, damaged = store.meta, store.damaged()
+        if damaged:
+            raise StoreError(
+                f"{store.path}: something else has changed numbers of {len(damaged)} cells; `onlinecal run SCENARIO "
+                "--resume` plays them anew"
+            )
+        if meta.get("version") != self.meta.get("version"):
+            self.remarks.append(
+                f"{store.path} was made by onlinecal {meta.get('version')}, {first.path} by {self.meta.get('version')}"
+            )
+        if meta.get("scenario") != self.meta.get("scenario") and store is not first:
+            self.remarks.append(f"{store.path} has another scenario; that of {first.path} is kept")
+        if "people" in meta and self.meta.setdefault("people", meta["people"]) != meta["people"]:
+            raise StoreError(
+                f"{store.path}: its decision makers have other labels than those of {first.path}"
+            )
+        contents = store.contents(store.runs().keys())
+        plan, done = store.plan(), store.finished()
+        for cell in plan:
+            rows = self._rows.setdefault(cell[1:5], [])
+            if rows and rows[0].key != cell.key:
+                there = self.games[rows[0].key][0] if rows[0].key in self.games else None
+                paths = differences(there, contents.get(cell.key))
+                why = ", ".join(".".join(path) for path in paths if path)
+                raise StoreError(
+                    f"{cell} is another game in {store.path} than in a file before it{why and f' ({why})'}; expected "
+                    "other labels, or files of one scenario"
+                )
+            names = {held.column.name: held for row in rows for held in row.columns}
+            for held in cell.columns:
+                if names.get(held.column.name, held) != held:
+                    raise StoreError(
+                        f"{cell}: {held.column.name} is something else in {store.path} than in a file before it "
+                        "(another version, or another source); measure one of them again"
+                    )
+            rows.append(cell)
+        self._done |= {(cell.key, cell.runs) for cell in done}
+        names_of = {cell.key: str(cell) for cell in plan}
+        for key, content in contents.items():
+            numbers = store.numbers(key)
+            assert numbers is not None
+            parts = store.gammas(key)
+            if key in self.games:
+                _, old, before = self.games[key]
+                where = f"{names_of.get(key, key)}: {self._from[key]} and {store.path}"
+                numbers, parts = _both(old, numbers, where), _parts(before, parts)
+            else:
+                self._from[key] = store.path
+            self.games[key] = content, numbers, parts
+
+    def _planned(self, rows: Sequence[Planned]) -> Planned:
+        """One row of several for the same game under the same labels."""
+        first = rows[0]
+        finished = [row for row in rows if (row.key, row.runs) in self._done]
+        runs = max(row.runs for row in finished or rows)
+        columns = tuple(dict.fromkeys(held for row in rows for held in row.columns))
+        promises: dict[Promise, None] = dict.fromkeys(p for row in rows for p in row.promises)
+        if finished:
+            totals = self.games[first.key][1].totals
+            late = [h for h in columns if h not in totals or totals[h].shape[1] < runs]
+            columns = tuple(h for h in columns if h not in late)
+            if late:
+                self.remarks.append(
+                    f"{first}: not shown, since not in all {runs} runs: {', '.join(h.column.name for h in late)}"
+                )
+        return first._replace(runs=runs, columns=columns, promises=tuple(promises))
+
+
+def _both(one: Numbers, other: Numbers, where: str) -> Numbers:
+    """All runs and columns of both, which agree where both have something."""
+    if not np.array_equal(one.rounds, other.rounds) or one.open != other.open:
+        raise StoreError(f"{where} contradict each other in their checkpoints; expected the same of one game")
+    totals = dict(one.totals)
+    for held, new in other.totals.items():
+        old = totals.get(held)
+        if old is not None:
+            shared = min(old.shape[1], new.shape[1])
+            if old[:, :shared].tobytes() != new[:, :shared].tobytes():
+                run = int(np.argmax((old[:, :shared] != new[:, :shared]).any(axis=0)))
+                raise StoreError(
+                    f"{where} contradict each other in {held.column.name} of run {run}; expected the same numbers of "
+                    "the same game; play one of them again"
+                )
+        if old is None or new.shape[1] > old.shape[1]:
+            totals[held] = new
+    loop = one.loop if one.loop == other.loop else "both"
+    more = max(one, other, key=lambda numbers: max(t.shape[1] for t in numbers.totals.values()))
+    return Numbers(
+        "", one.rounds, totals, more.seconds, loop, one.open, _people(one.people, other.people, where)
+    )
+
+
+def _people(one: Joined | None, other: Joined | None, where: str) -> Joined | None:
+    if one is None or other is None:
+        return one if other is None else other
+    shared = min(one.cdl.shape[1], other.cdl.shape[1])
+    if any(
+        one.entries[name][:, :, :shared].tobytes() != other.entries[name][:, :, :shared].tobytes()
+        for name in one.entries
+    ):
+        raise StoreError(
+            f"{where} contradict each other in what became of decision makers; play one of them again"
+        )
+    return max(one, other, key=lambda people: people.cdl.shape[1])
+
+
+def _parts(one: Sequence[tuple[int, bytes]], other: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Parts of the level sets, and more of them where the first have none; of one beginning, the longest."""
+    kept = dict(one)
+    for first, packed in other:
+        covered = {run for start, part in kept.items() for run in range(start, start + runs_of(part))}
+        if not covered.issuperset(range(first, first + runs_of(packed))):
+            kept[first] = packed
+    return sorted(kept.items())

@@ -1,0 +1,93 @@
+"""The table for other tools: every number once, with all its digits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.report import export as exported
+from onlinecal.report.export import export, tidy
+
+F, N = oc.forecasters, oc.natures
+
+
+@pytest.fixture(scope="module")
+def study():
+    return oc.play(
+        [F.ForecastHedging(), F.Constant(1.0)],
+        [N.Bernoulli(0.3), N.Streams((N.Drift(), N.Bernoulli(0.2)))],
+        horizon=40, runs=2, measures=["log_loss", {"name": "binned_ece", "bins": 5}, "distance_upper"],
+        tasks=[{"name": "umbrella", "response": {"name": "rounded", "m": 10}}], delays=[0, 3], per_decade=2,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_every_number_is_there_with_all_its_digits(study, tmp_path, name):
+    path = tmp_path / "sub" / name
+    path.parent.mkdir()
+    path.write_text("what was there")
+    count = export(study, path)
+    table = pd.read_csv(path, keep_default_na=False) if name.endswith("csv") else pd.read_parquet(path)
+    assert len(table) == count == sum(t.size for cell in study.cells for t in cell.totals.values())
+    at = 0
+    for cell in study.cells:
+        for column in cell.columns:
+            totals = cell.totals[column.name]
+            rows = table[at : at + totals.size]
+            at += totals.size
+            assert rows.total.to_numpy(np.float64).tobytes() == totals.tobytes()
+            assert set(rows.column) == {column.name}
+            said = rows.drop(columns=["total", "run", "round", "open"]).drop_duplicates().iloc[0].to_dict()
+            assert said == {
+                "forecaster": cell.forecaster,
+                "nature": cell.schedule[0],
+                "schedule": cell.schedule[1],
+                "horizon": 40,
+                "column": column.name,
+                "kind": column.kind,
+                "measure": column.measure,
+                "options": "bins=5" if column.measure == "binned_ece" else "",
+                "end": column.end,
+                "stream": column.stream,
+                "task": column.task,
+                "response": column.response,
+            }
+            assert rows["round"].tolist() == np.repeat(cell.rounds, 2).tolist()
+            assert rows.run.tolist() == [0, 1] * len(cell.rounds)
+            assert rows.open.tolist() == np.repeat(cell.open or [0] * len(cell.rounds), 2).tolist()
+    assert np.isinf(table.total).any()
+    assert [file.name for file in path.parent.iterdir()] == [name]
+
+
+def test_other_names_are_refused_and_nothing_is_written(study, tmp_path, monkeypatch):
+    for name in ("t.xlsx", "t", "t.CSV"):
+        with pytest.raises(InvalidParameter, match=r"expected a name that ends with \.csv or \.parquet"):
+            export(study, tmp_path / name)
+    monkeypatch.setattr(exported.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InvalidParameter, match=r'Parquet needs pyarrow; `pip install "onlinecal\[data\]"`'):
+        export(study, tmp_path / "t.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_fails_leaves_what_was_there(study, tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("what was there")
+
+    def full(self, file, **_):
+        file.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    with pytest.raises(OSError, match="No space left"):
+        export(study, path)
+    assert path.read_text() == "what was there"
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_the_columns_of_the_table_are_those_that_are_documented(study):
+    assert list(tidy(study)) == [
+        "forecaster", "nature", "schedule", "horizon", "round", "run", "open", "column", "kind", "measure", "options",
+        "end", "stream", "task", "response", "total",
+    ]  # fmt: skip
+    assert all(f"``{name}``" in tidy.__doc__ for name in tidy(study))
