@@ -53,10 +53,12 @@ def tables(path):
             for name, query in {
                 "meta": "SELECT key, value FROM meta",
                 "plan": "SELECT * FROM plan",
-                "promises": "SELECT * FROM promises",
+                "panels": "SELECT * FROM panels",
+                "bounds": "SELECT b.place, g.measure, g.text, g.formula, g.kind, g.against, g.upper, b.bound "
+                "FROM bounds b JOIN guarantees g ON g.id = b.guarantee",
                 "failed": "SELECT key, error FROM failed",
-                "played": "SELECT key, content, horizon, runs, open, people, accounts FROM played",
-                "totals": 'SELECT p.key, m."column", m.name, t.round, t.run, t.total FROM totals t '
-                "JOIN played p ON p.id = t.played JOIN measures m ON m.id = t.measure",
+                "columns": 'SELECT key, name, "column", content FROM columns',
+                "parts": "SELECT digest, text FROM parts",
+                "games": "SELECT key, times, held, totals, open, people, accounts FROM games",
             }.items()
         }

@@ -77,7 +77,7 @@ def into(path, planned, executor):
 
 
 def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_longest():
-    planned = cells(horizons=(100, 10**6, 10**7), runs=40)
+    planned = list(cells(horizons=(100, 10**6, 10**7), runs=40))
     planned[0] = planned[0].__class__(**{**vars(planned[0]), "first": 7})
     for workers in (1, 2, 5, 1000):
         cut = list(units(planned, workers))
@@ -216,7 +216,7 @@ def test_a_cell_that_fails_does_not_stop_the_others(tmp_path, executor, monkeypa
 
 
 def test_a_unit_that_is_lost_too_often_fails_and_the_others_do_not():
-    planned = cells(runs=4)
+    planned = list(cells(runs=4))
     executor = Disorderly(loses=lambda unit: AGAIN + (unit.cell == 2))
     found = {id(c): what for c, what in play_cells(planned, Progress(1), executor)}
     faults = [place for place, cell in enumerate(planned) if isinstance(found[id(cell)], Fault)]
@@ -424,7 +424,7 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
     own = list(load(tmp_path / "s.toml").cells)
     maker = sys.modules[f"{mark}_own"]
     given = oc.forecasters.base.as_forecaster(maker.Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
-    planned = own + cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)])
+    planned = own + list(cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)]))
     kit = Packed(planned)
     cut = list(units(planned, 2))
     here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]

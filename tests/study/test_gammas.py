@@ -23,6 +23,15 @@ def same(one, other):
     return all(getattr(one, part).tobytes() == getattr(other, part).tobytes() for part in PARTS)
 
 
+def pack(packer, gammas, grid):
+    """A checkpoint: Γ of each stream and run, nothing where no outcome is known."""
+    packer.begin(len(gammas), grid)
+    for stream, known in enumerate(gammas):
+        for run, gamma in enumerate(known):
+            packer.take(stream, run, gamma)
+    packer.end()
+
+
 def packed_and_known(forecaster, nature, times, runs=3, keep=4096, **options):
     """What is packed of a game, and at each checkpoint Γ of every stream and run."""
     game = Game(forecaster, nature, horizon=times[-1], runs=range(runs), seed=3, **options)
@@ -30,7 +39,7 @@ def packed_and_known(forecaster, nature, times, runs=3, keep=4096, **options):
     for t in times:
         game.advance(t)
         known.append([game.known(stream) for stream in (None, *range(len(nature.streams)))])
-        packer.add(known[-1], None if game.ledger is None else game.ledger.grid)
+        pack(packer, known[-1], None if game.ledger is None else game.ledger.grid)
     return packer.packed(), known
 
 
@@ -117,7 +126,7 @@ def test_a_grid_of_any_numbers_comes_back():
         counts[0] += 1
         gamma = JointDistribution.from_counts(grid, counts, counts // 2)
         packer = Packer(4096, 1)
-        packer.add([[gamma]], grid)
+        pack(packer, [[gamma]], grid)
         assert same(next(unpacked(packer.packed()))[0][0].gamma, gamma)
 
 
@@ -135,7 +144,7 @@ def test_counts_may_go_down_between_checkpoints():
         for grid in (None, np.array([0.2, 0.5, 0.9])):
             packer = Packer("all", 1)
             for gamma in (first, other, first):
-                packer.add([[gamma]], grid)
+                pack(packer, [[gamma]], grid)
             back = [table[0][0].gamma for table in unpacked(packer.packed())]
             assert all(map(same, back, (first, other, first)))
 

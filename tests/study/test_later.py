@@ -37,13 +37,13 @@ def counted(monkeypatch):
     """What is played: (horizon, runs, measures) of each piece."""
     from onlinecal.study import run
 
-    done, play = [], run.play_cell
+    done, play = [], run.play_batch
 
-    def count(cell, progress=None):
-        done.append((cell.horizon, range(cell.first, cell.runs), cell.panel.names))
-        return play(cell, progress)
+    def count(cell, runs, *arguments, **options):
+        done.append((cell.horizon, runs, cell.panel.names))
+        return play(cell, runs, *arguments, **options)
 
-    monkeypatch.setattr("onlinecal.study.run.play_cell", count)
+    monkeypatch.setattr("onlinecal.study.executors.serial.play_batch", count)
     return done
 
 

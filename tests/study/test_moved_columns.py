@@ -146,7 +146,7 @@ def test_the_key_of_a_scenario(tmp_path):
 
 def test_content_says_what_is_moved():
     panel = Panel.of(["smooth_ce"], TASKS)
-    assert panel.of_moved().content != panel.content
+    assert panel.of_moved().contents != panel.contents
     gamma = oc.JointDistribution.from_samples([0.31, 0.52], [0, 1])
     rounded, moved = gamma.round(10)
     exact = panel.read(gamma)

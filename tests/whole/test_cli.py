@@ -248,7 +248,7 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     assert "onlinecal run long.toml --resume" in said
     assert "Traceback" not in said
     with Store.open(database) as store:
-        assert len(store.results().cells) == 2
+        assert len(store.results().cells) == 8
 
 
 #: what the library of commands may load; of the arguments of a command it asks pydantic

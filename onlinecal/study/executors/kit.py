@@ -243,13 +243,14 @@ def opened(name: str, blob: bytes) -> Opened:
             if difference := unfit(versions(), content.versions):
                 raise WorkerError(f"a worker has {difference}; install the same there and start it anew")
             try:
-                # One study at a time is what workers are used for; those of before are not needed any more.
                 kept = Opened(content)
             except Exception as error:
                 raise WorkerError(
                     f"a worker cannot load what is to be played: {failure(error)}; install what it needs there"
                 ) from error
-            if len(_OPENED) >= 4:
+            if (
+                len(_OPENED) >= 4
+            ):  # of studies of before, which a worker of a cluster may have served for days
                 _OPENED.pop(next(iter(_OPENED)))
             _OPENED[name] = kept
         return _OPENED[name]

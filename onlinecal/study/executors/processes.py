@@ -28,7 +28,7 @@ from onlinecal.study.plan import Cell
 #: seconds of play in this process before others are begun
 ALONE = 1.0
 #: seconds of play by this process that are to be left, for others to be begun
-WORTH = 4.0
+WORTH = 6.0
 #: how many processes may end before they are ready, in a row
 STILLBORN = 3
 
