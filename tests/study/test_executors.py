@@ -124,7 +124,7 @@ def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, see
     monkeypatch.setattr("onlinecal.study.run.BATCH", 3)  # so that cells are cut
     alone, failed = into(tmp_path / "alone.db", rich(), Serial())
     assert not failed
-    assert len(alone["played"]) == len(rich())
+    assert len(alone["games"]) == len(rich())
     for i in range(3):
         executor = Disorderly(seed=seed + i, loses=lambda unit: (unit.cell + unit.first) % (AGAIN + 1))
         assert into(tmp_path / f"{i}.db", rich(), executor) == (alone, [])
@@ -200,7 +200,7 @@ def test_a_cell_that_fails_does_not_stop_the_others(tmp_path, executor, monkeypa
     assert [cell.horizon for cell, _ in failed] == [90, 90]
     assert {fault.kind for _, fault in failed} == {"InvalidForecast"}
     assert all("forecaster 'Broken' failed in round 1: ValueError: boom (" in f.text for _, f in failed)
-    assert len(said["played"]) == 6
+    assert len(said["games"]) == 6
     assert sorted(error for _, error in said["failed"]) == sorted(f.text for _, f in failed)
     status = Status.of(path)
     assert (status.cells, status.done, len(status.failed), status.left) == (8, 6, 2, 0)

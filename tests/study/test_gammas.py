@@ -79,7 +79,7 @@ def test_what_comes_back_is_what_was_measured(forecaster, nature, options):
                 assert [each.gamma for each in kept] == [None] * 3
             for gamma, each in zip(gammas, kept, strict=bool(gammas)):
                 assert same(gamma, each.gamma)
-                assert each.moved == 0.0
+                assert each.moved is None
 
 
 #: options of measures that have some that must be given, or that a large Γ would make slow
@@ -159,7 +159,7 @@ def test_above_so_many_levels_predictions_are_moved_and_it_is_said_how_far():
     for then, now in zip(known, unpacked(packed), strict=True):
         for gamma, kept in zip(then[0], now[0], strict=True):
             if gamma.levels <= 50:
-                assert kept.moved == 0.0
+                assert kept.moved is None
                 assert same(kept.gamma, gamma)
             else:
                 rounded, moved = gamma.round(49)

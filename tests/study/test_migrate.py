@@ -106,7 +106,7 @@ def test_it_is_read_without_being_written(old):
 
 def test_to_resume_it_plays_nothing_and_makes_it_one_of_this_format(old, monkeypatch):
     of_then(monkeypatch)
-    monkeypatch.setattr("onlinecal.study.run.play_cell", lambda *_: pytest.fail("played"))
+    monkeypatch.setattr("onlinecal.study.executors.serial.play_batch", lambda *_, **__: pytest.fail("played"))
     before = read(old)
     with opened(old) as session:
         assert session.remarks == []
