@@ -45,7 +45,9 @@ LEAF_COLUMNS = 4
 
 def empty_tree(runs: int, scale: float) -> Memory:
     """State without points: one leaf, which is the root."""
-    memory = Memory(runs, ints=HEAD, floats=SUMS, shared=[scale, math.exp(-1.0 / scale)], scratch=LEAF + 1, memo=1)
+    memory = Memory(
+        runs, ints=HEAD, floats=SUMS, shared=[scale, math.exp(-1.0 / scale)], scratch=LEAF + 1, memo=1
+    )
     memory.ints[:, LEAVES] = 1
     make_room(memory, 1)
     return memory

@@ -24,8 +24,8 @@ from onlinecal.report.catalogue import entry
 from onlinecal.rounds.steps import Memory, floats, hear, law, law_atoms, law_values, law_weights, learn, move
 from tests import examples
 
-#: who is composed of other players, and so plays in Python
-IN_PYTHON = {n.Mixture, n.Switch, n.Streams, f.Delayed, f.Separate}
+#: who shares rounds out among other players, and so plays in Python
+IN_PYTHON = {n.Streams, f.Delayed, f.Separate}
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +154,45 @@ def test_compositions_of_steps_are_those_of_players(spec, nature, seed, monkeypa
     assert not Game(*pair, horizon=5, runs=range(1)).compiled
     assert came_to(played(pair, range(3), 150, "event", seed)) == whole
     assert in_flight(pair, seed, 70, 6) == waiting
+
+
+MIXED = n.Mixture((n.Greedy(), n.Bernoulli(0.3), n.RandomWalk(), n.Contrarian("draw")), (1, 2, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "nature"),
+    [
+        (f.CDLMinimiser(), MIXED),
+        (f.PerturbedLeader(), n.Mixture((n.Markov(), n.Drift()))),
+        (f.DefensiveForecasting(), n.Switch(n.Greedy(), MIXED, "T/3")),
+        (f.UniformRandom(), n.Switch(n.Mixture((n.KinkApproach(), n.SparseBias())), n.Markov(), 60)),
+        (TRUE, n.Switch(n.UniformTruth(), n.Switch(n.UniformTruth(), n.UniformTruth()))),
+        (f.EmpiricalMean(), n.Switch(n.Drift(), n.Sidestepping(), 0)),
+    ],
+    ids=repr,
+)
+def test_compositions_of_natures_of_steps_are_those_of_players(forecaster, nature, seed, monkeypatch):
+    pair = forecaster, nature
+    whole = came_to(played(pair, range(3), 150, "compiled", seed))
+    assert came_to(played(pair, range(3), 150, "event", seed)) == whole
+    waiting = in_flight(pair, seed, 70, 6)
+    assert in_flight(pair, seed, 70, 6, stop=True) == waiting
+    monkeypatch.setattr("onlinecal.natures.composed.of_steps", lambda *given: False)
+    assert not Game(*pair, horizon=5, runs=range(1)).compiled
+    assert came_to(played(pair, range(3), 150, "event", seed)) == whole
+    assert in_flight(pair, seed, 70, 6) == waiting
+
+
+@pytest.mark.parametrize("loop", ["event", "compiled"])
+def test_a_part_of_a_nature_that_states_nonsense_stops_the_whole(loop):
+    for nature in (n.Mixture((n.Drift(), Asking(q=1.5))), n.Switch(Asking(), Asking(q=1.5), 0)):
+        game = Game(f.Constant(), nature, horizon=20, runs=range(5, 8), loop=loop)
+        assert type(game.nature) is CompiledNature
+        with pytest.raises(InvalidForecast, match=r"nature .* stated q = 1\.5.* in round 6, run 5"):
+            game.advance(20)
+    game = Game(f.Constant(), n.Mixture((Asking(deaf=True),)), horizon=20, runs=range(5, 8), loop=loop)
+    with pytest.raises((InvalidForecast, InvalidParameter), match="round 7"):
+        game.advance(20)
 
 
 @pytest.mark.parametrize("loop", ["event", "compiled"])
