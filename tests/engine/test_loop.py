@@ -21,7 +21,18 @@ from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.report.catalogue import entry
-from onlinecal.rounds.steps import Memory, floats, hear, law, law_atoms, law_values, law_weights, learn, move
+from onlinecal.rounds.steps import (
+    Memory,
+    floats,
+    hear,
+    ints,
+    law,
+    law_atoms,
+    law_values,
+    law_weights,
+    learn,
+    move,
+)
 from tests import examples
 
 #: who shares rounds out among other players, and so plays in Python
@@ -282,6 +293,34 @@ def test_with_threads_too_the_first_run_that_stops_is_named(monkeypatch):
         said.add(str(caught.value))
     (message,) = said
     assert "in round 3, run 6" in message
+
+
+@learn
+def _refuse_at(run, number, size, drawn, outcome):
+    return -1 if number == ints(run)[0] else 0
+
+
+@dataclass(frozen=True)
+class Leaving(f.Forecaster):
+    """Run r of the batch refuses round rounds[r]."""
+
+    rounds: tuple[int, ...] = (0,)
+
+    def start(self, horizon, runs, stream):
+        memory = Memory(runs, ints=1, floats=[0.5, 1.0, 1.0])
+        memory.ints[:, 0] = self.rounds
+        return CompiledForecaster(_state, _refuse_at, memory, size=1)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "run", "number"),
+    [((9, 2, 3, 1), 5, 9), ((0, 8, 2, 1), 6, 8), ((0, 0, 7, 4), 7, 7), ((0, 0, 0, 4), 8, 4)],
+)
+def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, run, number):
+    """Also where one behind it stops in an earlier round."""
+    game = Game(Leaving(rounds), n.Bernoulli(), horizon=20, runs=range(5, 9), loop="compiled")
+    with pytest.raises(InvalidForecast, match=f"in round {number}, run {run}"):
+        game.advance(20)
 
 
 def test_a_forked_process_plays_with_threads_of_its_own(monkeypatch):
