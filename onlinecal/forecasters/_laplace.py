@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.rounds.steps import (
     Memory,
     address_of,
@@ -45,7 +45,9 @@ LEAF_COLUMNS = 4
 
 def empty_tree(runs: int, scale: float) -> Memory:
     """State without points: one leaf, which is the root."""
-    memory = Memory(runs, ints=HEAD, floats=SUMS, shared=[scale], scratch=LEAF + 1, memo=1)
+    memory = Memory(
+        runs, ints=HEAD, floats=SUMS, shared=[scale, math.exp(-1.0 / scale)], scratch=LEAF + 1, memo=1
+    )
     memory.ints[:, LEAVES] = 1
     make_room(memory, 1)
     return memory
@@ -135,7 +137,7 @@ def _size_at(state, node, level):
 # ---------------------------------------------------------------- the forecast
 
 
-@kernel
+@part_of_kernel
 def _gap_root(low, high, exponential, rising, falling, scale):
     """The point of [low, high] at which S, positive at low and not at high, vanishes, to the last digit.
 
@@ -178,12 +180,12 @@ def _positive(p, exponential, rising, falling):
     return rising + exponential * (exponential * falling + 0.5 - p) > 0.0
 
 
-@kernel
-def _root(state, numbers, room, scale):
-    """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S."""
+@part_of_kernel
+def _root(state, numbers, room, scale, at_one):
+    """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S; `at_one` is e^{−1/scale}."""
     if numbers[FALLING] + 0.5 <= 0.0:
         return 0.0
-    if math.exp(-1.0 / scale) * numbers[RISING] - 0.5 >= 0.0:
+    if at_one * numbers[RISING] - 0.5 >= 0.0:
         return 1.0
     node, level, end = state[ROOT], state[LEVELS], 1.0
     # Sums of the terms to the left and to the right of the node. No sum is a difference: where the scale is small, the
@@ -231,7 +233,7 @@ def _root(state, numbers, room, scale):
 @law
 def laplace_root(run, number):
     note_open(run, number)
-    law_values(run)[0] = _root(ints(run), floats(run), scratch(run), shared(run)[0])
+    law_values(run)[0] = _root(ints(run), floats(run), scratch(run), shared(run)[0], shared(run)[1])
     law_weights(run)[0] = 1.0
     return 1
 
@@ -323,7 +325,7 @@ def _full(state, node, level):
     return state[_size_at(state, node, level)] == (LEAF if level == 0 else WIDE)
 
 
-@kernel
+@part_of_kernel
 def _add(state, numbers, p, exponential, residual):
     """Adds a point; full nodes are split on the way down, so that there is always room above."""
     rising, falling = residual * exponential, residual / exponential

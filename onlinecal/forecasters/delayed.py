@@ -63,7 +63,8 @@ class Delayed(Forecaster):
     Information
     -----------
     As the copies. Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of
-    the copies'.
+    the copies'. Played by the event loop: it is meant for delays, which the compiled loop has none of, and how many
+    copies it needs is known only when a question is asked, while steps must have their memory before.
 
     Source
     ------

@@ -36,7 +36,8 @@ class Separate(Forecaster):
     Information
     -----------
     As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs. Time of one
-    copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'.
+    copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'. Played by the
+    event loop, as all games with streams are.
 
     Source
     ------

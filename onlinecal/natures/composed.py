@@ -14,6 +14,7 @@ from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.natures._composed import mixture, of_steps, switch
 from onlinecal.natures._parts import Part, check_nature
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
 from onlinecal.rounds.law import Floats, Unplayable, brief, take_numbers
@@ -104,7 +105,11 @@ class Mixture(Nature):
             for i, part in enumerate(self.natures)
         ]
         weights = np.array(self.weights if self.weights is not None else [1.0] * len(parts), np.float64)
-        return _MixturePlayer(runs, parts, (weights / weights.sum()).tolist())
+        shares = (weights / weights.sum()).tolist()
+        players = [part.player for part in parts]
+        if of_steps(self.natures, players, runs):
+            return mixture(players, shares, self.sight, runs)
+        return _MixturePlayer(runs, parts, shares)
 
 
 @dataclass(frozen=True)
@@ -191,6 +196,9 @@ class Switch(Nature):
                     f"{part.length}; expected at most that"
                 )
             parts.append(Part(part, part.start(max(rounds, 1), runs, stream.child(name))))
+        players = [part.player for part in parts]
+        if of_steps((self.first, self.then), players, runs):
+            return switch(players, at, self.sight, sorted(self.reveals), runs)
         return _SwitchPlayer(parts[0], parts[1], at, bool(self.reveals))
 
 

@@ -58,6 +58,7 @@ class Streams(Nature):
     Sees what the most seeing of its parts sees; each part is shown only what its own sight allows, of its own
     questions. Reveals ``stream``, the index of the part from 0, and the kinds of
     context that all parts reveal. Under "random" a game begins with a count of what falls to each, in time of order T.
+    Played by the event loop: each stream has a history of its own, and the compiled loop writes one.
 
     Source
     ------

@@ -50,6 +50,8 @@ PAIRS = [
     (f.Doubling(f.ForecastHedging()), n.Bernoulli()),
     (f.Rounded(f.CDLMinimiser(), 10, "random"), n.Bernoulli()),
     (f.ExpertMixture((f.ForecastHedging(), f.EmpiricalMean())), n.Bernoulli()),
+    (f.ForecastHedging(), n.Mixture((n.Drift(), n.Bernoulli(0.3)))),
+    (f.ForecastHedging(), n.Switch(n.Drift(), n.Greedy())),
 ]
 
 
@@ -65,11 +67,11 @@ def named(pair):
     return " vs ".join(map(strategy_name, pair))
 
 
-def measure(benchmark, pair, runs, horizon, loop="auto"):
+def measure(benchmark, pair, runs, horizon, loop="auto", threads=1):
     """Playing alone: laws, draws, outcomes, history."""
 
     def play():
-        Game(*pair, horizon=horizon, runs=range(runs), loop=loop).advance(horizon)
+        Game(*pair, horizon=horizon, runs=range(runs), loop=loop, threads=threads).advance(horizon)
 
     Game(*pair, horizon=1000, runs=range(runs), loop=loop).advance(10)  # compiles
     benchmark.pedantic(play, rounds=3)
@@ -85,6 +87,13 @@ def test_play(benchmark, pair):
 @pytest.mark.parametrize("pair", MAIN, ids=named)
 def test_runs(benchmark, pair, runs):
     measure(benchmark, pair, runs, 2 * 10**6 if runs == 1 else HORIZON)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("pair", MAIN[::3], ids=named)
+def test_threads(benchmark, pair, threads):
+    """Runs share nothing that is written: on two free cores two threads should take half the time."""
+    measure(benchmark, pair, RUNS, HORIZON, threads=threads)
 
 
 @pytest.mark.parametrize("pair", MAIN[:1], ids=named)

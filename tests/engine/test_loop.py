@@ -21,11 +21,22 @@ from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.report.catalogue import entry
-from onlinecal.rounds.steps import Memory, floats, hear, law, law_atoms, law_values, law_weights, learn, move
+from onlinecal.rounds.steps import (
+    Memory,
+    floats,
+    hear,
+    ints,
+    law,
+    law_atoms,
+    law_values,
+    law_weights,
+    learn,
+    move,
+)
 from tests import examples
 
-#: who is composed of other players, and so plays in Python
-IN_PYTHON = {n.Mixture, n.Switch, n.Streams, f.Delayed, f.Separate}
+#: who shares rounds out among other players, and so plays in Python
+IN_PYTHON = {n.Streams, f.Delayed, f.Separate}
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +167,45 @@ def test_compositions_of_steps_are_those_of_players(spec, nature, seed, monkeypa
     assert in_flight(pair, seed, 70, 6) == waiting
 
 
+MIXED = n.Mixture((n.Greedy(), n.Bernoulli(0.3), n.RandomWalk(), n.Contrarian("draw")), (1, 2, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "nature"),
+    [
+        (f.CDLMinimiser(), MIXED),
+        (f.PerturbedLeader(), n.Mixture((n.Markov(), n.Drift()))),
+        (f.DefensiveForecasting(), n.Switch(n.Greedy(), MIXED, "T/3")),
+        (f.UniformRandom(), n.Switch(n.Mixture((n.KinkApproach(), n.SparseBias())), n.Markov(), 60)),
+        (TRUE, n.Switch(n.UniformTruth(), n.Switch(n.UniformTruth(), n.UniformTruth()))),
+        (f.EmpiricalMean(), n.Switch(n.Drift(), n.Sidestepping(), 0)),
+    ],
+    ids=repr,
+)
+def test_compositions_of_natures_of_steps_are_those_of_players(forecaster, nature, seed, monkeypatch):
+    pair = forecaster, nature
+    whole = came_to(played(pair, range(3), 150, "compiled", seed))
+    assert came_to(played(pair, range(3), 150, "event", seed)) == whole
+    waiting = in_flight(pair, seed, 70, 6)
+    assert in_flight(pair, seed, 70, 6, stop=True) == waiting
+    monkeypatch.setattr("onlinecal.natures.composed.of_steps", lambda *given: False)
+    assert not Game(*pair, horizon=5, runs=range(1)).compiled
+    assert came_to(played(pair, range(3), 150, "event", seed)) == whole
+    assert in_flight(pair, seed, 70, 6) == waiting
+
+
+@pytest.mark.parametrize("loop", ["event", "compiled"])
+def test_a_part_of_a_nature_that_states_nonsense_stops_the_whole(loop):
+    for nature in (n.Mixture((n.Drift(), Asking(q=1.5))), n.Switch(Asking(), Asking(q=1.5), 0)):
+        game = Game(f.Constant(), nature, horizon=20, runs=range(5, 8), loop=loop)
+        assert type(game.nature) is CompiledNature
+        with pytest.raises(InvalidForecast, match=r"nature .* stated q = 1\.5.* in round 6, run 5"):
+            game.advance(20)
+    game = Game(f.Constant(), n.Mixture((Asking(deaf=True),)), horizon=20, runs=range(5, 8), loop=loop)
+    with pytest.raises((InvalidForecast, InvalidParameter), match="round 7"):
+        game.advance(20)
+
+
 @pytest.mark.parametrize("loop", ["event", "compiled"])
 @pytest.mark.parametrize(
     ("made", "said"),
@@ -243,6 +293,34 @@ def test_with_threads_too_the_first_run_that_stops_is_named(monkeypatch):
         said.add(str(caught.value))
     (message,) = said
     assert "in round 3, run 6" in message
+
+
+@learn
+def _refuse_at(run, number, size, drawn, outcome):
+    return -1 if number == ints(run)[0] else 0
+
+
+@dataclass(frozen=True)
+class Leaving(f.Forecaster):
+    """Run r of the batch refuses round rounds[r]."""
+
+    rounds: tuple[int, ...] = (0,)
+
+    def start(self, horizon, runs, stream):
+        memory = Memory(runs, ints=1, floats=[0.5, 1.0, 1.0])
+        memory.ints[:, 0] = self.rounds
+        return CompiledForecaster(_state, _refuse_at, memory, size=1)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "run", "number"),
+    [((9, 2, 3, 1), 5, 9), ((0, 8, 2, 1), 6, 8), ((0, 0, 7, 4), 7, 7), ((0, 0, 0, 4), 8, 4)],
+)
+def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, run, number):
+    """Also where one behind it stops in an earlier round."""
+    game = Game(Leaving(rounds), n.Bernoulli(), horizon=20, runs=range(5, 9), loop="compiled")
+    with pytest.raises(InvalidForecast, match=f"in round {number}, run {run}"):
+        game.advance(20)
 
 
 def test_a_forked_process_plays_with_threads_of_its_own(monkeypatch):

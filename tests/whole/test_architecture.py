@@ -71,7 +71,7 @@ def test_no_file_is_long():
 
 #: where a function is compiled by, whose types are found when it is called
 COMPILED = {
-    "onlinecal.core._compile": {"kernel"},
+    "onlinecal.core._compile": {"kernel", "part_of_kernel"},
     "onlinecal.rounds.steps": {"law", "learn", "move", "hear", "reveal"},
 }
 

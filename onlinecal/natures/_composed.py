@@ -1,0 +1,223 @@
+"""Compositions of natures that are made of steps, as steps; `composed` has their rules, and plays all others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core._compile import part_of_kernel
+from onlinecal.core.sight import Sight
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.rounds.parts import reserve_parts
+from onlinecal.rounds.steps import (
+    ATOMS,
+    FIELDS,
+    MEMO,
+    SCRATCH,
+    VALUES,
+    WEIGHTS,
+    Memory,
+    call_hear,
+    call_move,
+    call_reveal,
+    context,
+    hear,
+    ints,
+    move,
+    reveal,
+    run_of,
+    shared,
+    shared_ints,
+)
+
+#: what the whole's shared numbers say of a part: its three steps, 0 where it has none; whether it sees laws, and draws;
+#: where its room and its memo begin, and where it is listed which of its kinds of context the whole reveals
+FIRST, HEARS, REVEALS, SEES_LAW, SEES_DRAW, ROOM_AT, MEMO_AT, LISTED, PART = range(9)
+
+
+class Parts(Memory):
+    """The memory of a nature whose parts are natures that are made of steps.
+
+    Parameters
+    ----------
+    runs : int
+    players : sequence of CompiledNature
+    kinds : sequence of str
+        The kinds of context of the whole, in the order of their names; all parts reveal them.
+    shared
+        As for `Memory`, of the whole itself.
+    """
+
+    def __init__(
+        self, runs: int, players: Sequence[Any], *, kinds: Sequence[str] = (), shared: Any = ()
+    ) -> None:
+        rooms, memos = (
+            [len(player.memory.room) for player in players],
+            [player.memory.memo for player in players],
+        )
+        listed = [player.reveals.index(kind) for player in players for kind in kinds]
+        super().__init__(
+            runs, ints=len(players) * FIELDS, shared=shared, scratch=sum(rooms), context=len(kinds), memo=sum(memos),
+            shared_ints=np.zeros(len(players) * PART + len(listed)),
+        )  # fmt: skip
+        self.players, self.listed = tuple(players), listed
+        self.starts = [(sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
+        self.linked = False
+        for player in players:
+            player.memory.whole = self
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What `give` takes, with the addresses of the parts' arrays as they are now."""
+        self._link()
+        return super().arrays
+
+    def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
+        """As of any memory, with the addresses of the parts' arrays as they are now."""
+        self._link()
+        return super().table(context, atoms, values, weights)
+
+    def touched(self) -> None:
+        """An array of a part is another now."""
+        self.__dict__["linked"] = False
+        super().touched()
+
+    def _link(self) -> None:
+        if self.linked:
+            return
+        at, none = len(self.players) * PART, np.zeros(0)
+        rows = self.shared_ints[:at].reshape(-1, PART)
+        fields = self.ints.reshape(self.runs, len(self.players), FIELDS)
+        for k, (player, start) in enumerate(zip(self.players, self.starts, strict=True)):
+            # The law is the whole's, as far as the part may see it.
+            _, first, more = player.table(none, none).reshape(3, FIELDS)
+            fields[:, k] = first + np.arange(self.runs)[:, None] * more
+            steps = [0 if step is None else step.address for step in player.steps]
+            sees = player.sight >= Sight.LAW, player.sight >= Sight.DRAW
+            rows[k] = [*steps, *sees, *start, at + k * self.context]
+        self.shared_ints[at:] = self.listed
+        self.__dict__["linked"] = True
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Addresses are of the process in which they were taken.
+        self.__dict__.update(state, linked=False)
+
+
+def of_steps(natures: Sequence[Any], players: Sequence[Any], runs: int) -> bool:
+    """Whether all of these players are made of steps, and nothing else, and are what their natures declare."""
+    return all(
+        isinstance(player, CompiledNature) and player.plain and not player.mismatch(nature, runs)
+        for nature, player in zip(natures, players, strict=True)
+    )
+
+
+def _whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNature:
+    players = memory.players
+    return CompiledNature(
+        move,
+        memory,
+        hear=hear if any(player.steps[1] is not None for player in players) else None,
+        reserve=reserve_parts if any(player.grows for player in players) else None,
+        **options,
+    )
+
+
+@part_of_kernel
+def _part(run, k):
+    """Part k of a run, as its steps take it."""
+    row, fields = shared_ints(run)[k * PART : (k + 1) * PART], ints(run)[k * FIELDS : (k + 1) * FIELDS]
+    fields[SCRATCH], fields[MEMO] = run[SCRATCH] + 8 * row[ROOM_AT], run[MEMO] + 8 * row[MEMO_AT]
+    for place in (VALUES, WEIGHTS):
+        fields[place], fields[place + 1] = run[place], run[place + 1] * row[SEES_LAW]
+    fields[ATOMS + 1] = 0
+    return run_of(fields)
+
+
+@part_of_kernel
+def _move_part(run, k, number, size, forecast):
+    """q of part k, from what it may see."""
+    row = shared_ints(run)[k * PART : (k + 1) * PART]
+    return call_move(
+        row[FIRST],
+        (_part(run, k), number, size * row[SEES_LAW], forecast if row[SEES_DRAW] != 0 else np.nan),
+    )
+
+
+@part_of_kernel
+def _tell_part(run, k, number, size, forecast, outcome):
+    """Tells part k the round, if it is to hear of any; the code of its step."""
+    row = shared_ints(run)[k * PART : (k + 1) * PART]
+    if row[HEARS] == 0:
+        return 0
+    return call_hear(row[HEARS], (_part(run, k), number, size * row[SEES_LAW], forecast, outcome))
+
+
+# ---------------------------------------------------------------- all at once
+
+
+def mixture(players: Sequence[Any], weights: Sequence[float], sight: Sight, runs: int) -> CompiledNature:
+    """q is the mean of those of the parts, with these weights."""
+    return _whole(_mix, Parts(runs, players, shared=weights), _tell_all, sight=sight)
+
+
+@move
+def _mix(run, number, size, forecast):
+    q = 0.0
+    for k in range(len(shared(run))):
+        own = _move_part(run, k, number, size, forecast)
+        if not 0.0 <= own <= 1.0:
+            return own  # weighed, it could hide among the others
+        # Only rounding could bring the sum above 1.
+        q = min(q + shared(run)[k] * own, 1.0)
+    return q
+
+
+@hear
+def _tell_all(run, number, size, forecast, outcome):
+    for k in range(len(shared(run))):
+        code = _tell_part(run, k, number, size, forecast, outcome)
+        if code < 0:
+            return code
+    return 0
+
+
+# ---------------------------------------------------------------- one after the other
+
+
+def switch(players: Sequence[Any], at: int, sight: Sight, kinds: Sequence[str], runs: int) -> CompiledNature:
+    """The first player plays so many rounds, and the second all others, which it counts from 1."""
+    memory = Parts(runs, players, kinds=kinds, shared=[at])
+    return _whole(
+        _move_now, memory, _tell_now, sight=sight, reveals=kinds, reveal=_reveal_now if kinds else None
+    )
+
+
+@part_of_kernel
+def _now(run, number):
+    """Whose round it is, and how many rounds were before its first."""
+    at = np.int64(shared(run)[0])
+    return (0, 0) if number <= at else (1, at)
+
+
+@move
+def _move_now(run, number, size, forecast):
+    k, before = _now(run, number)
+    return _move_part(run, k, number - before, size, forecast)
+
+
+@hear
+def _tell_now(run, number, size, forecast, outcome):
+    k, before = _now(run, number)
+    return _tell_part(run, k, number - before, size, forecast, outcome)
+
+
+@reveal
+def _reveal_now(run, number):
+    k, before = _now(run, number)
+    row, part = shared_ints(run)[k * PART : (k + 1) * PART], _part(run, k)
+    code = call_reveal(row[REVEALS], (part, number - before))
+    for i in range(len(context(run))):
+        context(run)[i] = context(part)[shared_ints(run)[row[LISTED] + i]]
+    return code
