@@ -1,0 +1,1 @@
+"""The commands, a file for what belongs together; `cli` puts them together."""

@@ -1,0 +1,123 @@
+"""Commands that draw results, and write them as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onlinecal.commands.base import Results, study_of
+
+
+def plot(
+    results: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULTS",
+            help="a results file, such as results/quickstart.db; with --questions a scenario",
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=".png, .svg or .pdf; default beside the results")
+    ] = None,
+    measure: Annotated[list[str] | None, typer.Option(help="which columns; may be repeated")] = None,
+    forecaster: Annotated[list[str] | None, typer.Option(help="which forecasters; may be repeated")] = None,
+    nature: Annotated[list[str] | None, typer.Option(help="which natures; may be repeated")] = None,
+    exponents: Annotated[
+        bool, typer.Option("--exponents", help="a heat map of the fitted exponents instead of curves")
+    ] = False,
+    delays: Annotated[bool, typer.Option("--delays", help="totals by delay instead: what it costs")] = False,
+    people: Annotated[
+        bool, typer.Option("--people", help="the swap regret of those who join and leave instead")
+    ] = False,
+    questions: Annotated[
+        bool, typer.Option("--questions", help="when a scenario's questions are asked and known instead")
+    ] = False,
+    reliability: Annotated[
+        bool, typer.Option("--reliability", help="mean outcomes against predictions instead")
+    ] = False,
+    regret: Annotated[
+        bool, typer.Option("--regret", help="the regret of every threshold, and the worst task, instead")
+    ] = False,
+    witness: Annotated[bool, typer.Option("--witness", help="what smooth_ce sees instead")] = False,
+    tasks: Annotated[bool, typer.Option("--tasks", help="the regrets of each task instead")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="every single run instead")] = False,
+    slopes: Annotated[
+        bool, typer.Option("--slopes", help="how fast totals grow from T to T instead")
+    ] = False,
+    run: Annotated[
+        int | None, typer.Option(help="which run of a picture of levels; default all", min=0)
+    ] = None,
+    round: Annotated[int | None, typer.Option(help="which checkpoint of it; default the last")] = None,
+    bins: Annotated[int | None, typer.Option(help="of --reliability, in place of levels", min=1)] = None,
+    linear: Annotated[bool, typer.Option("--linear", help="linear axes of --runs")] = False,
+    dark: Annotated[bool, typer.Option("--dark", help="for a dark page")] = False,
+    width: Annotated[str | None, typer.Option(help="column (3.4), page (7), or inches")] = None,
+) -> None:
+    """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.report.pictures import Wanted, draw
+    from onlinecal.report.style import inches, save
+
+    others = {
+        "exponents": exponents, "delays": delays, "people": people, "questions": questions, "reliability": reliability,
+        "regret": regret, "witness": witness, "tasks": tasks, "runs": runs, "slopes": slopes,
+    }  # fmt: skip
+    asked = [name for name, wanted in others.items() if wanted]
+    if len(asked) > 1:
+        raise InvalidParameter(f"--{asked[0]} and --{asked[1]} are two pictures; expected one of the two")
+    for option, given in (("forecaster", forecaster), ("nature", nature)):
+        if given and questions:
+            raise InvalidParameter(f"--questions draws no {option}s; expected no --{option}")
+    inches(width, 0.0)  # before anything is read
+    kind = asked[0] if asked else "curves"
+    wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, dark, width)
+    if questions:
+        _plot_questions(results, output, dark, width)
+        return
+    study = study_of(results).only(forecaster, nature, schedules=delays)
+    # The heat map had the name of the curves before there were other pictures.
+    own = "" if kind in ("curves", "exponents") else f"-{kind}"
+    path = output or results.with_name(f"{results.stem}{own}.png")
+    axes, left = draw(study, wanted)
+    save(axes.flat[0].figure, path)
+    print(f"wrote {path}" + (f"; not drawn, --measure adds them: {', '.join(left)}" if left else ""))
+
+
+def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:
+    """When the questions of a scenario are asked and known, by each of its schedules, at its shortest horizon."""
+    from onlinecal.report.question_plot import plot_questions
+    from onlinecal.report.questions import question_bars
+    from onlinecal.report.style import save
+    from onlinecal.scenario import load
+
+    loaded = load(scenario)
+    horizon = min(cell.horizon for cell in loaded.cells)
+    schedules = list(dict.fromkeys(cell.schedule for cell in loaded.cells))
+    bars = [question_bars(schedule, horizon, loaded.scenario.seed) for schedule in schedules]
+    path = output or Path("results") / f"{loaded.scenario.name}-questions.png"
+    title = loaded.scenario.title or loaded.scenario.name
+    save(plot_questions(bars, title=title, dark=dark, width=width)[0, 0].figure, path)
+    print(f"wrote {path}")
+
+
+def report(
+    results: Results,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="an .html file; default beside the results")
+    ] = None,
+) -> None:
+    """Write a study as one HTML page: what was asked, a summary, tables, pictures, and how to repeat it."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.report.page import html, page_of, write
+    from onlinecal.study.store import Store
+
+    path = output or results.with_suffix(".html")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidParameter(f"{path}: expected a name that ends in .html")
+    study = study_of(results)
+    with Store.open(results) as store:
+        meta, planned = store.meta, len(store.plan())
+    write(html(page_of(study, meta, planned, str(results))), path)
+    print(f"wrote {path}")

@@ -1,0 +1,64 @@
+"""Commands that work on results files: what is asked later, tables for other tools, several as one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onlinecal.commands.base import Results, study_of
+
+
+def measure_again(
+    results: Results,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(help="a name, module:function, or a table { name = ..., ... }; may be repeated"),
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="the same of a decision task; may be repeated")
+    ] = None,
+) -> None:
+    """Add columns to a results file from the level sets that it keeps, without playing."""
+    from onlinecal.core.errors import InvalidData
+    from onlinecal.report.kept import panel_of
+    from onlinecal.study.later import measure_file_again
+    from onlinecal.study.store import Store
+
+    with Store.open(results) as store:
+        longest = max((cell.horizon for cell in store.plan()), default=None)
+    count, reasons = measure_file_again(results, panel_of(measure or [], task or [], longest))
+    for (name, why), cells in reasons.items():
+        print(
+            f"note: {name!r} is not computed, since {why}: {len(cells)} cells, such as {cells[0]}; in a scenario, "
+            "`onlinecal run SCENARIO --resume` plays it",
+            file=sys.stderr,
+        )
+    if reasons and not count:
+        raise InvalidData(f"{results}: nothing can be computed from what it keeps; nothing has changed")
+    print(f"{results}: {count} cells have new columns" if count else f"{results} has all of it")
+
+
+def export(
+    results: Results,
+    output: Annotated[Path, typer.Option("--output", "-o", help="a .csv or .parquet file")],
+) -> None:
+    """Write all totals as one table, a row for each number, for other tools."""
+    from onlinecal.report.export import export
+
+    print(f"wrote {output}: {export(study_of(results), output):,} rows")
+
+
+def merge(
+    results: Annotated[list[Path], typer.Argument(metavar="RESULTS RESULTS ...", help="results files")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the new results file")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace an existing results file")] = False,
+) -> None:
+    """Write several results files into one: all cells, runs and columns; what contradicts itself is refused."""
+    from onlinecal.study.copies import merge
+
+    for remark in merge(results, output, overwrite=overwrite):
+        print(f"note: {remark}", file=sys.stderr)
+    print(f"results: {output}")

@@ -1,0 +1,71 @@
+"""Commands that tell and check what there is to play and to measure."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from onlinecal.commands.base import Json
+
+
+def list_(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="forecasters, natures, measures, tasks, responses, arrivals, delays, or rates; all but rates if left "
+            "out"
+        ),
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """What there is to play and to measure."""
+    from onlinecal.report import catalogue
+    from onlinecal.report import console as tables
+
+    tables.print_catalogue(catalogue.rows(kind), as_json=as_json)
+
+
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="a forecaster, nature, measure, task, response, arrivals or delay, or module:Class"
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """All that is known about one of them: rule, parameters, guarantees, source."""
+    from onlinecal.report import catalogue
+    from onlinecal.report import console as tables
+
+    found = catalogue.entries(name)
+    if as_json:
+        tables.print_json(found if len(found) > 1 else found[0])
+        return
+    for i, entry in enumerate(found):
+        print("\n" if i else "", end="")
+        tables.print_entry(entry, as_json=False)
+
+
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="strategies, or module:Class; all if left out"),
+    ] = None,
+    horizon: Annotated[int, typer.Option(help="T")] = 10_000,
+    runs: Annotated[int, typer.Option(help="independent runs", min=1, max=100_000)] = 16,
+    seed: Annotated[int, typer.Option(help="of all the randomness")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""
+    from onlinecal.checks.guarantees import report
+    from onlinecal.report import console as tables
+
+    found = report(names or [], horizon=horizon, runs=runs, seed=seed)
+    if as_json:
+        tables.print_json(found.rows())
+    else:
+        tables.print_check(found)
+    if not found.good:
+        raise typer.Exit(1)

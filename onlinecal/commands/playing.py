@@ -1,0 +1,136 @@
+"""Commands that play scenarios, and say how far they are."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onlinecal.commands.base import Json, Results, people_rows_of
+
+
+def run(
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO", help="a TOML file, such as scenarios/quickstart.toml")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="results file; default results/NAME.db")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with an unfinished results file")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="start an existing results file anew")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="play nothing: how many cells, which loops, about how long and large"),
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            help="how many cores; default all, but for what takes some seconds only this process",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="of a Dask cluster that plays, such as tcp://host:8786"
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Play a scenario: a table of final totals and growth exponents, and a results file. Exit 1 if cells failed."""
+    from onlinecal.report import console as tables
+    from onlinecal.report.curves import Study
+    from onlinecal.scenario import load
+    from onlinecal.study.executors import executor_of
+    from onlinecal.study.session import Session
+
+    executor = executor_of(jobs, scheduler)
+    loaded = load(scenario)
+    path = output or Path("results") / f"{loaded.scenario.name}.db"
+    if dry_run:
+        from onlinecal.report.outlook import print_outlook
+
+        print_outlook(loaded.cells, path, resume=resume, as_json=as_json)
+        return
+    _say_if_slow(loaded.cells)
+    with (
+        executor,
+        Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
+    ):
+        notes = [
+            f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in loaded.cells.incompatible
+        ]
+        for remark in (*notes, *session.remarks):
+            print(f"note: {remark}", file=sys.stderr)
+        try:
+            failed = session.play(executor)
+            for remark in executor.remarks:
+                print(f"note: {remark}", file=sys.stderr)
+        except KeyboardInterrupt:
+            output_again = ["--output", str(output)] if output else []
+            print(
+                f"stopped: {session.finished} of {len(loaded.cells)} cells are finished and kept in {path}; "
+                f"go on with: onlinecal run {shlex.join([str(scenario), *output_again])} --resume",
+                file=sys.stderr,
+            )
+            raise typer.Exit(130) from None
+        study = Study.of(session.results())
+    if as_json:
+        people = [{"measure": "decision makers", **c.as_json()} for c in people_rows_of(study)]
+        tables.print_json(tables.totals(study) + people)
+    elif study.cells:
+        tables.print_totals(study, study.title or study.name)
+        if people := people_rows_of(study):
+            from onlinecal.report.summaries import print_people
+
+            print()
+            print_people(people)
+        print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+    if failed:
+        _print_failed(failed, len(loaded.cells), path)
+        raise typer.Exit(1)
+
+
+def _print_failed(failed: Any, cells: int, path: Path) -> None:
+    sys.stdout.flush()
+    print(f"{len(failed)} of {cells} cells failed:", file=sys.stderr)
+    for cell, fault in failed[:5]:
+        who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
+        print(f"  {who}: {fault.text}", file=sys.stderr)
+    more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > 5 else ""
+    print(f"--resume plays them again{more}", file=sys.stderr)
+
+
+def _say_if_slow(cells: Any) -> None:
+    """One line before a run that may well take longer than ten minutes."""
+    from onlinecal.study.outlook import may_be_slow, outlook, slow
+
+    if may_be_slow(cells) and slow(found := outlook(cells, 0.5)):
+        from onlinecal.report.outlook import duration_range
+
+        many = f"{len(cells):,} cell{'s' * (len(cells) > 1)}"
+        print(
+            f"note: {many}, {duration_range(found)} in one process if nothing of it is there; --dry-run says more, "
+            "Ctrl-C keeps what is finished",
+            file=sys.stderr,
+        )
+
+
+def status(results: Results, as_json: Json = False) -> None:
+    """How far a study is, also while it is played: what is done, failed, left, cannot be played, and who writes it."""
+    from onlinecal.study.status import Status
+
+    found = Status.of(results)
+    if as_json:
+        from onlinecal.report.console import print_json
+
+        print_json(found.as_json())
+        return
+    for line in found.lines():
+        print(line)
