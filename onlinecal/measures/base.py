@@ -12,9 +12,10 @@ from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.measures.moved import Modulus, bracket_of_moved, require_modulus
+from onlinecal.measures.sampling import Between, Sampling
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
 
-__all__ = ["Bracket", "Explanation", "Measure", "Modulus", "Witness"]
+__all__ = ["Between", "Bracket", "Explanation", "Measure", "Modulus", "Sampling", "Witness"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Measure:
     modulus : Modulus, optional
         By how much at most the value changes when predictions move by δ on average: `modulus(δ, **options)`. None where
         it jumps, or nothing is proved.
+    sampling : Sampling or Between, optional
+        How far the value on a sample may lie from that of what it is drawn from. None where nothing is known.
     version : int
         Raised when its numbers change: results are kept under it (tests/versions.py).
     """
@@ -80,6 +83,7 @@ class Measure:
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None
     modulus: Modulus | None = None
+    sampling: Sampling | Between | None = None
     version: int = 1
 
     @property

@@ -9,7 +9,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count
-from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.base import Between, Bracket, Measure
 from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
 from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
 from onlinecal.measures.witnesses.distances import LevelGroups, Potentials
@@ -327,5 +327,8 @@ MEASURES = (
         decisions="",
         witness=distance_upper_witness,
         counterpart=distance_upper_counterpart,
+        sampling=Between(
+            "distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6"
+        ),
     ),
 )
