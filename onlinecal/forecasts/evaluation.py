@@ -144,10 +144,11 @@ def evaluate(
     )
     seed = integer("evaluate", "seed", seed, 0)
     level = number("evaluate", "level", level, 0.0, 1.0)
-    method = choice("evaluate", "method", method, ("bootstrap", "finite-sample"))
+    choice("evaluate", "method", method, ("bootstrap", "finite-sample"))
     if draws[0] and method == "finite-sample":
         raise InvalidParameter(
-            f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one of both"
+            f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one or "
+            "the other"
         )
     asked = map(named_measure, _everything() if measures is None else listed(measures))
     named = [(column.name, function, record, options) for column, function, record, options in asked]
@@ -213,7 +214,7 @@ def _legend(made: list[Interval] | None, level: float, draws: int, method: Metho
         return ""
     by = f"{draws} draws of either kind" if method == "bootstrap" else "valid for every number of samples"
     own = ", but for functions of your own" if any(one.how == OWN for one in made) else ""
-    return f"intervals: {level:.4g} each, for the value on what the samples were drawn from ({by}){own}"
+    return f"intervals: {100.0 * level:.4g} % each, for the value on what the samples were drawn from ({by}){own}"
 
 
 def _intervals(
@@ -231,7 +232,9 @@ def _intervals(
         for i, ((name, _, record, options), value) in enumerate(zip(named, values, strict=True))
         if record.sampling is not None
     }
-    known = dict(zip(asked, intervals(list(asked.values()), resample, draws, level, seed, method), strict=True))
+    known = dict(
+        zip(asked, intervals(list(asked.values()), resample, draws, level, seed, method), strict=True)
+    )
     own = [i for i in range(len(named)) if i not in asked]
     if method == "finite-sample":
         return [known.get(i, Interval(None, f"none: {_UNKNOWN}")) for i in range(len(named))]

@@ -85,6 +85,8 @@ def joint_radii(kinds: Sequence[Floats], level: float) -> Floats:
     They are proportional to the means of the columns over all draws.
     """
     scale = np.concatenate(kinds).mean(axis=0)
+    if not np.isfinite(scale).all():
+        return np.full(len(scale), math.inf)
     safe = np.where(scale > 0.0, scale, 1.0)
     times = max(order_statistic((draws / safe).max(axis=1), level) for draws in kinds)
     return np.where(scale > 0.0, scale * times, 0.0) if times < math.inf else np.full(len(scale), math.inf)
@@ -165,7 +167,11 @@ def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | 
 
 
 def limits(
-    asked: Asked, gamma: JointDistribution, samples: float, radii: list[Floats], value_of: Callable[[str], Ends]
+    asked: Asked,
+    gamma: JointDistribution,
+    samples: float,
+    radii: list[Floats],
+    value_of: Callable[[str], Ends],
 ) -> Ends:
     """The interval that follows from radii, cut to the range of the measure."""
     record, parts = asked.record, asked.parts
@@ -233,7 +239,9 @@ def intervals(
     for i, parts in radii.items():
         one, source = asked[i], asked[i].record.sampling
         if parts is None or source is None:
-            found[i] = Interval(None, "none: no bound with explicit constants is known; use method 'bootstrap'")
+            found[i] = Interval(
+                None, "none: no bound with explicit constants is known; use method 'bootstrap'"
+            )
             continue
         how = f"{source.source}" + (f"; {FINITE}" if method == "finite-sample" else "")
         found[i] = Interval(limits(one, resample.gamma, resample.samples, parts, value_of), how)

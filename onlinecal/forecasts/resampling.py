@@ -19,8 +19,8 @@ MOST_SAMPLES = 2**53
 #: more levels than this are rounded to a grid of as many steps before changes are drawn
 MOST_LEVELS = 8192
 
-#: and what is drawn is widened by this factor: the supremum over thresholds, of all measures the one that feels the grid
-#: most, lacks what happens between two of its points, √(2 ln(2M)/M) of it for M of them
+#: and what is drawn is widened by this factor: the supremum over thresholds, which of all measures feels the grid most,
+#: lacks what happens between two of its points, √(2 ln(2M)/M) of it for M of them
 WIDENED = 1.0 + (2.0 * np.log(2.0 * MOST_LEVELS) / MOST_LEVELS) ** 0.5
 
 # Numbers drawn at once, of either outcome.

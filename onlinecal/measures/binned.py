@@ -388,7 +388,6 @@ MEASURES = (
             cells=bin_cells,
             instead=_FEWER,
             means=bin_means,
-            calibrated=False,
         ),
     ),
 )

@@ -16,8 +16,8 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.decisions.tasks import Task, as_task
-from onlinecal.measures._kinks import at_half, falling, rising
-from onlinecal.measures.sampling import Change, Ends, Known, both_ways, halving
+from onlinecal.measures._kinks import at_half, rising
+from onlinecal.measures.sampling import Change, Ends, Known, halving
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,7 +37,7 @@ def task_errors(change: Change, *, task: Task | str = "quadratic") -> Floats:
     v = change.gamma.predictions
     if isinstance(task, QuadraticTask):
         errors = [_quadratic(sign * change.zeros, sign * change.ones, v) for sign in (1.0, -1.0)]
-        return both_ways(*errors)[:, None]
+        return np.maximum(*errors)[:, None]
     assert isinstance(task, DecisionTask)
     _, payoffs, low, high = task.envelope
     first, last = np.searchsorted(high, v, side="left"), np.searchsorted(low, v, side="right")
@@ -49,7 +49,7 @@ def task_errors(change: Change, *, task: Task | str = "quadratic") -> Floats:
         tied = (first <= b) & (b <= last)
         np.minimum(least, pay, out=least, where=tied)
         np.maximum(most, pay, out=most, where=tied)
-    return both_ways((above - least).sum(axis=1), (most - below).sum(axis=1))[:, None]
+    return np.maximum((above - least).sum(axis=1), (most - below).sum(axis=1))[:, None]
 
 
 def _quadratic(zeros: Floats, ones: Floats, v: Floats) -> Floats:
@@ -75,7 +75,7 @@ def one_kink_errors(change: Change) -> Floats:
 
 
 def external_errors(change: Change) -> Floats:
-    """S of all tasks against fixed actions: the same with the larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1)."""
+    """S of all tasks against fixed actions: by the larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1)."""
     return _kinks(change, 2)
 
 
@@ -90,9 +90,9 @@ def _kinks(change: Change, kind: int) -> Floats:
     t = np.unique(np.concatenate((v, [0.0, 0.5, 1.0])))
     place = np.searchsorted(t, v)
     mass = change.ones + change.zeros
-    return both_ways(
-        _worst(t, place, change.ones, mass, kind), _worst(t, place, -change.ones, -mass, kind)
-    )[:, None]
+    return np.maximum(_worst(t, place, change.ones, mass, kind), _worst(t, place, -change.ones, -mass, kind))[
+        :, None
+    ]
 
 
 @kernel
@@ -182,7 +182,7 @@ def _fixed(t, place, ones, mass, out):
 
 
 def grid_errors(change: Change, *, m: int = 16, soft: bool = True) -> Floats:
-    """S of `scdl_binned`: the largest of Σ_{j < i} (D_1j − D_j i/m)_+ + Σ_{j ≥ i} (D_j (i−1)/m − D_1j)_+ over i."""
+    """S of `scdl_binned`: the largest Σ_{j < i} (D_1j − D_j i/m)_+ + Σ_{j ≥ i} (D_j (i−1)/m − D_1j)_+."""
     v = change.gamma.predictions
     low = np.minimum(np.floor(v * m), m)
     up = np.clip(v * m - low, 0.0, 1.0) if soft else np.zeros(len(v))
@@ -194,7 +194,7 @@ def grid_errors(change: Change, *, m: int = 16, soft: bool = True) -> Floats:
     i = np.unique(np.clip(np.concatenate((points, points + 1.0, [1.0, m])), 1.0, m))
     after, until = np.searchsorted(i, points + 1.0), np.searchsorted(i, points, side="right") - 1
     errors = [_grid_worst(i, float(m), after, until, sign * ones, sign * mass) for sign in (1.0, -1.0)]
-    return both_ways(*errors)[:, None]
+    return np.maximum(*errors)[:, None]
 
 
 def _on_points(part: Floats, left: Ints, right: Ints, up: Floats, size: int) -> Floats:

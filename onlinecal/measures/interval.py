@@ -347,9 +347,7 @@ def _above(gamma: JointDistribution, most: int, *, width: Width = "mean") -> Bra
     return interval_ce_bracket(gamma, width=width, blocks=min(most, 2000))
 
 
-_BETWEEN = Between(
-    "distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6"
-)
+_BETWEEN = Between("distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6")
 
 MEASURES = (
     Measure(

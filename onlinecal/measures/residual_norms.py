@@ -1,4 +1,4 @@
-"""Measures that are seminorms of the residuals, for many residuals at once: over levels, bins, intervals and moments."""
+"""Measures that are seminorms of the residuals, for many at once: over levels, bins, intervals and moments."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ class Sampling:
     source : str
         Of the inequality.
     limits : callable
-        `limits(known, radii, **options) -> (lower, upper)`: between what the value on Γ lies where L_j(D) ≤ radii[j] for
-        all j. It holds the value on the sample. Default: the value ± the only radius.
+        `limits(known, radii, **options) -> (lower, upper)`: between what the value on Γ lies where L_j(D) ≤ radii[j]
+        for all j. It holds the value on the sample. Default: the value ± the only radius.
     norm : callable, optional
         `norm(gamma, residuals, **options) -> (B,) floats` for residuals (B, k) at the levels of Γ: the measure as a
         seminorm, where it is one.
@@ -116,7 +116,8 @@ class Sampling:
     spread : float
         No sample changes an L_j by more than this times 1/n.
     calibrated : bool
-        Whether the value of a calibrated Γ is 0, so that intervals of calibrated forecasts hold it exactly.
+        Whether changes of outcomes alone, drawn as the predictions say, count as well: then intervals of calibrated
+        forecasts are right for every n. Not for scores, which differ between calibrated forecasts.
     """
 
     deviations: Callable[..., Floats]
@@ -167,17 +168,12 @@ def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
     return Sampling(deviations, norm=norm, **facts)
 
 
-def both_ways(above: Floats, below: Floats) -> Floats:
-    """L of sublinear functions that bound how far the value rises, and how far it falls."""
-    return np.maximum(above, below)
-
-
 def each_level(gamma: JointDistribution, **options: Any) -> Ints:
     """Cells of one level each."""
     return np.arange(gamma.levels)
 
 
 def halving(samples: float) -> Ints:
-    """1, 2, 4, … up to √n or a little more, as long as n over the last is 30: numbers of bins fixed before any outcome."""
+    """1, 2, 4, … up to 2 √n and n/30: numbers of bins that are fixed before any outcome is seen."""
     most = min(2.0 * samples**0.5, samples / 30.0)
     return 2 ** np.arange(max(int(np.log2(max(most, 1.0))), 0) + 1)

@@ -192,6 +192,10 @@ def _log_loss(v, w, q):
 # ---------------------------------------------------------------- samples
 
 
+def _entropy(b: float) -> float:
+    return -b * math.log(b) - (1.0 - b) * math.log1p(-b) if 0.0 < b < 1.0 else 0.0
+
+
 def _brier_change(change: Change) -> Floats:
     v = change.gamma.predictions
     return np.abs(change.ones @ (1.0 - v) ** 2 + change.zeros @ v**2)[:, None]
@@ -211,16 +215,14 @@ def _log_change(change: Change) -> Floats:
 
 
 def _nce_change(change: Change) -> Floats:
-    """To the first order: of a quotient of means."""
+    """Changes of (log loss − NCE · slope of H at b · base rate)/H(b), the first order of the quotient; and of b."""
     loss, ones = _losses(change)
-    b = change.origin.base_rate
-    if not 0.0 < b < 1.0:
-        return np.full((len(loss), 1), math.inf)
-    base = -b * math.log(b) - (1.0 - b) * math.log1p(-b)
-    ratio = nce(change.origin)
-    if ratio == math.inf:
-        return np.full((len(loss), 1), math.inf)
-    return np.abs(loss - ratio * (math.log1p(-b) - math.log(b)) * ones)[:, None] / base
+    gamma = change.origin
+    b, base, ratio = gamma.base_rate, _entropy(gamma.base_rate), nce(gamma)
+    if base == 0.0 or ratio == math.inf:
+        return np.full((len(loss), 2), math.inf)
+    first = loss - ratio * (math.log1p(-b) - math.log(b)) * ones
+    return np.abs(np.stack((first / base, ones), axis=1))
 
 
 def _log_limits(known: Known, radii: Floats) -> Ends:
@@ -231,7 +233,16 @@ def _log_limits(known: Known, radii: Floats) -> Ends:
 
 
 def _nce_limits(known: Known, radii: Floats) -> Ends:
-    return _log_limits(known, radii) if known.ends[0] < math.inf else (0.0, math.inf)
+    """The quotients of all pairs of log loss and base rate that the radii leave; near its least value NCE is curved."""
+    b, ratio = known.gamma.base_rate, known.ends[0]
+    rates = b + float(radii[1]) * np.linspace(-1.0, 1.0, 129)
+    inside = rates[(rates > 0.0) & (rates < 1.0)]
+    base, slope = _entropy(b), math.log1p(-b) - math.log(b)
+    loss, entropies = ratio * (base + slope * (inside - b)), np.array([_entropy(x) for x in inside])
+    low = float(((loss - radii[0] * base) / entropies).min())
+    high = float(((loss + radii[0] * base) / entropies).max()) if len(inside) == len(rates) else math.inf
+    v = known.gamma.predictions
+    return low, math.inf if v[0] == 0.0 or v[-1] == 1.0 else high
 
 
 _MEAN = "the normal law of a mean"
@@ -272,7 +283,7 @@ MEASURES = (
         function=nce,
         sampling=Sampling(
             _nce_change,
-            "the normal law of a quotient of means, to the first order",
+            "the normal law of two means, and all their quotients",
             limits=_nce_limits,
             calibrated=False,
         ),

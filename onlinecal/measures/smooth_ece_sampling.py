@@ -53,9 +53,7 @@ def _mean(sigma: Floats) -> Floats:
     return np.asarray(np.sqrt(1.0 + 1.0 / (math.sqrt(math.pi) * sigma)))
 
 
-def sigma_cells(
-    gamma: JointDistribution, *, sigma: float, transform: str = "identity"
-) -> NDArray[np.int64]:
+def sigma_cells(gamma: JointDistribution, *, sigma: float, transform: str = "identity") -> NDArray[np.int64]:
     """Levels within the same 2 σ count together."""
     v = gamma.predictions
     if transform == "logit":
