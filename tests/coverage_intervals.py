@@ -1,6 +1,7 @@
 """How often the intervals of `evaluate` hold the population's value.
 
-`python -m tests.coverage_intervals 300 200,1000` prints it for 300 simulations of n = 200 and of n = 1000. Each design is a population Γ of which n samples are drawn again and again.
+`python -m tests.coverage_intervals 300 200,1000` prints it for 300 simulations of n = 200 and of n = 1000. Each design
+is a population Γ of which n samples are drawn again and again.
 """
 
 from __future__ import annotations

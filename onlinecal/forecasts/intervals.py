@@ -33,6 +33,7 @@ FEW = 30
 KINDS = ("resampled", "calibrated")
 
 OWN = "bootstrap of a function of which nothing is known: right only if it is smooth at the population's Γ"
+UNBOUNDED = "none: no bound with explicit constants is known; use method 'bootstrap'"
 FINITE = "for every number of samples and every Γ: McDiarmid's inequality"
 
 
@@ -212,10 +213,11 @@ def intervals(
             record = one.record
             ends = one.ends if record.lasting else (record.least, record.largest)
             found[i] = Interval(ends, "what is infinite in a sample " + _INFINITE[record.lasting])
-        elif reason := few_samples(one, resample):
-            found[i] = Interval(None, reason)
         elif method == "bootstrap":
-            wanted.append(i)
+            if reason := few_samples(one, resample):
+                found[i] = Interval(None, reason)
+            else:
+                wanted.append(i)
     values = {one.record.name: one.ends for one in asked if not one.options}
 
     def value_of(name: str) -> Ends:
