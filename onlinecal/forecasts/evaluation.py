@@ -71,8 +71,9 @@ def evaluate(
 
     With `reference`, outcomes are drawn anew, y° ~ Ber(p) at these very predictions: `if_calibrated` is the mean value
     of the measure then, what it would show of perfectly calibrated forecasts by noise alone, and `p_value` =
-    (1 + number of draws with as large a value) / (1 + number of draws), a test of calibration. Both take the samples
-    as independent.
+    (1 + number of draws with as large a value) / (1 + number of draws), a test of calibration. Beside it stands, for
+    cutoff and step calibration, its limit for large n, by the law of Brownian motion (`p_large_n`). All take the
+    samples as independent.
 
     Parameters
     ----------
@@ -117,8 +118,8 @@ def evaluate(
     Source
     ------
     Błasiok, Gopalan, Hu & Nakkiran 2023, §9, for the triangle inequality and what bounds the change; van der Vaart &
-    Wellner 1996, §3.6, for the bootstrap of suprema of means; Bröcker & Smith 2007 for the reference; Davison & Hinkley
-    1997, §5.2, for functions of your own.
+    Wellner 1996, §3.6, for the bootstrap of suprema of means; Bröcker & Smith 2007 for the reference, and
+    Arrieta-Ibarra et al. 2022 for its limit; Davison & Hinkley 1997, §5.2, for functions of your own.
 
     Deviations
     ----------
@@ -190,7 +191,8 @@ def evaluate(
             mean = float(upper.mean())
             share = (1 + int((upper >= low - _TIE).sum())) / (1 + draws[1])
         interval = Interval(None, "") if made is None else made[i]
-        rows.append(Row(name, values[i], record, interval.ends, interval.how, mean, share))
+        limit = None if share is None else _tail(record, low, resample)
+        rows.append(Row(name, values[i], record, interval.ends, interval.how, mean, share, limit))
     return Evaluation(gamma, tuple(rows), _legend(made, level, draws[0], method))
 
 
@@ -206,6 +208,15 @@ def _checked(name: str, function: Callable[[JointDistribution], Any], gamma: Joi
     if any(map(math.isnan, ends(value))):
         raise InvalidParameter(f"{name} is NaN; expected a measure that gives a number")
     return value
+
+
+def _tail(record: Measure, value: float, resample: Resample) -> float | None:
+    """The p-value of calibration for large n, where it is in closed form."""
+    if record.tail is None:
+        return None
+    v = resample.gamma.predictions
+    scale = math.sqrt((sum(resample.squares) * v * (1.0 - v)).sum()) / resample.gamma.weight
+    return record.tail(value / scale) if scale > 0.0 else float(value <= _TIE)
 
 
 def _legend(made: list[Interval] | None, level: float, draws: int, method: Method) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.sampling import Change
 
 Floats = NDArray[np.float64]
+Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
 
 #: so many samples a float64 counts one by one
 MOST_SAMPLES = 2**53
@@ -112,7 +113,7 @@ class Resample:
             zeros, ones = draw(min(rows, times - start), generator)
             yield Change(gamma, wider * zeros, wider * ones, self.samples, self.gamma, place)
 
-    def _normal(self, gamma: JointDistribution, place: NDArray[np.int64]):  # type: ignore[no-untyped-def]
+    def _normal(self, gamma: JointDistribution, place: NDArray[np.int64]) -> Draw:
         added = _ADDED * sum(part.sum() for part in self.squares) / self.total * gamma.mass
         mass = np.concatenate((gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means))
         scale = np.sqrt(np.concatenate([np.bincount(place, part) + added for part in self.squares]))
@@ -126,7 +127,7 @@ class Resample:
 
         return draw
 
-    def _outcomes(self, gamma: JointDistribution, place: NDArray[np.int64]):  # type: ignore[no-untyped-def]
+    def _outcomes(self, gamma: JointDistribution, place: NDArray[np.int64]) -> Draw:
         v, weight = gamma.predictions, self.gamma.weight
         squares = np.bincount(place, self.squares[0] + self.squares[1])
         level = place[self.level]

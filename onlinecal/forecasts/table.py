@@ -38,6 +38,8 @@ class Row:
         Mean of the measure (of its upper end, for a bracket) when every outcome is drawn with the probability forecast.
     p_value : float or None
         How often such outcomes give a value at least as large.
+    p_large_n : float or None
+        The limit of that for large n, where the measure has one in closed form (`Measure.tail`).
     """
 
     name: str
@@ -47,6 +49,7 @@ class Row:
     interval_by: str = ""
     if_calibrated: float | None = None
     p_value: float | None = None
+    p_large_n: float | None = None
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -91,8 +94,8 @@ class Evaluation:
         pandas.DataFrame
             `value` (NaN where only a bracket is known), `lower` and `upper` (equal where exact); where intervals were
             asked for `interval_lower` and `interval_upper` (NaN where there is none) and `interval_by` (how it was
-            made, or why there is none); with a reference `if_calibrated` and `p_value`; then `symbol`, `source`,
-            `decisions` (what it bounds for a decision maker).
+            made, or why there is none); with a reference `if_calibrated`, `p_value` and `p_large_n`; then `symbol`,
+            `source`, `decisions` (what it bounds for a decision maker).
         """
         import pandas as pd
 
@@ -108,19 +111,22 @@ class Evaluation:
         if any(r.if_calibrated is not None for r in self.rows):
             columns["if_calibrated"] = [r.if_calibrated for r in self.rows]
             columns["p_value"] = [r.p_value for r in self.rows]
+            columns["p_large_n"] = [math.nan if r.p_large_n is None else r.p_large_n for r in self.rows]
         for name in ("symbol", "source", "decisions"):
             columns[name] = [getattr(r.measure, name) for r in self.rows]
         return pd.DataFrame(columns, index=pd.Index([r.name for r in self.rows], name="measure"))
 
     @property
     def notes(self) -> list[str]:
-        """What stands below the table: what the intervals are, and where and why there is none."""
+        """What stands below the table: what intervals are, where and why there is none, p-values in closed form."""
         without: dict[str, list[str]] = {}
         for row in self.rows:
             if self.intervals and row.interval is None:
                 without.setdefault(row.interval_by.removeprefix("none: "), []).append(row.name)
         reasons = [f"no interval for {', '.join(names)}: {why}" for why, names in without.items()]
-        return [self.intervals, *reasons] if self.intervals and self.rows else []
+        large = [f"{r.name} {r.p_large_n:.3g}" for r in self.rows if r.p_large_n is not None]
+        limits = [f"p for large n: {', '.join(large)}"] * bool(large)
+        return [*[self.intervals] * bool(self.intervals and self.rows), *reasons, *limits]
 
     def __str__(self) -> str:
         lines = [["measure", "value"]]

@@ -59,6 +59,9 @@ class Measure:
         it jumps, or nothing is proved.
     sampling : Sampling or Between, optional
         How far the value on a sample may lie from that of what it is drawn from. None where nothing is known.
+    tail : callable, optional
+        `tail(x) -> float`: the probability that the value of many calibrated forecasts is x σ/√n or more, with
+        σ² = E[v (1 − v)]. None where it has no closed form.
     version : int
         Raised when its numbers change: results are kept under it (tests/versions.py).
     """
@@ -84,6 +87,7 @@ class Measure:
     fallback: Callable[..., Bracket] | None = None
     modulus: Modulus | None = None
     sampling: Sampling | Between | None = None
+    tail: Callable[[float], float] | None = None
     version: int = 1
 
     @property

@@ -14,6 +14,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import as_float, integer, is_number, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
+from onlinecal.measures.brownian import largest_exceeds, range_exceeds
 from onlinecal.measures.residual_norms import cutoff_norm, extremes, moment_norm, step_norm
 from onlinecal.measures.sampling import Change, seminorm
 from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
@@ -337,6 +338,7 @@ _PREFIX = math.sqrt(0.5 * math.pi)
 MEASURES = (
     Measure(
         function=cutoff_ce,
+        tail=range_exceeds,
         symbol="cutCE, ECCE-R",
         source="RSBRW25; AGTTX22",
         complexity="O(k)",
@@ -355,6 +357,7 @@ MEASURES = (
     ),
     Measure(
         function=step_ce,
+        tail=largest_exceeds,
         symbol="stepCE, ECCE-MAD",
         source="QZ25; AGTTX22",
         complexity="O(k)",
