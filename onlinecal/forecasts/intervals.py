@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
@@ -169,8 +168,7 @@ def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | 
 
 def limits(
     asked: Asked,
-    gamma: JointDistribution,
-    samples: float,
+    known: Callable[[Ends], Known],
     radii: list[Floats],
     value_of: Callable[[str], Ends],
 ) -> Ends:
@@ -180,10 +178,10 @@ def limits(
         return record.least, record.largest
     if len(parts) == 1:
         sampling, options, _ = parts[0]
-        low, high = sampling.limits(Known(gamma, samples, asked.ends), radii[0], **options)
+        low, high = sampling.limits(known(asked.ends), radii[0], **options)
     else:
         both = [
-            sampling.limits(Known(gamma, samples, value_of(name)), part)
+            sampling.limits(known(value_of(name)), part)
             for (sampling, _, name), part in zip(parts, radii, strict=True)
         ]
         low, high = min(both[0][0], asked.ends[0]), max(both[1][1], asked.ends[1])
@@ -226,6 +224,11 @@ def intervals(
             values[name] = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
         return values[name]
 
+    kept: dict[str, Floats] = {}
+
+    def known(both: Ends) -> Known:
+        return Known(resample.gamma, resample.samples, both, kept)
+
     radii: dict[int, list[Floats] | None]
     if method == "bootstrap":
         drawn = drawn_radii([asked[i] for i in wanted], resample, times, level, seed)
@@ -246,7 +249,7 @@ def intervals(
             )
             continue
         how = f"{source.source}" + (f"; {FINITE}" if method == "finite-sample" else "")
-        found[i] = Interval(limits(one, resample.gamma, resample.samples, parts, value_of), how)
+        found[i] = Interval(limits(one, known, parts, value_of), how)
     return [found[i] for i in range(len(asked))]
 
 

@@ -18,7 +18,7 @@ Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
 MOST_SAMPLES = 2**53
 
 #: more levels than this are rounded to a grid of as many steps before changes are drawn
-MOST_LEVELS = 8192
+MOST_LEVELS = 4096
 
 #: and what is drawn is widened by this factor: the supremum over thresholds, which of all measures feels the grid most,
 #: lacks what happens between two of its points, √(2 ln(2M)/M) of it for M of them

@@ -11,7 +11,7 @@ itself: |μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ) by the triangle inequality.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -69,11 +69,14 @@ class Known:
         As in `Change`.
     ends : (float, float)
         The value of the measure, twice, or the ends of its bracket.
+    kept : dict
+        Values at other options, by name, so that several measures which follow from them find them once.
     """
 
     gamma: JointDistribution
     samples: float
     ends: Ends
+    kept: dict[str, Floats] = field(default_factory=dict)
 
 
 def around(known: Known, radii: Floats, **options: Any) -> Ends:

@@ -251,7 +251,11 @@ def _width_errors(change: Change) -> Floats:
 def _width_limits(known: Known, radii: Floats) -> Ends:
     """The best width of those tried from above; from below also all finer ones, for RintCE grows with m."""
     widths = halving(known.samples)
-    values = np.array([random_interval_ce(known.gamma, epsilon=1.0 / m) for m in widths])
+    if "random_interval_ce" not in known.kept:
+        known.kept["random_interval_ce"] = np.array(
+            [random_interval_ce(known.gamma, epsilon=1.0 / m) for m in widths]
+        )
+    values = known.kept["random_interval_ce"]
     upper = float((values + radii + 1.0 / widths).min())
     sums = np.minimum.accumulate(np.append(np.inf, values - radii + 1.0 / widths))
     lower = float(np.minimum(sums[:-1], values - radii).max())
