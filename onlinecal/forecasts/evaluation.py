@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,6 @@ def evaluate(
     else:
         gamma = JointDistribution.from_samples(p, y, weights=weights)
         samples = None if weights is None else (vector("p", p), vector("y", y), vector("weights", weights))
-    functions = [(name, bound) for name, bound, *_ in named]
     values = [_checked(name, function, gamma) for (name, function, *_) in named]
     made: list[Interval] | None = None
     calibrated = None
@@ -181,7 +181,12 @@ def evaluate(
         resample = Resample(gamma, samples)
         if draws[0] or method == "finite-sample":
             made = _intervals(named, values, resample, draws[0], level, seed, method)
-        calibrated = _replicates(functions, resample.calibrated, draws[1], np.random.default_rng([seed, 1]))
+        # Of draws of calibrated outcomes only upper ends are read.
+        tops = [
+            (name, function if record.upper is None else partial(record.upper, **options))
+            for name, function, record, options in named
+        ]
+        calibrated = _replicates(tops, resample.calibrated, draws[1], np.random.default_rng([seed, 1]))
     rows = []
     for i, (name, _, record, _) in enumerate(named):
         mean = share = None

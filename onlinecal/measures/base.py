@@ -48,6 +48,8 @@ class Measure:
         The same for the other bound, where `witness` proves one only.
     within : callable, optional
         `within(gamma, **options) -> float`: the largest error of a number that is not exact up to rounding.
+    upper : callable, optional
+        `upper(gamma, **options) -> float`: the upper end of the bracket, where it is found sooner alone.
     example : mapping
         Options to show it with where it has some that must be given.
     limit : callable, optional
@@ -82,6 +84,7 @@ class Measure:
     witness: Callable[..., Witness] | None = None
     counterpart: Callable[..., Witness] | None = None
     within: Callable[..., float] | None = None
+    upper: Callable[..., float] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None

@@ -314,6 +314,11 @@ def _enumerate(v, w, q):
     return cost[full], labels
 
 
+def _upper(gamma: JointDistribution, *, max_levels: int = 12) -> float:
+    """The upper end of `distance_upper`, without the program of the lower one."""
+    return _cost(gamma, _grouping(gamma, max_levels)[0])
+
+
 MEASURES = (
     Measure(
         function=distance_upper,
@@ -327,6 +332,7 @@ MEASURES = (
         decisions="",
         witness=distance_upper_witness,
         counterpart=distance_upper_counterpart,
+        upper=_upper,
         sampling=Between(
             "distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6"
         ),

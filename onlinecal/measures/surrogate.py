@@ -16,8 +16,9 @@ from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 
 Floats = NDArray[np.float64]
 
-# Steps of the grid to a width on which deviations of random bins are found: they move by 1/64 of the width at most.
-_STEPS = 32
+# Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points, but
+# not fewer than 4, with which predictions move by 1/8 of the width at most, nor more than 32.
+_POINTS, _FEWEST, _STEPS = 4096, 4, 32
 # Up to so many levels they are found exactly.
 _EXACT = 1024
 
@@ -238,13 +239,14 @@ def _width_errors(change: Change) -> Floats:
         if change.gamma.levels <= _EXACT:
             columns.append(random_bin_norm(change.gamma, change.residuals, epsilon=1.0 / int(m)))
             continue
-        steps = int(m) * _STEPS
+        shifts = min(max(_POINTS // int(m), _FEWEST), _STEPS)
+        steps = int(m) * shifts
         place = np.minimum((change.gamma.predictions * steps).astype(np.int64), steps - 1)
         starts = np.flatnonzero(np.diff(place, prepend=-1))
-        sums = np.zeros((len(change.residuals), steps + 2 * _STEPS))
-        sums[:, place[starts] + _STEPS] = np.add.reduceat(change.residuals, starts, axis=1)
+        sums = np.zeros((len(change.residuals), steps + 2 * shifts))
+        sums[:, place[starts] + shifts] = np.add.reduceat(change.residuals, starts, axis=1)
         prefix = np.cumsum(sums, axis=1)
-        columns.append(np.abs(prefix[:, _STEPS:] - prefix[:, :-_STEPS]).sum(axis=1) / _STEPS)
+        columns.append(np.abs(prefix[:, shifts:] - prefix[:, :-shifts]).sum(axis=1) / shifts)
     return np.stack(columns, axis=1)
 
 

@@ -104,6 +104,14 @@ def test_resampling_draws_samples_with_replacement(weighted, seed):
         assert draws[:, column].var() == pytest.approx(n * each.var(), rel=0.2)
 
 
+@given(gammas(max_levels=16))
+@settings(max_examples=25)
+def test_an_upper_end_alone_is_that_of_the_bracket(gamma):
+    for record in MEASURES.values():
+        if record.upper is not None:
+            assert record.upper(gamma) == record.function(gamma).upper
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_calibrated_draws_are_calibrated(weighted, seed):
     p = np.array([0.2, 0.2, 0.2, 0.7, 0.7, 0.9, 0.0, 1.0])
