@@ -4,138 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.transcript import needs_of
-from onlinecal.core.validation import integer, number, vector
+from onlinecal.core.validation import choice, integer, number, vector
+from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, intervals
+from onlinecal.forecasts.resampling import Resample
+from onlinecal.forecasts.table import Evaluation, Row, Value, ends
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.base import Measure
 from onlinecal.study.panel import listed, measured, named_measure
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Floats = NDArray[np.float64]
-Value = float | Bracket
-
-#: so many samples a float64 counts one by one
-MOST_SAMPLES = 2**53
 
 #: draws of either kind: each is kept, and a million tells a quantile to far more digits than an interval has
 MOST = 1_000_000
+#: a measure: its name in the table, as a function of Γ, its record, and its options
+Named = tuple[str, Callable[[JointDistribution], Any], Measure, dict[str, Any]]
+
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
-
-
-@dataclass(frozen=True)
-class Row:
-    """One measure of an evaluation.
-
-    Attributes
-    ----------
-    name : str
-        With the options that were set.
-    value : float or Bracket
-    measure : Measure
-        What is known about it.
-    interval : (float, float) or None
-        Bootstrap interval.
-    if_calibrated : float or None
-        Mean of the measure (of its upper end, for a bracket) when every outcome is drawn with the probability forecast.
-    p_value : float or None
-        How often such outcomes give a value at least as large.
-    """
-
-    name: str
-    value: Value
-    measure: Measure
-    interval: tuple[float, float] | None = None
-    if_calibrated: float | None = None
-    p_value: float | None = None
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Lower and upper end; the value twice where it is exact."""
-        return _ends(self.value)
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What `evaluate` returns: prints as a text table, shows as HTML in a notebook, `table()` is a DataFrame.
-
-    Attributes
-    ----------
-    gamma : JointDistribution
-        What was measured.
-    rows : tuple of Row
-    """
-
-    gamma: JointDistribution
-    rows: tuple[Row, ...]
-
-    def __getitem__(self, name: str) -> Value:
-        """The value of a measure by its name in the table."""
-        for row in self.rows:
-            if row.name == name:
-                return row.value
-        raise UnknownName.of("measure", name, [row.name for row in self.rows])
-
-    def table(self) -> pd.DataFrame:
-        """One row per measure, indexed by name.
-
-        Returns
-        -------
-        pandas.DataFrame
-            `value` (NaN where only a bracket is known), `lower` and `upper` (equal where exact), with a bootstrap
-            `interval_lower` and `interval_upper`, with a reference `if_calibrated` and `p_value`, then `symbol`,
-            `source`, `decisions` (what it bounds for a decision maker).
-        """
-        import pandas as pd
-
-        columns: dict[str, list[Any]] = {
-            "value": [lower if lower == upper else math.nan for lower, upper in (r.ends for r in self.rows)],
-            "lower": [r.ends[0] for r in self.rows],
-            "upper": [r.ends[1] for r in self.rows],
-        }
-        if any(r.interval is not None for r in self.rows):
-            columns["interval_lower"] = [math.nan if r.interval is None else r.interval[0] for r in self.rows]
-            columns["interval_upper"] = [math.nan if r.interval is None else r.interval[1] for r in self.rows]
-        if any(r.if_calibrated is not None for r in self.rows):
-            columns["if_calibrated"] = [r.if_calibrated for r in self.rows]
-            columns["p_value"] = [r.p_value for r in self.rows]
-        for name in ("symbol", "source", "decisions"):
-            columns[name] = [getattr(r.measure, name) for r in self.rows]
-        return pd.DataFrame(columns, index=pd.Index([r.name for r in self.rows], name="measure"))
-
-    def __str__(self) -> str:
-        lines = [["measure", "value"]]
-        intervals = any(r.interval is not None for r in self.rows)
-        reference = any(r.if_calibrated is not None for r in self.rows)
-        lines[0] += (
-            ["interval"] * intervals + ["if calibrated", "p"] * reference + ["bounds for decision makers"]
-        )
-        for row in self.rows:
-            line = [row.name, _text(*row.ends)]
-            if intervals:
-                line.append("" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval))
-            if reference:
-                line.append(f"{row.if_calibrated:.4g}")
-                line.append(f"{row.p_value:.3g}")
-            lines.append([*line, row.measure.decisions])
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        return "\n".join([repr(self.gamma), *body])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return str(self.table().to_html())
 
 
 def evaluate(
@@ -147,25 +41,40 @@ def evaluate(
     bootstrap: int = 0,
     reference: int = 0,
     level: float = 0.95,
+    method: Method = "bootstrap",
     seed: int = 0,
 ) -> Evaluation:
     """All measures of your own forecasts, in one table.
 
-    With `bootstrap`, each row has an interval: the hull of the basic one, [2μ − μ*_hi, 2μ − μ*_lo], and the percentile
-    one, [μ*_lo, μ*_hi], cut to the range of the measure; μ is the value, μ*_lo and μ*_hi are quantiles of the values of
-    as many resamples of all samples. Noise biases a calibration error upwards, and resampling adds noise again, so
-    that percentiles alone lie too high; the basic interval takes off as much as resampling added. Where the truth is
-    near 0 that is too little (√2 − 1 of the bias): an interval above 0 proves no miscalibration, but a small
-    `p_value` is evidence. Seen with 1000 samples on 11 predictions: 95 to 98 % of the intervals held the truth where
-    the forecasts were off by 0.08 on average, for ECE, smCE, CDL, SCDL, cutoff and Brier; where only half of them were
-    off, by 0.1, 90 % for ECE; where they were calibrated, 94 % for smCE, 85 % for CDL, 59 % for ECE, 25 % for smECE.
-    For a bracket the interval holds those of all values within. For an infinite value it is the range of the measure,
-    but for the log loss, which then is infinite for the population, too.
+    With `bootstrap`, rows have intervals: with a probability of `level`, each for itself holds the measure's value on
+    the population, the Γ from which the samples were drawn independently. For a seminorm of the residuals (ECE, binned
+    ECE, RintCE, smCE, kCE, cutoff, step, weighted, low-degree, smECE at a fixed σ) it is value ± c, c a quantile of the
+    same seminorm of the *change* of the residuals; for the other measures it follows in a like manner from bounds of
+    the change of Γ, and `Row.interval_by` names the inequality. The law of the change is imitated twice, and c is the
+    larger of the two quantiles: by a normal law with the covariance of resampled masses (with two outcomes of either
+    kind added, for samples without a rare outcome do not prove that there is none), and by outcomes drawn as the
+    forecasts say. The second makes the interval of calibrated forecasts right for every number of samples, since all
+    draws and the samples are then alike; elsewhere it is right for large n, and as a rule wide: noise in some levels
+    adds to an error and in others takes off, while c adds all of it. With few draws, fewer than level/(1 − level), c
+    is infinite.
+
+    Percentiles of resampled values would not do: noise makes a calibration error positive, and a resample has it twice.
+
+    A measure that tells levels apart (ECE, CDL, V-CDL, CFDL) is noise on distinct predictions, however many samples
+    there are (Bairaktari et al. 2026, §1). There is no interval where more than 5 % of the weight is on levels (for
+    binned measures: bins) with fewer than 30 samples, or, of ECE of another order than 1, any of it; the table says so,
+    and what to use instead. Of `weights`, samples are counted as (Σ w)²/Σ w².
+
+    A function of your own gets the hull of the basic and the percentile bootstrap interval, which is right only if it
+    is smooth at the population's Γ. An infinite value has the measure's range for an interval, but for the log loss,
+    which then is infinite for the population, too. Above 4096 levels changes are drawn on a grid of 1/4095, and
+    widened by 7 %.
 
     With `reference`, outcomes are drawn anew, y° ~ Ber(p) at these very predictions: `if_calibrated` is the mean value
     of the measure then, what it would show of perfectly calibrated forecasts by noise alone, and `p_value` =
-    (1 + number of draws with as large a value) / (1 + number of draws), a test of calibration. Both take the samples
-    as independent.
+    (1 + number of draws with as large a value) / (1 + number of draws), a test of calibration. Beside it stands, for
+    cutoff and step calibration, its limit for large n, by the law of Brownian motion (`p_large_n`). All take the
+    samples as independent.
 
     Parameters
     ----------
@@ -179,13 +88,17 @@ def evaluate(
         Which: names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: the whole
         catalogue, `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
     bootstrap : int, default 0
-        Resamples; 0 for none, at most 10^6. 200 and more for a 95 % interval.
+        Draws of either kind for intervals; 0 for none, at most 10^6. 200 and more for a 95 % interval.
     reference : int, default 0
         Draws of calibrated outcomes; 0 for none, at most 10^6.
     level : float, default 0.95
         Of the intervals.
+    method : {"bootstrap", "finite-sample"}, default "bootstrap"
+        "finite-sample": intervals without draws that hold for every n and every Γ, by bounds of the mean change and
+        McDiarmid's inequality, with explicit constants; several times as wide. For measures without such a bound, and
+        for functions of your own, there is none.
     seed : int, default 0
-        Of both kinds of draws. All measures see the same draws; asking for fewer measures changes no number.
+        Of all kinds of draws. All measures see the same draws; asking for fewer measures changes no number.
 
     Returns
     -------
@@ -199,18 +112,21 @@ def evaluate(
         On samples that are not forecasts and outcomes (`JointDistribution.from_samples`).
     InvalidParameter
         On other parameters out of range; where Γ is given and its counts are not whole, so that there is nothing to
-        resample.
+        resample; on weights with method "finite-sample".
     UnknownName
         On the name of no measure.
 
     Source
     ------
-    Davison & Hinkley 1997, §5.2, for the interval; Bröcker & Smith 2007 for the reference.
+    Błasiok, Gopalan, Hu & Nakkiran 2023, §9, for the triangle inequality and what bounds the change; van der Vaart &
+    Wellner 1996, §3.6, for the bootstrap of suprema of means; Bröcker & Smith 2007 for the reference, and
+    Arrieta-Ibarra et al. 2022 for its limit; Davison & Hinkley 1997, §5.2, for functions of your own.
 
     Deviations
     ----------
-    Bröcker & Smith also resample the predictions; here they stay. For a measure that is not continuous, and distinct
-    predictions, the interval says how the value varies from sample to sample, not where the population's value is.
+    Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this package's:
+    the papers give orders. The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at
+    an end of [0, 1].
 
     Examples
     --------
@@ -230,6 +146,12 @@ def evaluate(
     )
     seed = integer("evaluate", "seed", seed, 0)
     level = number("evaluate", "level", level, 0.0, 1.0)
+    choice("evaluate", "method", method, ("bootstrap", "finite-sample"))
+    if draws[0] and method == "finite-sample":
+        raise InvalidParameter(
+            f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one or "
+            "the other"
+        )
     asked = map(named_measure, _everything() if measures is None else listed(measures))
     named = [(column.name, function, record, options) for column, function, record, options in asked]
     for name, _, record, _ in named:
@@ -252,25 +174,31 @@ def evaluate(
     else:
         gamma = JointDistribution.from_samples(p, y, weights=weights)
         samples = None if weights is None else (vector("p", p), vector("y", y), vector("weights", weights))
-    functions = [(name, bound) for name, bound, *_ in named]
     values = [_checked(name, function, gamma) for (name, function, *_) in named]
-    resampled = calibrated = None
-    if any(draws):
-        resample = _Resample(gamma, samples)
-        resampled = _replicates(functions, resample.bootstrap, draws[0], np.random.default_rng([seed, 0]))
-        calibrated = _replicates(functions, resample.calibrated, draws[1], np.random.default_rng([seed, 1]))
+    made: list[Interval] | None = None
+    calibrated = None
+    if any(draws) or method == "finite-sample":
+        resample = Resample(gamma, samples)
+        if draws[0] or method == "finite-sample":
+            made = _intervals(named, values, resample, draws[0], level, seed, method)
+        # Of draws of calibrated outcomes only upper ends are read.
+        tops = [
+            (name, function if record.upper is None else partial(record.upper, **options))
+            for name, function, record, options in named
+        ]
+        calibrated = _replicates(tops, resample.calibrated, draws[1], np.random.default_rng([seed, 1]))
     rows = []
     for i, (name, _, record, _) in enumerate(named):
-        interval = mean = share = None
-        low, high = _ends(values[i])
-        if resampled is not None and draws[0]:
-            interval = _interval(low, high, resampled[:, i], level, record)
+        mean = share = None
+        low, _ = ends(values[i])
         if calibrated is not None and draws[1]:
             upper = calibrated[:, i, 1]
             mean = float(upper.mean())
             share = (1 + int((upper >= low - _TIE).sum())) / (1 + draws[1])
-        rows.append(Row(name, values[i], record, interval, mean, share))
-    return Evaluation(gamma, tuple(rows))
+        interval = Interval(None, "") if made is None else made[i]
+        limit = None if share is None else _tail(record, low, resample)
+        rows.append(Row(name, values[i], record, interval.ends, interval.how, mean, share, limit))
+    return Evaluation(gamma, tuple(rows), _legend(made, level, draws[0], method))
 
 
 # ---------------------------------------------------------------- inside
@@ -282,85 +210,71 @@ def _everything() -> list[dict[str, Any]]:
 
 def _checked(name: str, function: Callable[[JointDistribution], Any], gamma: JointDistribution) -> Value:
     value = measured(name, function, gamma)
-    if any(map(math.isnan, _ends(value))):
+    if any(map(math.isnan, ends(value))):
         raise InvalidParameter(f"{name} is NaN; expected a measure that gives a number")
     return value
 
 
-def _ends(value: Value) -> tuple[float, float]:
-    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+def _tail(record: Measure, value: float, resample: Resample) -> float | None:
+    """The p-value of calibration for large n, where it is in closed form."""
+    if record.tail is None:
+        return None
+    v = resample.gamma.predictions
+    scale = math.sqrt((sum(resample.squares) * v * (1.0 - v)).sum()) / resample.gamma.weight
+    return record.tail(value / scale) if scale > 0.0 else float(value <= _TIE)
 
 
-def _text(lower: float, upper: float) -> str:
-    low, high = f"{lower:.4g}", f"{upper:.4g}"
-    return low if low == high else f"[{low}, {high}]"
+def _legend(made: list[Interval] | None, level: float, draws: int, method: Method) -> str:
+    """What the intervals are, in a sentence that is true of all of them."""
+    if made is None:
+        return ""
+    by = f"{draws} draws of either kind" if method == "bootstrap" else "valid for every number of samples"
+    own = ", but for functions of your own" if any(one.how == OWN for one in made) else ""
+    return f"intervals: {100.0 * level:.4g} % each, for the value on what the samples were drawn from ({by}){own}"
 
 
-def _interval(low: float, high: float, draws: Floats, level: float, record: Measure) -> tuple[float, float]:
+def _intervals(
+    named: list[Named],
+    values: list[Value],
+    resample: Resample,
+    draws: int,
+    level: float,
+    seed: int,
+    method: Method,
+) -> list[Interval]:
+    """Of measures with a record by their `Sampling`, of others by the bootstrap of their values."""
+    asked = {
+        i: Asked(name, record, options, ends(value))
+        for i, ((name, _, record, options), value) in enumerate(zip(named, values, strict=True))
+        if record.sampling is not None
+    }
+    known = dict(
+        zip(asked, intervals(list(asked.values()), resample, draws, level, seed, method), strict=True)
+    )
+    own = [i for i in range(len(named)) if i not in asked]
+    if method == "finite-sample":
+        return [known.get(i, Interval(None, f"none: {_UNKNOWN}")) for i in range(len(named))]
+    functions = [named[i][:2] for i in own]
+    resampled = _replicates(functions, resample.bootstrap, draws, np.random.default_rng([seed, 0]))
+    for column, i in enumerate(own):
+        hull = _hull(*ends(values[i]), resampled[:, column], level, named[i][2])
+        known[i] = Interval(hull, OWN)
+    return [known[i] for i in range(len(named))]
+
+
+_UNKNOWN = "nothing is known of a function of your own"
+
+
+def _hull(low: float, high: float, draws: Floats, level: float, record: Measure) -> tuple[float, float]:
     """The hull of the basic and the percentile interval; draws[:, 0] are lower ends, draws[:, 1] upper ends."""
     if math.isinf(low) or math.isinf(high):
-        # Resamples of samples that hide what is finite hide it as well: of outcomes that are all equal, say.
-        return (low, high) if record.lasting else (record.least, record.largest)
+        return record.least, record.largest
     tail = 0.5 * (1.0 - level)
     # Steps, not interpolation, which would make NaN of two infinite values.
     least = float(np.quantile(draws[:, 0], tail, method="inverted_cdf"))
     most = float(np.quantile(draws[:, 1], 1.0 - tail, method="inverted_cdf"))
     basic = 2.0 * low - most, 2.0 * high - least
     return max(min(basic[0], least), record.least), min(max(basic[1], most), record.largest)
-
-
-class _Resample:
-    """New Γ from the samples behind one, by drawing how often each cell occurs: nothing is sorted again.
-
-    A cell is a level and an outcome; where samples have weights, it is a sample.
-    """
-
-    def __init__(self, gamma: JointDistribution, samples: tuple[Floats, Floats, Floats] | None) -> None:
-        self.v = gamma.predictions
-        self.weights: Floats | None = None
-        if samples is None:
-            counts, positives = gamma.counts, gamma.positives
-            if gamma.weight > MOST_SAMPLES:
-                raise InvalidParameter(
-                    f"evaluate: Γ has weight {gamma.weight!r}, more than can be drawn again sample by sample; expected "
-                    f"at most {MOST_SAMPLES}, or neither bootstrap nor reference"
-                )
-            if (counts != np.rint(counts)).any() or (positives != np.rint(positives)).any():
-                raise InvalidParameter(
-                    "evaluate: counts of Γ are not whole, so there are no samples to draw again; expected the samples "
-                    "and weights themselves"
-                )
-            self.counts = counts.astype(np.int64)
-            times = np.concatenate((counts - positives, positives))
-            self.level = np.flatnonzero(times) % gamma.levels
-            self.ones = np.flatnonzero(times) >= gamma.levels
-            times = times[times > 0]
-        else:
-            p, y, w = (part[samples[2] > 0.0] for part in samples)
-            self.level = np.searchsorted(self.v, p)
-            self.ones, self.weights = y > 0.0, w
-            times = np.ones(len(w))
-        self.total = round(float(times.sum()))
-        self.shares = times / self.total
-
-    def bootstrap(self, generator: np.random.Generator) -> JointDistribution:
-        """As many samples, drawn with replacement."""
-        times = generator.multinomial(self.total, self.shares).astype(float)
-        return self._gamma(times if self.weights is None else times * self.weights, self.ones)
-
-    def calibrated(self, generator: np.random.Generator) -> JointDistribution:
-        """The same predictions, and each outcome 1 with the probability predicted."""
-        if self.weights is None:
-            return JointDistribution.from_counts(self.v, self.counts, generator.binomial(self.counts, self.v))
-        return self._gamma(self.weights, generator.random(len(self.level)) < self.v[self.level])
-
-    def _gamma(self, weights: Floats, ones: NDArray[np.bool_]) -> JointDistribution:
-        # Both sums run in the same order, so that rounding cannot lift the second above the first.
-        n, s = (
-            np.asarray(np.bincount(self.level, part, len(self.v)), dtype=np.float64)
-            for part in (weights, weights * ones)
-        )
-        return JointDistribution.from_sorted_levels(self.v, n, s)
 
 
 def _replicates(
@@ -371,8 +285,8 @@ def _replicates(
 ) -> Floats:
     """(times, measures, 2): lower and upper ends."""
     out = np.empty((times, len(functions), 2))
-    for row in out:
+    for row in out if functions else ():
         gamma = draw(generator)
-        for ends, (name, function) in zip(row, functions, strict=True):
-            ends[:] = _ends(_checked(name, function, gamma))
+        for both, (name, function) in zip(row, functions, strict=True):
+            both[:] = ends(_checked(name, function, gamma))
     return out

@@ -12,9 +12,10 @@ from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.measures.moved import Modulus, bracket_of_moved, require_modulus
+from onlinecal.measures.sampling import Between, Sampling
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
 
-__all__ = ["Bracket", "Explanation", "Measure", "Modulus", "Witness"]
+__all__ = ["Between", "Bracket", "Explanation", "Measure", "Modulus", "Sampling", "Witness"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Measure:
         The same for the other bound, where `witness` proves one only.
     within : callable, optional
         `within(gamma, **options) -> float`: the largest error of a number that is not exact up to rounding.
+    upper : callable, optional
+        `upper(gamma, **options) -> float`: the upper end of the bracket, where it is found sooner alone.
     example : mapping
         Options to show it with where it has some that must be given.
     limit : callable, optional
@@ -56,6 +59,11 @@ class Measure:
     modulus : Modulus, optional
         By how much at most the value changes when predictions move by δ on average: `modulus(δ, **options)`. None where
         it jumps, or nothing is proved.
+    sampling : Sampling or Between, optional
+        How far the value on a sample may lie from that of what it is drawn from. None where nothing is known.
+    tail : callable, optional
+        `tail(x) -> float`: the probability that the value of many calibrated forecasts is x σ/√n or more, with
+        σ² = E[v (1 − v)]. None where it has no closed form.
     version : int
         Raised when its numbers change: results are kept under it (tests/versions.py).
     """
@@ -76,10 +84,13 @@ class Measure:
     witness: Callable[..., Witness] | None = None
     counterpart: Callable[..., Witness] | None = None
     within: Callable[..., float] | None = None
+    upper: Callable[..., float] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None
     modulus: Modulus | None = None
+    sampling: Sampling | Between | None = None
+    tail: Callable[[float], float] | None = None
     version: int = 1
 
     @property

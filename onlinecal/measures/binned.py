@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, Sampling
+from onlinecal.measures.residual_norms import (
+    bin_cells,
+    bin_means,
+    bin_norm,
+    bin_width_errors,
+    bins_of_levels,
+    ece_norm,
+    level_errors,
+)
+from onlinecal.measures.sampling import each_level, seminorm
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
 
@@ -255,17 +265,8 @@ def bins_witness(
     2 bins of equal width, 2 of which hold levels, and the residual in each of them
     """
     m = integer(measure, "bins", bins, 1, MAX_BINS)
-    if choice(measure, "strategy", strategy, ("width", "quantile")) == "width":
-        place, edge = gamma.predictions, lambda j: j / m
-        number = np.minimum((place * m).astype(np.int64), m - 1)
-    else:
-        n = gamma.counts
-        place, edge = (2.0 * np.cumsum(np.append(0.0, n[:-1])) + n) * m, lambda j: 2.0 * j * gamma.weight
-        number = np.minimum((place / (2.0 * gamma.weight)).astype(np.int64), m - 1)
-    # A product or quotient may be off by one: the edges decide.
-    number -= place < edge(number)
-    number += (number < m - 1) & (place >= edge(number + 1))
-    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    by = choice(measure, "strategy", strategy, ("width", "quantile"))
+    number, starts = bins_of_levels(gamma, m, by)
     return Bins(number[starts], starts, m, strategy, measure)
 
 
@@ -331,6 +332,8 @@ def _equal_mass(v, n, weight, w, r, m):
     return gap + abs(total), width + mass * (v[v.shape[0] - 1] - v[first])
 
 
+_FEWER = "binned_ece with fewer bins, or smooth_ce"
+
 MEASURES = (
     Measure(
         function=ece,
@@ -344,6 +347,14 @@ MEASURES = (
         # GH25 Theorem 4.3: at a kink t a level loses at most |r_i|, and the kinks of a task weigh at most 2. Also for
         # other orders: ECE_1 ≤ ECE_p.
         decisions="swap regret of every task ≤ 2 ECE",
+        sampling=Sampling(
+            level_errors,
+            "the triangle inequality, over levels; not testable on distinct predictions: BHNU26 §1.2",
+            norm=ece_norm,
+            cells=each_level,
+            share=lambda order=1.0: 0.05 if order == 1.0 else 0.0,
+            instead="binned_ece, smooth_ce or scdl",
+        ),
     ),
     Measure(
         function=binned_ece,
@@ -355,6 +366,8 @@ MEASURES = (
         complete="yes",
         sound="no",
         decisions="",
+        # Of quantiles, the bins are those of the sample.
+        sampling=seminorm(bin_norm, cells=bin_cells, instead=_FEWER, means=bin_means),
     ),
     Measure(
         function=binned_ece_width,
@@ -369,5 +382,12 @@ MEASURES = (
         # Swaps see the bin. The ECE of the beliefs b_j is Σ_j |Σ_{I_j} (r_i + w_i (v_i − b_j))|, at most this, and
         # their CDL is at most twice that.
         decisions="swap regret of responding to a point of the bin, not v, ≤ 2 ×, every task",
+        sampling=Sampling(
+            bin_width_errors,
+            "the triangle inequality; the average width is linear in the masses",
+            cells=bin_cells,
+            instead=_FEWER,
+            means=bin_means,
+        ),
     ),
 )

@@ -10,11 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import as_float, integer, is_number, vector
-from onlinecal.measures.base import Measure, Modulus
+from onlinecal.measures.base import Measure, Modulus, Sampling
+from onlinecal.measures.brownian import largest_exceeds, range_exceeds
+from onlinecal.measures.residual_norms import cutoff_norm, extremes, moment_norm, step_norm
+from onlinecal.measures.sampling import Change, seminorm
 from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
 
 Floats = NDArray[np.float64]
@@ -51,7 +53,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     >>> round(cutoff_ce(gamma), 12), round(step_ce(gamma), 12)
     (0.1, 0.05)
     """
-    low, _, high, _ = _extremes(gamma.residuals)
+    low, _, high, _ = extremes(gamma.residuals)
     return high - low
 
 
@@ -73,7 +75,7 @@ def worst_interval(gamma: JointDistribution) -> Interval:
     >>> print(worst_interval(gamma))
     outcomes fall short of predictions on [0.4, 0.6]
     """
-    _, low, _, high = _extremes(gamma.residuals)
+    _, low, _, high = extremes(gamma.residuals)
     return _between(gamma, low, high)
 
 
@@ -106,7 +108,7 @@ def step_ce(gamma: JointDistribution) -> float:
     >>> step_ce(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])) == 1 / 3
     True
     """
-    low, _, high, _ = _extremes(gamma.residuals)
+    low, _, high, _ = extremes(gamma.residuals)
     return max(-low, high)
 
 
@@ -127,7 +129,7 @@ def worst_threshold(gamma: JointDistribution) -> Interval:
     >>> print(worst_threshold(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])))
     outcomes exceed predictions on [0, 0.5]
     """
-    low, at_low, high, at_high = _extremes(gamma.residuals)
+    low, at_low, high, at_high = extremes(gamma.residuals)
     if max(-low, high) == 0.0:
         return EMPTY
     end, sign = (at_high, 1) if high >= -low else (at_low, -1)
@@ -160,7 +162,7 @@ def prefix_sums_witness(
     >>> round(prefix_sums_witness(gamma).value(gamma), 12)
     0.1
     """
-    low, _, high, _ = _extremes(gamma.residuals)
+    low, _, high, _ = extremes(gamma.residuals)
     return PrefixSums(low, high, measure)
 
 
@@ -305,22 +307,18 @@ def _between(gamma: JointDistribution, low: int, high: int) -> Interval:
     return Interval(float(v[a]), float(v[b - 1]), 1 if high > low else -1)
 
 
-@kernel
-def _extremes(r):
-    """Least and greatest prefix sum, P_0 = 0 included, and how many terms each has; sums are compensated."""
-    low, high, at_low, at_high = 0.0, 0.0, 0, 0
-    total, rest = 0.0, 0.0
-    for i in range(r.shape[0]):
-        s = total + r[i]
-        b = s - total
-        rest += (total - (s - b)) + (r[i] - b)
-        total = s
-        p = total + rest
-        if p < low:
-            low, at_low = p, i + 1
-        elif p > high:
-            high, at_high = p, i + 1
-    return low, at_low, high, at_high
+def weighted_norm(gamma: JointDistribution, residuals: Floats, *, weights: Weights = None) -> Floats:
+    """`weighted_ce` as a seminorm: |Σ r_i ω(v_i)|."""
+    return np.abs(residuals @ (np.ones(gamma.levels) if weights is None else _weights(weights, gamma)))
+
+
+def _weighted(change: Change, *, weights: Weights = None) -> Floats:
+    if weights is None or callable(weights) or change.gamma is change.origin:
+        return weighted_norm(change.gamma, change.residuals, weights=weights)[:, None]
+    # Weights of levels that have been rounded together are averaged.
+    omega, mass = _weights(weights, change.origin), change.origin.mass
+    mean = np.bincount(change.place, omega * mass) / np.bincount(change.place, mass)
+    return np.abs(change.residuals @ mean)[:, None]
 
 
 def _bias_modulus(moved: float, *, weights: Weights = None) -> float:
@@ -335,9 +333,12 @@ def _moment_modulus(moved: float, *, degree: int = 2) -> float:
     return (integer("low_degree_ce", "degree", degree, 0, 1000) + 1.0) * moved
 
 
+_PREFIX = math.sqrt(0.5 * math.pi)
+
 MEASURES = (
     Measure(
         function=cutoff_ce,
+        tail=range_exceeds,
         symbol="cutCE, ECCE-R",
         source="RSBRW25; AGTTX22",
         complexity="O(k)",
@@ -350,9 +351,13 @@ MEASURES = (
         decisions="regret of every task against monotone swaps ≤ 2 cutCE",
         witness=worst_interval,
         counterpart=prefix_sums_witness,
+        # (1 − v) 1_I and v 1_I have one top, of at most 1, so that each is a mixture of intervals; by DKW, E of the
+        # largest error over prefixes of either outcome is at most √(π/2n), and an interval is between two prefixes.
+        sampling=seminorm(cutoff_norm, means=lambda samples: np.array([4.0 * _PREFIX])),
     ),
     Measure(
         function=step_ce,
+        tail=largest_exceeds,
         symbol="stepCE, ECCE-MAD",
         source="QZ25; AGTTX22",
         complexity="O(k)",
@@ -363,6 +368,8 @@ MEASURES = (
         decisions="regret of every task against monotone swaps ≤ 4 stepCE",
         witness=worst_threshold,
         counterpart=partial(prefix_sums_witness, measure="step_ce"),
+        # As for cutoffs; (1 − v) 1(v ≤ t) falls, so that it is a mixture of prefixes.
+        sampling=seminorm(step_norm, means=lambda samples: np.array([3.0 * _PREFIX])),
     ),
     Measure(
         function=weighted_ce,
@@ -375,9 +382,16 @@ MEASURES = (
         decisions="",
         largest=math.inf,
         modulus=Modulus("δ where ω = 1", "|E[y − v] − E[y − v']| ≤ E|v − v'|", _bias_modulus),
+        sampling=Sampling(
+            _weighted,
+            "the triangle inequality: |μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ)",
+            norm=weighted_norm,
+            means=lambda samples, weights=None: np.array([1.0]) if weights is None else None,
+        ),
     ),
     Measure(
         function=low_degree_ce,
+        sampling=seminorm(moment_norm, means=lambda samples, degree=2: np.array([math.sqrt(degree + 1.0)])),
         symbol="CE_d",
         source="GKSZ22",
         complexity="O(k d)",

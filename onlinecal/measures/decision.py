@@ -9,7 +9,16 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.decisions.tasks import Task, as_task, v_shaped
 from onlinecal.measures._kinks import at_half, density, external_density, regret_bound, worst_task
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, Sampling
+from onlinecal.measures.decision_sampling import (
+    external_errors,
+    external_means,
+    one_kink_errors,
+    refuses,
+    swap_errors,
+    task_errors,
+)
+from onlinecal.measures.sampling import each_level
 from onlinecal.measures.witnesses.tasks import WorstTask
 
 
@@ -268,6 +277,8 @@ def _v_cdl(v, n, q):
     return best, t
 
 
+_SUPREMUM = "a supremum of means over tasks and swaps; not testable on distinct predictions: BHNU26 Claim 1.1"
+
 MEASURES = (
     Measure(
         function=cfdl,
@@ -278,6 +289,7 @@ MEASURES = (
         complete="yes",
         sound="no",
         decisions="swap regret of this task",
+        sampling=Sampling(task_errors, _SUPREMUM, cells=each_level, instead="scdl", refuses=refuses),
     ),
     Measure(
         function=v_cdl,
@@ -290,6 +302,7 @@ MEASURES = (
         # GH25 Theorem 4.10: kinks of a task weigh 2 at most, and R(t) ≤ V-CDL.
         decisions="swap regret of every two-action task; of every task ≤ 2 V-CDL",
         witness=worst_kink,
+        sampling=Sampling(one_kink_errors, _SUPREMUM, cells=each_level, instead="scdl"),
         counterpart=partial(regret_bound, measure="v_cdl"),
     ),
     Measure(
@@ -302,6 +315,7 @@ MEASURES = (
         sound="yes",
         decisions="swap regret of every task",
         witness=worst_decision_task,
+        sampling=Sampling(swap_errors, _SUPREMUM, cells=each_level, instead="scdl"),
         counterpart=partial(regret_bound, measure="cdl"),
     ),
     Measure(
@@ -314,6 +328,9 @@ MEASURES = (
         sound="no",
         decisions="external regret of every task",
         witness=worst_external_task,
+        sampling=Sampling(
+            external_errors, "a supremum of means over tasks and fixed actions", means=external_means
+        ),
         counterpart=partial(regret_bound, measure="u_calibration"),
     ),
 )

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Bracket, Measure, Modulus
+from onlinecal.measures.base import Bracket, Measure, Modulus, Sampling
 from onlinecal.measures.distance_lower_bounds import at_home
 from onlinecal.measures.distance_lower_program import bracketed
+from onlinecal.measures.sampling import Change
 from onlinecal.measures.witnesses.distances import CalibratedCoupling
 
 Floats = NDArray[np.float64]
@@ -129,6 +130,17 @@ def _modulus(moved: float, *, tolerance: float | None = None, time_limit: float 
     return moved
 
 
+def _transport(change: Change, **options: float) -> Floats:
+    """∫ |D_1[0, x]| dx + ∫ |D_0(x, 1]| dx: what 1-Lipschitz potentials a, b with a(1) = b(0) = 0 make of a change.
+
+    In the dual a(v) = min over u of |u − v| + (1 − u) s(u), and b(v) of |u − v| − u s(u), with |s| ≤ 1. So both are
+    1-Lipschitz, and |a(v)| ≤ 1 − v, |b(v)| ≤ v.
+    """
+    v = change.gamma.predictions
+    ones, zeros = np.abs(np.cumsum(change.ones, axis=1)), np.abs(np.cumsum(change.zeros[:, ::-1], axis=1))
+    return (ones @ np.diff(v, append=1.0) + zeros[:, ::-1] @ np.diff(v, prepend=0.0))[:, None]
+
+
 MEASURES = (
     Measure(
         function=distance_lower,
@@ -141,6 +153,12 @@ MEASURES = (
         sound="yes (s = 2)",
         decisions="",
         witness=distance_lower_witness,
+        sampling=Sampling(
+            _transport,
+            "the dual is a supremum of means of 1-Lipschitz potentials (BGHN23 (12), Lemma 9.11)",
+            # √n E|D_y[0, x]| ≤ 1/2, twice.
+            means=lambda samples, **options: np.array([1.0]),
+        ),
         modulus=Modulus("δ", "BGHN23 Lemma 7.11: the triangle inequality of E|u − v|", _modulus),
     ),
 )

@@ -9,7 +9,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count
-from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.base import Between, Bracket, Measure
 from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
 from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
 from onlinecal.measures.witnesses.distances import LevelGroups, Potentials
@@ -314,6 +314,11 @@ def _enumerate(v, w, q):
     return cost[full], labels
 
 
+def _upper(gamma: JointDistribution, *, max_levels: int = 12) -> float:
+    """The upper end of `distance_upper`, without the program of the lower one."""
+    return _cost(gamma, _grouping(gamma, max_levels)[0])
+
+
 MEASURES = (
     Measure(
         function=distance_upper,
@@ -327,5 +332,9 @@ MEASURES = (
         decisions="",
         witness=distance_upper_witness,
         counterpart=distance_upper_counterpart,
+        upper=_upper,
+        sampling=Between(
+            "distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6"
+        ),
     ),
 )

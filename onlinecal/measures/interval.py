@@ -9,7 +9,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count
-from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.base import Between, Bracket, Measure
 from onlinecal.measures.interval_max import least_max_width
 from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.partitions import IntervalPartition, LeastCosts, Width
@@ -347,6 +347,8 @@ def _above(gamma: JointDistribution, most: int, *, width: Width = "mean") -> Bra
     return interval_ce_bracket(gamma, width=width, blocks=min(most, 2000))
 
 
+_BETWEEN = Between("distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6")
+
 MEASURES = (
     Measure(
         function=interval_ce,
@@ -361,6 +363,7 @@ MEASURES = (
         counterpart=least_costs,
         limit=_limit,
         fallback=_above,
+        sampling=_BETWEEN,
     ),
     Measure(
         function=interval_ce_bracket,
@@ -369,6 +372,7 @@ MEASURES = (
         complexity="O(k log k + blocks²)",
         witness=_bracket_witness,
         counterpart=_bracket_counterpart,
+        sampling=_BETWEEN,
         bracket=True,
         continuous="no",
         complete="yes (c = 1/2)",

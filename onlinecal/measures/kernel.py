@@ -12,6 +12,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import positive
 from onlinecal.measures.base import Measure, Modulus
+from onlinecal.measures.sampling import seminorm
 from onlinecal.measures.witnesses.kernels import Kernel, KernelWeights
 
 Floats = NDArray[np.float64]
@@ -197,6 +198,31 @@ def _gaussian_square(v, r, scale):
     return total
 
 
+@compiled
+def _laplace_squares(fall, rows):
+    out = np.empty(rows.shape[0])
+    for b in range(rows.shape[0]):
+        out[b] = _laplace_square(fall, rows[b])
+    return out
+
+
+def kernel_norm(
+    gamma: JointDistribution, residuals: Floats, *, kernel: Kernel = "laplace", scale: float = 1.0
+) -> Floats:
+    """`kernel_ce` as a seminorm: √(r'Kr)."""
+    scale = check_kernel(kernel, scale)
+    v = gamma.predictions
+    if kernel == "laplace":
+        with np.errstate(over="ignore"):
+            fall = np.expm1(-np.diff(v) / scale)
+        return np.sqrt(_laplace_squares(fall, residuals))
+    widest = max(0.5 * (1.0 / scale) * (1.0 / scale), 1e-300)
+    if widest > _WIDEST_SERIES:
+        return np.sqrt([max(_gaussian_square(v, row, scale), 0.0) for row in residuals])
+    terms = _terms(widest)
+    return np.array([np.linalg.norm(_gaussian_moments(v, row, scale, terms)) for row in residuals])
+
+
 def _modulus(moved: float, *, kernel: Kernel = "laplace", scale: float = 1.0) -> float:
     return moved + math.sqrt(2.0 * moved / scale if kernel == "laplace" else 2.0 * (moved / scale) ** 2)
 
@@ -219,6 +245,8 @@ MEASURES = (
         decisions="",
         witness=kernel_ce_witness,
         within=_narrow_error,
+        # E‖ρ̂ − ρ‖² = (E[(y − v)²] − ‖ρ‖²)/n.
+        sampling=seminorm(kernel_norm, means=lambda samples, **options: np.array([1.0])),
         # The norm of the mean embedding changes by at most E|v − v'| + E‖φ(v) − φ(v')‖.
         modulus=Modulus(
             "δ + √(2δ/scale); Gaussian: δ + √2 δ/scale",

@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.measures.base import Measure, Modulus
+from onlinecal.measures.base import Measure, Modulus, Sampling
+from onlinecal.measures.sampling import Change, Ends, Known, around
+
+Floats = NDArray[np.float64]
 
 
 class BrierDecomposition(NamedTuple):
@@ -183,6 +189,64 @@ def _log_loss(v, w, q):
     return total
 
 
+# ---------------------------------------------------------------- samples
+
+
+def _entropy(b: float) -> float:
+    return -b * math.log(b) - (1.0 - b) * math.log1p(-b) if 0.0 < b < 1.0 else 0.0
+
+
+def _brier_change(change: Change) -> Floats:
+    v = change.gamma.predictions
+    return np.abs(change.ones @ (1.0 - v) ** 2 + change.zeros @ v**2)[:, None]
+
+
+def _losses(change: Change) -> tuple[Floats, Floats]:
+    """Changes of the log loss without outcomes that were called impossible, and of the base rate."""
+    v = change.gamma.predictions
+    with np.errstate(divide="ignore"):
+        one, zero = -np.log(v), -np.log1p(-v)
+    one[v == 0.0], zero[v == 1.0] = 0.0, 0.0
+    return change.ones @ one + change.zeros @ zero, change.ones.sum(axis=1)
+
+
+def _log_change(change: Change) -> Floats:
+    return np.abs(_losses(change)[0])[:, None]
+
+
+def _nce_change(change: Change) -> Floats:
+    """Changes of (log loss − NCE · slope of H at b · base rate)/H(b), the first order of the quotient; and of b."""
+    loss, ones = _losses(change)
+    gamma = change.origin
+    b, base, ratio = gamma.base_rate, _entropy(gamma.base_rate), nce(gamma)
+    if base == 0.0 or ratio == math.inf:
+        return np.full((len(loss), 2), math.inf)
+    first = loss - ratio * (math.log1p(-b) - math.log(b)) * ones
+    return np.abs(np.stack((first / base, ones), axis=1))
+
+
+def _log_limits(known: Known, radii: Floats) -> Ends:
+    """What is called impossible may yet happen; who calls nothing impossible has a finite loss."""
+    low, high = around(known, radii)
+    v = known.gamma.predictions
+    return (low, math.inf) if v[0] == 0.0 or v[-1] == 1.0 else (low, high)
+
+
+def _nce_limits(known: Known, radii: Floats) -> Ends:
+    """The quotients of all pairs of log loss and base rate that the radii leave; near its least value NCE is curved."""
+    b, ratio = known.gamma.base_rate, known.ends[0]
+    rates = b + float(radii[1]) * np.linspace(-1.0, 1.0, 129)
+    inside = rates[(rates > 0.0) & (rates < 1.0)]
+    base, slope = _entropy(b), math.log1p(-b) - math.log(b)
+    loss, entropies = ratio * (base + slope * (inside - b)), np.array([_entropy(x) for x in inside])
+    low = float(((loss - radii[0] * base) / entropies).min())
+    high = float(((loss + radii[0] * base) / entropies).max()) if len(inside) == len(rates) else math.inf
+    v = known.gamma.predictions
+    return low, math.inf if v[0] == 0.0 or v[-1] == 1.0 else high
+
+
+_MEAN = "the normal law of a mean"
+
 MEASURES = (
     Measure(
         function=brier,
@@ -193,12 +257,17 @@ MEASURES = (
         complete="no",
         sound="yes",
         modulus=Modulus("2δ", "|(y − v)² − (y − v')²| ≤ 2 |v − v'|", lambda moved: 2.0 * moved),
+        # √n E|mean − E| ≤ half of the range.
+        sampling=Sampling(
+            _brier_change, _MEAN, means=lambda samples: np.array([0.5]), spread=1.0, calibrated=False
+        ),
         # Who carries an umbrella of cost c if v > c loses, against one who knows y, c where y = 0 and v > c, and 1 − c
         # where y = 1 and v ≤ c: over all c that is v²/2 or (1 − v)²/2.
         decisions="twice the mean loss against foresight over cost-loss tasks with a uniform cost",
     ),
     Measure(
         function=log_loss,
+        sampling=Sampling(_log_change, _MEAN, limits=_log_limits, calibrated=False),
         symbol="NLL",
         source="Goo52",
         complexity="O(k)",
@@ -212,6 +281,12 @@ MEASURES = (
     ),
     Measure(
         function=nce,
+        sampling=Sampling(
+            _nce_change,
+            "the normal law of two means, and all their quotients",
+            limits=_nce_limits,
+            calibrated=False,
+        ),
         symbol="NCE",
         source="SGR97",
         complexity="O(k)",

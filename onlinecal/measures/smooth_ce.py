@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.measures.base import Measure, Modulus
-from onlinecal.measures.smooth_ce_dual import chain_dual, dual_path, isotonic_dual, lipschitz_weights
+from onlinecal.measures.sampling import seminorm
+from onlinecal.measures.smooth_ce_dual import (
+    chain_dual,
+    chain_duals,
+    dual_path,
+    isotonic_dual,
+    isotonic_duals,
+    lipschitz_weights,
+)
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
 Floats = NDArray[np.float64]
@@ -153,6 +161,18 @@ def _distances(gamma: JointDistribution, metric: str) -> Floats:
     return distances(gamma, metric)
 
 
+def smooth_norm(gamma: JointDistribution, residuals: Floats, *, metric: Metric = "identity") -> Floats:
+    """`smooth_ce` as a seminorm: the supremum over Lipschitz weights."""
+    if metric == "identity":
+        return np.asarray(isotonic_duals(gamma.predictions, residuals))
+    return np.asarray(chain_duals(_distances(gamma, metric), residuals))
+
+
+def _means(samples: float, *, metric: Metric = "identity") -> Floats | None:
+    # ∫ω dρ = ω(1) ρ[0, 1] − ∫ ω'(x) ρ[0, x] dx, and √n E|ρ̂ − ρ|[0, x] ≤ 1.
+    return np.array([2.0]) if metric == "identity" else None
+
+
 def _modulus(moved: float, *, metric: Metric = "identity") -> float:
     if metric != "identity":
         # No average of |v − v'| bounds the distance in log odds.
@@ -177,6 +197,11 @@ MEASURES = (
         decisions="gain in squared loss from v + δ(v), δ 1-Lipschitz, ≤ 2 smCE",
         witness=smooth_ce_witness,
         counterpart=smooth_ce_dual,
+        sampling=seminorm(
+            smooth_norm,
+            means=_means,
+            source="BGHN23 Theorem 9.5, Corollary 9.9: the triangle inequality, over Lipschitz weights",
+        ),
         modulus=Modulus(
             "2δ", "BGHN23 Lemma 7.4: (y − v) ω(v) is 2-Lipschitz in v for |ω| ≤ 1, ω 1-Lipschitz", _modulus
         ),

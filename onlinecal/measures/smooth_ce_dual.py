@@ -65,6 +65,15 @@ def isotonic_dual(v, r):
 
 
 @kernel
+def isotonic_duals(v, rows):
+    """`isotonic_dual` of each row of residuals."""
+    out = np.empty(rows.shape[0])
+    for b in range(rows.shape[0]):
+        out[b] = isotonic_dual(v, rows[b])
+    return out
+
+
+@kernel
 def _rise(at, mass, size, key, weight):
     """Put (key, weight) into the max-heap of `size` entries."""
     j = size
@@ -139,6 +148,15 @@ def chain_dual(distances, r):
         if at[j] > p:
             value += mass[j] * (at[j] - p)
     return value, low, high
+
+
+@kernel
+def chain_duals(distances, rows):
+    """The value of `chain_dual` for each row of residuals."""
+    out = np.empty(rows.shape[0])
+    for b in range(rows.shape[0]):
+        out[b] = chain_dual(distances, rows[b])[0]
+    return out
 
 
 @kernel

@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import number
-from onlinecal.measures.base import Measure, Modulus
+from onlinecal.measures.base import Measure, Modulus, Sampling
+from onlinecal.measures.sampling import Ends, Known, seminorm
 from onlinecal.measures.smooth_ece_line import FINEST, Line
+from onlinecal.measures.smooth_ece_sampling import (
+    one_mean,
+    scale_errors,
+    scale_means,
+    scales,
+    sigma_cells,
+    smoothed_norm,
+)
 from onlinecal.measures.witnesses.smoothing import SmoothedSigns
 
 Floats = NDArray[np.float64]
@@ -330,6 +339,22 @@ def _root(
     return sigma, high - low
 
 
+def _limits(known: Known, radii: Floats, *, transform: Transform = "identity") -> Ends:
+    """Where σ* of what is sampled lies, if smECE_σ(ρ̂ − ρ) ≤ c_j at σ_j, and so at all larger σ.
+
+    If σ* > σ_j, then σ* = smECE_σ* ≤ smECE_σj ≤ its value on the sample + c_j; if σ* < σ_j, it is at least that − c_j.
+    So at each σ_j, and at σ* of the sample with the c_j of the next smaller σ_j.
+    """
+    grid = scales(known.samples)
+    value = 0.5 * (known.ends[0] + known.ends[1])
+    seen = np.array([smooth_ece_at(known.gamma, sigma=float(s), transform=transform) for s in grid])
+    if (smaller := grid <= value).any():
+        grid = np.append(grid, value)
+        seen, radii = np.append(seen, value), np.append(radii, radii[int(np.argmax(smaller))])
+    lower, upper = np.minimum(grid, seen - radii).max(), np.maximum(grid, seen + radii).min()
+    return min(float(lower), value), max(float(upper), value)
+
+
 MEASURES = (
     Measure(
         function=smooth_ece,
@@ -344,6 +369,12 @@ MEASURES = (
             "(δ + √(δ² + 4 √(2/π) δ))/2",
             "that of smooth_ece_at, at the greater of two fixed points",
             _fixed_modulus,
+        ),
+        sampling=Sampling(
+            scale_errors,
+            "smECE_σ is a seminorm that falls with σ (BN24 §3)",
+            limits=_limits,
+            means=scale_means,
         ),
         version=2,
         accuracy="within 1.1e-6 (below 5e-4: 1e-4)",
@@ -371,6 +402,9 @@ MEASURES = (
         sound="no, for one σ",
         decisions="",
         example={"sigma": 0.1},
+        sampling=seminorm(
+            smoothed_norm, cells=sigma_cells, instead="smooth_ece_at with a larger σ", means=one_mean
+        ),
         version=2,
     ),
 )

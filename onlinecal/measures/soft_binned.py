@@ -14,8 +14,17 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import FINEST, JointDistribution, of_gamma
 from onlinecal.core.validation import integer, probability
 from onlinecal.measures._kinks import falling, rising
-from onlinecal.measures.base import Measure, Modulus
+from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.decision import cdl
+from onlinecal.measures.decision_sampling import (
+    grid_cells,
+    grid_errors,
+    grid_means,
+    grids_errors,
+    grids_limits,
+    grids_means,
+)
+from onlinecal.measures.sampling import Ends, Known, halving
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.grids import GridThreshold, grid_bounds, threshold_losses
 from onlinecal.measures.witnesses.sums import times
@@ -384,6 +393,11 @@ def _scdl_m(v, n, s, m, soft):
     return total.max()
 
 
+def _limits(known: Known, radii: Any) -> Ends:
+    values = [scdl_binned(known.gamma, m=int(m)) for m in halving(known.samples)]
+    return grids_limits(known, radii, np.array(values))
+
+
 MEASURES = (
     Measure(
         function=scdl_binned,
@@ -391,6 +405,13 @@ MEASURES = (
         source="BHNU26 Def. 1.1",
         complexity="O(k + p log p), p ≤ min(2k, m + 1)",
         witness=worst_grid_threshold,
+        sampling=Sampling(
+            grid_errors,
+            "a supremum of means (BHNU26 Lemma 7.2)",
+            cells=grid_cells,
+            instead="scdl_binned with a smaller m, or scdl",
+            means=grid_means,
+        ),
         # Masses and ones at the points of the grid change by at most 2m E|v − v'| in all, and thresholds are in [0, 1].
         modulus=Modulus(
             "min(2mδ, 2)",
@@ -412,6 +433,12 @@ MEASURES = (
         sound="yes",
         decisions="swap regret ≤ 4 SCDL after soft rounding, every task",
         witness=soft_rounding,
+        sampling=Sampling(
+            grids_errors,
+            "SCDL_m is a supremum of means that grows with m (BHNU26 Lemma 3.3, Theorem 7.1)",
+            limits=_limits,
+            means=grids_means,
+        ),
         # With s = √δ: a best 1/m of s or more is kept, for at most 2δ/s; a finer grid gives way to one with 1/m in
         # [s, 2s), which does not raise SCDL_m, for at most 2s.
         modulus=Modulus(

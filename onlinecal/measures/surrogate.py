@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Measure, Modulus
-from onlinecal.measures.interval import prefix_sums
+from onlinecal.measures.base import Measure, Modulus, Sampling
+from onlinecal.measures.sampling import Change, Ends, Known, halving, seminorm
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
+
+Floats = NDArray[np.float64]
+
+# Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points, but
+# not fewer than 4, with which predictions move by 1/8 of the width at most, nor more than 32.
+_POINTS, _FEWEST, _STEPS = 4096, 4, 32
+# Up to so many levels they are found exactly.
+_EXACT = 1024
 
 
 @of_gamma
@@ -53,16 +62,21 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     >>> round(random_interval_ce(gamma, epsilon=0.5), 12)
     0.24
     """
+    return float(random_bin_norm(gamma, gamma.residuals[None, :], epsilon=epsilon)[0])
+
+
+def random_bin_norm(gamma: JointDistribution, residuals: Floats, *, epsilon: float) -> Floats:
+    """`random_interval_ce` as a seminorm of residuals (B, k) at the levels of Γ."""
     epsilon = positive("epsilon", epsilon, "a positive finite width")
     v = gamma.predictions
     if gamma.levels == 1 or epsilon <= float(np.diff(v).min()):
-        return float(np.abs(gamma.residuals).sum())  # no two levels ever share a bin
+        return np.asarray(np.abs(residuals).sum(axis=1))  # no two levels ever share a bin
     # fmod is exact, so v − fmod is a multiple of ε up to one rounding; a plain division could pass an
     # integer.
     phase = np.fmod(v, epsilon)
     number = np.rint((v - phase) / epsilon)
     order = np.argsort(phase, kind="stable")
-    return float(_average_over_shifts(prefix_sums(gamma.residuals), number, phase, order, epsilon))
+    return np.asarray(_averages(residuals, number, phase, order, epsilon))
 
 
 @of_gamma
@@ -206,6 +220,65 @@ def _average_over_shifts(prefix, number, phase, order, epsilon):
     return integral / epsilon
 
 
+# ---------------------------------------------------------------- samples
+
+
+def _cells(gamma: JointDistribution, *, epsilon: float) -> NDArray[np.int64]:
+    return np.unique(np.floor(gamma.predictions / epsilon), return_inverse=True)[1]
+
+
+def _means(samples: float, *, epsilon: float) -> Floats:
+    # By Cauchy–Schwarz, of so many bins.
+    return np.array([math.sqrt(math.ceil(1.0 / epsilon) + 1.0)])
+
+
+def _width_errors(change: Change) -> Floats:
+    """RintCE of the changed residuals at the widths 1/m; of many levels by sums over all windows of a grid."""
+    columns = []
+    for m in halving(change.samples):
+        if change.gamma.levels <= _EXACT:
+            columns.append(random_bin_norm(change.gamma, change.residuals, epsilon=1.0 / int(m)))
+            continue
+        shifts = min(max(_POINTS // int(m), _FEWEST), _STEPS)
+        steps = int(m) * shifts
+        place = np.minimum((change.gamma.predictions * steps).astype(np.int64), steps - 1)
+        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        sums = np.zeros((len(change.residuals), steps + 2 * shifts))
+        sums[:, place[starts] + shifts] = np.add.reduceat(change.residuals, starts, axis=1)
+        prefix = np.cumsum(sums, axis=1)
+        columns.append(np.abs(prefix[:, shifts:] - prefix[:, :-shifts]).sum(axis=1) / shifts)
+    return np.stack(columns, axis=1)
+
+
+def _width_limits(known: Known, radii: Floats) -> Ends:
+    """The best width of those tried from above; from below also all finer ones, for RintCE grows with m."""
+    widths = halving(known.samples)
+    if "random_interval_ce" not in known.kept:
+        known.kept["random_interval_ce"] = np.array(
+            [random_interval_ce(known.gamma, epsilon=1.0 / m) for m in widths]
+        )
+    values = known.kept["random_interval_ce"]
+    upper = float((values + radii + 1.0 / widths).min())
+    sums = np.minimum.accumulate(np.append(np.inf, values - radii + 1.0 / widths))
+    lower = float(np.minimum(sums[:-1], values - radii).max())
+    return min(lower, known.ends[0]), max(upper, known.ends[1])
+
+
+def _width_means(samples: float) -> Floats:
+    return np.sqrt(halving(samples) + 1.0)
+
+
+@kernel
+def _averages(rows, number, phase, order, epsilon):
+    """`_average_over_shifts` of each row of residuals."""
+    out = np.empty(rows.shape[0])
+    prefix = np.zeros(rows.shape[1] + 1)
+    for b in range(rows.shape[0]):
+        prefix[1:] = np.cumsum(rows[b])
+        out[b] = _average_over_shifts(prefix, number, phase, order, epsilon)
+    return out
+
+
 def _modulus(moved: float, *, epsilon: float) -> float:
     return moved + 2.0 * moved / epsilon
 
@@ -228,6 +301,12 @@ MEASURES = (
         example={"epsilon": 0.1},
         # Residuals change by as much; and the edges of the bins come between v and v' for a share of at most |v − v'|/ε
         # of the shifts, whereupon a residual of at most 1 leaves one bin for another.
+        sampling=seminorm(
+            random_bin_norm,
+            cells=_cells,
+            instead="random_interval_ce with a larger ε, or smooth_ce",
+            means=_means,
+        ),
         modulus=Modulus("δ + 2δ/ε", "an edge comes between v and v' for |v − v'|/ε of the shifts", _modulus),
     ),
     Measure(
@@ -242,6 +321,12 @@ MEASURES = (
         decisions="",
         # With s = √δ: a best width of s or more is kept, for at most δ + 2s; a narrower one gives way to the multiple
         # in [s, 2s), which does not raise RintCE, for at most 2s more.
+        sampling=Sampling(
+            _width_errors,
+            "RintCE(2^−j) is a seminorm that grows with j (BGHN23 §6.2)",
+            limits=_width_limits,
+            means=_width_means,
+        ),
         modulus=Modulus("δ + 4√δ", "that of random_interval_ce, at widths from √δ on", _surrogate_modulus),
     ),
 )

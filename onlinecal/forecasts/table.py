@@ -1,0 +1,161 @@
+"""The table of all measures of one list of forecasts."""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from onlinecal.core.errors import UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures.base import Bracket, Measure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Value = float | Bracket
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure of an evaluation.
+
+    Attributes
+    ----------
+    name : str
+        With the options that were set.
+    value : float or Bracket
+    measure : Measure
+        What is known about it.
+    interval : (float, float) or None
+        Lower and upper end of an interval for the measure of what the samples were drawn from. None where none was
+        asked for, or where there is none.
+    interval_by : str
+        How the interval was made; where one was asked for and there is none, "none: " and why.
+    if_calibrated : float or None
+        Mean of the measure (of its upper end, for a bracket) when every outcome is drawn with the probability forecast.
+    p_value : float or None
+        How often such outcomes give a value at least as large.
+    p_large_n : float or None
+        The limit of that for large n, where the measure has one in closed form (`Measure.tail`).
+    """
+
+    name: str
+    value: Value
+    measure: Measure
+    interval: tuple[float, float] | None = None
+    interval_by: str = ""
+    if_calibrated: float | None = None
+    p_value: float | None = None
+    p_large_n: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lower and upper end; the value twice where it is exact."""
+        return ends(self.value)
+
+
+def ends(value: Value) -> tuple[float, float]:
+    """Lower and upper end of a bracket; a number twice."""
+    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What `evaluate` returns: prints as a text table, shows as HTML in a notebook, `table()` is a DataFrame.
+
+    Attributes
+    ----------
+    gamma : JointDistribution
+        What was measured.
+    rows : tuple of Row
+    intervals : str
+        What the intervals are, in a sentence; "" where none were asked for.
+    """
+
+    gamma: JointDistribution
+    rows: tuple[Row, ...]
+    intervals: str = ""
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of a measure by its name in the table."""
+        for row in self.rows:
+            if row.name == name:
+                return row.value
+        raise UnknownName.of("measure", name, [row.name for row in self.rows])
+
+    def table(self) -> pd.DataFrame:
+        """One row per measure, indexed by name.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `value` (NaN where only a bracket is known), `lower` and `upper` (equal where exact); where intervals were
+            asked for `interval_lower` and `interval_upper` (NaN where there is none) and `interval_by` (how it was
+            made, or why there is none); with a reference `if_calibrated`, `p_value` and `p_large_n`; then `symbol`,
+            `source`, `decisions` (what it bounds for a decision maker).
+        """
+        import pandas as pd
+
+        columns: dict[str, list[Any]] = {
+            "value": [lower if lower == upper else math.nan for lower, upper in (r.ends for r in self.rows)],
+            "lower": [r.ends[0] for r in self.rows],
+            "upper": [r.ends[1] for r in self.rows],
+        }
+        if self.intervals:
+            columns["interval_lower"] = [math.nan if r.interval is None else r.interval[0] for r in self.rows]
+            columns["interval_upper"] = [math.nan if r.interval is None else r.interval[1] for r in self.rows]
+            columns["interval_by"] = [r.interval_by for r in self.rows]
+        if any(r.if_calibrated is not None for r in self.rows):
+            columns["if_calibrated"] = [r.if_calibrated for r in self.rows]
+            columns["p_value"] = [r.p_value for r in self.rows]
+            columns["p_large_n"] = [math.nan if r.p_large_n is None else r.p_large_n for r in self.rows]
+        for name in ("symbol", "source", "decisions"):
+            columns[name] = [getattr(r.measure, name) for r in self.rows]
+        return pd.DataFrame(columns, index=pd.Index([r.name for r in self.rows], name="measure"))
+
+    @property
+    def notes(self) -> list[str]:
+        """What stands below the table: what intervals are, where and why there is none, p-values in closed form."""
+        without: dict[str, list[str]] = {}
+        for row in self.rows:
+            if self.intervals and row.interval is None:
+                without.setdefault(row.interval_by.removeprefix("none: "), []).append(row.name)
+        reasons = [f"no interval for {', '.join(names)}: {why}" for why, names in without.items()]
+        large = [f"{r.name} {r.p_large_n:.3g}" for r in self.rows if r.p_large_n is not None]
+        limits = [f"p for large n: {', '.join(large)}"] * bool(large)
+        return [*[self.intervals] * bool(self.intervals and self.rows), *reasons, *limits]
+
+    def __str__(self) -> str:
+        lines = [["measure", "value"]]
+        reference = any(r.if_calibrated is not None for r in self.rows)
+        lines[0] += (
+            ["interval"] * bool(self.intervals)
+            + ["if calibrated", "p"] * reference
+            + ["bounds for decision makers"]
+        )
+        for row in self.rows:
+            line = [row.name, _text(*row.ends)]
+            if self.intervals:
+                line.append("none" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval))
+            if reference:
+                line.append(f"{row.if_calibrated:.4g}")
+                line.append(f"{row.p_value:.3g}")
+            lines.append([*line, row.measure.decisions])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        notes = [line for note in self.notes for line in textwrap.wrap(note, 118, subsequent_indent="  ")]
+        return "\n".join([repr(self.gamma), *body, *notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return str(self.table().to_html()) + notes
+
+
+def _text(lower: float, upper: float) -> str:
+    low, high = f"{lower:.4g}", f"{upper:.4g}"
+    return low if low == high else f"[{low}, {high}]"

@@ -1,0 +1,101 @@
+"""How often the intervals of `evaluate` hold the population's value.
+
+`python -m tests.coverage_intervals 300 200,1000` prints it for 300 simulations of n = 200 and of n = 1000. Each design
+is a population Γ of which n samples are drawn again and again.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.evaluation import evaluate
+from onlinecal.measures import MEASURES, Bracket
+
+_EVEN = (np.arange(2000) + 0.5) / 2000
+_GRID = np.arange(21) / 20
+
+
+def _levels(v, q, mass=None):
+    return JointDistribution.from_levels(v, np.ones(len(v)) if mass is None else mass, np.clip(q, 0.0, 1.0))
+
+
+#: name → population
+DESIGNS: dict[str, JointDistribution] = {
+    "calibrated, 21 levels": _levels(_GRID, _GRID),
+    "mild, 21 levels": _levels(_GRID, 0.05 + 0.9 * _GRID),
+    "strong, 21 levels": _levels(_GRID, 0.2 + 0.6 * _GRID),
+    "one level in four is off": _levels(_GRID, _GRID + 0.15 * (np.arange(21) % 4 == 1)),
+    "calibrated, continuous": _levels(_EVEN, _EVEN),
+    "mild, continuous": _levels(_EVEN, _EVEN + 0.05 * np.sin(6.0 * _EVEN)),
+    "strong, continuous": _levels(_EVEN, _EVEN**2),
+    "rare, calibrated": _levels(0.02 * _EVEN, 0.02 * _EVEN),
+    "rare, too low": _levels(0.02 * _EVEN, 0.04 * _EVEN),
+    "three levels, calibrated": _levels(np.array([0.1, 0.5, 0.8]), np.array([0.1, 0.5, 0.8])),
+    "three levels, mild": _levels(np.array([0.1, 0.5, 0.8]), np.array([0.15, 0.5, 0.75])),
+    "one level": _levels(np.array([0.3]), np.array([0.33])),
+}
+
+#: what takes long, and whose intervals follow from others' (their truth is tested for all Γ)
+SLOW = ("distance_lower", "distance_upper", "interval_ce", "interval_ce_bracket")
+FAST = tuple(name for name in MEASURES if name not in SLOW)
+
+
+def _ends(value):
+    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+
+
+def coverage(
+    population: JointDistribution,
+    n: int,
+    simulations: int,
+    seed: int,
+    *,
+    names=FAST,
+    draws: int = 199,
+    interval: Callable | None = None,
+) -> dict[str, tuple[int, int]]:
+    """How many intervals of each measure hold its value on the population, and how many there were."""
+    generator = np.random.default_rng([seed, n, population.levels])
+    truth = {name: _ends(MEASURES[name].function(population, **MEASURES[name].example)) for name in names}
+    specs = [{"name": name, **MEASURES[name].example} for name in names]
+    share = population.counts / population.counts.sum()
+    found = {name: [0, 0] for name in names}
+    for i in range(simulations):
+        level = generator.choice(population.levels, n, p=share)
+        y = generator.random(n) < population.means[level]
+        p = population.predictions[level]
+        result = (
+            evaluate(p, y, measures=specs, bootstrap=draws, seed=i) if interval is None else interval(p, y, i)
+        )
+        for name, row in zip(names, result.rows, strict=True):
+            if row.interval is not None:
+                low, high = truth[name]
+                found[name][0] += row.interval[0] <= high + 1e-12 and row.interval[1] >= low - 1e-12
+                found[name][1] += 1
+    return {name: (covered, made) for name, (covered, made) in found.items()}
+
+
+def main() -> None:
+    simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    sizes = [int(n) for n in sys.argv[2].split(",")] if len(sys.argv) > 2 else [200, 1000, 5000]
+    names = [n for n in FAST if n not in ("weighted_ce",)]
+    print("| design | n | " + " | ".join(names) + " |")
+    print("| --- | ---: |" + " ---: |" * len(names))
+    for design, population in DESIGNS.items():
+        for n in sizes:
+            start = time.process_time()
+            found = coverage(population, n, simulations, 0, names=names)
+            cells = [f"{100 * c / m:.0f}" if m >= 0.5 * simulations else "–" for c, m in found.values()]
+            print(
+                f"| {design} | {n} | " + " | ".join(cells) + f" | {time.process_time() - start:.0f} s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""Intervals of `evaluate`: what they hold, how often, and where there is none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.evaluation import evaluate
+from onlinecal.forecasts.intervals import joint_radii, order_statistic
+from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
+from onlinecal.measures import MEASURES, ece, smooth_ece
+from tests.coverage_intervals import DESIGNS, FAST, SLOW, coverage
+
+# ---------------------------------------------------------------- how often they hold the truth
+
+#: that of a run of the slow tests in a small size: design, n
+SMALL = [
+    ("calibrated, 21 levels", 1000),
+    ("mild, 21 levels", 1000),
+    ("one level in four is off", 1000),
+    ("calibrated, continuous", 200),
+    ("mild, continuous", 200),
+    ("rare, calibrated", 200),
+    ("rare, too low", 200),
+    ("three levels, calibrated", 200),
+    ("three levels, mild", 200),
+    ("one level", 1000),
+]
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed):
+    """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
+
+    There are at most 36 designs and 23 measures: by chance that happens with a probability below 1e-5.
+    """
+    cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL
+    simulations = 300 if full else 60
+    for design, n in cases:
+        for name, (covered, made) in coverage(DESIGNS[design], n, simulations, seed).items():
+            assert covered >= stats.binom.ppf(1e-8, made, 0.93) if made else True, (
+                design,
+                n,
+                name,
+                covered,
+                made,
+            )
+
+
+@pytest.mark.slow
+def test_intervals_of_distances_hold_the_truth(full, seed):
+    """As above; these take longer."""
+    names = SLOW
+    for design in ("calibrated, 21 levels", "mild, 21 levels"):
+        simulations = 200 if full else 30
+        for name, (covered, made) in coverage(DESIGNS[design], 300, simulations, seed, names=names).items():
+            assert made == simulations
+            assert covered >= stats.binom.ppf(1e-8, made, 0.93), (design, name, covered)
+
+
+@pytest.mark.slow
+def test_percentiles_of_resampled_values_fail_where_forecasts_are_calibrated(full, seed):
+    """The control: the hull of the basic and the percentile interval, which own functions get, of the same measures."""
+    population, simulations = DESIGNS["calibrated, 21 levels"], 200 if full else 60
+    own = [lambda gamma: ece(gamma), lambda gamma: smooth_ece(gamma)]
+    own[0].__name__, own[1].__name__ = "mine", "yours"
+    found = coverage(
+        population,
+        1000,
+        simulations,
+        seed,
+        names=("ece", "smooth_ece"),
+        interval=lambda p, y, i: evaluate(p, y, measures=own, bootstrap=99, seed=i),
+    )
+    for covered, made in found.values():
+        assert made == simulations
+        # 59 % and 25 % in 200 simulations. Above these bounds by chance with less than 1e-5.
+        assert covered < stats.binom.ppf(1e-8, simulations, 0.93)
+
+
+def test_calibrated_forecasts_are_held_for_every_number_of_samples(seed):
+    """25 samples, 19 draws: the interval holds 0 with a probability of at least 0.95, to the letter.
+
+    Fewer than 340 of 400 have probability below 1e-11.
+    """
+    generator = np.random.default_rng([seed, 31])
+    held = dict.fromkeys(("smooth_ce", "cutoff_ce", "kernel_ce"), 0)
+    for i in range(400):
+        p = generator.random(25) ** 3
+        y = generator.random(25) < p
+        for row in evaluate(p, y, measures=list(held), bootstrap=19, seed=i).rows:
+            held[row.name] += row.interval[0] <= 0.0
+    assert min(held.values()) >= 340
+
+
+def test_an_order_statistic_counts_the_value_itself():
+    values = np.arange(1.0, 20.0)
+    assert order_statistic(values, 0.95) == 19.0  # 19 of 20 are no larger
+    assert order_statistic(values[:-1], 0.95) == math.inf  # 18 draws are too few
+    assert order_statistic(values, 0.5) == 10.0
+    assert order_statistic(values, 1.0) == math.inf
+    assert order_statistic(np.arange(999.0), 0.95) == 949.0
+
+
+def test_joint_radii_hold_all_columns_at_once(seed):
+    generator = np.random.default_rng([seed, 32])
+    kinds = [np.abs(generator.standard_normal((199, 4))) * [1.0, 5.0, 0.1, 0.0] for _ in range(2)]
+    radii = joint_radii(kinds, 0.9)
+    for draws in kinds:
+        assert (draws <= radii).all(axis=1).mean() >= 0.9
+    assert radii[3] == 0.0
+    assert radii[1] / radii[0] == pytest.approx(
+        np.concatenate(kinds)[:, 1].mean() / np.concatenate(kinds)[:, 0].mean()
+    )
+
+
+# ---------------------------------------------------------------- what is drawn
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_changes_have_the_covariance_of_resampled_masses(weighted, seed):
+    """4000 changes against as many resamples: variances of residuals within 20 % and what two added outcomes make."""
+    generator = np.random.default_rng([seed, 33])
+    p = generator.integers(1, 8, 500) / 8
+    y = (generator.random(500) < 0.3).astype(float)
+    w = generator.random(500) if weighted else np.ones(500)
+    gamma = JointDistribution.from_samples(p, y, weights=w if weighted else None)
+    resample = Resample(gamma, (p, y, w) if weighted else None)
+    new = np.array([resample.bootstrap(generator).residuals for _ in range(4000)])
+    parts = resample.changes("resampled", 4000, generator)
+    drawn = np.concatenate([change.residuals for change in parts])
+    assert drawn.shape == new.shape
+    assert drawn.std(axis=0) == pytest.approx(new.std(axis=0), rel=0.1)
+    assert np.abs(drawn.mean(axis=0)).max() <= 6.0 * (drawn.std(axis=0) / math.sqrt(4000)).max()
+    calibrated = np.concatenate(
+        [change.residuals for change in resample.changes("calibrated", 4000, generator)]
+    )
+    squares = np.bincount(np.searchsorted(gamma.predictions, p), w**2)
+    exact = np.sqrt(squares * gamma.predictions * (1.0 - gamma.predictions)) / w.sum()
+    assert calibrated.std(axis=0) == pytest.approx(exact, rel=0.1)
+    assert resample.samples == pytest.approx(w.sum() ** 2 / (w**2).sum())
+
+
+def test_many_levels_are_drawn_on_a_grid(seed):
+    generator = np.random.default_rng([seed, 34])
+    p = generator.random(3 * MOST_LEVELS)
+    y = generator.random(len(p)) < p
+    gamma = JointDistribution.from_samples(p, y)
+    for kind in ("resampled", "calibrated"):
+        change = next(iter(Resample(gamma, None).changes(kind, 2, generator)))
+        assert change.gamma.levels <= MOST_LEVELS
+        assert np.abs(change.gamma.predictions[change.place] - gamma.predictions).max() <= 0.51 / (
+            MOST_LEVELS - 1
+        )
+
+
+def test_weights_of_one_are_no_weights():
+    p, y = np.arange(400) % 5 / 5, np.arange(400) % 3 == 0
+    few = ["smooth_ce", "ece", "brier"]
+    plain = evaluate(p, y, measures=few, bootstrap=999)
+    equal = evaluate(p, y, weights=np.full(400, 2.0), measures=few, bootstrap=999)
+    for one, other in zip(plain.rows, equal.rows, strict=True):
+        assert other.interval == pytest.approx(one.interval, abs=0.01)
+
+
+# ---------------------------------------------------------------- where there is none
+
+NOISE = ["ece", "cfdl", "v_cdl", "cdl"]
+
+
+def levels(counts):
+    """Levels of so many samples, every third with outcome 1."""
+    p = np.repeat((np.arange(len(counts)) + 1.0) / (len(counts) + 1.0), counts)
+    return p, np.arange(len(p)) % 3 == 0
+
+
+@pytest.mark.parametrize(
+    ("counts", "made"),
+    [
+        ([30] * 10, True),
+        ([29] * 10, False),
+        ([95, 5], True),
+        ([94, 6], False),
+        ([1] * 100, False),
+        ([400], True),
+    ],
+)
+def test_levels_with_few_samples_have_no_interval(counts, made):
+    """30 samples are enough, 29 are not; 5 % of the weight may be on such levels, 6 % may not."""
+    p, y = levels(counts)
+    for row in evaluate(p, y, measures=NOISE, bootstrap=30).rows:
+        assert (row.interval is not None) == made, row.name
+        assert row.interval_by.startswith("none: ") == (not made)
+        if not made:
+            assert "fewer than 30 samples" in row.interval_by
+            assert "scdl" in row.interval_by
+
+
+def test_a_weighted_level_counts_its_effective_samples():
+    """One weight of 1 and 39 of 0.01: (1.39)²/1.0039 = 1.9 samples, not 40."""
+    p, y = levels([40, 40])
+    even, one = np.ones(80), np.where(np.arange(80) % 40 == 0, 1.0, 0.01)
+    assert evaluate(p, y, weights=even, measures=["ece"], bootstrap=30).rows[0].interval is not None
+    assert evaluate(p, y, weights=one, measures=["ece"], bootstrap=30).rows[0].interval is None
+
+
+def test_ece_of_another_order_needs_samples_at_every_level():
+    p, y = levels([400, 1])
+    rows = evaluate(p, y, measures=["ece", {"name": "ece", "order": 2}], bootstrap=30).rows
+    assert rows[0].interval is not None
+    assert rows[1].interval is None
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"name": "binned_ece", "bins": 200},
+        {"name": "random_interval_ce", "epsilon": 0.005},
+        {"name": "smooth_ece_at", "sigma": 0.002},
+        {"name": "scdl_binned", "m": 300},
+    ],
+)
+def test_bins_that_are_too_fine_have_no_interval(spec, seed):
+    generator = np.random.default_rng([seed, 35])
+    p = generator.random(1000)
+    y = generator.random(1000) < p
+    row = evaluate(p, y, measures=[spec], bootstrap=30).rows[0]
+    assert row.interval is None
+    assert "on bins with fewer than 30 samples" in row.interval_by
+
+
+def test_the_table_says_where_there_is_none_and_what_to_use(seed):
+    generator = np.random.default_rng([seed, 36])
+    p = generator.random(300)
+    y = generator.random(300) < p
+    mine = lambda gamma: gamma.base_rate  # noqa: E731
+    mine.__name__ = "mine"
+    result = evaluate(p, y, measures=["ece", "cdl", "smooth_ce", mine], bootstrap=39)
+    text, page, table = str(result), result._repr_html_(), result.table()
+    assert (
+        "intervals: 95 % each, for the value on what the samples were drawn from (39 draws of either kind)"
+        in (" ".join(text.split()))
+    )
+    for where in (text, page):
+        assert "no interval for ece: 100% of the weight is on levels with fewer than 30 samples" in where
+        assert "no interval for cdl" in where
+        assert "but for functions of your own" in " ".join(where.split())
+    assert math.isnan(table.loc["ece", "interval_lower"])
+    assert table.loc["ece", "interval_by"].endswith("use binned_ece, smooth_ce or scdl")
+    assert "BGHN23 Theorem 9.5" in table.loc["smooth_ce", "interval_by"]
+    assert "right only if it is smooth" in table.loc["mine", "interval_by"]
+    assert "interval_by" not in evaluate(p, y, measures=["ece"]).table()
+
+
+# ---------------------------------------------------------------- finite samples
+
+
+def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):
+    """They hold the truth with 95 % for every Γ; of 100, fewer than 80 by chance with less than 1e-7."""
+    generator = np.random.default_rng([seed, 37])
+    population = DESIGNS["mild, continuous"]
+    names = [name for name in FAST if name not in (*NOISE, "log_loss", "nce")]
+    coarse = ("smooth_ce", "brier", "cutoff_ce", "scdl", "smooth_ece", "surrogate_interval_ce")
+    truth = {name: MEASURES[name].function(population, **MEASURES[name].example) for name in names}
+    specs = [{"name": name, **MEASURES[name].example} for name in names]
+    held = dict.fromkeys(names, 0)
+    for i in range(100):
+        level = generator.integers(0, population.levels, 400)
+        p, y = population.predictions[level], generator.random(400) < population.means[level]
+        sure = evaluate(p, y, measures=specs, method="finite-sample").rows
+        for name, row in zip(names, sure, strict=True):
+            held[name] += row.interval[0] <= truth[name] <= row.interval[1]
+            assert "McDiarmid" in row.interval_by
+        if i == 0:
+            wide = dict(zip(names, sure, strict=True))
+            for row in evaluate(p, y, measures=coarse, bootstrap=199).rows:
+                assert wide[row.name].interval[1] >= row.interval[1]
+    assert min(held.values()) >= 80
+
+
+def test_no_bound_is_made_up_for_finite_samples():
+    p, y = levels([60, 60])
+    result = evaluate(
+        p, y, measures=["log_loss", "nce", lambda gamma: gamma.base_rate], method="finite-sample"
+    )
+    assert all(row.interval is None and row.interval_by.startswith("none: ") for row in result.rows)
+    assert "valid for every number of samples" in " ".join(str(result).split())

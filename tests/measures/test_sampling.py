@@ -1,0 +1,199 @@
+"""What measures state about samples: seminorms that are the measures, and bounds of how far values change with Γ."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import MEASURES, Bracket
+from onlinecal.measures.sampling import Between, Change, Known, Sampling, halving
+
+#: options beside those that the row shows
+OPTIONS = {
+    "ece": [{"order": 2.0}, {"order": math.inf}],
+    "binned_ece": [{"bins": 3}, {"bins": 1}],
+    "binned_ece_width": [{"bins": 3}],
+    "smooth_ce": [{"metric": "logit"}],
+    "smooth_ece": [{"transform": "logit"}],
+    "smooth_ece_at": [{"sigma": 0.02}, {"sigma": 0.3, "transform": "logit"}],
+    "kernel_ce": [{"kernel": "gaussian", "scale": 0.3}, {"kernel": "gaussian", "scale": 0.01}],
+    "scdl_binned": [{"m": 1}, {"m": 3}, {"m": 100}, {"m": 5, "soft": False}],
+    "cfdl": [{"task": "umbrella"}, {"task": "quadratic"}],
+    "low_degree_ce": [{"degree": 5}],
+    "weighted_ce": [{"weights": lambda v: 1.0 - 2.0 * v}],
+    "random_interval_ce": [{"epsilon": 0.37}],
+}
+CASES = [
+    (name, options)
+    for name, record in MEASURES.items()
+    for options in [dict(record.example), *OPTIONS.get(name, [])]
+]
+NORMED = [
+    (name, options)
+    for name, options in CASES
+    if getattr(MEASURES[name].sampling, "norm", None) is not None and not (name == "ece" and options)
+]
+#: those of NCE have a test of their own, and what is between two others follows from them
+BOUNDED = [
+    (name, options)
+    for name, options in CASES
+    if isinstance(MEASURES[name].sampling, Sampling) and name != "nce"
+]
+#: samples that families of bins and scales are made for
+SAMPLES = 3000.0
+# What SmoothECE's deviations may lack on the mesh of an interval, as a share and in all; what its norm may.
+_MESH, _NORM = 0.02, 6e-5
+
+
+def pairs(seed, number):
+    """Γ of a sample and of a population with the same levels: far apart, close, calibrated, of unequal masses."""
+    generator = np.random.default_rng([seed, 71])
+    for i in range(number):
+        k = int(generator.integers(1, 9))
+        v = np.unique(generator.integers(0, 13, k) / 12 if i % 2 else generator.random(k))
+        q, other = generator.random((2, len(v)))
+        mass, moved = generator.dirichlet(np.full(len(v), 0.7), 2) + 1e-9
+        if i % 3 == 0:
+            other = v
+        if i % 5 == 0:
+            other, moved = np.clip(q + generator.normal(0.0, 0.02, len(v)), 0.0, 1.0), mass
+        yield (
+            JointDistribution.from_levels(v, mass / mass.sum(), q),
+            JointDistribution.from_levels(v, moved / moved.sum(), other),
+        )
+
+
+def ends(value):
+    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+
+
+def change_between(sample, population):
+    ones = (sample.mass * sample.means - population.mass * population.means)[None, :]
+    zeros = (sample.mass - population.mass)[None, :] - ones
+    return Change(population, zeros, ones, SAMPLES, population, np.arange(population.levels))
+
+
+def test_every_measure_says_what_a_sample_tells():
+    for record in MEASURES.values():
+        assert isinstance(record.sampling, Sampling | Between), record.name
+        if isinstance(record.sampling, Between):
+            assert isinstance(MEASURES[record.sampling.lower].sampling, Sampling)
+            assert isinstance(MEASURES[record.sampling.upper].sampling, Sampling)
+        elif record.sampling.cells is not None:
+            assert record.sampling.instead
+
+
+@pytest.mark.parametrize(("name", "options"), NORMED, ids=str)
+def test_a_seminorm_of_the_residuals_is_the_measure(name, options, seed):
+    record = MEASURES[name]
+    allowed = _NORM if name == "smooth_ece_at" else 1e-14
+    for sample, _ in pairs(seed, 60):
+        rows = np.stack((sample.residuals, -2.0 * sample.residuals))
+        once, twice = record.sampling.norm(sample, rows, **options)
+        value = record.function(sample, **options)
+        size = float(np.abs(sample.residuals).sum())
+        # A narrow Gaussian is right to 1e-15 in the square.
+        within = max(allowed * max(size, 1.0), 4e-8 * ("gaussian" in options.values()))
+        assert once == pytest.approx(value, abs=within)
+        assert twice == pytest.approx(
+            2.0 * once, rel=1e-9, abs=1e-12 + 8e-8 * ("gaussian" in options.values())
+        )
+
+
+@pytest.mark.parametrize(("name", "options"), BOUNDED, ids=str)
+def test_no_value_changes_more_than_its_deviations_allow(name, options, seed):
+    """The interval made of the very deviations holds the population's value: no probability is in this."""
+    record = MEASURES[name]
+    sampling = record.sampling
+    for sample, population in pairs(seed, 12 if record.bracket else 60):
+        value, truth = (ends(record.function(g, **options)) for g in (sample, population))
+        if math.inf in value + truth:
+            continue
+        radii = sampling.deviations(change_between(sample, population), **options)[0] * (1.0 + 1e-9) + 1e-12
+        if name == "smooth_ece":
+            radii = radii * (1.0 + _MESH) + 1e-4
+        elif name == "smooth_ece_at":
+            radii = radii + _NORM * 2.0 + 3e-6
+        low, high = sampling.limits(Known(sample, SAMPLES, value), radii, **options)
+        assert low <= truth[1], (sample, population)
+        assert high >= truth[0], (sample, population)
+        assert low <= value[0]
+        assert high >= value[1]
+
+
+def test_nce_is_between_the_quotients_of_what_its_radii_leave(seed):
+    record = MEASURES["nce"]
+    for sample, population in pairs(seed, 200):
+        if {0.0, 1.0} & set(sample.predictions):
+            continue
+        value, truth = record.function(sample), record.function(population)
+        if math.inf in (value, truth):
+            continue
+        b = sample.base_rate
+        base = -b * math.log(b) - (1.0 - b) * math.log1p(-b)
+        loss = [MEASURES["log_loss"].function(g) for g in (sample, population)]
+        moved = population.base_rate - b
+        slope = value * (math.log1p(-b) - math.log(b))
+        radii = np.array([abs(loss[1] - loss[0] - slope * moved) / base, abs(moved)]) * (1.0 + 1e-6) + 1e-9
+        low, high = record.sampling.limits(Known(sample, SAMPLES, (value, value)), radii)
+        assert low <= truth <= high
+
+
+def test_interval_ce_and_the_upper_distance_are_between_the_two_that_bound_them(seed):
+    for sample, _ in pairs(seed, 20):
+        for name in ("interval_ce", "interval_ce_bracket", "distance_upper"):
+            sampling = MEASURES[name].sampling
+            low, _ = ends(MEASURES[sampling.lower].function(sample))
+            _, high = ends(MEASURES[sampling.upper].function(sample))
+            value = ends(MEASURES[name].function(sample))
+            assert low - 1e-9 <= value[1]
+            assert value[0] <= high + 1e-9
+
+
+def test_numbers_of_bins_are_fixed_by_n_alone():
+    assert halving(1.0).tolist() == [1]
+    assert halving(60.0).tolist() == [1, 2]
+    assert halving(1000.0).tolist() == [1, 2, 4, 8, 16, 32]
+    assert halving(10.0**6)[-1] == 1024
+
+
+CERTAIN = [
+    (name, options)
+    for name, options in BOUNDED
+    if (means := MEASURES[name].sampling.means) is not None and means(SAMPLES, **options) is not None
+]
+
+
+@pytest.mark.parametrize(("name", "options"), CERTAIN, ids=str)
+def test_mean_changes_are_below_what_is_stated(name, options, seed):
+    """√n E[L_j] of 400 samples of n = 400: no mean is above the bound by 6 standard errors (3e-9 each by chance)."""
+    sampling = MEASURES[name].sampling
+    n, draws = 400, 400
+    means = sampling.means(float(n), **options)
+    generator = np.random.default_rng([seed, 72])
+    v = (np.arange(24) + 0.5) / 24
+    for q in (v, np.full(24, 0.5), 1.0 - v, (np.arange(24) % 2).astype(float)):
+        gamma = JointDistribution.from_levels(v, np.ones(24), q)
+        cells = np.concatenate((gamma.mass * (1.0 - q), gamma.mass * q))
+        moved = generator.multinomial(n, cells, draws) / n - cells
+        change = Change(gamma, moved[:, :24], moved[:, 24:], float(n), gamma, np.arange(24))
+        drawn = math.sqrt(n) * sampling.deviations(change, **options)
+        error = drawn.std(axis=0) / math.sqrt(draws)
+        assert (drawn.mean(axis=0) <= means + 6.0 * error + 1e-9).all()
+
+
+def test_deviations_of_random_bins_on_a_grid_are_near_the_exact_ones(seed):
+    """Of noise on 3000 levels: each width's mean over 40 draws within 3 %; one draw varies by some 5 %."""
+    from onlinecal.measures.surrogate import random_bin_norm
+
+    generator = np.random.default_rng([seed, 73])
+    v = np.sort(generator.random(3000))
+    gamma = JointDistribution.from_samples(v, generator.random(3000) < v)
+    ones = generator.standard_normal((40, 3000)) / 3000
+    change = Change(gamma, -ones, ones, 3000.0, gamma, np.arange(3000))
+    found = MEASURES["surrogate_interval_ce"].sampling.deviations(change).mean(axis=0)
+    for m, mean in zip(halving(3000.0), found, strict=True):
+        assert mean == pytest.approx(random_bin_norm(gamma, ones, epsilon=1.0 / m).mean(), rel=0.03)
