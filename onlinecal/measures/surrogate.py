@@ -16,8 +16,8 @@ from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 
 Floats = NDArray[np.float64]
 
-# Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points, but
-# not fewer than 4, with which predictions move by 1/8 of the width at most, nor more than 32.
+# Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points,
+# but not fewer than 4, with which predictions move by 1/8 of the width at most, nor more than 32.
 _POINTS, _FEWEST, _STEPS = 4096, 4, 32
 # Up to so many levels they are found exactly.
 _EXACT = 1024
