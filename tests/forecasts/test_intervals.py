@@ -76,10 +76,10 @@ def test_percentiles_of_resampled_values_fail_where_forecasts_are_calibrated(ful
         names=("ece", "smooth_ece"),
         interval=lambda p, y, i: evaluate(p, y, measures=own, bootstrap=99, seed=i),
     )
-    for covered, made in found.values():
+    # 31 % and 4 % in 200 simulations. Above these bounds by chance with less than 1e-4.
+    for (covered, made), most in zip(found.values(), (0.6, 0.25), strict=True):
         assert made == simulations
-        # 59 % and 25 % in 200 simulations. Above these bounds by chance with less than 1e-5.
-        assert covered < stats.binom.ppf(1e-8, simulations, 0.93)
+        assert covered < most * simulations
 
 
 def test_calibrated_forecasts_are_held_for_every_number_of_samples(seed):
