@@ -65,16 +65,16 @@ def plot_pareto(
     -------
     (natures,) array of Axes
         Filled points are on the front, which a line joins; hollow ones are dominated in the means, and those with a
-        cross beyond doubt, as `pareto.fronts` says. Infinite means are not drawn. Where means are positive and differ by
-        a factor of more than 50 the axis is logarithmic.
+        cross beyond doubt, as `pareto.fronts` says. Infinite means are not drawn. Where means are positive and differ
+        by a factor of more than 50 the axis is logarithmic.
 
     Raises
     ------
     UnknownName
         A measure that was not played.
     InvalidParameter
-        Not two measures, or no nature in which both were taken; another number of axes; a title for axes that are given;
-        a width that cannot be.
+        Not two measures, or no nature in which both were taken; another number of axes; a title for axes that are
+        given; a width that cannot be.
     """
     drawn = _fronts(study, measures)
     if axes is not None:
@@ -103,7 +103,8 @@ def caption(study: Study, measures: Sequence[str]) -> str:
 def _fronts(study: Study, measures: Sequence[str]) -> list[Front]:
     if isinstance(measures, str) or len(measures) != 2:
         raise InvalidParameter(f"pareto: measures = {measures!r}; expected two measures")
-    return fronts(study, *measures)
+    first, second = measures
+    return fronts(study, first, second)
 
 
 def _caption(drawn: Sequence[Front]) -> str:

@@ -6,9 +6,9 @@
 'Each point is a level of Γ: acr'
 
 `reliability`, `regret` and `witness` draw Γ, of samples, of a `JointDistribution`, or of several by label; `tasks`,
-`exponents`, `pareto`, `delays` and `people` a `Study`; `curves`, `runs` and `slopes` its curves; `questions` schedules. All take
-``axes=``, or make a figure with a caption below, for a dark page (``dark=True``) or of some width (``width="column"``,
-``"page"`` or inches).
+`exponents`, `pareto`, `delays` and `people` a `Study`; `curves`, `runs` and `slopes` its curves; `questions` schedules.
+All take ``axes=``, or make a figure with a caption below, for a dark page (``dark=True``) or of some width
+(``width="column"``, ``"page"`` or inches).
 """
 
 from collections.abc import Callable

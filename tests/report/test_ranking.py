@@ -234,9 +234,7 @@ def test_a_front_drawn_in_given_axes_dark_and_narrow(seed):
     given_axes = Figure().subplots(1, 2)
     found = plot_pareto(mine, measures, axes=given_axes)
     assert all(a is b for a, b in zip(found, given_axes, strict=True))
-    with pytest.raises(
-        InvalidParameter, match="expected 2 × 1|expected 2 matplotlib Axes, one for each nature"
-    ):
+    with pytest.raises(InvalidParameter, match="expected 2 matplotlib Axes, one for each nature"):
         plot_pareto(mine, measures, axes=Figure().subplots(1, 3))
     with pytest.raises(InvalidParameter, match=r"expected two measures"):
         plot_pareto(mine, ["ece"])
