@@ -176,6 +176,11 @@ def caption(curves: Sequence[Curve]) -> str:
     return _caption(curves, frames(curves))
 
 
+def sentences(curves: Sequence[Curve]) -> list[str]:
+    """What `caption` says, one thing each."""
+    return _sentences(curves, frames(curves))
+
+
 def _heading(frame: Frame, side: float) -> str:
     """What stands above the axes; the nature on lines of its own where the whole does not fit."""
     whole = f"{frame.measure} against {frame.nature}"
@@ -186,9 +191,13 @@ def _heading(frame: Frame, side: float) -> str:
 
 
 def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
+    return " ".join(_sentences(curves, drawn))
+
+
+def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
     runs, times = sorted({curve.totals.shape[1] for curve in curves}), games(curves)
     several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    parts = [f"{times} Line: mean of {several} run{'s' if runs[-1] > 1 else ''}."]
+    parts = [times, f"Line: mean of {several} run{'s' if runs[-1] > 1 else ''}."]
     growths = [
         line.exponent for frame in drawn for line in frame.lines if line.exponent and line.exponent.clear
     ]
@@ -197,7 +206,7 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
     if any(growth.bent for growth in growths):
         parts.append(f"a…b: no power law, {BEYOND}, but these slopes over their first and last half.")
     if runs[-1] > 1:
-        parts.insert(1, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
+        parts.insert(2, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
     parts += [left_out(curves)] if left_out(curves) else []
     bounds = [bound for frame in drawn for bound in frame.bounds]
     if any(bound.exact for bound in bounds):
@@ -230,7 +239,7 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
         parts.append(
             "Where totals are negative the vertical axis is linear around 0, between its innermost marks."
         )
-    return " ".join(parts)
+    return parts
 
 
 def draw_frame(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import io
+import json
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
@@ -19,37 +18,8 @@ from onlinecal.measures import MEASURES
 from onlinecal.report import page_rows
 from onlinecal.report.console import grown
 from onlinecal.report.curves import Study, left_out
-
-#: so many pictures of curves are drawn at most, with so many forecasters each and so many lines in all; tables have all
-MOST = 24
-FORECASTERS = 12
-LINES = 240
-#: pairs up to which all exponents fit one picture
-CELLS = 400
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawing with what it shows.
-
-    Attributes
-    ----------
-    title, caption : str
-    svg : str
-        The drawing itself.
-    wide : bool
-        Whether it takes the whole width of the page.
-    """
-
-    title: str
-    caption: str
-    svg: str
-    wide: bool = False
-
-    @property
-    def address(self) -> str:
-        """The drawing as an address that needs no network."""
-        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
+from onlinecal.report.page_pictures import MOST, Picture, gallery
+from onlinecal.study.entries import Planned
 
 
 @dataclass(frozen=True)
@@ -65,8 +35,15 @@ class Page:
         The summary in sentences; what the signs in the tables mean.
     lowest : page_rows.Table, optional
         Of the summary.
+    meaning : str
+        What the marks in it mean.
+    missing : page_rows.Table, optional
+        What was not played, and why.
     tables : list of page_rows.Table
-    pictures : list of Picture
+    shared : str
+        What the captions of all `curves` have in common.
+    curves, others : list of Picture
+        Of a measure against a nature; all else.
     left : str
         Which pictures were left out; "" for none.
     scenario : str
@@ -84,15 +61,30 @@ class Page:
     said: list[str]
     notes: list[str]
     lowest: page_rows.Table | None
+    meaning: str
+    missing: page_rows.Table | None
     tables: list[page_rows.Table]
-    pictures: list[Picture]
+    shared: str
+    curves: list[Picture]
+    others: list[Picture]
     left: str
     scenario: str
     commands: list[str]
     measures: list[tuple[str, str]]
 
+    @property
+    def pictures(self) -> list[Picture]:
+        """All of them."""
+        return [*self.curves, *self.others]
 
-def page_of(study: Study, meta: Mapping[str, str], planned: int, source: str) -> Page:
+
+def page_of(
+    study: Study,
+    meta: Mapping[str, str],
+    planned: int,
+    source: str,
+    failed: Sequence[tuple[Planned, str, str]] = (),
+) -> Page:
     """What the page of a study says.
 
     Parameters
@@ -100,11 +92,13 @@ def page_of(study: Study, meta: Mapping[str, str], planned: int, source: str) ->
     study : Study
         With at least one cell.
     meta : mapping
-        What its results file says of itself: scenario, version.
+        What its results file says of itself: scenario, version, incompatible.
     planned : int
         How many cells were to be played.
     source : str
         The name of the results file.
+    failed : sequence of (Planned, str, str), optional
+        Cells that could not be played, why, and when that was last tried, as `Status.failed` has them.
     """
     with Progress(2 + MOST) as progress:
         progress.describe("tables")
@@ -113,7 +107,12 @@ def page_of(study: Study, meta: Mapping[str, str], planned: int, source: str) ->
         progress.advance(2)
         shown = page_rows.main_columns(study)
         fitted = {row["measure"] for row, growth in rows if growth is not None}
-        pictures, left = _pictures(study, [m for m in shown if m in fitted][:4], progress)
+        drawn = gallery(
+            study,
+            [name for name in shown if not study.columns[name].end],
+            [m for m in shown if m in fitted][:4],
+            progress,
+        )
     said = [
         *page_rows.bounds(study),
         *page_rows.beyond(rows),
@@ -126,7 +125,9 @@ def page_of(study: Study, meta: Mapping[str, str], planned: int, source: str) ->
         ),
     ]
     late = left_out(study.curves(shown))
+    notes += page_rows.remarks(rows)
     notes += [late] if late else []
+    lowest = page_rows.lowest(study)
     done, seconds = len(study.cells), sum(cell.seconds for cell in study.cells)
     name = study.name
     return Page(
@@ -137,15 +138,19 @@ def page_of(study: Study, meta: Mapping[str, str], planned: int, source: str) ->
         asked=page_rows.asked(study),
         versions=[
             ("onlinecal", meta.get("version", "unknown")),
-            ("processor time of playing", _time(seconds)),
+            ("time of playing, of all games added", _time(seconds)),
             ("results file", source),
         ],
         said=said,
         notes=notes,
-        lowest=page_rows.lowest(study),
+        lowest=lowest[0] if lowest else None,
+        meaning=lowest[1] if lowest else "",
+        missing=page_rows.not_played(failed, json.loads(meta.get("incompatible", "[]"))),
         tables=tables,
-        pictures=pictures,
-        left=left,
+        shared=drawn.shared,
+        curves=drawn.curves,
+        others=drawn.others,
+        left=" ".join(drawn.left),
         scenario=meta.get("scenario", ""),
         commands=_commands(name, source, bool(meta.get("scenario"))),
         measures=_measures(study, shown),
@@ -196,67 +201,6 @@ def write(text: str, path: Path) -> None:
         raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-# ---------------------------------------------------------------- pictures
-
-
-def _pictures(study: Study, grown: Sequence[str], progress: Progress) -> tuple[list[Picture], str]:
-    """Curves of each measure against each nature, and the exponents of those that grow."""
-    from onlinecal.report import exponent_plot, plots
-
-    found: list[Picture] = []
-    shown = [name for name in page_rows.main_columns(study) if not study.columns[name].end]
-    pairs = [(nature, measure) for nature in study.natures for measure in shown]
-    most = min(MOST, max(4, LINES // min(len(study.forecasters), FORECASTERS)))
-    fewer = 0
-    for nature, measure in pairs[:most]:
-        progress.describe(f"{measure} against {nature}")
-        curves = study.only(natures=[nature]).curves([measure])
-        if len(curves) > FORECASTERS:
-            fewer = max(fewer, len(curves))
-            last = sorted(float(curve.mean[-1]) for curve in curves)[FORECASTERS - 1]
-            curves = [curve for curve in curves if curve.mean[-1] <= last][:FORECASTERS]
-        if curves:
-            figure = _figure(5.2, 4.6 + 0.12 * len(curves))
-            axis = figure.subplots()
-            plots.plot_curves(curves, axes=axis)
-            axis.set_title("")  # the page says it above
-            found.append(Picture(f"{measure} against {nature}", plots.caption(curves), _svg(figure)))
-        progress.advance(1)
-    left = []
-    if len(pairs) > most:
-        left.append(
-            f"{len(pairs) - most:,} of {len(pairs):,} pictures of a measure against a nature are left out."
-        )
-    if fewer:
-        left.append(
-            f"Of up to {fewer:,} forecasters those {FORECASTERS} are drawn whose mean total is lowest at the largest T."
-        )
-    if left:
-        left.append("`onlinecal plot RESULTS` draws them with --measure, --nature and --forecaster.")
-    if grown and 1 < len(study.natures) * len(study.forecasters) <= CELLS:
-        progress.describe("exponents")
-        axes = exponent_plot.heat_map(study, grown)
-        said = exponent_plot.caption(study, grown)
-        found.append(Picture("Growth exponents", said, _svg(axes.flat[0].figure), True))
-    return found, " ".join(left)
-
-
-def _figure(wide: float, high: float) -> Any:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(wide, high), layout="constrained")
-
-
-def _svg(figure: Any) -> str:
-    """A figure as text that is the same for the same figure."""
-    import matplotlib as mpl
-
-    text = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "onlinecal", "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", metadata={"Date": None}, bbox_inches="tight")
-    return text.getvalue()
-
-
 # ---------------------------------------------------------------- words
 
 
@@ -271,19 +215,19 @@ def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
             found.setdefault(column.measure, f"{first} Source: {record.source}.")
         elif column.of_task:
             found["swap_regret[task]"] = (
-                "What a decision maker who best-responds to the forecasts could have gained by replacing each forecast "
-                "by another one, the same replacement for all rounds with that forecast."
+                "What a decision maker who acts on the forecasts could have gained by another action in place of the "
+                "one taken on each prediction, the same in all rounds with that prediction."
             )
     return list(found.items())
 
 
 def _commands(name: str, source: str, scenario: bool) -> list[str]:
     if not scenario:
-        return [f"onlinecal compare {source}", f"onlinecal plot {source}"]
+        return [f"onlinecal compare {shlex.quote(source)}", f"onlinecal plot {shlex.quote(source)}"]
     return [
         "pip install onlinecal",
-        f"onlinecal run {name}.toml  # the scenario below, saved under this name",
-        f"onlinecal report results/{name}.db",
+        f"onlinecal run {shlex.quote(f'{name}.toml')}  # the scenario below, saved under this name",
+        f"onlinecal report {shlex.quote(f'results/{name}.db')}",
     ]
 
 

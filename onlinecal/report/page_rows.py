@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from onlinecal.growth import Growth
+from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.words import lines
+from onlinecal.report.console import AGAINST_RATES
 from onlinecal.report.curves import Study
 from onlinecal.report.grid import number
+from onlinecal.report.ranking import ranking
+from onlinecal.study.entries import Planned
 from onlinecal.study.played import Played
 
 #: so many names are listed; of more, only how many
@@ -129,7 +132,9 @@ def asked(study: Study) -> list[tuple[str, str]]:
     played = (
         f"{len(times)} from {times[0]:,} to {times[-1]:,}, each a game of its own"
         if several
-        else f"{times[0]:,}, read at {max(len(cell.rounds) for cell in cells)} times of one game"
+        else f"{times[0]:,}, read at {most} times of one game"
+        if (most := max(len(cell.rounds) for cell in cells)) > 1
+        else f"{times[0]:,}, read at its end"
     )
     shown = main_columns(study)
     return [
@@ -145,21 +150,42 @@ def asked(study: Study) -> list[tuple[str, str]]:
     ]
 
 
-def lowest(study: Study) -> Table | None:
-    """Whose mean total is lowest: measures down, natures across; None where nothing is to be compared.
+#: after a name that is certain, as in tables of dominations
+CERTAIN = "†"
+
+
+def lowest(study: Study) -> tuple[Table, str] | None:
+    """Whose mean total is lowest: measures down, natures across, and what that means; None where nothing is compared.
 
     Only forecasters that were played at the same largest T are compared. The last column, of several natures, is the
-    forecaster whose largest mean total over all of them is lowest.
+    forecaster whose largest mean total over all of them is lowest. Names are marked that are lower than every other
+    beyond doubt, by `ranking.ranking` of what is compared; all marks of the table hold together with 95 %.
     """
-    rows = []
+    every: dict[str, dict[str, dict[str, Played]]] = {}
     for measure in main_columns(study):
         # The two ends of a bracket are not totals of the measure itself.
         if study.columns[measure].end:
             continue
-        means = {nature: _means(study, measure, nature) for nature in study.natures}
-        if all(len(found) < 2 for found in means.values()):
-            continue
-        cells = [_least(found, {}) if len(found) > 1 else Cell("") for found in means.values()]
+        compared = {nature: _compared(study, measure, nature) for nature in study.natures}
+        if any(len(cells) > 1 for cells in compared.values()):
+            every[measure] = compared
+    if not every:
+        return None
+    rows, sure, recorded = [], False, False
+    level = simultaneous(len(every))
+    for measure, compared in every.items():
+        means = {
+            nature: {who: float(np.mean(cell.totals[measure][-1])) for who, cell in cells.items()}
+            for nature, cells in compared.items()
+        }
+        certain, known = _certain(compared, measure, level)
+        recorded |= known
+        cells = []
+        for nature, found in means.items():
+            cell = _least(found, {}) if len(found) > 1 else Cell("")
+            if cell.text in certain.get(nature, ()):
+                sure, cell = True, replace(cell, text=f"{cell.text} {CERTAIN}")
+            cells.append(cell)
         if len(study.natures) > 1:
             largest: dict[str, tuple[float, str]] = {}
             for who in study.forecasters:
@@ -168,12 +194,47 @@ def lowest(study: Study) -> Table | None:
             found = {who: mean for who, (mean, _) in largest.items()}
             cells.append(_least(found, {who: f"against {n}" for who, (_, n) in largest.items()}))
         rows.append((measure, tuple(cells)))
-    if not rows:
-        return None
     several = ("largest of its totals over the natures",) if len(study.natures) > 1 else ()
-    return Table(
+    table = Table(
         "Whose mean total is lowest at the largest T", (*study.natures, *several), tuple(rows), "measure"
     )
+    return table, _meaning(sure=sure, recorded=recorded, several=len(study.natures) > 1)
+
+
+def _certain(
+    compared: dict[str, dict[str, Played]], measure: str, level: float
+) -> tuple[dict[str, set[str]], bool]:
+    """Nature → who is lower than every other beyond doubt; whether that is of recorded outcomes somewhere."""
+    cells = [cell for found in compared.values() if len(found) > 1 for cell in found.values()]
+    order = ranking(Study(tuple(cells)), measure, level)
+    found = {}
+    for standing in order.standings:
+        # Of a payoff the lowest is the one that all others are better than.
+        before = standing.before.T if order.higher else standing.before
+        below = before.sum(axis=1) == len(standing.forecasters) - 1
+        found[standing.nature] = {
+            who for who, it_is in zip(standing.forecasters, below, strict=True) if it_is
+        }
+    return found, any(standing.recorded for standing in order.standings)
+
+
+def _meaning(*, sure: bool, recorded: bool, several: bool) -> str:
+    """What the marks in `lowest` mean, and what is without one."""
+    compare = "`onlinecal compare RESULTS --ranking` says who else is told apart."
+    if not sure:
+        return (
+            "No order here is beyond doubt (Student's t on one difference a run, for all of the table together with "
+            f"95 %): that one mean is lower than another may be chance. {compare}"
+        )
+    said = (
+        f"{CERTAIN}: its expected total is lower than that of every other forecaster beyond doubt, by Student's t on "
+        "one difference a run, Holm's procedure over all pairs and natures, and Bonferroni's over measures: all "
+        f"{CERTAIN} of the table hold together with 95 % if differences are normal."
+    )
+    if recorded:
+        said += " On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone."
+    said += f" Without {CERTAIN} it may be chance that this mean is the lowest"
+    return said + (f"; the last column is not tested. {compare}" if several else f". {compare}")
 
 
 def _least(means: dict[str, float], notes: dict[str, str]) -> Cell:
@@ -221,9 +282,45 @@ def bounds(study: Study) -> list[str]:
     return said
 
 
+def remarks(rows: Sequence[tuple[dict[str, Any], Growth | None]]) -> list[str]:
+    """What the remarks in the tables on how totals grow mean, in sentences; the rows are those of `console.grown`."""
+    there = {row["against_rates"] for row, _ in rows}
+    return [
+        f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
+        for remark, meaning in AGAINST_RATES.items()
+        if remark in there
+    ]
+
+
+def not_played(
+    failed: Sequence[tuple[Planned, str, str]], incompatible: Sequence[Sequence[str]]
+) -> Table | None:
+    """Cells that failed and pairs that cannot play each other, each with the reason; None where there are none.
+
+    Parameters
+    ----------
+    failed : sequence of (Planned, str, str)
+        As `Status.failed` has them: with why, and when that was last tried.
+    incompatible : sequence of (str, str, str)
+        Forecaster, nature and why, as `Plan.incompatible` has them.
+    """
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for cell, why, _ in failed:
+        found.setdefault((cell.forecaster, cell.against, why), []).append(cell.horizon)
+    rows = [
+        (who, (Cell(whom), Cell(", ".join(f"{t:,}" for t in sorted(times))), Cell(f"failed: {why}")))
+        for (who, whom, why), times in found.items()
+    ]
+    rows += [
+        (who, (Cell(whom), Cell("all"), Cell(f"cannot be played: {why}"))) for who, whom, why in incompatible
+    ]
+    return Table("Not played", ("nature", "T", "why"), tuple(rows)) if rows else None
+
+
 #: what the remarks of `Curve.against_rates` mean that are worth a sentence
 _BEYOND = {
-    "above proven": "faster over these T than the bound that is proved for its forecaster",
+    "above proven": "faster over these T than the bound that is proved for its forecaster, below which its total may "
+    "still lie",
     "above O": "faster over these T than the best known rate, which some forecaster is proved to keep against every "
     "nature that its source admits",
 }
@@ -243,8 +340,8 @@ def beyond(rows: Sequence[tuple[dict[str, Any], Growth | None]]) -> list[str]:
     return said
 
 
-def _means(study: Study, measure: str, nature: str) -> dict[str, float]:
-    """Forecaster → mean total at the largest T that all of them were played at."""
+def _compared(study: Study, measure: str, nature: str) -> dict[str, Played]:
+    """Forecaster → its cell at the largest T that all of them were played at."""
     cells = [c for c in study.cells if c.nature == nature and measure in c.totals]
     times: dict[str, set[int]] = {}
     for cell in cells:
@@ -253,7 +350,7 @@ def _means(study: Study, measure: str, nature: str) -> dict[str, float]:
     if not common:
         return {}
     last = max(common)
-    return {c.forecaster: float(np.mean(c.totals[measure][-1])) for c in cells if c.horizon == last}
+    return {c.forecaster: c for c in cells if c.horizon == last}
 
 
 def _runs(cell: Played) -> int:

@@ -30,6 +30,9 @@ class Front:
     higher : (bool, bool)
         Whether a higher total is the better one.
     horizon, runs, open : int
+        Open: questions without a known outcome at the end; they are in no total.
+    recorded : bool
+        Whether all runs have the same recorded outcomes: what is certain is over the forecasters' randomness alone.
     forecasters : tuple of str
     means : (k, 2) floats
         Mean totals.
@@ -47,6 +50,7 @@ class Front:
     horizon: int
     runs: int
     open: int
+    recorded: bool
     forecasters: tuple[str, ...]
     means: Floats
     dominated: NDArray[np.bool_]
@@ -74,6 +78,7 @@ class Front:
             "horizon": self.horizon,
             "runs": self.runs,
             "open": self.open,
+            "recorded": self.recorded,
             "level": self.level,
             "forecasters": [
                 {
@@ -145,6 +150,7 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[F
                 horizon=cells[0].horizon,
                 runs=pairs[0].runs,
                 open=cells[0].open[-1] if cells[0].open else 0,
+                recorded=cells[0].recorded,
                 forecasters=tuple(c.forecaster for c in cells),
                 means=np.stack(
                     [-p.means if h else p.means for p, h in zip(pairs, higher, strict=True)], axis=1

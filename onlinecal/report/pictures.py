@@ -12,7 +12,7 @@ from onlinecal.report.curves import Study
 #: of Γ: of the level sets that a study keeps
 OF_GAMMA = ("reliability", "regret", "witness")
 #: beside the curves
-KINDS = ("exponents", "delays", "people", "questions", *OF_GAMMA, "tasks", "runs", "slopes")
+KINDS = ("exponents", "pareto", "delays", "people", "questions", *OF_GAMMA, "tasks", "runs", "slopes")
 #: panels of Γ in one picture
 MOST = 36
 #: without measures of one's own
@@ -28,7 +28,8 @@ class Wanted:
     kind : str
         One of `KINDS`, or "curves".
     measures : tuple of str
-        Columns; default: as many as fit, measures of all rounds first. Of "regret" one of cdl, v_cdl and scdl.
+        Columns; default: as many as fit, measures of all rounds first. Of "pareto" two, of "regret" one of cdl, v_cdl
+        and scdl.
     run : int, optional
         Of pictures of Γ; default: all runs together.
     round : int, optional
@@ -76,6 +77,8 @@ class Wanted:
                 raise InvalidParameter(f"--{self.kind} {draws}; expected no --{option}")
         if self.kind == "regret" and len(self.measures) > 1:
             raise InvalidParameter(f"--regret of {' and '.join(self.measures)}; expected one --measure")
+        if self.kind == "pareto" and len(self.measures) not in (0, 2):
+            raise InvalidParameter(f"--pareto of {' and '.join(self.measures)}; expected two --measure")
 
 
 def draw(study: Study, wanted: Wanted) -> tuple[Any, list[str]]:
@@ -102,8 +105,8 @@ def draw(study: Study, wanted: Wanted) -> tuple[Any, list[str]]:
     if kind in ("people", "tasks"):
         return getattr(plots, kind)(study, **look), []
     shown, left = _shown(study, wanted)
-    if kind in ("exponents", "delays"):
-        return getattr(plots, kind)(study, shown, **look), left if kind == "delays" else []
+    if kind in ("exponents", "pareto", "delays"):
+        return getattr(plots, kind)(study, shown, **look), [] if kind == "exponents" else left
     if kind == "runs":
         look["scale"] = "linear" if wanted.linear else "log"
     return getattr(plots, kind)(study.curves(shown), **look), left
@@ -122,7 +125,7 @@ def _shown(study: Study, wanted: Wanted) -> tuple[list[str], list[str]]:
         for name, c in study.columns.items()
         if c.kind in ("measure", "function") and not c.end and not c.stream
     ] or study.measures
-    most = {"exponents": None, "delays": 2}.get(wanted.kind, 4)
+    most = {"exponents": None, "delays": 2, "pareto": 2}.get(wanted.kind, 4)
     shown = plain[:most]
     return shown, [name for name in study.measures if name not in shown]
 

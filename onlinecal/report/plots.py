@@ -6,9 +6,9 @@
 'Each point is a level of Γ: acr'
 
 `reliability`, `regret` and `witness` draw Γ, of samples, of a `JointDistribution`, or of several by label; `tasks`,
-`exponents`, `delays` and `people` a `Study`; `curves`, `runs` and `slopes` its curves; `questions` schedules. All take
-``axes=``, or make a figure with a caption below, for a dark page (``dark=True``) or of some width (``width="column"``,
-``"page"`` or inches).
+`exponents`, `pareto`, `delays` and `people` a `Study`; `curves`, `runs` and `slopes` its curves; `questions` schedules.
+All take ``axes=``, or make a figure with a caption below, for a dark page (``dark=True``) or of some width
+(``width="column"``, ``"page"`` or inches).
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from onlinecal.report import (
     curve_plot,
     exponent_plot,
     late_plot,
+    pareto_plot,
     people_plot,
     question_plot,
     regret_plot,
@@ -36,6 +37,7 @@ __all__ = [
     "curves",
     "delays",
     "exponents",
+    "pareto",
     "people",
     "plot_curve",
     "plot_curves",
@@ -52,6 +54,7 @@ __all__ = [
 curves = plot_curves
 delays = late_plot.plot_delays
 exponents = exponent_plot.heat_map
+pareto = pareto_plot.plot_pareto
 people = people_plot.plot_people
 questions = question_plot.plot_questions
 regret = regret_plot.plot_regret
@@ -67,6 +70,7 @@ captions: MappingProxyType[str, Callable[..., str]] = MappingProxyType(
         "curves": curve_plot.caption,
         "delays": late_plot.caption,
         "exponents": exponent_plot.caption,
+        "pareto": pareto_plot.caption,
         "people": people_plot.caption,
         "questions": question_plot.caption,
         "regret": regret_plot.caption,

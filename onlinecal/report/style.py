@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import io
 import os
 import re
@@ -61,6 +62,10 @@ _DARK: Any = {
     "ytick.color": LIGHT,
     "legend.labelcolor": LIGHT,
 }
+
+
+#: whether captions stand in the figures that are made
+_CAPTIONED = contextvars.ContextVar("_CAPTIONED", default=True)
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,16 @@ def page(dark: bool) -> Iterator[None]:
     """While it lasts new figures have a dark background and light text; False leaves matplotlib's settings."""
     with mpl.rc_context(_DARK if dark else {}):
         yield
+
+
+@contextlib.contextmanager
+def uncaptioned() -> Iterator[None]:
+    """While it lasts new figures have no caption below: where they stand, their `caption` is said in text."""
+    token = _CAPTIONED.set(False)
+    try:
+        yield
+    finally:
+        _CAPTIONED.reset(token)
 
 
 def inches(width: Any, default: float) -> float:
@@ -221,7 +236,7 @@ def wrapped(text: str, wide: float, size: float) -> str:
 def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()) -> None:
     """The title and the caption of a new figure with a constrained layout, and one legend for all of its axes.
 
-    The figure becomes as much higher as they need.
+    Without the caption in `uncaptioned`. The figure becomes as much higher as they need.
 
     Parameters
     ----------
@@ -233,9 +248,10 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
     wide, high = map(float, fig.get_size_inches())
     size = 12.0 if wide > 5 else 9.5
     said = wrapped(title, wide, size) if title else ""
-    explained = wrapped(caption, wide, 7.5)
-    fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
-    high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)
+    if _CAPTIONED.get():
+        explained = wrapped(caption, wide, 7.5)
+        fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
+        high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)
     top = 0.05 + (1.3 * size / 72 * (said.count("\n") + 1) + 0.04 if said else 0.0)
     if not handles:
         if said:

@@ -97,17 +97,22 @@ def front_row(front: Front, who: str) -> list[str]:
 
 
 def front_legend(found: Sequence[Front]) -> str:
-    """What the cells mean."""
+    """What the cells mean, without a full stop."""
     ways = "higher" if all(found[0].higher) else "lower"
     if len(set(found[0].higher)) == 2:
         first = found[0].measures[found[0].higher.index(True)]
         ways = f"lower ({first}: higher)"
-    return (
+    said = (
         f"Mean totals T·μ at the largest T, of which the {ways} is the better. Dominated: another forecaster is no "
         f"worse in both means and better in one. †: better in both beyond doubt; all † hold together with "
         f"{100 * found[0].level:g} % (Student's t on one difference a run, the larger p-value of both measures, Holm's "
         "procedure over all pairs and natures) if differences are normal"
     )
+    if any(front.recorded for front in found):
+        said += ". On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone"
+    if any(front.open for front in found):
+        said += ". Questions that are open at the end are in no total"
+    return said
 
 
 def print_fronts(found: Sequence[Front]) -> None:

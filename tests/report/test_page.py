@@ -12,8 +12,11 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.report import page_rows
 from onlinecal.report.console import grown
+from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary
-from onlinecal.report.page import FORECASTERS, MOST, html, page_of
+from onlinecal.report.page import html, page_of
+from onlinecal.report.page_pictures import FORECASTERS, MOST
+from onlinecal.report.style import DARK
 from onlinecal.study.played import Played, Promise
 from tests.results import cells, study
 from tests.whole.test_cli import onlinecal
@@ -79,7 +82,7 @@ def test_the_lowest_is_that_of_the_means():
         made({"ece": [9.0, 9.0]}, forecaster="a", nature="o"),
         made({"ece": [4.0, 4.0]}, forecaster="b", nature="o"),
     )
-    table = page_rows.lowest(mine)
+    table = page_rows.lowest(mine)[0]
     assert table.headings == ("n", "o", "largest of its totals over the natures")
     ((measure, row),) = table.rows
     assert measure == "ece"
@@ -89,12 +92,12 @@ def test_the_lowest_is_that_of_the_means():
 
 def test_ties_name_all_and_nothing_is_compared_at_different_times():
     tied = of(made({"ece": [2.0]}, forecaster="a"), made({"ece": [2.0]}, forecaster="b"))
-    assert page_rows.lowest(tied).rows[0][1][0].text == "a, b"
+    assert page_rows.lowest(tied)[0].rows[0][1][0].text == "a, b"
     apart = of(made({"ece": [2.0]}, forecaster="a"), made({"ece": [1.0]}, forecaster="b", horizon=200))
     assert page_rows.lowest(apart) is None
     assert page_rows.lowest(of(made({"ece": [2.0]}))) is None
     endless = of(made({"ece": [np.inf]}, forecaster="a"), made({"ece": [5.0]}, forecaster="b"))
-    assert page_rows.lowest(endless).rows[0][1][0].text == "b"
+    assert page_rows.lowest(endless)[0].rows[0][1][0].text == "b"
 
 
 @pytest.mark.parametrize(
@@ -167,14 +170,42 @@ def test_every_picture_is_a_drawing_with_its_words(whole):
     page = page_of(whole, {"scenario": "", "version": "1"}, len(whole.cells), "x.db")
     seen = Seen(html(page))
     images = [attributes for tag, attributes in seen.tags if tag == "img"]
-    assert len(images) == len(page.pictures) > 2
-    for image, picture in zip(images, page.pictures, strict=True):
-        drawing = base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
-        assert drawing == picture.svg
-        assert "</svg>" in drawing
+    sources = [attributes for tag, attributes in seen.tags if tag == "source"]
+    assert len(images) == len(sources) == len(page.pictures) > 2
+    assert {source["media"] for source in sources} == {"screen and (prefers-color-scheme: dark)"}
+    for image, source, picture in zip(images, sources, page.pictures, strict=True):
+        for address, svg in ((image["src"], picture.svg), (source["srcset"], picture.dark)):
+            drawing = base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode()
+            assert drawing == svg
+            assert "</svg>" in drawing
+            # Nothing that a browser would fetch: links within the drawing only.
+            assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', drawing))
+            # The page says the caption, so the drawing does not.
+            assert len(picture.caption) < 30 or picture.caption[:30] not in drawing
         assert picture.caption in image["alt"]
-        # Nothing that a browser would fetch: links within the drawing only.
-        assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', drawing))
+        assert DARK.lower() in picture.dark
+        assert DARK.lower() not in picture.svg
+
+
+def test_what_captions_of_curves_share_is_said_once(whole):
+    page = page_of(whole, {}, len(whole.cells), "x.db")
+    words = Seen(html(page)).words
+    said = {
+        f"{measure} against {nature}": sentences(whole.only(natures=[nature]).curves([measure]))
+        for nature in whole.natures
+        for measure in whole.measures
+    }
+    assert "Line: mean of 3 runs." in page.shared
+    assert words.count("Line: mean of 3 runs. ") == 1 + sum(
+        "Line: mean of 3 runs. " in p.caption for p in page.others
+    )
+    for picture in page.curves:
+        whole_caption = said[picture.title]
+        own = [each for each in whole_caption if each not in page.shared]
+        assert picture.caption == " ".join(own)
+        assert all(each in page.shared or each in picture.caption for each in whole_caption)
+    every = [set(said[picture.title]) for picture in page.curves]
+    assert all(each in page.shared for each in set.intersection(*every))
 
 
 def test_the_same_study_gives_the_same_page(whole):
@@ -187,7 +218,11 @@ def test_pictures_that_are_left_out_are_counted():
     mine = study(cells(horizons=(10,), runs=1, natures=natures))
     page = page_of(mine, {}, len(mine.cells), "x.db")
     pairs = len(natures) * len([c for c in page_rows.main_columns(mine) if not mine.columns[c].end])
-    assert page.left.startswith(f"{pairs - MOST} of {pairs} ")
+    assert len(page.pictures) == MOST
+    assert (
+        f"{pairs - len(page.curves)} of {pairs} pictures of a measure against a nature are left out."
+        in page.left
+    )
 
 
 def test_of_many_forecasters_the_lowest_are_drawn():

@@ -78,12 +78,12 @@ def test_every_picture_can_be_drawn_by_name(kind, study):
     measures = ["ece", "smooth_ce", "cdl"]
     given = {
         "curves": study.curves(measures), "runs": study.curves(measures), "slopes": study.curves(measures),
-        "exponents": study, "delays": study, "people": study, "tasks": study,
+        "exponents": study, "pareto": study, "delays": study, "people": study, "tasks": study,
     }.get(kind) or gammas(study)  # fmt: skip
-    options = {"exponents": (measures,), "delays": (measures[:2],)}.get(kind, ())
+    options = {"exponents": (measures,), "pareto": (measures[:2],), "delays": (measures[:2],)}.get(kind, ())
     band = {"band": None} if kind == "reliability" else {}
     assert said == plots.captions[kind](given, *options, **band)
-    assert ("payoff[umbrella]" in left) == (kind in ("curves", "runs", "slopes", "delays"))
+    assert ("payoff[umbrella]" in left) == (kind in ("curves", "runs", "slopes", "delays", "pareto"))
 
 
 def test_a_game_has_no_band_for_its_predictions_depend_on_outcomes(study):
@@ -117,6 +117,7 @@ def test_the_measure_of_the_regret_and_the_bins_are_chosen(study):
             {"kind": "regret", "measures": ("cdl", "v_cdl")},
             "--regret of cdl and v_cdl; expected one --measure",
         ),
+        ({"kind": "pareto", "measures": ("ece",)}, "--pareto of ece; expected two --measure"),
     ],
 )
 def test_what_a_picture_does_not_take_is_refused(wanted, said):

@@ -1,6 +1,7 @@
 """Rankings and Pareto fronts: as the totals have it, and no more certain than the runs allow."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from onlinecal.report.console import print_json
 from onlinecal.report.curves import Study
 from onlinecal.report.markdown import fronts_markdown, ranking_markdown, totals_markdown
 from onlinecal.report.pareto import fronts
-from onlinecal.report.pareto_plot import plot_pareto
+from onlinecal.report.pareto_plot import caption, plot_pareto
 from onlinecal.report.ranking import ranking
-from onlinecal.report.verdicts import print_fronts, print_ranking
+from onlinecal.report.style import paper
+from onlinecal.report.verdicts import front_legend, print_fronts, print_ranking
 from onlinecal.study import Played
 from tests.whole.test_cli import onlinecal
 
@@ -169,27 +171,79 @@ def test_infinite_totals():
     assert not front.certain.any()
     said = front.as_json()["forecasters"][1]
     assert said["totals"] == [None, 5.0]
-    (ax,) = plot_pareto([front])
-    assert "1 with infinite totals not drawn" in ax.get_title()
+    mine = study(made([[[1.0] * 3, [np.inf] * 3], [[1.0] * 3, [5.0] * 3]], columns=[ECE, CDL]))
+    (ax,) = plot_pareto(mine, ("ece", "cdl"))
+    assert list(points(ax)) == ["f0"]
+    assert "Not drawn: infinite means." in caption(mine, ("ece", "cdl"))
+
+
+def points(ax):
+    """Label → the point of a forecaster; crosses and the line have none."""
+    return {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
 
 
 def test_pictures(seed):
     rng = np.random.default_rng(seed)
-    totals = [noisy(rng, [0, 100, 50]), noisy(rng, [0, 100, -50])]
+    totals = [noisy(rng, [0, 100, 50, 60]), noisy(rng, [0, 100, -50, -49.9])]
+    totals[1][3] = totals[1][2]  # a tie in one measure: f3 is dominated, and not beyond doubt
     mine = study(*(made(totals, nature, columns=[ECE, CDL]) for nature in ("drift", "rain $1")))
-    found = fronts(mine, "ece", "cdl")
-    axes = plot_pareto(found, title="two")
+    axes = plot_pareto(mine, ("ece", "cdl"), title="two")
     assert axes.shape == (2,)
-    points = {line.get_label(): line for line in axes[0].lines if line.get_marker() in ("o", "x")}
-    assert {who: line.get_marker() for who, line in points.items()} == {"f0": "o", "f1": "x", "f2": "o"}
-    for i in range(3):
-        assert (points[f"f{i}"].get_xdata()[0], points[f"f{i}"].get_ydata()[0]) == tuple(found[0].means[i])
+    for ax, front in zip(axes, fronts(mine, "ece", "cdl"), strict=True):
+        found = points(ax)
+        assert list(found) == ["f0", "f1", "f2", "f3"]
+        for i, (who, point) in enumerate(found.items()):
+            look = paper(ax).style(mine.places[who])
+            assert (point.get_color(), point.get_marker()) == (look.colour, look.marker)
+            assert (point.get_xdata()[0], point.get_ydata()[0]) == tuple(front.means[i])
+            filled = point.get_markerfacecolor() == look.colour
+            assert filled == (who in front.front) == (who in ("f0", "f2"))
+        crosses = [(x.get_xdata()[0], x.get_ydata()[0]) for x in ax.lines if x.get_marker() == "x"]
+        assert crosses == [tuple(front.means[1])]
     assert axes[0].get_xlabel() == "ece, total (lower is better)"
-    given_axes = Figure().subplots(1, 2)
-    assert all(a is b for a, b in zip(plot_pareto(found, given_axes), given_axes, strict=True))
-    with pytest.raises(InvalidParameter, match="expected 2 matplotlib Axes, one for each nature"):
-        plot_pareto(found, Figure().subplots(1, 3))
+    said = caption(mine, ("ece", "cdl"))
+    assert " ".join(axes[0].figure._supxlabel.get_text().split()) == said
+    for part in ("mean totals of 16 runs at T = 100, the largest", "Hollow:", "With a cross:", "with 95 %"):
+        assert part in said
     axes[1].figure.savefig("/dev/null", format="png")  # labels of matplotlib's own language are no formulas
+
+
+def test_a_caption_says_only_what_is_drawn():
+    alone = study(made([[[1.0], [2.0]], [[2.0], [1.0]]], columns=[ECE, CDL]))
+    said = caption(alone, ("ece", "cdl"))
+    assert said.startswith("Point: mean totals of 1 run at T = 100, the largest.")
+    assert not re.search("Hollow|cross|Not drawn|logarithmic|recorded|open", said)
+    late = study(
+        made([[[1.0], [200.0]], [[2.0], [1.0]]], columns=[ECE, CDL], recorded=True, open=(3,)),
+    )
+    said = caption(late, ("ece", "cdl"))
+    for part in ("factor of more than 50", "recorded outcomes", "Up to 3 questions are open"):
+        assert part in said
+    (ax,) = plot_pareto(late, ("ece", "cdl"))
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+    assert "On recorded outcomes" in front_legend(fronts(late, "ece", "cdl"))
+    assert "Questions that are open at the end are in no total" in front_legend(fronts(late, "ece", "cdl"))
+
+
+def test_a_front_drawn_in_given_axes_dark_and_narrow(seed):
+    mine = study(*(
+        made([noisy(np.random.default_rng(seed), [0, 9]), [[1.0] * 16, [2.0] * 16]], nature, columns=[ECE, CDL])
+        for nature in ("drift", "rain")
+    ))  # fmt: skip
+    measures = ("ece", "cdl")
+    given_axes = Figure().subplots(1, 2)
+    found = plot_pareto(mine, measures, axes=given_axes)
+    assert all(a is b for a, b in zip(found, given_axes, strict=True))
+    with pytest.raises(InvalidParameter, match="expected 2 matplotlib Axes, one for each nature"):
+        plot_pareto(mine, measures, axes=Figure().subplots(1, 3))
+    with pytest.raises(InvalidParameter, match=r"expected two measures"):
+        plot_pareto(mine, ["ece"])
+    narrow = plot_pareto(mine, measures, dark=True, width="column")
+    assert narrow[0].figure.get_figwidth() == 3.4
+    assert paper(narrow[0]).dark
+    # Of some of the forecasters each looks as in the whole study.
+    (only,) = plot_pareto(mine.only(["f1"], ["rain"]), measures)
+    assert points(only)["f1"].get_color() == points(plot_pareto(mine, measures)[1])["f1"].get_color()
 
 
 # ---------------------------------------------------------------- in words
