@@ -15,7 +15,7 @@ from onlinecal.core.columns import Held
 from onlinecal.core.content import differences, digest
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.study.entries import Numbers, Planned
-from onlinecal.study.gammas import runs_of
+from onlinecal.study.gammas import apart
 from onlinecal.study.lock import writing
 from onlinecal.study.played import Joined, Promise, Results
 from onlinecal.study.store import Store, check_replaceable
@@ -191,7 +191,7 @@ class _Merged:
             if key in self.games:
                 _, old, before = self.games[key]
                 where = f"{names_of.get(key, key)}: {self._from[key]} and {store.path}"
-                numbers, parts = _both(old, numbers, where), _parts(before, parts)
+                numbers, parts = _both(old, numbers, where), apart([*before, *parts])
             else:
                 self._from[key] = store.path
             self.games[key] = content, numbers, parts
@@ -250,13 +250,3 @@ def _people(one: Joined | None, other: Joined | None, where: str) -> Joined | No
             f"{where} contradict each other in what became of decision makers; play one of them again"
         )
     return max(one, other, key=lambda people: people.cdl.shape[1])
-
-
-def _parts(one: Sequence[tuple[int, bytes]], other: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    """Parts of the level sets, and more of them where the first have none; of one beginning, the longest."""
-    kept = dict(one)
-    for first, packed in other:
-        covered = {run for start, part in kept.items() for run in range(start, start + runs_of(part))}
-        if not covered.issuperset(range(first, first + runs_of(packed))):
-            kept[first] = packed
-    return sorted(kept.items())

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -330,6 +331,52 @@ def exact_runs(packed: bytes, first: int = 0) -> list[int]:
         at += length
         exact &= (_Reader(kinds).ints().reshape(-1, runs) & 3 != _MOVED).all(axis=0)
     return (first + np.flatnonzero(exact)).tolist()
+
+
+def apart(parts: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """The same runs, each in one part only: where several have it, in the first that has it exactly, if any does.
+
+    Parts without runs in common stay as they are; of others the runs that are taken are packed anew.
+    """
+    parts = sorted(parts, key=lambda part: part[0])
+    spans = [range(first, first + runs_of(packed)) for first, packed in parts]
+    if all(one.stop <= other.start for one, other in pairwise(spans)):
+        return parts
+    exact = [set(exact_runs(packed, first)) for first, packed in parts]
+    whose: dict[int, int] = {}
+    for place, span in enumerate(spans):
+        for run in span:
+            before = whose.setdefault(run, place)
+            if run in exact[place] and run not in exact[before]:
+                whose[run] = place
+    found = []
+    begin = 0
+    runs = sorted(whose)
+    for i, run in enumerate(runs, 1):
+        if i == len(runs) or runs[i] != run + 1 or whose[runs[i]] != whose[run]:
+            first, packed = parts[whose[run]]
+            found.append((runs[begin], _cut(packed, range(runs[begin] - first, run + 1 - first))))
+            begin = i
+    return found
+
+
+def _cut(packed: bytes, own: range) -> bytes:
+    """Of these of its runs, counted from 0."""
+    runs, streams, count, points, size = _HEAD.unpack_from(packed)
+    if own == range(runs):
+        return packed
+    at = _HEAD.size + 4 * count
+    grid = _grid_of(zlib.decompress(packed[at : at + size])) if size else None
+    packer = Packer("all", len(own), points - 1 if points else None)
+    for table in unpacked(packed):
+        packer.begin(streams, grid)
+        for stream, there in enumerate(table):
+            for run in own:
+                kept = there[run]
+                if kept.gamma is not None:
+                    packer.take(stream, run - own[0], kept.gamma, kept.moved)
+        packer.end()
+    return packer.packed()
 
 
 class Gammas:

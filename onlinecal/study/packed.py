@@ -57,12 +57,19 @@ def unpacked(said: str, held: bytes) -> Joined:
     )
 
 
-def joined(old: Joined | None, new: Joined | None) -> Joined | None:
-    """The same decision makers in more runs, called as before: what they are called now stands in the plan."""
+def joined(old: Joined | None, new: Joined | None, first: int) -> Joined | None:
+    """The same decision makers in more runs, called as before: what they are called now stands in the plan.
+
+    The new ones are from `first` on; of runs that were played again, for other measures, the old ones stay.
+    """
     if old is None or new is None:
         return None
-    entries = {name: np.concatenate([old.entries[name], new.entries[name]], axis=2) for name in new.entries}
-    return replace(old, entries=entries, cdl=np.concatenate([old.cdl, new.cdl], axis=1))
+    again = old.cdl.shape[1] - first
+    entries = {
+        name: np.concatenate([old.entries[name], new.entries[name][:, :, again:]], axis=2)
+        for name in new.entries
+    }
+    return replace(old, entries=entries, cdl=np.concatenate([old.cdl, new.cdl[:, again:]], axis=1))
 
 
 def shown(people: Joined, runs: int, labels: Sequence[str]) -> Joined:

@@ -274,7 +274,7 @@ def measured(
             return as_float(value)
     except OnlinecalError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidData(f"measure {name!r} failed: {failure(error)}") from error
     if not isinstance(value, Bracket):
         raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")

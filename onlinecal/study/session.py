@@ -238,16 +238,22 @@ class Session:
             Cells that could not be played, and why; `Session.open` with `resume` plays them again.
         """
         cells = {cell.key: cell for cell in self._cells}
-        self._read_again(cells.values())
+        failed = self._read_again(cells.values())
         there = self._store.held()
-        todo = [(cell, rest) for key, cell in cells.items() for rest in missing(cell, there.get(key, {}))]
+        # What fails of Γ that is kept would fail again where it is played.
+        left = cells.keys() - {cell.key for cell, _ in failed}
+        todo = [
+            (cell, rest)
+            for key, cell in cells.items()
+            if key in left
+            for rest in missing(cell, there.get(key, {}))
+        ]
         whole = {id(rest): cell for cell, rest in todo}
         # Of a cell that is played in several parts each continues the one before, whichever is finished first.
         parts: dict[str, deque[Cell]] = defaultdict(deque)
         for cell, rest in todo:
             parts[cell.key].append(rest)
         finished: dict[int, Played | Fault] = {}
-        failed = []
         with Progress(sum(rest.work for _, rest in todo)) as progress:
             for group in play_groups([rest for _, rest in todo], progress, executor or Serial()):
                 finished |= {id(rest): found for rest, found in group}
@@ -269,9 +275,9 @@ class Session:
             self._store.forget_replaced()
         return failed
 
-    def _read_again(self, cells: Iterable[Cell]) -> None:
-        """Computes what was asked for later."""
-        held = self._store.held()
+    def _read_again(self, cells: Iterable[Cell]) -> list[tuple[Cell, Fault]]:
+        """Computes what was asked for later; the cells of which that cannot be, and why."""
+        held, failed = self._store.held(), []
         late = [cell for cell in cells if missing_of_played(cell, held.get(cell.key, {}))]
         with Progress(sum(cell.horizon * cell.runs for cell in late)) as progress:
             for cell in late:
@@ -280,11 +286,18 @@ class Session:
                 )
                 parts, columns = self._store.gammas(cell.key), cell.held
                 for piece in computable(cell, held[cell.key], parts)[0]:
-                    totals = read_again(cell, piece, parts)
+                    try:
+                        totals = read_again(cell, piece, parts)
+                    except (Exception, SystemExit) as error:  # of measures, which may be anybody's code
+                        fault = Fault.of(error)
+                        self._store.fail(cell.key, fault.text)
+                        failed.append((cell, fault))
+                        break
                     self._store.add_columns(
                         cell.key, {columns[c]: values for c, values in totals.items()}, piece.first
                     )
                 progress.advance(cell.horizon * cell.runs)
+        return failed
 
     def results(self) -> Results:
         """All that is finished."""

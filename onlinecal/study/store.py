@@ -17,7 +17,7 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import StoreError
 from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.entries import Numbers, Planned
-from onlinecal.study.gammas import Gammas
+from onlinecal.study.gammas import Gammas, apart
 from onlinecal.study.migrate import migrate
 from onlinecal.study.packed import joined, shown
 from onlinecal.study.played import Floats, Played, Results
@@ -134,7 +134,7 @@ class Store:
             return self._tables.numbers_of(key)
 
     def gammas(self, key: str, whose: str = "") -> list[tuple[int, bytes]]:
-        """The first run and the packed level sets of each part that is as it was put there.
+        """The first run and the packed level sets of each part that is as it was put there; each run is in one part.
 
         Where it is said whose they are, something that is not so is an error.
         """
@@ -145,7 +145,7 @@ class Store:
                 f"{self.path}: something else has changed the level sets of {whose}; a measure that is added to the "
                 "scenario is played again with --resume, and they with it"
             )
-        return good
+        return apart(good)
 
     def add(
         self,
@@ -183,17 +183,18 @@ class Store:
         before = {} if old is None else old.totals
         if old is not None:
             self._check_certificates(before, new, played)
-        # Runs that are played again, for other columns, are certified again.
-        fresh = {
-            h: t for h, t in new.items() if not (_certifies(h) and h in before and before[h].shape[1] > first)
-        }
-        kept = self._both(before, fresh, first)
+        # Runs that are played again, for other columns, are certified again: that goes on where it stopped.
+        certified = {h: t for h, t in new.items() if _certifies(h)}
+        again = max(0, min((t.shape[1] for h, t in before.items() if _certifies(h)), default=0) - first)
+        kept = self._both(before, {h: t for h, t in new.items() if h not in certified}, first)
+        kept = self._both(kept, {h: t[:, again:] for h, t in certified.items()}, first + again)
         seconds, loop, people = played.seconds, played.loop, played.people
         if old is not None:
             seconds += old.seconds
             loop = loop if loop == old.loop else "both"
-            there = 0 if old.people is None else old.people.cdl.shape[1]
-            people = joined(old.people, people) if there == first else old.people
+            if old.people is not None and old.people.cdl.shape[1] < first:
+                raise self._meanwhile()
+            people = joined(old.people, people, first)
         text = self._tables.put_content(content)
         self._tables.put(key, Numbers(text, played.rounds, kept, seconds, loop, played.open, people))
         self._tables.put_gammas(key, played.gammas.parts)
@@ -214,6 +215,7 @@ class Store:
             if old is None:
                 raise StoreError(f"{self.path}: something else has changed it meanwhile; go on with --resume")
             self._tables.put(key, old._replace(totals=self._both(old.totals, columns, first)))
+            self._tables.succeed(key)
 
     def _both(self, old: Mapping[Held, Floats], new: Mapping[Held, Floats], first: int) -> dict[Held, Floats]:
         """The columns that are there, and further runs of some of them, or others."""
@@ -221,11 +223,14 @@ class Store:
         for column, totals in new.items():
             there = kept[column].shape[1] if column in kept else 0
             if there != first:
-                raise StoreError(
-                    f"{self.path}: another process has played the same cells meanwhile; go on with --resume"
-                )
+                raise self._meanwhile()
             kept[column] = np.concatenate([kept[column], totals], axis=1) if there else totals
         return kept
+
+    def _meanwhile(self) -> StoreError:
+        return StoreError(
+            f"{self.path}: another process has played the same cells meanwhile; go on with --resume"
+        )
 
     def insert(
         self, key: str, content: Mapping[str, Any], numbers: Numbers, gammas: Sequence[tuple[int, bytes]]

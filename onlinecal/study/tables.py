@@ -13,7 +13,7 @@ from onlinecal.core.errors import StoreError
 from onlinecal.core.sight import Sight
 from onlinecal.study.database import Database
 from onlinecal.study.entries import GAME, Numbers, Planned
-from onlinecal.study.gammas import runs_of
+from onlinecal.study.gammas import apart
 from onlinecal.study.played import Promise
 
 _ROW = f"SELECT {', '.join(GAME)} FROM games"
@@ -286,14 +286,19 @@ class Tables:
         return good, bad
 
     def put_gammas(self, key: str, parts: Sequence[tuple[int, bytes]]) -> None:
-        """Adds those parts that hold runs of which nothing is kept, in place of what something else has changed."""
+        """Adds those runs of which nothing is kept, or not exactly and here it is, in place of what something else has
+        changed.
+        """
         there, bad = self.gammas(key)
         self._db.run_many("DELETE FROM gammas WHERE rowid = ?", [(row,) for row in bad])
-        covered = {run for first, packed in there for run in range(first, first + runs_of(packed))}
-        for first, packed in parts:
-            if not covered.issuperset(range(first, first + runs_of(packed))):
+        wanted = apart([*there, *parts])
+        game = "game IN (SELECT id FROM games WHERE key = ?)"
+        gone = [(key, first) for first, packed in there if (first, packed) not in wanted]
+        self._db.run_many(f"DELETE FROM gammas WHERE {game} AND first = ?", gone)
+        for first, packed in wanted:
+            if (first, packed) not in there:
                 self._db.run(
-                    "INSERT OR REPLACE INTO gammas SELECT id, ?, ?, ? FROM games WHERE key = ?",
+                    "INSERT INTO gammas SELECT id, ?, ?, ? FROM games WHERE key = ?",
                     (first, packed, seal_of_gammas(key, first, packed), key),
                 )
 

@@ -11,6 +11,7 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.decision_makers.tenures import People
 from onlinecal.study.copies import merge, save
+from onlinecal.study.gammas import runs_of
 from onlinecal.study.panel import Panel
 from onlinecal.study.played import Given
 from onlinecal.study.store import Store
@@ -167,6 +168,27 @@ def test_columns_are_put_together_and_what_is_not_in_all_runs_is_said(tmp_path):
     kept, _, new = played(tmp_path / "o.db", more_cells(["ece", "cdl"], runs=3), resume=True)
     assert new == set()
     assert equal(kept, study(more_cells(["ece", "cdl"], runs=3)))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_level_sets_that_both_have_the_exact_ones_are_kept_and_each_run_once(tmp_path, order):
+    def of(measures, runs, keep):
+        return more_cells(measures, runs=runs, keep=keep, forecasters=[F.EmpiricalMean()])
+
+    moved, exact = files(tmp_path, of(["ece"], 8, 4), of(["ece", "smooth_ce"], 4, "all"))
+    played(exact, of(["ece"], 12, "all"), resume=True)
+    path = tmp_path / "m.db"
+    merge([moved, exact][::order], path)
+    with Store.open(path) as store:
+        for key in store.runs():
+            runs = [
+                run for first, packed in store.gammas(key) for run in range(first, first + runs_of(packed))
+            ]
+            assert runs == list(range(12))
+    planned = of(["ece", "smooth_ce"], 12, "all")
+    kept, remarks, _ = played(path, planned, resume=True)
+    assert remarks == []  # nothing of it is played again
+    assert equal(kept, study(planned))
 
 
 def contradicting(path):

@@ -283,6 +283,51 @@ def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path
     assert (tmp_path / "21").read_text() == "x" * 4
 
 
+class Forking(Mean):
+    """Begins a process that stays, with all that is open; and ends its own."""
+
+    def __init__(self, horizon, folder, dies):
+        super().__init__()
+        if sys.argv[0] != "-c":  # where it is only looked at
+            return
+        child = os.fork()
+        if not child:
+            time.sleep(60)
+            os._exit(0)
+        with open(os.path.join(folder, "children"), "a") as file:
+            file.write(f"{child}\n")
+        if dies:
+            os.kill(os.getpid(), 9)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.parametrize("dies", [False, True])
+def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies):
+    who = [oc.forecasters.base.as_forecaster(Forking, {"folder": str(tmp_path), "dies": dies})]
+    planned = cells(horizons=(20,), runs=1, panel=Panel.of(["ece"]), forecasters=who, natures=[N.Drift()])
+    began = time.monotonic()
+    ((_, found),) = play_cells(planned, Progress(1), Processes(2, alone=0))
+    assert time.monotonic() - began < 55.0  # nobody waits for them
+    if dies:
+        assert found.text.startswith(f"its worker was gone {AGAIN + 1} times (it was killed by SIGKILL")
+    else:
+        assert isinstance(found, Played)
+    children = (tmp_path / "children").read_text().split()
+    assert len(children) == (AGAIN + 1 if dies else 1)
+    for child in map(int, children):
+        for _ in range(100):  # whoever takes children over may take a moment to hear of their end
+            if not _runs(child):
+                break
+            time.sleep(0.1)
+        assert not _runs(child)
+
+
+def _runs(pid):
+    """Whether a process is there and has not ended."""
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+    return bool(said.strip()) and not said.startswith("Z")
+
+
 def test_errors_come_back_as_what_they_are():
     for jobs in (None, 2):
         with pytest.raises(

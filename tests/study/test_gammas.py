@@ -11,7 +11,7 @@ from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
-from onlinecal.study.gammas import Gammas, Packer, check_keep, exact_runs, runs_of, unpacked
+from onlinecal.study.gammas import Gammas, Packer, apart, check_keep, exact_runs, runs_of, unpacked
 from onlinecal.study.panel import Panel
 from tests.results import cells
 
@@ -251,3 +251,47 @@ def test_totals_do_not_depend_on_what_is_kept():
     ]
     assert study[0].cells == study[1].cells == study[2].cells
     assert study[0].columns["ece"] == Column("measure", "ece")
+
+
+@pytest.mark.parametrize("forecaster", [F.EmpiricalMean(), F.ForecastHedging()])
+@pytest.mark.parametrize("nature", [N.Drift(), N.Streams((N.Drift(), N.Bernoulli(0.2)))])
+def test_runs_in_several_parts_are_in_one_and_exactly_where_one_has_them_so(forecaster, nature):
+    def part(first, last, keep):
+        game = Game(forecaster, nature, horizon=60, runs=range(first, last), seed=3)
+        streams = [None, *range(len(nature.streams))]
+        packer = Packer(keep, last - first)
+        for t in (10, 60):
+            game.advance(t)
+            packer.begin(len(streams), None if game.ledger is None else game.ledger.grid)
+            for place, stream in enumerate(streams):
+                for run, gamma in enumerate(game.each(stream)):
+                    packer.take(place, run, gamma)
+            packer.end()
+        return first, packer.packed()
+
+    whole = Gammas([part(0, 9, "all")])
+    moved = Gammas([part(0, 9, 4)])
+    grid = forecaster.deterministic is False
+    for parts, exactly in (
+        ([part(0, 4, "all"), part(4, 9, 4)], range(4)),
+        ([part(0, 6, 4), part(2, 9, "all")], range(2, 9)),
+        ([part(2, 9, 4), part(0, 4, "all"), part(5, 7, "all")], (0, 1, 2, 3, 5, 6)),
+        ([part(0, 9, 4), part(0, 5, "all")], range(5)),
+        ([part(0, 3, "all"), part(6, 9, "all"), part(1, 8, 4)], (0, 1, 2, 6, 7, 8)),
+    ):
+        found = apart(parts)
+        runs = [run for first, packed in found for run in range(first, first + runs_of(packed))]
+        assert runs == list(range(9))
+        exact = {run for first, packed in found for run in exact_runs(packed, first)}
+        assert exact == (set(range(9)) if grid else set(exactly))
+        read = Gammas(found)
+        for run in range(9):
+            for checkpoint in (0, 1):
+                for stream in (None, *range(len(nature.streams))):
+                    kept = read.of(checkpoint, run, stream)
+                    known = (whole if run in exact else moved).of(checkpoint, run, stream)
+                    assert kept.moved == known.moved
+                    assert same(kept.gamma, known.gamma)
+        assert apart(found) == found
+    single = [part(0, 4, 4), part(4, 9, "all")]
+    assert apart(single[::-1]) == single

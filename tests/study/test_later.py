@@ -11,6 +11,7 @@ from onlinecal.measures import MEASURES
 from onlinecal.study import Entry, plan
 from onlinecal.study.later import measure_file_again
 from onlinecal.study.panel import Panel
+from onlinecal.study.status import Status
 from onlinecal.study.store import Store
 from tests.results import change, equal, played, read, session, study
 
@@ -192,22 +193,60 @@ def test_decision_makers_that_are_added_are_played_and_said_by_name(tmp_path):
     assert [cell.people for cell in kept.cells] == [cell.people for cell in study(cells(people=people)).cells]
 
 
-def test_a_measure_that_fails_leaves_the_file_as_it_was(tmp_path):
+def test_a_measure_that_fails_of_what_is_kept_fails_its_cells_and_the_others_are_played(tmp_path, counted):
+    broken = [True]
+
     def fails(gamma):
-        return 1.0 / (gamma.weight - 80.0)
+        if broken[0] and gamma.weight == 80.0:
+            raise broken[1]
+        return gamma.weight
 
     path = tmp_path / "a.db"
-    played(path, cells())
-    whole = read(path)
-    with (
-        session(path, cells(["ece", fails]), resume=True) as opened,
-        pytest.raises(
-            InvalidData,
-            match=r"'fails' failed: .*; after round 80 of 'forecast hedging' against 'drift', run 0",
-        ),
-    ):
-        opened.play()
-    assert equal(played(path, cells(), resume=True)[0], whole)
+    for error in (ValueError("boom"), SystemExit(3)):
+        broken[:] = [True, error]
+        played(path, cells(), overwrite=True)
+        planned = cells(["ece", fails], horizons=(40, 80, 100))
+        with session(path, planned, resume=True) as opened:
+            found = opened.play()
+        assert [cell.horizon for cell, _ in found] == [80, 80]
+        assert all(
+            f"measure 'fails' failed: {type(error).__name__}" in fault.text
+            and f"after round 80 of '{cell.forecaster.label}' against 'drift', run 0" in fault.text
+            for cell, fault in found
+        )
+        status = Status.of(path)
+        assert (status.done, len(status.failed), status.left) == (4, 2, 0)
+        # Without it, what was there is shown as before; with it mended, it is computed.
+        assert equal(played(path, cells(), resume=True)[0], study(cells()))
+        broken[0] = False
+        counted.clear()
+        assert equal(played(path, cells(["ece", fails]), resume=True)[0], study(cells(["ece", fails])))
+        assert counted == []
+        assert Status.of(path).failed == ()
+        with Store.open(path) as store:
+            assert store.failures() == {}
+
+
+def test_players_certify_and_people_are_counted_in_all_runs_whatever_was_measured_before(tmp_path):
+    @oc.of_rounds()
+    def last(rounds):
+        return float(rounds.outcomes[-1])
+
+    for people in ([], [{"task": "umbrella", "join": 3}]):
+        path = tmp_path / "a.db"
+        options = {
+            "forecasters": [F.AlmostOneStepAhead()],
+            "people": People.of(people, 1),
+            "keep": "none",
+        }
+        played(path, cells(runs=2, **options), overwrite=True)
+        # All runs are played for another measure, of which two are there already, and then more of them.
+        for runs in (4, 6):
+            planned = cells([last], runs=runs, **options)
+            kept = played(path, planned, resume=True)[0]
+            assert "distance_certificate" in kept.measures
+            assert equal(kept, study(planned))
+            assert [cell.people for cell in kept.cells] == [cell.people for cell in study(planned).cells]
 
 
 def test_level_sets_that_something_else_has_changed_are_not_used(tmp_path, counted):

@@ -8,6 +8,7 @@ and threads do not survive that; a script that plays needs no ``if __name__ == "
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import queue
 import signal
@@ -101,6 +102,8 @@ class Processes(Executor):
             found += self._take(*self._messages.get(timeout=1.0))
             while True:
                 found += self._take(*self._messages.get_nowait())
+        for worker in self._team:
+            worker.look()
         self._hand_out()
         return found
 
@@ -229,9 +232,21 @@ class _Worker:
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             messages.put((self, ("gone", _ending(self._process.wait()))))
 
+    def look(self) -> None:
+        """Whether it is gone: while processes that players have begun are left, its output does not end by itself."""
+        if self._process.returncode is None and self._process.poll() is not None:
+            self._kill_group()
+
+    def _kill_group(self) -> None:
+        if sys.platform != "win32":
+            with contextlib.suppress(OSError):  # nobody is left
+                os.killpg(self.pid, signal.SIGKILL)
+
     def end(self) -> None:
-        """Whatever it plays."""
-        self._process.kill()
+        """Whatever it plays, and what players have begun beside it."""
+        if self._process.returncode is None:  # else its number may be somebody else's by now
+            self._kill_group()
+            self._process.kill()
         self._process.wait()
         self._thread.join()
         for pipe in (self._process.stdin, self._process.stdout):
