@@ -27,6 +27,9 @@ def plot(
     exponents: Annotated[
         bool, typer.Option("--exponents", help="a heat map of the fitted exponents instead of curves")
     ] = False,
+    pareto: Annotated[
+        bool, typer.Option("--pareto", help="who is not dominated in two measures instead")
+    ] = False,
     delays: Annotated[bool, typer.Option("--delays", help="totals by delay instead: what it costs")] = False,
     people: Annotated[
         bool, typer.Option("--people", help="the swap regret of those who join and leave instead")
@@ -61,8 +64,9 @@ def plot(
     from onlinecal.report.style import inches, save
 
     others = {
-        "exponents": exponents, "delays": delays, "people": people, "questions": questions, "reliability": reliability,
-        "regret": regret, "witness": witness, "tasks": tasks, "runs": runs, "slopes": slopes,
+        "exponents": exponents, "pareto": pareto, "delays": delays, "people": people, "questions": questions,
+        "reliability": reliability, "regret": regret, "witness": witness, "tasks": tasks, "runs": runs,
+        "slopes": slopes,
     }  # fmt: skip
     asked = [name for name, wanted in others.items() if wanted]
     if len(asked) > 1:
@@ -82,7 +86,7 @@ def plot(
     path = output or results.with_name(f"{results.stem}{own}.png")
     axes, left = draw(study, wanted)
     save(axes.flat[0].figure, path)
-    print(f"wrote {path}" + (f"; not drawn, --measure adds them: {', '.join(left)}" if left else ""))
+    print("; ".join(filter(None, (f"wrote {path}", left))))
 
 
 def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:

@@ -251,7 +251,7 @@ def _levels(pair: Study) -> dict[str, JointDistribution]:
 
     runs = max(totals.shape[1] for cell in pair.cells for totals in cell.totals.values())
     try:
-        return gammas(pair, run=None if runs <= TOGETHER else 0)
+        return gammas(pair, run=None if runs <= TOGETHER else 0)[0]
     except InvalidParameter:
         return {}
 

@@ -81,8 +81,8 @@ class Wanted:
             raise InvalidParameter(f"--pareto of {' and '.join(self.measures)}; expected two --measure")
 
 
-def draw(study: Study, wanted: Wanted) -> tuple[Any, list[str]]:
-    """The axes of a picture in a new figure, and the columns that were left out since none were named.
+def draw(study: Study, wanted: Wanted) -> tuple[Any, str]:
+    """The axes of a picture in a new figure, and what is not in it, in words; "" where that is nothing.
 
     Raises
     ------
@@ -100,13 +100,15 @@ def draw(study: Study, wanted: Wanted) -> tuple[Any, list[str]]:
         elif kind == "reliability":
             # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
             options |= {"bins": wanted.bins, "band": None}
-        found = gammas(study, wanted.round, wanted.run)
-        return getattr(plots, kind)(found, **options, **look), []
+        found, moved = gammas(study, wanted.round, wanted.run)
+        said = f"not drawn, as Γ is not kept exactly: {'; '.join(moved)}" if moved else ""
+        return getattr(plots, kind)(found, **options, **look), said
     if kind in ("people", "tasks"):
-        return getattr(plots, kind)(study, **look), []
-    shown, left = _shown(study, wanted)
+        return getattr(plots, kind)(study, **look), ""
+    shown, others = _shown(study, wanted)
+    left = f"not drawn, --measure adds them: {', '.join(others)}" if others else ""
     if kind in ("exponents", "pareto", "delays"):
-        return getattr(plots, kind)(study, shown, **look), [] if kind == "exponents" else left
+        return getattr(plots, kind)(study, shown, **look), "" if kind == "exponents" else left
     if kind == "runs":
         look["scale"] = "linear" if wanted.linear else "log"
     return getattr(plots, kind)(study.curves(shown), **look), left
@@ -130,8 +132,11 @@ def _shown(study: Study, wanted: Wanted) -> tuple[list[str], list[str]]:
     return shown, [name for name in study.measures if name not in shown]
 
 
-def gammas(study: Study, round: int | None = None, run: int | None = None) -> dict[str, JointDistribution]:
-    """Label → Γ of each forecaster against each nature, in the longest game of each pair.
+def gammas(
+    study: Study, round: int | None = None, run: int | None = None
+) -> tuple[dict[str, JointDistribution], list[str]]:
+    """Label → Γ of each forecaster against each nature, in the longest game of each pair; and those that are left out,
+    since they are not kept exactly, where there are others.
 
     Parameters
     ----------
@@ -160,7 +165,8 @@ def gammas(study: Study, round: int | None = None, run: int | None = None) -> di
             f"{len(longest)} pairs of a forecaster and a nature; expected at most {MOST}, chosen by --forecaster and "
             "--nature"
         )
-    found = {}
+    found, left = {}, []
+    refused = ""
     pairs = [(who, whom) for whom in study.natures for who in study.forecasters if (who, whom) in longest]
     for who, whom in pairs:
         cell = longest[who, whom]
@@ -174,12 +180,16 @@ def gammas(study: Study, round: int | None = None, run: int | None = None) -> di
         there = [kept(at, r) if kept is not None else None for r in asked]
         parts = [gamma for gamma in there if gamma is not None]
         if len(parts) < len(there):
-            raise InvalidParameter(
+            refused = refused or (
                 f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept exactly in "
                 f'{len(there) - len(parts)} of {len(there)} runs; expected a study that was played with keep = "all", '
                 "or a run of which it is"
             )
+            left.append(f"{who} against {whom}")
+            continue
         which = f", run {run}" if run is not None else f", {runs} runs together" if runs > 1 else ""
         label = f"{who} against {whom}, T = {int(cell.rounds[at]):,}{which}"
         found[label] = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
-    return found
+    if not found:
+        raise InvalidParameter(refused)
+    return found, left

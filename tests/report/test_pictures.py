@@ -38,15 +38,16 @@ def study():
 
 
 def test_levels_are_those_of_the_totals(study):
-    found = gammas(study, run=1)
+    found, left = gammas(study, run=1)
+    assert left == []
     assert list(found) == [f"{who} against drift, T = 800, run 1" for who in study.forecasters]
     for who, gamma in zip(study.forecasters, found.values(), strict=True):
         assert gamma.weight == 800
         assert oc.measures.ece(gamma) * 800 == pytest.approx(study.curve("ece", who).totals[-1, 1])
-    together = gammas(study)
+    together, _ = gammas(study)
     assert list(together) == [f"{who} against drift, T = 800, 3 runs together" for who in study.forecasters]
     assert all(gamma.weight == 2400 for gamma in together.values())
-    earlier = gammas(study, round=200, run=0)
+    earlier, _ = gammas(study, round=200, run=0)
     assert all(gamma.weight == 200 for gamma in earlier.values())
 
 
@@ -62,7 +63,14 @@ def test_levels_that_are_not_there(study):
             InvalidParameter, match=r"T = 800 is not kept exactly in 1 of 3 runs; expected a study"
         ):
             gammas(study)
-        assert len(gammas(study, run=0)) == 2
+        assert len(gammas(study, run=0)[0]) == 2
+        for cell in study.only(["forecast hedging"]).cells:
+            object.__setattr__(cell, "lost", None)
+        # Where others are there, these are drawn, and it is said which are not.
+        found, left = gammas(study)
+        assert len(found) == len(left) == 1
+        _, said = draw(study, Wanted("reliability"))
+        assert said == f"not drawn, as Γ is not kept exactly: {left[0]}"
     finally:
         for cell in study.cells:
             object.__setattr__(cell, "lost", None)
@@ -79,7 +87,7 @@ def test_every_picture_can_be_drawn_by_name(kind, study):
     given = {
         "curves": study.curves(measures), "runs": study.curves(measures), "slopes": study.curves(measures),
         "exponents": study, "pareto": study, "delays": study, "people": study, "tasks": study,
-    }.get(kind) or gammas(study)  # fmt: skip
+    }.get(kind) or gammas(study)[0]  # fmt: skip
     options = {"exponents": (measures,), "pareto": (measures[:2],), "delays": (measures[:2],)}.get(kind, ())
     band = {"band": None} if kind == "reliability" else {}
     assert said == plots.captions[kind](given, *options, **band)
