@@ -59,14 +59,16 @@ class Status:
         """
         with Store.open(path) as store, store.at_once() as (meta, plan, held, failures):
             none: dict[Held, int] = {}
-            # A cell is done when all its columns are there; what of them is missing may not have to be played.
-            runs = {
-                cell.key: min((held.get(cell.key, none).get(c, 0) for c in cell.columns), default=0)
-                for cell in plan
-            }
-            open_ = [cell for cell in plan if runs[cell.key] < cell.runs]
+            # A cell is done when all its columns are there; what of them is missing may not have to be played. In merged
+            # files cells of one game may differ in their columns and runs.
+            runs = [
+                min((held.get(cell.key, none).get(c, 0) for c in cell.columns), default=0) for cell in plan
+            ]
+            open_ = [cell for cell, there in zip(plan, runs, strict=True) if there < cell.runs]
             failed = tuple((cell, *failures[cell.key]) for cell in open_ if cell.key in failures)
-            rounds = {cell.key: cell.horizon * (cell.runs - runs[cell.key]) for cell in open_}
+            rounds: dict[str, int] = {}
+            for cell, there in zip(plan, runs, strict=True):
+                rounds[cell.key] = max(rounds.get(cell.key, 0), cell.horizon * (cell.runs - there))
             return cls(
                 path,
                 meta["name"],

@@ -14,6 +14,7 @@ from onlinecal.study.copies import merge, save
 from onlinecal.study.gammas import runs_of
 from onlinecal.study.panel import Panel
 from onlinecal.study.played import Given
+from onlinecal.study.status import Status
 from onlinecal.study.store import Store
 from tests.results import cells, change, equal, played, read, session, study
 from tests.study.test_gammas import same
@@ -189,6 +190,28 @@ def test_of_level_sets_that_both_have_the_exact_ones_are_kept_and_each_run_once(
     kept, remarks, _ = played(path, planned, resume=True)
     assert remarks == []  # nothing of it is played again
     assert equal(kept, study(planned))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_status_of_one_game_under_two_labels_is_that_of_each(tmp_path, order):
+    def of(label, measure, runs):
+        return cells(
+            horizons=(50,),
+            runs=runs,
+            panel=Panel.of([measure]),
+            forecasters=[(F.EmpiricalMean(), label)],
+            natures=[N.Drift()],
+        )
+
+    paths = [tmp_path / "a.db", tmp_path / "b.db"]
+    played(paths[0], of("x", "ece", 2))
+    with session(paths[1], of("y", "cdl", 5)):
+        pass  # of which nothing is played
+    merge(paths[::order], tmp_path / "m.db")
+    status = Status.of(tmp_path / "m.db")
+    assert (status.cells, status.done, status.left) == (2, 1, 1)
+    assert status.run_rounds_left == 5 * 50
+    assert len(read(tmp_path / "m.db").cells) == 1
 
 
 def contradicting(path):
