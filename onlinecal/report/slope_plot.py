@@ -321,8 +321,8 @@ def _draw(axis: Axes, frame: SlopeFrame) -> None:
         axis.plot(at, line.value, color=colour, marker=here.style(line.style).marker, markersize=4.5,
                   linestyle="none", zorder=2.1)  # fmt: skip
     plain(axis, "T")
-    low, high = axis.get_xlim()
-    if high / low < 30:
+    left, right = axis.get_xlim()
+    if right / left < 30:
         axis.xaxis.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0), numticks=12))
         axis.xaxis.set_major_formatter(FuncFormatter(tick))
     axis.xaxis.set_minor_formatter(NullFormatter())
