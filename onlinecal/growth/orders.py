@@ -61,26 +61,26 @@ def differences(values: Floats) -> Pairs:
     with np.errstate(invalid="ignore"):
         means = values.mean(axis=1)
     difference, error, p = np.zeros((k, k)), np.full((k, k), np.nan), np.ones((k, k))
-    for i in range(k):
-        for j in range(i):
-            with np.errstate(invalid="ignore"):
-                own = values[i] - values[j]
-            scale = np.abs(values[[i, j]]).max()
-            if not np.isfinite(own).all():
-                difference[i, j] = difference[j, i] = np.nan
-                continue
-            # Not what rounding makes of the same number.
-            own = np.where(np.abs(own) <= ROUNDING * scale, 0.0, own)
-            mean = float(own[0] if (own == own[0]).all() else own.mean())
-            difference[i, j], difference[j, i] = mean, -mean
-            if runs < 2:
-                continue
-            spread = 0.0 if (own == own[0]).all() else float(own.std(ddof=1)) / np.sqrt(runs)
-            error[i, j] = error[j, i] = spread
-            if spread > 0.0:
-                p[i, j] = p[j, i] = 2.0 * float(stdtr(runs - 1, -abs(mean) / spread))
-            elif mean != 0.0:
-                p[i, j] = p[j, i] = 2.0 ** (1 - runs)
+    for i in range(1, k):
+        with np.errstate(invalid="ignore"):
+            own = values[i] - values[:i]
+        finite = np.isfinite(own).all(axis=1)
+        own = np.where(finite[:, None], own, 0.0)
+        scale = np.maximum(np.abs(values[i]).max(), np.abs(values[:i]).max(axis=1))
+        # Not what rounding makes of the same number.
+        own = np.where(np.abs(own) <= ROUNDING * scale[:, None], 0.0, own)
+        same = (own == own[:, :1]).all(axis=1)
+        mean = np.where(same, own[:, 0], own.mean(axis=1))
+        difference[i, :i] = np.where(finite, mean, np.nan)
+        difference[:i, i] = -difference[i, :i]
+        if runs < 2:
+            continue
+        spread = np.where(same, 0.0, own.std(axis=1, ddof=1) / np.sqrt(runs))
+        error[i, :i] = error[:i, i] = np.where(finite, spread, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_t = 2.0 * stdtr(runs - 1, -np.abs(mean) / spread)
+        alike = np.where(mean != 0.0, 2.0 ** (1 - runs), 1.0)
+        p[i, :i] = p[:i, i] = np.where(finite, np.where(spread > 0.0, by_t, alike), 1.0)
     return Pairs(means, difference, error, p, runs)
 
 
@@ -90,18 +90,18 @@ def adjusted(families: Sequence[Pairs]) -> list[Floats]:
     Each pair is two one-sided hypotheses, so that of the signs, too, all that are said are true together with
     probability 1 − α where adjusted p-values of at most α count, however the differences depend (Holm 1979).
     """
-    places = [
-        (f, i, j) for f, pairs in enumerate(families) for i in range(len(pairs.means)) for j in range(i)
-    ]
-    one_sided = np.array([families[f].p[i, j] for f, i, j in places]) / 2.0
+    below = [np.tril_indices(len(pairs.means), -1) for pairs in families]
+    one_sided = np.concatenate([pairs.p[at] for pairs, at in zip(families, below, strict=True)]) / 2.0
     order = np.argsort(one_sided, kind="stable")
     # The other side of each pair has a p-value of 1/2 at least, and is never rejected.
-    hypotheses = 2 * len(places) - np.arange(len(places))
-    steps = np.minimum(np.maximum.accumulate(one_sided[order] * hypotheses), 1.0)
+    hypotheses = 2 * len(order) - np.arange(len(order))
+    steps = np.empty(len(order))
+    steps[order] = np.minimum(np.maximum.accumulate(one_sided[order] * hypotheses), 1.0)
     found = [np.ones_like(pairs.p) for pairs in families]
-    for place, each in zip(order, steps, strict=True):
-        f, i, j = places[place]
-        found[f][i, j] = found[f][j, i] = each
+    start = 0
+    for each, (i, j) in zip(found, below, strict=True):
+        each[i, j] = each[j, i] = steps[start : start + len(i)]
+        start += len(i)
     return found
 
 

@@ -37,11 +37,14 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[dict[str
         against_rates, as `Curve.against_rates` says. The intervals of all exponents hold together with 95 %, and so do
         the comparisons with rates: of many with 95 % each some would be wrong by chance.
     """
-    return [row for row, _ in grown(study, measures)]
+    return [
+        {**row, "exponent": None if growth is None else growth.as_json()}
+        for row, growth in grown(study, measures)
+    ]
 
 
 def grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str, Any], Growth | None]]:
-    """The rows of `totals`, each with its exponent as an object."""
+    """The rows of `totals`, each with its exponent as an object; its JSON, which has all forms that fit, costs time."""
     curves = study.curves(measures)
     level = simultaneous(len(curves))
     rows = []
@@ -57,7 +60,6 @@ def grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str, 
             "runs": curve.totals.shape[1],
             "total": mean,
             "half_width": half if math.isfinite(half) else None,
-            "exponent": None if exponent is None else exponent.as_json(),
             "against_rates": curve.against_rates(level),
         }
         rows.append((row, exponent))

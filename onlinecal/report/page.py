@@ -168,7 +168,7 @@ def html(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["breakable"] = _breakable
+    environment.filters |= {"breakable": _breakable, "coded": _coded}
     return environment.get_template("page.html").render(page=page)
 
 
@@ -179,6 +179,16 @@ def _breakable(text: str) -> str:
     return Markup("").join(
         Markup("{}<wbr>").format(piece) if piece[-1] in "_[(,=" else escape(piece)
         for piece in re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", text)
+    )
+
+
+def _coded(text: str) -> str:
+    """A text in which what stands between two backticks is code."""
+    from markupsafe import Markup, escape
+
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if i % 2 else escape(piece)
+        for i, piece in enumerate(text.split("`"))
     )
 
 

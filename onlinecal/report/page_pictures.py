@@ -241,7 +241,8 @@ def _reliability(study: Study, shown: Sequence[str], grown: Sequence[str], left:
         )
     if missing:
         left.append("Reliability diagrams are left out where the level sets of a game are not kept exactly.")
-    _only_some(left, "Reliability diagrams", study, RELIABILITY)
+    if found:
+        _only_some(left, "Reliability diagrams", study, RELIABILITY)
     return found
 
 
@@ -394,7 +395,7 @@ def _drawn(figure: Callable[..., Any]) -> tuple[str, str]:
         with uncaptioned():
             drawn = figure(dark=dark)
         with mpl.rc_context(settings):
-            drawn.savefig(text, format="svg", metadata={"Date": None}, bbox_inches="tight")
+            drawn.savefig(text, format="svg", metadata={"Date": None})
         found.append(text.getvalue())
     return found[0], found[1]
 

@@ -213,7 +213,8 @@ def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
             bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )
-    axis.set_title(f"{len(people.labels) - people.unseen:,} decision makers", fontsize=10)
+    many = len(people.labels) - people.unseen
+    axis.set_title(f"{many:,} decision maker{'s' * (many != 1)}", fontsize=10)
     plain(axis, "for each question with a known outcome", "share of decision makers\nwith at most this")
     if people.unseen < len(people.labels):
         axis.legend(fontsize=7, frameon=False, loc="lower right")

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
@@ -321,4 +321,9 @@ def _draw(axis: Axes, frame: SlopeFrame) -> None:
         axis.plot(at, line.value, color=colour, marker=here.style(line.style).marker, markersize=4.5,
                   linestyle="none", zorder=2.1)  # fmt: skip
     plain(axis, "T")
+    left, right = axis.get_xlim()
+    if right / left < 30:
+        axis.xaxis.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0), numticks=12))
+        axis.xaxis.set_major_formatter(FuncFormatter(tick))
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.yaxis.set_major_formatter(FuncFormatter(tick))

@@ -1,22 +1,27 @@
 """The page of a study: each of its statements against the study, and what people name is only text on it."""
 
 import base64
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
+from onlinecal.core.sight import Sight
 from onlinecal.report import page_rows
 from onlinecal.report.console import grown
 from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary
 from onlinecal.report.page import html, page_of
 from onlinecal.report.page_pictures import FORECASTERS, MOST
+from onlinecal.report.ranking import ranking
 from onlinecal.report.style import DARK
+from onlinecal.study.entries import Planned
 from onlinecal.study.played import Played, Promise
 from tests.results import cells, study
 from tests.whole.test_cli import onlinecal
@@ -98,6 +103,86 @@ def test_ties_name_all_and_nothing_is_compared_at_different_times():
     assert page_rows.lowest(of(made({"ece": [2.0]}))) is None
     endless = of(made({"ece": [np.inf]}, forecaster="a"), made({"ece": [5.0]}, forecaster="b"))
     assert page_rows.lowest(endless)[0].rows[0][1][0].text == "b"
+
+
+def test_marks_are_where_the_paired_test_has_no_doubt(seed):
+    """Which cells are marked is what `ranking` says of the same cells, at a level that is shared by all measures."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((2, 2, 3, 16))
+    means = np.array(
+        [[[0, 99, 99], [0, 0, 99]], [[50, 0, 99], [0, 99, 0]]]
+    )  # (measures, natures, forecasters)
+    means = means[..., None] + noise
+    means[0, 1, 1] = means[0, 1, 0] + 1e-3 * noise[0, 1, 1]  # far apart from one, not from the other
+    mine = of(
+        *(
+            made({"ece": means[0, n, f], "cdl": means[1, n, f]}, forecaster=f"f{f}", nature=f"n{n}")
+            for n in range(2)
+            for f in range(3)
+        )
+    )
+    table, meaning = page_rows.lowest(mine)
+    for measure, row in table.rows:
+        order = ranking(mine, measure, 1 - 0.05 / 2)
+        for standing, cell in zip(order.standings, row, strict=False):
+            best = int(np.argmin(standing.means))
+            sure = int(standing.before[best].sum() == 2)
+            assert cell.text == standing.forecasters[best] + " †" * sure
+        assert "†" not in row[-1].text
+    assert table.rows[0][1][0].text == "f0 †"
+    assert table.rows[1][1][0].text == "f1 †"
+    assert "all † of the table hold together with 95 %" in meaning
+    assert "the last column is not tested" in meaning
+    assert "recorded" not in meaning
+
+
+def test_without_doubt_nothing_is_marked_of_one_run_or_of_chance():
+    alone = of(made({"ece": [1.0]}, forecaster="a"), made({"ece": [100.0]}, forecaster="b"))
+    table, meaning = page_rows.lowest(alone)
+    assert table.rows[0][1][0].text == "a"
+    assert meaning.startswith("No order here is beyond doubt")
+
+
+def test_marks_are_wrong_no_more_often_than_is_said(seed):
+    """Two measures of three forecasters that are all the same: of 300 studies more than isf(1e-9) of a binomial with
+    5 % have a mark with a probability of at most 1e-9. Each has a lowest mean, which is the control.
+    """
+    rng, wrong = np.random.default_rng(seed), 0
+    for _ in range(300):
+        totals = 10 + rng.standard_normal((3, 2, 8))
+        mine = of(*(made({"ece": a, "cdl": b}, forecaster=f"f{i}") for i, (a, b) in enumerate(totals)))
+        table, _ = page_rows.lowest(mine)
+        assert all(row[0].text for _, row in table.rows)
+        wrong += any("†" in row[0].text for _, row in table.rows)
+    assert wrong <= binom.isf(1e-9, 300, 0.05)
+
+
+def test_what_was_not_played_is_listed_with_its_reason(whole):
+    def planned(horizon, who="a <b>"):
+        return Planned("key", who, "rain", "delay 3", horizon, 3, False, Sight.NOTHING)
+
+    failed = [(planned(t), "outcome 2; expected 0 or 1", "2026-01-01") for t in (2000, 100)]
+    meta = {"incompatible": json.dumps([["looker", "blind", "it needs what nature does not say"]])}
+    page = page_of(whole, meta, len(whole.cells) + 2, "x.db", failed)
+    rows = [(who, *(cell.text for cell in cells)) for who, cells in page.missing.rows]
+    assert rows == [
+        ("a <b>", "rain, delay 3", "100, 2,000", "failed: outcome 2; expected 0 or 1"),
+        ("looker", "blind", "all", "cannot be played: it needs what nature does not say"),
+    ]
+    seen = Seen(html(page))
+    assert "Not played" in seen.words
+    for row in rows:
+        assert all(text in "".join(seen.text) for text in row)
+    assert page_of(whole, {}, len(whole.cells), "x.db").missing is None
+
+
+def test_remarks_in_the_tables_are_explained(whole):
+    rows = grown(whole, whole.measures)
+    changed = [
+        (row | {"against_rates": remark}, g) for (row, g), remark in zip(rows, ("below Ω", ""), strict=False)
+    ]
+    (said,) = page_rows.remarks(changed)
+    assert said.startswith("below Ω: grows slower over these T than the best known rate")
 
 
 @pytest.mark.parametrize(
@@ -235,6 +320,42 @@ def test_of_many_forecasters_the_lowest_are_drawn():
     there = {who for who in means if re.search(rf">\W*{who}\b", drawn.svg)}
     assert len(there) == FORECASTERS
     assert max(means[who] for who in there) <= min(mean for who, mean in means.items() if who not in there)
+
+
+@pytest.fixture(scope="module")
+def rich():
+    """With Γ, a task, somebody who acts on the forecasts, two measures, three T and two schedules."""
+    return oc.play(
+        [F.ForecastHedging(), F.EmpiricalMean()], [N.Drift()], horizon=[50, 100, 200], runs=3, seed=1,
+        measures=["ece", "smooth_ce"], tasks=["umbrella"], decision_makers=["umbrella"],
+        delays=[0, 5],
+    )  # fmt: skip
+
+
+def test_there_is_a_picture_of_all_that_the_study_has(rich):
+    page = page_of(rich, {}, len(rich.cells), "x.db")
+    titles = [picture.title for picture in page.others]
+    for part in (
+        "Growth exponents",
+        "ece and smooth_ce: Pareto fronts",
+        "Reliability against drift",
+        "Regrets of tasks against drift",
+        "Local slopes of ece against drift",
+        "What late outcomes cost: ece",
+        "Decision makers who join and leave",
+    ):
+        assert any(title.startswith(part) for title in titles), part
+    assert len(page.pictures) <= MOST
+    assert len(set(titles)) == len(titles)
+    assert "Reliability" not in page.left
+
+
+def test_without_levels_there_is_no_diagram_but_a_sentence():
+    bare = study(cells(horizons=(20,), runs=1))
+    page = page_of(of(*(replace(cell, gammas=type(cell.gammas)()) for cell in bare.cells)), {}, 4, "x.db")
+    assert not [picture for picture in page.others if picture.title.startswith("Reliability")]
+    assert "left out where the level sets of a game are not kept exactly" in page.left
+    assert "Reliability diagrams are drawn" not in page.left
 
 
 def test_unfinished_studies_say_so(whole):

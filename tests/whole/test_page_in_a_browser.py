@@ -52,6 +52,13 @@ def test_it_loads_alone_and_fits(browser, address, width, scheme):
     assert [url for url in page.asked if not url.startswith("data:")] == [address]
     assert page.evaluate("document.images.length") > 2
     assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 100)")
+    # Each picture is that for such a page.
+    start = page.evaluate("[...document.images].map(image => image.currentSrc)")
+    other = "src" if scheme == "light" else "srcset"
+    tag = "img" if scheme == "light" else "source"
+    assert start == page.evaluate(
+        f"[...document.querySelectorAll('figure {tag}')].map(e => e.getAttribute('{other}'))"
+    )
     # Tables scroll in their frames; the page itself does not.
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     ink, paper = (
