@@ -59,8 +59,8 @@ class Status:
         """
         with Store.open(path) as store, store.at_once() as (meta, plan, held, failures):
             none: dict[Held, int] = {}
-            # A cell is done when all its columns are there; what of them is missing may not have to be played. In merged
-            # files cells of one game may differ in their columns and runs.
+            # A cell is done when all its columns are there; what of them is missing may not have to be played. In
+            # merged files cells of one game may differ in their columns and runs.
             runs = [
                 min((held.get(cell.key, none).get(c, 0) for c in cell.columns), default=0) for cell in plan
             ]
