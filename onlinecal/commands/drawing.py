@@ -115,6 +115,7 @@ def report(
     """Write a study as one HTML page: what was asked, a summary, tables, pictures, and how to repeat it."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.report.page import html, page_of, write
+    from onlinecal.study.status import Status
     from onlinecal.study.store import Store
 
     path = output or results.with_suffix(".html")
@@ -123,5 +124,5 @@ def report(
     study = study_of(results)
     with Store.open(results) as store:
         meta, planned = store.meta, len(store.plan())
-    write(html(page_of(study, meta, planned, str(results))), path)
+    write(html(page_of(study, meta, planned, str(results), Status.of(results).failed)), path)
     print(f"wrote {path}")

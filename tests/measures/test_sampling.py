@@ -86,7 +86,16 @@ def test_every_measure_says_what_a_sample_tells():
             assert record.sampling.instead
 
 
-@pytest.mark.parametrize(("name", "options"), NORMED, ids=str)
+def case_id(value):
+    """Without addresses, which differ from process to process."""
+    return (
+        value
+        if isinstance(value, str)
+        else ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in value.items())
+    )
+
+
+@pytest.mark.parametrize(("name", "options"), NORMED, ids=case_id)
 def test_a_seminorm_of_the_residuals_is_the_measure(name, options, seed):
     record = MEASURES[name]
     allowed = _NORM if name == "smooth_ece_at" else 1e-14
@@ -103,7 +112,7 @@ def test_a_seminorm_of_the_residuals_is_the_measure(name, options, seed):
         )
 
 
-@pytest.mark.parametrize(("name", "options"), BOUNDED, ids=str)
+@pytest.mark.parametrize(("name", "options"), BOUNDED, ids=case_id)
 def test_no_value_changes_more_than_its_deviations_allow(name, options, seed):
     """The interval made of the very deviations holds the population's value: no probability is in this."""
     record = MEASURES[name]
@@ -167,7 +176,7 @@ CERTAIN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options"), CERTAIN, ids=str)
+@pytest.mark.parametrize(("name", "options"), CERTAIN, ids=case_id)
 def test_mean_changes_are_below_what_is_stated(name, options, seed):
     """√n E[L_j] of 400 samples of n = 400: no mean is above the bound by 6 standard errors (3e-9 each by chance)."""
     sampling = MEASURES[name].sampling
