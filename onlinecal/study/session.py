@@ -155,8 +155,11 @@ class Session:
             now = next(c.content for c in self._cells if c.key == new[cell[1:5]])
             reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents.get(cell.key), now))
         why = _some(list(reasons))
-        # Decision makers are part of the games: to ask for others is no mistake.
-        if good and not good & wanted and set(reasons) != {"decision_makers"}:
+        # Decision makers are part of the games: to ask for some where there were none is no mistake.
+        added = set(reasons) == {"decision_makers"} and not any(
+            "decision_makers" in content for content in contents.values()
+        )
+        if good and not good & wanted and not added:
             raise StoreError(
                 f"{store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )

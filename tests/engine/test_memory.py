@@ -86,7 +86,7 @@ def sizes_of_batches(monkeypatch, **options):
 def test_batches_have_room_for_what_their_players_remember(monkeypatch):
     """168 bytes a round: three runs of 1000 rounds in 2^19 bytes; the history alone would take as many as there are."""
     sizes, cells = sizes_of_batches(monkeypatch, forecaster="defensive_forecasting")
-    assert sizes == [3, 3, 2]
+    assert sizes == [2, 3, 3]  # of about the same size
     assert sizes_of_batches(monkeypatch, forecaster="empirical_mean")[0] == [8]
     whole = oc.play(
         "defensive_forecasting", "drift", horizon=1000, runs=8, seed=2, measures="smooth_ce"

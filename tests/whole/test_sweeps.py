@@ -313,7 +313,7 @@ def test_a_long_run_says_so_before_it_begins(tmp_path):
     )
     code = (
         "import sys, onlinecal.study.session as s\n"
-        "def stop(self): raise KeyboardInterrupt\n"
+        "def stop(self, executor): raise KeyboardInterrupt\n"
         "s.Session.play = stop\n"
         "from onlinecal.cli import main\nsys.argv = ['onlinecal', 'run', 'a.toml']\nmain()\n"
     )
