@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions import tasks
-from onlinecal.measures import binned, decision, residual_norms, scores, soft_binned
+from onlinecal.measures import binned, cutoff, decision, residual_norms, scores, soft_binned
 from tests.strategies import gammas
 
 ONE = Fraction(1)
