@@ -1,6 +1,7 @@
 """How much faster two processes are than one; never asserted: `pytest tests/benchmarks/test_executors.py -s` prints it.
 
-``--seconds N`` of one process's play, roughly; times are of the whole command, its start included.
+With ``ONLINECAL_LENGTH=N`` in the environment (default 10), about N seconds are played by one process, and up to four
+times that on slow machines; times are of the whole command, its start included.
 """
 
 import os

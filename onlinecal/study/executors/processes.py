@@ -96,10 +96,12 @@ class Processes(Executor):
                 self._here = False
                 return [Returned(unit)]
         found: list[Event] = []
+        heard = bool(self._heard)
         while self._heard:
             found += self._take(*self._heard.popleft())
         with contextlib.suppress(queue.Empty):
-            found += self._take(*self._messages.get(timeout=1.0))
+            # What was heard while this process played has made others ready: they are not left waiting.
+            found += self._take(*self._messages.get(timeout=0.0 if heard else 1.0))
             while True:
                 found += self._take(*self._messages.get_nowait())
         for worker in self._team:
