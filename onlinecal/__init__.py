@@ -15,6 +15,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "JointDistribution": "onlinecal.core.joint",
     "evaluate": "onlinecal.forecasts.evaluation",
+    "decomposition": "onlinecal.forecasts.decomposition",
+    "isotonic": "onlinecal.forecasts.decomposition",
     "play": "onlinecal.face",
     "sweep": "onlinecal.face",
     "load": "onlinecal.face",
@@ -44,10 +46,12 @@ __all__ = [
     "JointDistribution",
     "OnlinecalError",
     "Study",
+    "decomposition",
     "errors",
     "evaluate",
     "forecasters",
     "growth",
+    "isotonic",
     "load",
     "measures",
     "natures",
@@ -71,6 +75,7 @@ if TYPE_CHECKING:
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
     from onlinecal.face import load, play, sweep
+    from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.growth import rates
     from onlinecal.report import plots
