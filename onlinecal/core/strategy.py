@@ -43,7 +43,9 @@ def strategy_key(strategy: Any) -> str:
     (``{"key": "unless default"}``).
     """
     shown = {field.name for field in keyed_fields(strategy)}
-    values = [f"{name}={_text(value)}" for name, value in sorted(parameters(strategy).items()) if name in shown]
+    values = [
+        f"{name}={_text(value)}" for name, value in sorted(parameters(strategy).items()) if name in shown
+    ]
     fingerprint = getattr(strategy, "fingerprint", None)
     if fingerprint is not None:
         values.append(f"sha256={fingerprint}")

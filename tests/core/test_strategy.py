@@ -136,7 +136,7 @@ class Grown:
 
 def test_a_parameter_that_was_added_later_changes_nothing_where_it_is_the_default():
     assert s.strategy_key(Grown(0.25)) == s.strategy_key(Grown(0.25, 1)) == "grown(q=0.25)"
-    assert s.strategy_key(Grown(0.25, 2.0)) == "grown(later=2.0, q=0.25)"
+    assert s.strategy_key(Grown(0.25, 2.0)) == "grown(later=2, q=0.25)"
     assert s.parameters(Grown()) == {"q": 0.5, "later": 1.0}
     assert content(Grown(0.25))["parameters"] == {"q": 0.25}
     assert content(Grown(0.25, 2.0))["parameters"] == {"q": 0.25, "later": 2.0}
