@@ -74,8 +74,8 @@ def test_bghn23_width_is_added(temperatures):
 
 
 def test_hjty24_errors_come_down_to_the_shift(seed):
-    """Of the shifted forecasts 15 % of the smooth calibration errors are below 0.005 at n = 2049 (seen in 4,000 runs), so
-    the median of 60 with probability below 1e-8, by Chernoff's bound. The other medians differ by factors of four.
+    """Of the shifted forecasts 15 % of the smooth calibration errors are below 0.005 at n = 2049 (seen in 4,000 runs),
+    so the median of 60 with probability below 1e-8, by Chernoff's bound. The other medians differ by factors of four.
     """
     loaded = load(Path("scenarios/papers/hjty24.toml"))
     medians = {}
