@@ -1,37 +1,97 @@
-"""Rewrites the parts of README.md that come from the code: `python -m tests.readme`."""
+"""Rewrites the parts of the documentation that come from the code: `python -m tests.readme`.
+
+A part stands between `<!-- name -->` and `<!-- /name -->` on the one page that has a block of that name.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 
-from onlinecal.report.catalogue import measure_table, reference_list
+import onlinecal
+from onlinecal.report.catalogue import KINDS, kind_table, measure_table, rate_table, reference_list
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
 
-GENERATED = {"measures": measure_table, "references": reference_list}
+
+def pages() -> list[Path]:
+    """What people read: README.md and all pages of docs/."""
+    return [README, *sorted(DOCS.rglob("*.md"))]
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The public names of a module: those of its `__all__`, else those of the classes and functions that it defines."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    return [
+        name
+        for name, thing in vars(module).items()
+        if not name.startswith("_") and getattr(thing, "__module__", "") == module.__name__
+    ]
+
+
+def rooms() -> dict[str, ModuleType]:
+    """Public module → what stands under it: `onlinecal` itself, and each of its public names that is a module."""
+    found = {"onlinecal": onlinecal}
+    for above in (onlinecal, onlinecal.measures):
+        for name in public_names(above):
+            if inspect.ismodule(thing := getattr(above, name)):
+                found[name] = thing
+    return found
+
+
+def names_of(room: str) -> str:
+    """What the page of a room asks mkdocstrings for: every public name that is no module."""
+    module = rooms()[room]
+    path = {"onlinecal": "onlinecal", "witnesses": "onlinecal.measures.witnesses"}.get(room, f"onlinecal.{room}")
+    return "\n\n".join(
+        f"::: {path}.{name}" for name in public_names(module) if not inspect.ismodule(getattr(module, name))
+    )
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "measures": measure_table,
+    "references": reference_list,
+    "rates": rate_table,
+    **{kind: partial(kind_table, kind) for kind in KINDS if kind != "measures"},
+    **{f"names of {room}": partial(names_of, room) for room in rooms()},
+}
+
+
+def _pattern(name: str) -> str:
+    return rf"(<!-- {name} -->\n\n)(.*?)(\n\n<!-- /{name} -->)"
+
+
+def home(name: str) -> Path:
+    """The page that has the block."""
+    found = [page for page in pages() if re.search(_pattern(name), page.read_text("utf-8"), re.DOTALL)]
+    assert len(found) == 1, f"{len(found)} pages have a block {name!r}; expected one: {found}"
+    return found[0]
 
 
 def block(text: str, name: str) -> str:
     """What stands between `<!-- name -->` and `<!-- /name -->`."""
-    found = re.findall(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", text, re.DOTALL)
-    assert len(found) == 1, f"README.md has {len(found)} blocks {name!r}; expected one"
-    return found[0]
+    found = re.findall(_pattern(name), text, re.DOTALL)
+    assert len(found) == 1, f"there are {len(found)} blocks {name!r}; expected one"
+    return found[0][1]
 
 
-def with_block(text: str, name: str, content: str) -> str:
-    """The text with another block of that name."""
-    old = block(text, name)
-    return text.replace(
-        f"<!-- {name} -->\n{old}\n<!-- /{name} -->", f"<!-- {name} -->\n{content}\n<!-- /{name} -->"
-    )
+def rewrite(name: str, content: str) -> None:
+    """Puts another block of that name into its page."""
+    page = home(name)
+    text = page.read_text("utf-8")
+    page.write_text(re.sub(_pattern(name), lambda m: m[1] + content + m[3], text, flags=re.DOTALL), "utf-8")
 
 
 def main() -> None:
-    text = README.read_text(encoding="utf-8")
     for name, generate in GENERATED.items():
-        text = with_block(text, name, generate())
-    README.write_text(text, encoding="utf-8")
+        rewrite(name, generate())
 
 
 if __name__ == "__main__":
