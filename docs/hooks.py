@@ -16,7 +16,9 @@ def helps() -> str:
 
     runner, parts = CliRunner(), []
     for name in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
-        said = runner.invoke(app, [name, "--help"], prog_name="onlinecal", env={"COLUMNS": "100"}, terminal_width=100)
+        said = runner.invoke(
+            app, [name, "--help"], prog_name="onlinecal", env={"COLUMNS": "100"}, terminal_width=100
+        )
         assert said.exit_code == 0, said.output
         parts.append(f"## {name}\n\n```text\n{said.output.strip()}\n```")
     return "\n\n".join(parts)

@@ -1,10 +1,12 @@
 """Rewrites the parts of the documentation that come from the code: `python -m tests.readme`.
 
-A part stands between `<!-- name -->` and `<!-- /name -->` on the one page that has a block of that name.
+A part stands between `<!-- name -->` and `<!-- /name -->` on the one page that has a block of that name. With
+`--repository URL` the links of README.md are made absolute too, for package indexes, which show it alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import re
 from collections.abc import Callable
@@ -48,11 +50,23 @@ def rooms() -> dict[str, ModuleType]:
 
 def names_of(room: str) -> str:
     """What the page of a room asks mkdocstrings for: every public name that is no module."""
-    module = rooms()[room]
-    path = {"onlinecal": "onlinecal", "witnesses": "onlinecal.measures.witnesses"}.get(room, f"onlinecal.{room}")
-    return "\n\n".join(
-        f"::: {path}.{name}" for name in public_names(module) if not inspect.ismodule(getattr(module, name))
+    module, asked = rooms()[room], []
+    above = {"onlinecal": "onlinecal", "witnesses": "onlinecal.measures.witnesses"}.get(
+        room, f"onlinecal.{room}"
     )
+    for name in public_names(module):
+        thing = getattr(module, name)
+        if inspect.ismodule(thing):
+            continue
+        own = getattr(thing, "__name__", name)
+        if own == name:
+            asked.append(f"::: {above}.{name}")
+        else:
+            # Another name of a function: what is read, without being run, knows its docstring under its own name only.
+            asked.append(
+                f"::: {thing.__module__}.{own}\n    options:\n      heading: {name}\n      toc_label: {name}"
+            )
+    return "\n\n".join(asked)
 
 
 GENERATED: dict[str, Callable[[], str]] = {
@@ -89,9 +103,42 @@ def rewrite(name: str, content: str) -> None:
     page.write_text(re.sub(_pattern(name), lambda m: m[1] + content + m[3], text, flags=re.DOTALL), "utf-8")
 
 
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+
+
+def links(text: str) -> list[str]:
+    """Where links and pictures of a page lead."""
+    return [target for _, _, target in _LINK.findall(text)]
+
+
+def with_absolute_links(text: str, repository: str) -> str:
+    """The page with its links and pictures below an address, in which `{}` becomes `blob` for links and `raw` for pictures.
+
+    >>> page = "![a](docs/a.png) [b](docs/b.md#c) [d](https://d.org) [e](#f)"
+    >>> with_absolute_links(page, "https://host/us/onlinecal/{}/main")
+    '![a](https://host/us/onlinecal/raw/main/docs/a.png) [b](https://host/us/onlinecal/blob/main/docs/b.md#c)
+    [d](https://d.org) [e](#f)'
+    """
+
+    def absolute(found: re.Match[str]) -> str:
+        picture, words, target = found.groups()
+        if "://" not in target and not target.startswith("#"):
+            target = f"{repository.replace('{}', 'raw' if picture else 'blob').rstrip('/')}/{target}"
+        return f"{picture}[{words}]({target})"
+
+    return _LINK.sub(absolute, text)
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--repository", metavar="URL", help="where files are, such as https://host/us/onlinecal/{}/main"
+    )
+    repository = parser.parse_args().repository
     for name, generate in GENERATED.items():
         rewrite(name, generate())
+    if repository:
+        README.write_text(with_absolute_links(README.read_text("utf-8"), repository), "utf-8")
 
 
 if __name__ == "__main__":

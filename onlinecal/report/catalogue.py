@@ -122,7 +122,8 @@ def rate_table() -> str:
     """The best known rates, and what follows from them, in Markdown."""
     head = ("total of", "rate", "exponent", "source")
     return _in_markdown(
-        head, ((f"`{r['name']}`", r["summary"], r["exponent"], r["known"]) for r in _rates() if "exponent" in r)
+        head,
+        ((f"`{r['name']}`", r["summary"], r["exponent"], r["known"]) for r in _rates() if "exponent" in r),
     )
 
 
