@@ -1,4 +1,4 @@
-"""How often the intervals of `growth` cover what they say: `python -m tests.coverage` makes the table in docs/growth.md.
+"""How often the intervals of `growth` cover what they say: `python -m tests.coverage` makes docs/growth.md's table.
 
 Every law is simulated with each noise, number of runs and number of horizons below, and fitted. Counted are the
 intervals of the mean growth exponent, those that are taken back since the totals are called no power law, and the

@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -59,13 +60,14 @@ def names_of(room: str) -> str:
         if inspect.ismodule(thing):
             continue
         own = getattr(thing, "__name__", name)
-        if own == name:
-            asked.append(f"::: {above}.{name}")
-        else:
-            # Another name of a function: what is read, without being run, knows its docstring under its own name only.
-            asked.append(
-                f"::: {thing.__module__}.{own}\n    options:\n      heading: {name}\n      toc_label: {name}"
-            )
+        path = f"{above}.{name}"
+        if own != name or find_spec(f"{module.__name__}.{name}" if hasattr(module, "__path__") else "none"):
+            # Who reads the source without running it takes these for another name of a function, which has no
+            # docstring, and for the file of that name.
+            path = f"{thing.__module__}.{own}"
+        asked.append(f"::: {path}")
+        if own != name:
+            asked[-1] += f"\n    options:\n      heading: {name}\n      toc_label: {name}"
     return "\n\n".join(asked)
 
 
@@ -112,7 +114,7 @@ def links(text: str) -> list[str]:
 
 
 def with_absolute_links(text: str, repository: str) -> str:
-    """The page with its links and pictures below an address, in which `{}` becomes `blob` for links and `raw` for pictures.
+    """The page with its links and pictures below an address; `{}` in it is `blob` for links and `raw` for pictures.
 
     >>> page = "![a](docs/a.png) [b](docs/b.md#c) [d](https://d.org) [e](#f)"
     >>> with_absolute_links(page, "https://host/us/onlinecal/{}/main")

@@ -1,8 +1,8 @@
 """Plays a page as its reader would: writes the files that it shows, types its commands, compares what they print.
 
-A fenced block with a title (```` ```toml title="study.toml" ````) is a file. In a `console` block each line after `$ ` is a
-command, and the lines below it are what it prints, where they are given: white space counts as one space, and `...`
-stands for anything. Blocks of Python with `>>>` are doctests, which pytest collects by itself.
+A fenced block with a title (```` ```toml title="study.toml" ````) is a file. In a `console` block each line after `$ `
+is a command, and the lines below it are what it prints, where they are given: white space counts as one space, and
+`...` stands for anything. Blocks of Python with `>>>` are doctests, which pytest collects by itself.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def steps(page: str) -> Iterator[File | Command]:
 
 
 def play(page: str, folder: Path) -> list[tuple[Command, str]]:
-    """Does all of it in a folder; returns the commands that failed or printed something else, with what they printed."""
+    """Does all of it in a folder; returns the commands that failed or printed something else, and what they printed."""
     tools = folder / ".tools"
     tools.mkdir()
     for name, to in (("onlinecal", "-m onlinecal"), ("python", "")):

@@ -95,7 +95,7 @@ def measure_table() -> str:
 
 
 def kind_table(kind: str) -> str:
-    """The table of one of `KINDS` but measures, in Markdown: what each is, its parameters, and what it states of itself.
+    """The table of one of `KINDS` but measures, in Markdown: what each is, its parameters, what it states of itself.
 
     Of forecasters these are the proved bounds and the facts of `onlinecal.core.facts`, of natures the sight and what
     they force.
