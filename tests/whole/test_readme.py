@@ -1,6 +1,9 @@
 """The documentation says what the code says, and every source of a measure can be looked up."""
 
+import datetime
 import re
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -9,6 +12,7 @@ from PIL import Image
 from onlinecal.cli import COMMANDS
 from onlinecal.measures import MEASURES
 from onlinecal.report.catalogue import REFERENCES
+from tests.benchmarks.speed import FILE, PLAIN, ROWS, table
 from tests.gallery import digests
 from tests.readme import DOCS, GENERATED, README, ROOT, block, home, links, rooms, with_absolute_links
 
@@ -115,3 +119,22 @@ def test_every_page_is_reached_from_the_menu():
 def test_pictures_of_the_gallery_are_drawn_by_the_code_on_the_page():
     for path, digest in digests().items():
         assert Image.open(path).info["Source"] == digest, f"{path.name}: run python -m tests.gallery"
+
+
+def test_the_table_of_speed_has_the_rows_that_are_measured():
+    """Its numbers are of one machine on one day; whoever writes it anew gets the same lines with others."""
+    written = block(home("games").read_text("utf-8"), "games")
+    rates = dict.fromkeys(ROWS.values(), 12.0) | {PLAIN: 2.0}
+    made = table("a processor", rates, datetime.date(2026, 1, 1))
+    assert made.startswith("One core of a processor, medians of one run on 2026-01-01:\n\n| game")
+    assert "| forecast hedging vs contrarian | 12 | 6.0 |" in made
+    first = re.compile(r"^\|[^|]*\|", re.MULTILINE)
+    assert first.findall(written) == first.findall(made)
+
+
+def test_the_benchmarks_that_the_table_names_are_there():
+    said = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--collect-only", *(f"{FILE}::{name}" for name in ROWS.values())],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stdout + said.stderr

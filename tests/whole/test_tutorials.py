@@ -1,8 +1,12 @@
 """Whoever does what a tutorial says sees what it says."""
 
+import re
+import sys
+
 import pytest
 
-from tests.readme import DOCS
+from onlinecal.scenario import load
+from tests.readme import DOCS, README
 from tests.tutorials import Command, File, play, steps
 
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
@@ -58,3 +62,30 @@ def test_a_page_that_errs_is_found(tmp_path, old, new):
 def test_a_block_that_nothing_runs_is_refused(block):
     with pytest.raises(ValueError, match="block"):
         list(steps(block))
+
+
+# ---------------------------------------------------------------- scenarios on other pages
+
+MODULE = """
+class RunningMean:
+    def forecast(self):
+        return 0.5
+    def update(self, forecast, outcome):
+        pass
+"""
+
+
+@pytest.mark.parametrize("page", [README, DOCS / "scenarios.md"], ids=["README", "scenarios"])
+def test_a_scenario_that_a_page_shows_can_be_played(page, tmp_path, monkeypatch):
+    """As it stands, with the plug-in and the file that it names beside it; a part is completed."""
+    blocks = re.findall(r"^```toml\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks
+    (tmp_path / "my_module.py").write_text(MODULE)
+    (tmp_path / "rain.csv").write_text("precipitation\n" + "0.0\n1.5\n" * 32_000)
+    monkeypatch.chdir(tmp_path)
+    for number, block in enumerate(blocks):
+        given = block if "horizon" in block else f'horizon = 10_000\nmeasures = ["ece"]\n{block}'
+        scenario = tmp_path / f"{number}.toml"
+        scenario.write_text(given)
+        assert len(load(scenario).cells) > 10
+    monkeypatch.delitem(sys.modules, "my_module", raising=False)
