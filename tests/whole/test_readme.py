@@ -1,6 +1,7 @@
 """The documentation says what the code says, and every source of a measure can be looked up."""
 
 import datetime
+import os
 import re
 import subprocess
 import sys
@@ -118,7 +119,8 @@ def test_every_page_is_reached_from_the_menu():
 
 def test_pictures_of_the_gallery_are_drawn_by_the_code_on_the_page():
     for path, digest in digests().items():
-        assert Image.open(path).info["Source"] == digest, f"{path.name}: run python -m tests.gallery"
+        with Image.open(path) as picture:
+            assert picture.info["Source"] == digest, f"{path.name}: run python -m tests.gallery"
 
 
 def test_the_table_of_speed_has_the_rows_that_are_measured():
@@ -133,8 +135,10 @@ def test_the_table_of_speed_has_the_rows_that_are_measured():
 
 
 def test_the_benchmarks_that_the_table_names_are_there():
+    named = [f"{FILE}::{name}" for name in ROWS.values()]
     said = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--collect-only", *(f"{FILE}::{name}" for name in ROWS.values())],
+        [sys.executable, "-m", "pytest", "-n", "0", "-q", "--collect-only", *named],
         cwd=ROOT, capture_output=True, text=True, check=False,
+        env={key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")},
     )  # fmt: skip
     assert said.returncode == 0, said.stdout + said.stderr
