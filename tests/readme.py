@@ -49,33 +49,49 @@ def rooms() -> dict[str, ModuleType]:
     return found
 
 
-def names_of(room: str) -> str:
-    """What the page of a room asks mkdocstrings for: every public name that is no module."""
-    module, asked = rooms()[room], []
+def path_of(room: str, name: str) -> str:
+    """Under which path mkdocstrings finds a public name of a room."""
+    module = rooms()[room]
+    thing = getattr(module, name)
+    own = getattr(thing, "__name__", name)
+    if own != name or (hasattr(module, "__path__") and find_spec(f"{module.__name__}.{name}")):
+        # Who reads the source without running it takes these for another name of a function, which has no docstring,
+        # and for the file of that name.
+        return f"{thing.__module__}.{own}"
     above = {"onlinecal": "onlinecal", "witnesses": "onlinecal.measures.witnesses"}.get(
         room, f"onlinecal.{room}"
     )
-    for name in public_names(module):
-        thing = getattr(module, name)
-        if inspect.ismodule(thing):
+    return f"{above}.{name}"
+
+
+def names_of(room: str) -> str:
+    """What the page of a room asks mkdocstrings for: every public name that is no module."""
+    asked = []
+    for name in public_names(rooms()[room]):
+        if inspect.ismodule(getattr(rooms()[room], name)):
             continue
-        own = getattr(thing, "__name__", name)
-        path = f"{above}.{name}"
-        if own != name or find_spec(f"{module.__name__}.{name}" if hasattr(module, "__path__") else "none"):
-            # Who reads the source without running it takes these for another name of a function, which has no
-            # docstring, and for the file of that name.
-            path = f"{thing.__module__}.{own}"
+        path = path_of(room, name)
         asked.append(f"::: {path}")
-        if own != name:
+        if not path.endswith(f".{name}"):
             asked[-1] += f"\n    options:\n      heading: {name}\n      toc_label: {name}"
     return "\n\n".join(asked)
 
 
+def linked(kind: str) -> str:
+    """The table of one of `KINDS`, each name with a link to its place in the reference."""
+    table = measure_table() if kind == "measures" else kind_table(kind)
+    room = {"arrivals": "schedules", "delays": "schedules"}.get(kind, kind)
+    public = {id(getattr(rooms()[room], name)): name for name in public_names(rooms()[room])}
+    for name, thing in KINDS[kind].items():
+        path = path_of(room, public[id(getattr(thing, "function", thing))])
+        table = table.replace(f"\n| `{name}` |", f"\n| [`{name}`](reference/{room}.md#{path}) |")
+    return table
+
+
 GENERATED: dict[str, Callable[[], str]] = {
-    "measures": measure_table,
     "references": reference_list,
     "rates": rate_table,
-    **{kind: partial(kind_table, kind) for kind in KINDS if kind != "measures"},
+    **{kind: partial(linked, kind) for kind in KINDS},
     **{f"names of {room}": partial(names_of, room) for room in rooms()},
 }
 
