@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from onlinecal.core.errors import OnlinecalError
     from onlinecal.core.guarantee import Guarantee
     from onlinecal.core.joint import JointDistribution
+    from onlinecal.core.transcript import of_rounds
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
     from onlinecal.face import load, play, sweep

@@ -1,4 +1,4 @@
-"""How often the intervals of `growth` cover what they say: `python -m tests.coverage` makes the table in README.md.
+"""How often the intervals of `growth` cover what they say: `python -m tests.coverage` makes docs/growth.md's table.
 
 Every law is simulated with each noise, number of runs and number of horizons below, and fitted. Counted are the
 intervals of the mean growth exponent, those that are taken back since the totals are called no power law, and the
@@ -18,7 +18,7 @@ import numpy as np
 import onlinecal as oc
 from onlinecal.face import play
 from onlinecal.growth import Growth, fit_growth
-from tests.readme import README, with_block
+from tests.readme import rewrite
 
 RUNS = (1, 2, 4, 16, 64)
 POINTS = (5, 7, 10, 15)
@@ -184,7 +184,7 @@ def _row(name: str, tallies: dict[int, Tally]) -> str:
 
 
 def table(count: int, seed: int) -> str:
-    """The table of README.md."""
+    """The table of docs/growth.md."""
     head = (
         "| expected totals | covered | fewest | no power law | asymptotic | covered |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -220,8 +220,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20, help="studies in each setting")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    text = README.read_text(encoding="utf-8")
-    README.write_text(with_block(text, "coverage", table(options.count, options.seed)), encoding="utf-8")
+    rewrite("coverage", table(options.count, options.seed))
 
 
 if __name__ == "__main__":

@@ -1,37 +1,162 @@
-"""Rewrites the parts of README.md that come from the code: `python -m tests.readme`."""
+"""Rewrites the parts of the documentation that come from the code: `python -m tests.readme`.
+
+A part stands between `<!-- name -->` and `<!-- /name -->` on the one page that has a block of that name. With
+`--repository URL` the links of README.md are made absolute too, for package indexes, which show it alone.
+"""
 
 from __future__ import annotations
 
+import argparse
+import inspect
 import re
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
-from onlinecal.report.catalogue import measure_table, reference_list
+import onlinecal
+from onlinecal.report.catalogue import KINDS, kind_table, measure_table, rate_table, reference_list
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
 
-GENERATED = {"measures": measure_table, "references": reference_list}
+
+def pages() -> list[Path]:
+    """What people read: README.md and all pages of docs/."""
+    return [README, *sorted(DOCS.rglob("*.md"))]
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The public names of a module: those of its `__all__`, else those of the classes and functions that it defines."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    return [
+        name
+        for name, thing in vars(module).items()
+        if not name.startswith("_") and getattr(thing, "__module__", "") == module.__name__
+    ]
+
+
+def rooms() -> dict[str, ModuleType]:
+    """Public module → what stands under it: `onlinecal` itself, and each of its public names that is a module."""
+    found = {"onlinecal": onlinecal}
+    for above in (onlinecal, onlinecal.measures):
+        for name in public_names(above):
+            if inspect.ismodule(thing := getattr(above, name)):
+                found[name] = thing
+    return found
+
+
+def path_of(room: str, name: str) -> str:
+    """Under which path mkdocstrings finds a public name of a room."""
+    module = rooms()[room]
+    thing = getattr(module, name)
+    own = getattr(thing, "__name__", name)
+    if own != name or (hasattr(module, "__path__") and find_spec(f"{module.__name__}.{name}")):
+        # Who reads the source without running it takes these for another name of a function, which has no docstring,
+        # and for the file of that name.
+        return f"{thing.__module__}.{own}"
+    above = {"onlinecal": "onlinecal", "witnesses": "onlinecal.measures.witnesses"}.get(
+        room, f"onlinecal.{room}"
+    )
+    return f"{above}.{name}"
+
+
+def names_of(room: str) -> str:
+    """What the page of a room asks mkdocstrings for: every public name that is no module."""
+    asked = []
+    for name in public_names(rooms()[room]):
+        if inspect.ismodule(getattr(rooms()[room], name)):
+            continue
+        path = path_of(room, name)
+        asked.append(f"::: {path}")
+        if not path.endswith(f".{name}"):
+            asked[-1] += f"\n    options:\n      heading: {name}\n      toc_label: {name}"
+    return "\n\n".join(asked)
+
+
+def linked(kind: str) -> str:
+    """The table of one of `KINDS`, each name with a link to its place in the reference."""
+    table = measure_table() if kind == "measures" else kind_table(kind)
+    room = {"arrivals": "schedules", "delays": "schedules"}.get(kind, kind)
+    public = {id(getattr(rooms()[room], name)): name for name in public_names(rooms()[room])}
+    for name, thing in KINDS[kind].items():
+        path = path_of(room, public[id(getattr(thing, "function", thing))])
+        table = table.replace(f"\n| `{name}` |", f"\n| [`{name}`](reference/{room}.md#{path}) |")
+    return table
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "references": reference_list,
+    "rates": rate_table,
+    **{kind: partial(linked, kind) for kind in KINDS},
+    **{f"names of {room}": partial(names_of, room) for room in rooms()},
+}
+
+
+def _pattern(name: str) -> str:
+    return rf"(<!-- {name} -->\n\n)(.*?)(\n\n<!-- /{name} -->)"
+
+
+def home(name: str) -> Path:
+    """The page that has the block."""
+    found = [page for page in pages() if re.search(_pattern(name), page.read_text("utf-8"), re.DOTALL)]
+    assert len(found) == 1, f"{len(found)} pages have a block {name!r}; expected one: {found}"
+    return found[0]
 
 
 def block(text: str, name: str) -> str:
     """What stands between `<!-- name -->` and `<!-- /name -->`."""
-    found = re.findall(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", text, re.DOTALL)
-    assert len(found) == 1, f"README.md has {len(found)} blocks {name!r}; expected one"
-    return found[0]
+    found = re.findall(_pattern(name), text, re.DOTALL)
+    assert len(found) == 1, f"there are {len(found)} blocks {name!r}; expected one"
+    return found[0][1]
 
 
-def with_block(text: str, name: str, content: str) -> str:
-    """The text with another block of that name."""
-    old = block(text, name)
-    return text.replace(
-        f"<!-- {name} -->\n{old}\n<!-- /{name} -->", f"<!-- {name} -->\n{content}\n<!-- /{name} -->"
-    )
+def rewrite(name: str, content: str) -> None:
+    """Puts another block of that name into its page."""
+    page = home(name)
+    text = page.read_text("utf-8")
+    page.write_text(re.sub(_pattern(name), lambda m: m[1] + content + m[3], text, flags=re.DOTALL), "utf-8")
+
+
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+
+
+def links(text: str) -> list[str]:
+    """Where links and pictures of a page lead."""
+    return [target for _, _, target in _LINK.findall(text)]
+
+
+def with_absolute_links(text: str, repository: str) -> str:
+    """The page with its links and pictures below an address; `{}` in it is `blob` for links and `raw` for pictures.
+
+    >>> page = "![a](docs/a.png) [b](docs/b.md#c) [d](https://d.org) [e](#f)"
+    >>> with_absolute_links(page, "https://host/us/onlinecal/{}/main")
+    '![a](https://host/us/onlinecal/raw/main/docs/a.png) [b](https://host/us/onlinecal/blob/main/docs/b.md#c)
+    [d](https://d.org) [e](#f)'
+    """
+
+    def absolute(found: re.Match[str]) -> str:
+        picture, words, target = found.groups()
+        if "://" not in target and not target.startswith("#"):
+            target = f"{repository.replace('{}', 'raw' if picture else 'blob').rstrip('/')}/{target}"
+        return f"{picture}[{words}]({target})"
+
+    return _LINK.sub(absolute, text)
 
 
 def main() -> None:
-    text = README.read_text(encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--repository", metavar="URL", help="where files are, such as https://host/us/onlinecal/{}/main"
+    )
+    repository = parser.parse_args().repository
     for name, generate in GENERATED.items():
-        text = with_block(text, name, generate())
-    README.write_text(text, encoding="utf-8")
+        rewrite(name, generate())
+    if repository:
+        README.write_text(with_absolute_links(README.read_text("utf-8"), repository), "utf-8")
 
 
 if __name__ == "__main__":

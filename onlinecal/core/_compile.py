@@ -19,20 +19,23 @@ from numba.core.caching import FunctionCache
 intrinsic: Any = extending.intrinsic
 
 
+def _kernel(function: Callable[..., Any]) -> Any:
+    """Compiles a function of arrays and numbers when it is first called."""
+    return _compiled(function)
+
+
+def _part_of_kernel(function: Callable[..., Any]) -> Any:
+    """The same for one that becomes a part of each kernel that calls it, as a call with arrays takes its time."""
+    return _compiled(function, forceinline=True)
+
+
 if TYPE_CHECKING:
     # A kernel has the types that numba finds where it is called, so it is written without: whoever checks types is
     # told to ask for none here, and takes it for `Any`. Every other function states its types.
     from typing import no_type_check as kernel
     from typing import no_type_check as part_of_kernel
 else:
-
-    def kernel(function: Callable[..., Any]) -> Any:
-        """Compiles a function of arrays and numbers when it is first called."""
-        return _compiled(function)
-
-    def part_of_kernel(function: Callable[..., Any]) -> Any:
-        """The same for one that becomes a part of each kernel that calls it, as a call with arrays takes its time."""
-        return _compiled(function, forceinline=True)
+    kernel, part_of_kernel = _kernel, _part_of_kernel
 
 
 def _compiled(function: Callable[..., Any], **more: Any) -> Any:

@@ -80,7 +80,7 @@ class DecisionTask:
     name : str
         Not empty.
     payoffs : (A, 2) array_like
-        payoffs[a][y] = u(a, y) in [0, 1], A ≥ 1.
+        `payoffs[a][y]` = u(a, y) in [0, 1], A ≥ 1.
     actions : (A,) sequence of str, optional
         Distinct names. Default: "action 0", "action 1", ….
 

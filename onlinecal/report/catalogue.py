@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from onlinecal.core.columns import Column
@@ -10,6 +11,7 @@ from onlinecal.core.errors import LIST, UnknownName
 from onlinecal.core.facts import FACTS
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import tightest
+from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import parameters
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
@@ -61,7 +63,7 @@ REFERENCES: dict[str, str] = {
 
 
 def measure_table() -> str:
-    """The capability table of all measures, in Markdown: the README shows it, a test holds the two together."""
+    """The capability table of all measures, in Markdown: docs/measures.md shows it, a test holds the two together."""
     head = (
         "name",
         "symbol",
@@ -73,22 +75,73 @@ def measure_table() -> str:
         "sound",
         "bounds for decision makers",
     )
-    lines = [head, ("---",) * len(head)]
-    lines += [
+    return _in_markdown(
+        head,
         (
-            f"`{m.name}`",
-            m.symbol,
-            m.source,
-            m.result,
-            m.complexity,
-            m.continuous,
-            m.complete,
-            m.sound,
-            m.decisions or "–",
+            (
+                f"`{m.name}`",
+                m.symbol,
+                m.source,
+                m.result,
+                m.complexity,
+                m.continuous,
+                m.complete,
+                m.sound,
+                m.decisions,
+            )
+            for m in MEASURES.values()
+        ),
+    )
+
+
+def kind_table(kind: str) -> str:
+    """The table of one of `KINDS` but measures, in Markdown: what each is, its parameters, what it states of itself.
+
+    Of forecasters these are the proved bounds and the facts of `onlinecal.core.facts`, of natures the sight and what
+    they force.
+    """
+    facts = {"forecasters": FACTS, "natures": ("sight",)}.get(kind, ())
+    proved = {"forecasters": ("proved",), "natures": ("forces",)}.get(kind, ())
+    head = ("name", "what it is", "parameters", *proved, *(fact.replace("_", " ") for fact in facts))
+    lines = []
+    for row in rows(kind):
+        stated = entry(row["name"]) if kind == "forecasters" else {"sight": _sight(KINDS[kind][row["name"]])}
+        lines.append(
+            (
+                f"`{row['name']}`",
+                row["summary"],
+                _parameter_list(KINDS[kind][row["name"]]),
+                *((row["known"],) if proved else ()),
+                *(stated[fact] for fact in facts),
+            )
         )
-        for m in MEASURES.values()
-    ]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '∣') for cell in line)} |" for line in lines)
+    return _in_markdown(head, lines)
+
+
+def rate_table() -> str:
+    """The best known rates, and what follows from them, in Markdown."""
+    head = ("total of", "rate", "exponent", "source")
+    return _in_markdown(
+        head,
+        ((f"`{r['name']}`", r["summary"], r["exponent"], r["known"]) for r in _rates() if "exponent" in r),
+    )
+
+
+def _parameter_list(thing: Any) -> str:
+    return ", ".join(
+        f"`{p['name']}`" if p["required"] else f"`{p['name']} = {p['default']!r}`" for p in _parameters(thing)
+    )
+
+
+def _sight(nature: Any) -> str:
+    sight = getattr(nature, "sight", None)
+    return sight.name if isinstance(sight, Sight) else _said(sight)
+
+
+def _in_markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table; an empty cell has a dash."""
+    shown = [head, ("---",) * len(head), *lines]
+    return "\n".join(f"| {' | '.join((cell or '–').replace('|', '∣') for cell in line)} |" for line in shown)
 
 
 def reference_list() -> str:

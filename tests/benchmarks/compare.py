@@ -1,6 +1,6 @@
 """Times of the measures beside other packages, in one run: `python -m tests.benchmarks.compare`.
 
-Prints Markdown; `--write` puts it into README.md. Medians after one call that compiles, a single thread.
+Prints Markdown; `--write` puts it into docs/speed.md. Medians after one call that compiles, a single thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 
 from onlinecal import measures
 from onlinecal.core.joint import JointDistribution
-from tests.readme import README, with_block
+from tests.readme import rewrite
 
 SIZES = (10**4, 10**5, 10**6)
 # Seconds that a rival may take; one that has taken longer is not asked for a larger n.
@@ -239,13 +239,13 @@ limit, "–" was not tried at that n. A program on 101 values u is exact only fo
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the tables into README.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/speed.md")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         write, text = parser.parse_args().write, report()
     print(text)
     if write:
-        README.write_text(with_block(README.read_text(encoding="utf-8"), "compare", text), encoding="utf-8")
+        rewrite("compare", text)
 
 
 if __name__ == "__main__":

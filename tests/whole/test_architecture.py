@@ -1,4 +1,4 @@
-"""Imports go one way: a room of the package knows those above it in the list only, which is that of README.md.
+"""Imports go one way: a room of the package knows those above it in the list only, which is that of CONTRIBUTING.md.
 Functions state their types, but for those that are compiled."""
 
 import ast
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import onlinecal
-from tests.readme import README
+from tests.readme import ROOT
 
 #: in the order of imports; the last are files
 ROOMS = (
@@ -53,8 +53,9 @@ def test_a_wrong_import_is_found(tmp_path):
     assert list(known(file)) == [(2, "engine"), (3, "study")]
 
 
-def test_the_readme_lists_the_rooms_in_this_order():
-    listed = README.read_text().partition("## Architecture")[2].partition("```\n")[2].partition("```")[0]
+def test_the_rooms_are_listed_in_this_order():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    listed = text.partition("## Architecture")[2].partition("```\n")[2].partition("```")[0]
     rooms = [
         line.split()[0].rstrip("/")
         for line in listed.splitlines()

@@ -1,29 +1,14 @@
 """The page of a study in a real browser: it loads alone, whole, without an error, and fits a phone and paper."""
 
 import re
-import shutil
 
 import pytest
 
 from onlinecal.report.page import html, page_of
+from tests.browser import browser, needs_chromium, opened
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine; .ci/run installs one"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    quiet = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync", "--disable-quic")  # fmt: skip
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=quiet)
-        yield opened
-        opened.close()
+__all__ = ["browser"]  # a fixture
+pytestmark = [pytest.mark.slow, needs_chromium]
 
 
 @pytest.fixture
@@ -32,16 +17,6 @@ def address(whole, tmp_path):
     meta = {"scenario": "runs = 3\n" + "# a long line " * 40, "version": "1"}
     path.write_text(html(page_of(whole, meta, len(whole.cells), "a.db")), encoding="utf-8")
     return path.as_uri()
-
-
-def opened(browser, address, width, scheme="light"):
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.said, page.asked = [], []
-    page.on("console", lambda message: page.said.append(message.text))
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.goto(address)
-    return page
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])

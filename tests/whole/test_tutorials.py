@@ -1,0 +1,91 @@
+"""Whoever does what a tutorial says sees what it says."""
+
+import re
+import sys
+
+import pytest
+
+from onlinecal.scenario import load
+from tests.readme import DOCS, README
+from tests.tutorials import Command, File, play, steps
+
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_every_block_of_a_tutorial_is_run(page):
+    list(steps(page.read_text("utf-8")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_prints_what_it_says(page, tmp_path):
+    failed = play(page.read_text("utf-8"), tmp_path)
+    assert not failed, "\n\n".join(f"$ {command.line}\n{said}" for command, said in failed)
+
+
+PAGE = """
+```toml title="a.toml"
+x = 1
+```
+
+```console
+$ cat a.toml
+x = 1
+$ echo one    two
+one ...
+```
+
+```python
+>>> 1 + 1
+2
+
+```
+"""
+
+
+def test_what_a_page_says_is_done(tmp_path):
+    assert list(steps(PAGE)) == [
+        File("a.toml", "x = 1\n"),
+        Command("cat a.toml", "x = 1\n"),
+        Command("echo one    two", "one ...\n"),
+    ]
+    assert play(PAGE, tmp_path) == []
+
+
+@pytest.mark.parametrize(("old", "new"), [("$ cat a.toml", "$ cat b.toml"), ("one ...", "two ...")])
+def test_a_page_that_errs_is_found(tmp_path, old, new):
+    assert len(play(PAGE.replace(old, new), tmp_path)) == 1
+
+
+@pytest.mark.parametrize("block", ["```sh\nls\n```\n", "```python\nx = 1\n```\n", "```console\nls\n```\n"])
+def test_a_block_that_nothing_runs_is_refused(block):
+    with pytest.raises(ValueError, match="block"):
+        list(steps(block))
+
+
+# ---------------------------------------------------------------- scenarios on other pages
+
+MODULE = """
+class RunningMean:
+    def forecast(self):
+        return 0.5
+    def update(self, forecast, outcome):
+        pass
+"""
+
+
+@pytest.mark.parametrize("page", [README, DOCS / "scenarios.md"], ids=["README", "scenarios"])
+def test_a_scenario_that_a_page_shows_can_be_played(page, tmp_path, monkeypatch):
+    """As it stands, with the plug-in and the file that it names beside it; a part is completed."""
+    blocks = re.findall(r"^```toml\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks
+    (tmp_path / "my_module.py").write_text(MODULE)
+    (tmp_path / "rain.csv").write_text("precipitation\n" + "0.0\n1.5\n" * 32_000)
+    monkeypatch.chdir(tmp_path)
+    for number, block in enumerate(blocks):
+        given = block if "horizon" in block else f'horizon = 10_000\nmeasures = ["ece"]\n{block}'
+        scenario = tmp_path / f"{number}.toml"
+        scenario.write_text(given)
+        assert len(load(scenario).cells) > 10
+    monkeypatch.delitem(sys.modules, "my_module", raising=False)
