@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
@@ -20,6 +23,7 @@ from onlinecal.forecasts.table import Evaluation, Row, Value, ends
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
 from onlinecal.study.panel import listed, measured, named_measure
+from onlinecal.study.run import cores
 
 Floats = NDArray[np.float64]
 
@@ -283,10 +287,43 @@ def _replicates(
     times: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """(times, measures, 2): lower and upper ends."""
+    """(times, measures, 2): lower and upper ends.
+
+    The catalogue's measures are found by as many threads as there are cores; functions of your own by this one alone.
+    """
     out = np.empty((times, len(functions), 2))
-    for row in out if functions else ():
-        gamma = draw(generator)
-        for both, (name, function) in zip(row, functions, strict=True):
-            both[:] = ends(_checked(name, function, gamma))
+    if not functions:
+        return out
+    ours = [i for i, (_, function) in enumerate(functions) if _is_ours(function)]
+    own = [i for i in range(len(functions)) if i not in ours]
+
+    def fill(row: Floats, gamma: JointDistribution, which: list[int]) -> None:
+        for i in which:
+            row[i] = ends(_checked(*functions[i], gamma))
+
+    workers = cores()
+    # Threads of linear algebra would only be in the way.
+    with ThreadPoolExecutor(workers) as pool, threadpool_limits(1, user_api="blas"):
+        waiting: deque[Future[None]] = deque()
+        try:
+            for row in out:
+                gamma = draw(generator)
+                waiting.append(pool.submit(fill, row, gamma, ours))
+                fill(row, gamma, own)
+                if len(waiting) > 2 * workers:  # no more draws in memory than these
+                    waiting.popleft().result()
+            for future in waiting:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
     return out
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether it is of the catalogue, with or without options."""
+    while isinstance(function, partial):
+        function = function.func
+    function = getattr(function, "__self__", function)  # a bound method of a record
+    function = getattr(function, "function", function)
+    return str(getattr(function, "__module__", "")).startswith("onlinecal.")
