@@ -22,6 +22,7 @@ from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.table import Evaluation, Row, Value, ends
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
+from onlinecal.measures.moved import bracket_of_moved, require_modulus
 from onlinecal.study.panel import listed, measured, named_measure
 from onlinecal.study.run import cores
 
@@ -47,6 +48,7 @@ def evaluate(
     level: float = 0.95,
     method: Method = "bootstrap",
     seed: int = 0,
+    moved: tuple[int, float] | None = None,
 ) -> Evaluation:
     """All measures of your own forecasts, in one table.
 
@@ -103,6 +105,11 @@ def evaluate(
         for functions of your own, there is none.
     seed : int, default 0
         Of all kinds of draws. All measures see the same draws; asking for fewer measures changes no number.
+    moved : (int, float), optional
+        m and δ, where predictions of the Γ given were moved to the nearest i/m, by δ on average, as by its `round`.
+        Then values are brackets for the predictions as they were, by each measure's modulus, and intervals are wider by
+        that of 1/(2m). Measures of which nothing is proved when predictions move are left out and named in
+        `Evaluation.refused`. Outcomes of the reference are drawn at the moved predictions.
 
     Returns
     -------
@@ -178,6 +185,12 @@ def evaluate(
     else:
         gamma = JointDistribution.from_samples(p, y, weights=weights)
         samples = None if weights is None else (vector("p", p), vector("y", y), vector("weights", weights))
+    refused: tuple[str, ...] = ()
+    if moved is not None:
+        steps = integer("evaluate", "moved[0]", moved[0], 1)
+        distance = number("evaluate", "moved[1]", moved[1], 0.0, 0.5 / steps * (1.0 + 1e-9))
+        refused = tuple(one[0] for one in named if not _may_move(one))
+        named = [one for one in named if one[0] not in refused]
     values = [_checked(name, function, gamma) for (name, function, *_) in named]
     made: list[Interval] | None = None
     calibrated = None
@@ -192,7 +205,7 @@ def evaluate(
         ]
         calibrated = _replicates(tops, resample.calibrated, draws[1], np.random.default_rng([seed, 1]))
     rows = []
-    for i, (name, _, record, _) in enumerate(named):
+    for i, (name, _, record, options) in enumerate(named):
         mean = share = None
         low, _ = ends(values[i])
         if calibrated is not None and draws[1]:
@@ -200,9 +213,13 @@ def evaluate(
             mean = float(upper.mean())
             share = (1 + int((upper >= low - _TIE).sum())) / (1 + draws[1])
         interval = Interval(None, "") if made is None else made[i]
-        limit = None if share is None else _tail(record, low, resample)
-        rows.append(Row(name, values[i], record, interval.ends, interval.how, mean, share, limit))
-    return Evaluation(gamma, tuple(rows), _legend(made, level, draws[0], method))
+        limit = None if share is None else p_large_n(record, low, resample)
+        value = values[i]
+        if moved is not None:
+            value = bracket_of_moved(record, gamma, distance, options)
+            interval = _wider(interval, record, 0.5 / steps, options)
+        rows.append(Row(name, value, record, interval.ends, interval.how, mean, share, limit))
+    return Evaluation(gamma, tuple(rows), _legend(made, level, draws[0], method), refused, moved)
 
 
 # ---------------------------------------------------------------- inside
@@ -219,8 +236,35 @@ def _checked(name: str, function: Callable[[JointDistribution], Any], gamma: Joi
     return value
 
 
-def _tail(record: Measure, value: float, resample: Resample) -> float | None:
-    """The p-value of calibration for large n, where it is in closed form."""
+def _may_move(one: Named) -> bool:
+    """Whether something is proved of a measure when predictions move."""
+    _, _, record, options = one
+    try:
+        require_modulus(record, options, "moved predictions")
+    except InvalidParameter:
+        return False
+    return True
+
+
+def _wider(interval: Interval, record: Measure, moved: float, options: dict[str, Any]) -> Interval:
+    """An interval for predictions as they were, from one for those on the grid."""
+    if interval.ends is None or record.modulus is None:
+        return interval
+    by = record.modulus(moved, **options)
+    low, high = interval.ends
+    return Interval((max(low - by, record.least), min(high + by, record.largest)), interval.how)
+
+
+def p_large_n(record: Measure, value: float, resample: Resample) -> float | None:
+    """The p-value of calibration for large n, where it is in closed form.
+
+    Parameters
+    ----------
+    record : Measure
+    value : float
+        Of the measure on the Γ of `resample`.
+    resample : Resample
+    """
     if record.tail is None:
         return None
     v = resample.gamma.predictions

@@ -40,7 +40,7 @@ _AROUND = np.array([-0.2, -0.02, 0.0, 0.02, 0.2])
 # The solver's tolerances are 1e-10, and it drops coefficients below 1e-9. So mass is in units of a tenth of all
 # residuals, costs are 100 times and shares 30 times as large: then neither is felt. (Far more, and it fails often.)
 _UNIT, _COST, _SHARE = 0.1, 100.0, 30.0
-# How far apart the values of a solution from inside may be, as a share of the width wanted: what even nodes lose is more.
+# How far apart the values of a solution from inside may be, as a share of the width wanted.
 _INNER = 1e-3
 
 
