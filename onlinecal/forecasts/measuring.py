@@ -369,7 +369,9 @@ def _blocks(log: Log) -> dict[str, Any]:
     assert log.time_words is not None
     times = log.times
     wanted = np.linspace(0, log.rows, min(BLOCKS, log.rows) + 1).astype(np.int64)[1:-1]
-    starts = np.unique(np.concatenate(([0], np.searchsorted(times, times[wanted]), [log.rows])))
+    before, after = (np.searchsorted(times, times[wanted], side) for side in ("left", "right"))
+    nearest = np.where(wanted - before <= after - wanted, before, after)
+    starts = np.unique(np.concatenate(([0], nearest, [log.rows])))
     blocks = {}
     for first, last in pairwise(starts):
         one, other = log.time_words(int(first)), log.time_words(int(last) - 1)

@@ -317,10 +317,10 @@ def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, li
     words, place = np.unique(np.char.strip(texts.astype(str)), return_inverse=True)
     if positive is None:
         known = {word: _as_outcome(word) for word in words}
-        strange = [word for word, value in known.items() if value is None]
-        if not strange:
+        strange = np.array([known[word] is None for word in words], dtype=bool)
+        if not strange.any():
             return np.array([known[word] for word in words], dtype=np.float64)[place], []
-        i = int(np.argmax(place == int(np.flatnonzero(words == strange[0])[0])))
+        i = int(np.argmax(strange[place]))
         shown = ", ".join(map(repr, map(str, words[:6]))) + (", …" if len(words) > 6 else "")
         hint = f"; --positive {str(words[-1])!r} says which word is 1" if len(words) <= 20 else ""
         raise InvalidData(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -289,10 +289,9 @@ def _opened(source: str, name: str) -> Any:
     path = Path(source).expanduser()
     if path.is_dir():
         raise InvalidData(f"{name} is a directory; expected a file")
-    raw: IO[bytes] = path.open("rb")
     if path.suffix.lower() == ".gz":
-        return io.BufferedReader(gzip.GzipFile(fileobj=raw))
-    return raw
+        return io.BufferedReader(gzip.open(path))
+    return path.open("rb")
 
 
 def _standard_input() -> bytes:

@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 
 #: thresholds that are tried, at most
 TRIED = 1000
+# Differences of sums up to 1 are rounded by so much: less is no loss.
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def worst_threshold(gamma: JointDistribution, *, most: int = TRIED) -> Threshold
     prefix = np.zeros((2, gamma.levels + 1))
     np.cumsum(w, out=prefix[0, 1:])
     np.cumsum(w * gamma.means, out=prefix[1, 1:])
-    loss, first, last, often = _worst(v, prefix[0], prefix[1], cuts)
+    loss, first, last, often = _worst(v, prefix[0], prefix[1], cuts, _ROUNDING)
     here = slice(first, last)
     share = float(w[here].sum())
     bias = -float(gamma.residuals[here].sum()) / share
@@ -117,7 +119,7 @@ def worst_threshold(gamma: JointDistribution, *, most: int = TRIED) -> Threshold
     return Threshold(
         at,
         bool(often),
-        max(float(loss), 0.0),
+        float(loss),
         float(v[first]),
         float(v[last - 1]),
         bias,
@@ -133,9 +135,9 @@ def threshold_regret(gamma: JointDistribution) -> float:
 
 
 @kernel
-def _worst(v, mass, ones, cuts):
-    """Loss, first and one past the last level that mislead, and whether by acting too often."""
-    best = 0.0
+def _worst(v, mass, ones, cuts, least):
+    """Loss, first and one past the last level that mislead, and whether by acting too often; no loss below `least`."""
+    best = least
     first, last, often = 0, cuts[1], True
     for a in range(len(cuts) - 1):
         i = cuts[a]
@@ -155,4 +157,4 @@ def _worst(v, mass, ones, cuts):
             value = ((ones[j] - ones[i]) - t * (mass[j] - mass[i])) / scale
             if value > best:
                 best, first, last, often = value, i, j, False
-    return best, first, last, often
+    return best if best > least else 0.0, first, last, often
