@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
 from onlinecal.measures import MEASURES, brier
 from onlinecal.measures.decision import worst_decision_task
+from onlinecal.study.panel import named_measure
 
 Floats = NDArray[np.float64]
 
@@ -227,14 +228,44 @@ def measure_gamma(
     groups : list of Part
     """
     settings = _checked(settings)
-    shown, steps = gamma, None if moved is None else (settings.grid, moved)
-    if moved is None and gamma.levels > settings.distinct:
-        shown, distance = gamma.round(settings.grid)
-        steps = (settings.grid, distance)
-    return _measured(name, gamma, shown, steps, None, settings, None, groups, [])
+    steps = None if moved is None else (settings.grid, moved)
+    return _measured(name, _Given(gamma), steps, settings, None, groups, [])
 
 
 # ---------------------------------------------------------------- one column
+
+
+class _Given(NamedTuple):
+    """Γ, and where samples have weights, the samples themselves: predictions, outcomes, weights."""
+
+    gamma: JointDistribution
+    samples: tuple[Floats, Floats, Floats] | None = None
+
+    def on_grid(self, steps: int) -> tuple[_Given, float]:
+        """With every prediction moved to the nearest i/steps, and how far on average."""
+        gamma, distance = self.gamma.round(steps)
+        if self.samples is None:
+            return _Given(gamma), distance
+        p, y, w = self.samples
+        return _Given(gamma, (np.rint(p * steps) / steps, y, w)), distance
+
+    def evaluate(self, settings: Settings, measures: Any, **options: Any) -> Evaluation:
+        """The table of some measures, with intervals."""
+        given: dict[str, Any] = {"p": self.gamma}
+        if self.samples is not None:
+            given = dict(zip(("p", "y", "weights"), self.samples, strict=True))
+        return evaluate(
+            **given,
+            measures=measures,
+            bootstrap=settings.draws,
+            level=settings.level,
+            seed=settings.seed,
+            **options,
+        )
+
+    def resample(self) -> Resample:
+        """What draws from it."""
+        return Resample(self.gamma, self.samples)
 
 
 def _checked(settings: Settings) -> Settings:
@@ -246,65 +277,55 @@ def _checked(settings: Settings) -> Settings:
 
 def _column(log: Log, name: str, settings: Settings) -> Measured:
     p, y, w = log.forecasts[name], log.outcomes, log.weights
-    gamma = JointDistribution.from_samples(p, y, weights=w)
+    given = _Given(JointDistribution.from_samples(p, y, weights=w), None if w is None else (p, y, w))
     drift = None if log.times is None else drift_test(p, y, w)
     groups = _parts(log, name, log.groups or {}, settings.seed)
     blocks = [] if log.times is None else _parts(log, name, _blocks(log), settings.seed)
-    samples = None if w is None else (p, y, w)
-    shown, steps = gamma, None
-    if gamma.levels > settings.distinct:
-        shown, distance = gamma.round(settings.grid)
-        steps = (settings.grid, distance)
-        samples = None if w is None else (np.rint(p * settings.grid) / settings.grid, y, w)
-    return _measured(name, gamma, shown, steps, samples, settings, drift, groups, blocks)
+    return _measured(name, given, None, settings, drift, groups, blocks)
 
 
 def _measured(
     name: str,
-    gamma: JointDistribution,
-    shown: JointDistribution,
+    given: _Given,
     steps: tuple[int, float] | None,
-    samples: tuple[Floats, Floats, Floats] | None,
     settings: Settings,
     drift: Drift | None,
     groups: list[Part],
     blocks: list[Part],
 ) -> Measured:
-    given: dict[str, Any] = {"p": shown}
-    if samples is not None:
-        given = dict(zip(("p", "y", "weights"), samples, strict=True))
-    evaluation = evaluate(
-        **given, measures=settings.measures, bootstrap=settings.draws, reference=settings.draws, level=settings.level,
-        seed=settings.seed, moved=steps,
-    )  # fmt: skip
-    if evaluation.refused and gamma.levels > shown.levels:
-        evaluation = _completed(evaluation, gamma, settings)
-    resample = Resample(shown, samples)
-    worst = worst_threshold(shown)
+    """Of predictions as they are given, or on a grid already if there are `steps` of how they came to it."""
+    gamma, shown = given.gamma, given
+    if steps is None and gamma.levels > settings.distinct:
+        shown, distance = given.on_grid(settings.grid)
+        steps = (settings.grid, distance)
+    evaluation = shown.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
+    if evaluation.refused and shown is not given:
+        evaluation = _completed(evaluation, given, settings)
+    resample = shown.resample()
+    worst = worst_threshold(shown.gamma)
     by_chance, share = _chance(resample, worst.loss, settings)
     # The worst of all tasks is noise where CDL is.
     known = {row.name for row in evaluation.rows if row.interval is not None}
     task = " ".join(str(worst_decision_task(gamma)).split()) if "cdl" in known else ""
+    samples = None if given.samples is None else resample.samples
     return Measured(
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst, by_chance, share, task,
-        cautions(gamma, drift, None if samples is None else resample.samples), groups, blocks, drift,
+        cautions(gamma, drift, samples), groups, blocks, drift,
     )  # fmt: skip
 
 
-def _completed(evaluation: Evaluation, gamma: JointDistribution, settings: Settings) -> Evaluation:
+def _completed(evaluation: Evaluation, given: _Given, settings: Settings) -> Evaluation:
     """With those measures of which nothing is known on a grid, of all predictions; no outcomes are drawn for them."""
     asked = settings.measures or tuple({"name": name, **record.example} for name, record in MEASURES.items())
-    left = [spec for spec in asked if _name(spec) in {name.partition("(")[0] for name in evaluation.refused}]
-    rest = evaluate(gamma, measures=left, bootstrap=settings.draws, level=settings.level, seed=settings.seed)
-    resample = Resample(gamma, None)
-    rows = [replace(row, p_large_n=p_large_n(row.measure, row.ends[0], resample)) for row in rest.rows]
-    order = [_name(spec) for spec in asked]
-    together = sorted([*evaluation.rows, *rows], key=lambda row: order.index(row.name.partition("(")[0]))
+    order = [named_measure(spec)[0].name for spec in asked]
+    left = [spec for spec, name in zip(asked, order, strict=True) if name in evaluation.refused]
+    resample = given.resample()
+    rows = [
+        replace(row, p_large_n=p_large_n(row.measure, row.ends[0], resample) if settings.draws else None)
+        for row in given.evaluate(settings, left).rows
+    ]
+    together = sorted([*evaluation.rows, *rows], key=lambda row: order.index(row.name))
     return replace(evaluation, rows=tuple(together), refused=())
-
-
-def _name(spec: Any) -> str:
-    return str(spec["name"] if isinstance(spec, Mapping) else spec)
 
 
 def _chance(resample: Resample, loss: float, settings: Settings) -> tuple[float | None, float | None]:

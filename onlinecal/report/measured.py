@@ -52,7 +52,7 @@ class Grid:
 
 def text(report: Report) -> str:
     """The report in lines of at most `WIDTH` columns."""
-    lines = [*_wrapped(heading(report)), *(line for said in report.said for line in _wrapped(f"{said}."))]
+    lines = [*_wrapped(heading(report)), *(line for said in report.said for line in _wrapped(sentence(said)))]
     lines += [line for said in report.cautions for line in _wrapped(f"Caution: {said}.")]
     for column in report.columns:
         lines += ["", f"== {column.name}"[:WIDTH], *_wrapped(about(column))]
@@ -73,6 +73,11 @@ def remarks(report: Report) -> list[str]:
     asked = report.settings.draws > 0
     parts = any(column.groups or column.blocks for column in report.columns)
     return [*[OF_DRAWS] * asked, OF_SCORES, *[OF_PARTS] * parts]
+
+
+def sentence(said: str) -> str:
+    """With a large letter and a full stop."""
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def heading(report: Report) -> str:

@@ -48,6 +48,7 @@ def page_of(report: Report) -> str:
         report=report,
         sections=sections,
         together=[grid for grid in together if grid is not None],
+        said=[measured.sentence(said) for said in report.said],
         remarks=measured.remarks(report),
     )
 

@@ -63,8 +63,9 @@ def test_the_calibration_test_of_many_levels_is_its_limit():
     assert calibration_test(oc.JointDistribution.from_counts([0.0, 1.0], [3, 3], [0, 3]), 0) == 1.0
 
 
-def test_drift_keeps_its_size_and_is_found():
-    rng = np.random.default_rng(2)
+def test_drift_keeps_its_size_and_is_found(seed):
+    """400 logs without drift, twice: either count is above its limit with probability 1e-7."""
+    rng = np.random.default_rng([seed, 2])
     found, neighbours = [], []
     for _ in range(400):
         p = rng.random(500)
@@ -116,13 +117,16 @@ def test_an_infinite_score_has_no_difference_and_equal_columns_differ_by_nothing
     assert score_differences({"a": y[:1], "b": y[:1]}, y[:1]) == []
 
 
-def test_dependence_of_neighbours_widens_the_error():
-    """Rows that are there twice say no more: with a lag the error is nearly that of the rows once."""
-    rng = np.random.default_rng(4)
-    p, q, y = rng.random(2000), rng.random(2000), (rng.random(2000) < 0.5).astype(float)
+def test_dependence_of_neighbours_widens_the_error(seed):
+    """Rows that are there twice say no more: with a lag the error is nearly that of the rows once.
+
+    It varies by some 1.3 %, and is 1.2 % too small in the mean: 15 % are more than ten standard deviations.
+    """
+    rng = np.random.default_rng([seed, 4])
+    p, q, y = rng.random(20_000), rng.random(20_000), (rng.random(20_000) < 0.5).astype(float)
     once = score_differences({"a": p, "b": q}, y)[0].error
     twice = [np.repeat(x, 2) for x in (p, q, y)]
     plain = score_differences({"a": twice[0], "b": twice[1]}, twice[2])[0].error
-    lagged = score_differences({"a": twice[0], "b": twice[1]}, twice[2], lags=40)[0].error
+    lagged = score_differences({"a": twice[0], "b": twice[1]}, twice[2], lags=20)[0].error
     assert plain == pytest.approx(once / math.sqrt(2.0), rel=1e-3)
-    assert once * 0.8 < lagged < once * 1.2
+    assert once * 0.85 < lagged < once * 1.15

@@ -54,9 +54,9 @@ def test_a_column_is_what_its_parts_say(tmp_path):
     assert (column.groups, column.blocks, column.drift) == ([], [], None)
 
 
-def test_the_threshold_of_calibrated_forecasts_is_not_remarkable(tmp_path):
+def test_the_threshold_of_calibrated_forecasts_is_not_remarkable(tmp_path, seed):
     """p-values of 60 calibrated logs with 19 draws: 1/20 each at most with probability 1/20; 16 of 60 with 2e-8."""
-    rng, low = np.random.default_rng(5), 0
+    rng, low = np.random.default_rng([seed, 5]), 0
     for _ in range(60):
         p = np.round(rng.random(100), 1)
         table = pd.DataFrame({"p": p, "y": (rng.random(100) < p).astype(int)})
@@ -129,6 +129,18 @@ def test_many_predictions_go_to_a_grid_with_brackets(tmp_path):
     tails = {row.name: row.p_large_n for row in column.evaluation.rows if row.p_large_n is not None}
     assert set(tails) == {"cutoff_ce", "step_ce"}
     assert any("moved to the nearest i/256" in note for note in column.evaluation.notes)
+
+
+def test_weighted_predictions_go_to_the_grid_too(tmp_path):
+    table = frame(400, digits=0).assign(w=np.random.default_rng(2).integers(1, 4, 400))
+    settings = Settings(draws=20, measures=FAST, distinct=100, grid=64)
+    (column,) = report(tmp_path, table, settings, forecasts=("p",), weight="w").columns
+    gamma = oc.JointDistribution.from_samples(table["p"], table["y"], weights=table["w"])
+    rows = {row.name: row for row in column.evaluation.rows}
+    assert rows["ece"].ends[0] == oc.measures.ece(gamma)
+    assert rows["smooth_ce"].ends[0] <= oc.measures.smooth_ce(gamma) <= rows["smooth_ce"].ends[1]
+    assert column.evaluation.gamma.levels <= 65
+    assert rows["cutoff_ce"].p_large_n is not None
 
 
 def test_what_evaluate_says_of_moved_predictions():

@@ -71,12 +71,13 @@ def test_standard_input_and_options(tmp_path):
         (["f.csv", "--level", "1.5"], "evaluate: level = 1.5; expected a number in [0, 1]"),
         (
             ["bad.csv", "--html", "x.html"],
-            "bad.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look like per cent: --percent",
+            "bad.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look like per cent: "
+            "--percent",
         ),
         (
             ["f.csv", "--time", "p"],
-            "f.csv: cannot tell which column has the forecasts: no column is named so or holds numbers between 0 and 1; "
-            "expected --forecast COLUMN, of: 'p', 'y'",
+            "f.csv: cannot tell which column has the forecasts: no column is named so or holds numbers between 0 "
+            "and 1; expected --forecast COLUMN, of: 'p', 'y'",
         ),
     ],
 )
