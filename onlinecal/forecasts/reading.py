@@ -369,6 +369,8 @@ def _weights(sheet: Sheet, name: str, keep: NDArray[np.bool_]) -> Floats:
         raise InvalidData(
             f"{sheet.name}, {sheet.line(i)}: column {name!r} {what}; expected a finite weight ≥ 0"
         )
+    if not (values[keep] > 0.0).any():
+        raise InvalidData(f"{sheet.name}: all weights in column {name!r} are 0; expected a positive one")
     return values
 
 

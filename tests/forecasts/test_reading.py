@@ -175,6 +175,7 @@ def test_equal_rows_are_counted(tmp_path):
         ("t,p,y\nsoon,0.5,1\n", ("line 2", "'soon'", "a number or a date"), {"time": "t"}),
         ("t,p,y\n2020-01-01,0.5,1\n,0.5,1\n", ("line 3", "nothing"), {"time": "t"}),
         ("w,p,y\n-1,0.5,1\n", ("line 2", "expected a finite weight"), {"weight": "w", "forecasts": ("p",)}),
+        ("w,p,y\n0,0.5,1\n", ("all weights in column 'w' are 0",), {"weight": "w", "forecasts": ("p",)}),
         (b"PAR1\x00\x01\x02", ("not a text file",), {}),
         ("p,y,n\n0.5,1,é\n".encode("latin-1"), ("not utf-8 throughout", "--encoding latin-1"), {}),
         ("p,y\n0.5,1\n", ("encoding = 'utf-9' is not known",), {"encoding": "utf-9"}),
