@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from onlinecal.commands import comparing, drawing, keeping, knowing, playing
+from onlinecal.commands import comparing, drawing, keeping, knowing, measuring, playing
 from onlinecal.commands.base import guarded
 
 #: in the order in which help lists them
@@ -18,6 +18,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "compare": comparing.compare,
     "plot": drawing.plot,
     "report": drawing.report,
+    "measure": measuring.measure,
     "measure-again": keeping.measure_again,
     "export": keeping.export,
     "merge": keeping.merge,

@@ -54,7 +54,7 @@ class Table:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.parquet = path.suffix.lower() in (".parquet", ".pq")
-        self.frame = _parquet(path) if self.parquet else _csv(path)
+        self.frame = parquet(path) if self.parquet else _csv(path)
 
     def line(self, row: int) -> str:
         """Where row `row`, from 0, is in the file, for people."""
@@ -84,7 +84,7 @@ class Table:
             raise InvalidData(f"{self.path} has several columns {column!r}; expected one")
         values = _numbers(cells)
         if dates and not np.isfinite(values).any():
-            values = _days(cells)
+            values = days(cells)
         good = np.isfinite(values)
         if gaps is not None:
             empty = cells.isna().to_numpy()
@@ -115,7 +115,8 @@ def _numbers(cells: Any) -> Floats:
     return np.asarray(pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)).copy()
 
 
-def _days(cells: Any) -> Floats:
+def days(cells: Any) -> Floats:
+    """Dates as days since 1970; NaN where a cell is no date."""
     import pandas as pd
 
     try:
@@ -142,7 +143,8 @@ def _csv(path: Path) -> Any:
         raise InvalidData(f"{path} is not a CSV file: {str(error).strip()}") from None
 
 
-def _parquet(path: Path) -> Any:
+def parquet(path: Path) -> Any:
+    """The data frame in a Parquet file."""
     import pandas as pd
 
     if not path.is_file():

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
@@ -19,7 +22,9 @@ from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.table import Evaluation, Row, Value, ends
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
+from onlinecal.measures.moved import bracket_of_moved, require_modulus
 from onlinecal.study.panel import listed, measured, named_measure
+from onlinecal.study.run import cores
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +48,7 @@ def evaluate(
     level: float = 0.95,
     method: Method = "bootstrap",
     seed: int = 0,
+    moved: tuple[int, float] | None = None,
 ) -> Evaluation:
     """All measures of your own forecasts, in one table.
 
@@ -99,6 +105,11 @@ def evaluate(
         for functions of your own, there is none.
     seed : int, default 0
         Of all kinds of draws. All measures see the same draws; asking for fewer measures changes no number.
+    moved : (int, float), optional
+        m and δ, where predictions of the Γ given were moved to the nearest i/m, by δ on average, as by its `round`.
+        Then values are brackets for the predictions as they were, by each measure's modulus, and intervals are wider by
+        that of 1/(2m). Measures of which nothing is proved when predictions move are left out and named in
+        `Evaluation.refused`. Outcomes of the reference are drawn at the moved predictions.
 
     Returns
     -------
@@ -174,6 +185,12 @@ def evaluate(
     else:
         gamma = JointDistribution.from_samples(p, y, weights=weights)
         samples = None if weights is None else (vector("p", p), vector("y", y), vector("weights", weights))
+    refused: tuple[str, ...] = ()
+    if moved is not None:
+        steps = integer("evaluate", "moved[0]", moved[0], 1)
+        distance = number("evaluate", "moved[1]", moved[1], 0.0, 0.5 / steps * (1.0 + 1e-9))
+        refused = tuple(one[0] for one in named if not _may_move(one))
+        named = [one for one in named if one[0] not in refused]
     values = [_checked(name, function, gamma) for (name, function, *_) in named]
     made: list[Interval] | None = None
     calibrated = None
@@ -188,7 +205,7 @@ def evaluate(
         ]
         calibrated = _replicates(tops, resample.calibrated, draws[1], np.random.default_rng([seed, 1]))
     rows = []
-    for i, (name, _, record, _) in enumerate(named):
+    for i, (name, _, record, options) in enumerate(named):
         mean = share = None
         low, _ = ends(values[i])
         if calibrated is not None and draws[1]:
@@ -196,9 +213,13 @@ def evaluate(
             mean = float(upper.mean())
             share = (1 + int((upper >= low - _TIE).sum())) / (1 + draws[1])
         interval = Interval(None, "") if made is None else made[i]
-        limit = None if share is None else _tail(record, low, resample)
-        rows.append(Row(name, values[i], record, interval.ends, interval.how, mean, share, limit))
-    return Evaluation(gamma, tuple(rows), _legend(made, level, draws[0], method))
+        limit = None if share is None else p_large_n(record, low, resample)
+        value = values[i]
+        if moved is not None:
+            value = bracket_of_moved(record, gamma, distance, options)
+            interval = _wider(interval, record, 0.5 / steps, options)
+        rows.append(Row(name, value, record, interval.ends, interval.how, mean, share, limit))
+    return Evaluation(gamma, tuple(rows), _legend(made, level, draws[0], method), refused, moved)
 
 
 # ---------------------------------------------------------------- inside
@@ -215,8 +236,35 @@ def _checked(name: str, function: Callable[[JointDistribution], Any], gamma: Joi
     return value
 
 
-def _tail(record: Measure, value: float, resample: Resample) -> float | None:
-    """The p-value of calibration for large n, where it is in closed form."""
+def _may_move(one: Named) -> bool:
+    """Whether something is proved of a measure when predictions move."""
+    _, _, record, options = one
+    try:
+        require_modulus(record, options, "moved predictions")
+    except InvalidParameter:
+        return False
+    return True
+
+
+def _wider(interval: Interval, record: Measure, moved: float, options: dict[str, Any]) -> Interval:
+    """An interval for predictions as they were, from one for those on the grid."""
+    if interval.ends is None or record.modulus is None:
+        return interval
+    by = record.modulus(moved, **options)
+    low, high = interval.ends
+    return Interval((max(low - by, record.least), min(high + by, record.largest)), interval.how)
+
+
+def p_large_n(record: Measure, value: float, resample: Resample) -> float | None:
+    """The p-value of calibration for large n, where it is in closed form.
+
+    Parameters
+    ----------
+    record : Measure
+    value : float
+        Of the measure on the Γ of `resample`.
+    resample : Resample
+    """
     if record.tail is None:
         return None
     v = resample.gamma.predictions
@@ -283,10 +331,43 @@ def _replicates(
     times: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """(times, measures, 2): lower and upper ends."""
+    """(times, measures, 2): lower and upper ends.
+
+    The catalogue's measures are found by as many threads as there are cores; functions of your own by this one alone.
+    """
     out = np.empty((times, len(functions), 2))
-    for row in out if functions else ():
-        gamma = draw(generator)
-        for both, (name, function) in zip(row, functions, strict=True):
-            both[:] = ends(_checked(name, function, gamma))
+    if not functions:
+        return out
+    ours = [i for i, (_, function) in enumerate(functions) if _is_ours(function)]
+    own = [i for i in range(len(functions)) if i not in ours]
+
+    def fill(row: Floats, gamma: JointDistribution, which: list[int]) -> None:
+        for i in which:
+            row[i] = ends(_checked(*functions[i], gamma))
+
+    workers = cores()
+    # Threads of linear algebra would only be in the way.
+    with ThreadPoolExecutor(workers) as pool, threadpool_limits(1, user_api="blas"):
+        waiting: deque[Future[None]] = deque()
+        try:
+            for row in out:
+                gamma = draw(generator)
+                waiting.append(pool.submit(fill, row, gamma, ours))
+                fill(row, gamma, own)
+                if len(waiting) > 2 * workers:  # no more draws in memory than these
+                    waiting.popleft().result()
+            for future in waiting:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
     return out
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether it is of the catalogue, with or without options."""
+    while isinstance(function, partial):
+        function = function.func
+    function = getattr(function, "__self__", function)  # a bound method of a record
+    function = getattr(function, "function", function)
+    return str(getattr(function, "__module__", "")).startswith("onlinecal.")

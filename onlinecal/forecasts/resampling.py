@@ -87,7 +87,8 @@ class Resample:
     def calibrated(self, generator: np.random.Generator) -> JointDistribution:
         """The same predictions, and each outcome 1 with the probability predicted."""
         if self.weights is None:
-            return JointDistribution.from_counts(self.v, self.counts, generator.binomial(self.counts, self.v))
+            ones = generator.binomial(self.counts, self.v).astype(np.float64)
+            return JointDistribution.from_sorted_levels(self.v, self.gamma.counts, ones)
         return self._gamma(self.weights, generator.random(len(self.level)) < self.v[self.level])
 
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:

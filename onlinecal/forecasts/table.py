@@ -73,11 +73,17 @@ class Evaluation:
     rows : tuple of Row
     intervals : str
         What the intervals are, in a sentence; "" where none were asked for.
+    refused : tuple of str
+        Measures of which nothing is proved when predictions move, where they were moved.
+    moved : (int, float), optional
+        m and δ, where predictions were moved to the nearest i/m, by δ on average.
     """
 
     gamma: JointDistribution
     rows: tuple[Row, ...]
     intervals: str = ""
+    refused: tuple[str, ...] = ()
+    moved: tuple[int, float] | None = None
 
     def __getitem__(self, name: str) -> Value:
         """The value of a measure by its name in the table."""
@@ -126,7 +132,18 @@ class Evaluation:
         reasons = [f"no interval for {', '.join(names)}: {why}" for why, names in without.items()]
         large = [f"{r.name} {r.p_large_n:.3g}" for r in self.rows if r.p_large_n is not None]
         limits = [f"p for large n: {', '.join(large)}"] * bool(large)
-        return [*[self.intervals] * bool(self.intervals and self.rows), *reasons, *limits]
+        grid = []
+        if self.moved is not None:
+            steps, distance = self.moved
+            grid = [
+                f"predictions were moved to the nearest i/{steps}, by {distance:.2g} on average: brackets are for "
+                "what they were before, and outcomes of the reference are drawn at the moved ones"
+            ]
+        if self.refused:
+            grid.append(
+                f"not given: {', '.join(self.refused)}, of which nothing is proved when predictions are moved"
+            )
+        return [*[self.intervals] * bool(self.intervals and self.rows), *reasons, *limits, *grid]
 
     def __str__(self) -> str:
         lines = [["measure", "value"]]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.interval import MOST, best_partition
 from onlinecal.measures.smooth_ce import smooth_ce_witness
@@ -42,15 +43,27 @@ def at_home(gamma: JointDistribution) -> tuple[Floats, Floats]:
 
 def moving_cost(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> float:
     """∫ |C_1 − S_1| + |C_0 − S_0|: the cheapest transport of Γ's ones and zeros to `arriving`."""
-    place = np.concatenate((gamma.predictions, nodes))
-    order = np.argsort(place, kind="stable")
-    gaps = np.diff(place[order])
-    cost = 0.0
-    for leave, arrive in (
-        (gamma.mass * gamma.means, arriving * nodes),
-        (gamma.mass * (1.0 - gamma.means), arriving * (1.0 - nodes)),
-    ):
-        cost += float(gaps @ np.abs(np.cumsum(np.concatenate((leave, -arrive))[order])[:-1]))
+    return float(_moving_cost(gamma.predictions, gamma.mass, gamma.means, nodes, arriving))
+
+
+@kernel
+def _moving_cost(v, w, q, nodes, arriving):
+    """Both sorted lists of places are gone through together."""
+    i = j = 0
+    here = one = zero = cost = 0.0
+    while i < len(v) or j < len(nodes):
+        leaves = j == len(nodes) or (i < len(v) and v[i] <= nodes[j])
+        place = v[i] if leaves else nodes[j]
+        cost += (abs(one) + abs(zero)) * (place - here)
+        here = place
+        if leaves:
+            one += w[i] * q[i]
+            zero += w[i] * (1.0 - q[i])
+            i += 1
+        else:
+            one -= arriving[j] * nodes[j]
+            zero -= arriving[j] * (1.0 - nodes[j])
+            j += 1
     return cost
 
 

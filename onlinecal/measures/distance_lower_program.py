@@ -19,6 +19,7 @@ from onlinecal.measures.distance_lower_bounds import (
     steeply,
     with_ends,
 )
+from onlinecal.measures.distance_lower_interior import interior_plan
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,6 +40,8 @@ _AROUND = np.array([-0.2, -0.02, 0.0, 0.02, 0.2])
 # The solver's tolerances are 1e-10, and it drops coefficients below 1e-9. So mass is in units of a tenth of all
 # residuals, costs are 100 times and shares 30 times as large: then neither is felt. (Far more, and it fails often.)
 _UNIT, _COST, _SHARE = 0.1, 100.0, 30.0
+# How far apart the values of a solution from inside may be, as a share of the width wanted.
+_INNER = 1e-3
 
 
 def bracketed(gamma: JointDistribution, width: float, seconds: float) -> Plan:
@@ -122,7 +125,7 @@ class _Program:
         wide = gaps > (_WIDE if every_level else np.inf)
         self.crossings = (nodes[:-1] + 0.5 * gaps)[wide]
         # Levels that share a node, or with nodes that are not levels, are split linearly onto their neighbours.
-        one, zero = hats(gamma, nodes)
+        self.hats = one, zero = hats(gamma, nodes)
         self.mass = one + zero
         self.residual = one - nodes * self.mass
         self.every_level = every_level
@@ -139,6 +142,11 @@ class _Program:
 
     def solve(self, width: float, end: float) -> Plan | None:
         """A plan from the solution, or none where the solver has no answer, or not in time."""
+        if time.monotonic() >= end:
+            return None
+        if not self.every_level and (inner := interior_plan(self.nodes, *self.hats, _INNER * width)):
+            ones, zeros, arriving = inner
+            return self.nodes, calibrated(self.gamma, self.nodes, arriving), ones, zeros
         n, gaps, u = len(self.nodes), np.diff(self.nodes), self.crossings
         gap = np.searchsorted(self.nodes, u) - 1
         column = np.arange(len(u))

@@ -224,12 +224,26 @@ def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int
 
 def _cost(gamma: JointDistribution, labels: NDArray[np.int64]) -> float:
     """Σ w_i |v_i − mean outcome of i's group|."""
-    mass = np.bincount(labels, weights=gamma.mass)
-    ones = np.bincount(labels, weights=gamma.mass * gamma.means)
-    # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
-    alone = np.bincount(labels)[labels] == 1
-    means = np.where(alone, gamma.means, ones[labels] / mass[labels])
-    return float(gamma.mass @ np.abs(gamma.predictions - means))
+    return float(gamma.mass @ _distances(labels, gamma.predictions, gamma.mass, gamma.means))
+
+
+@kernel
+def _distances(labels, v, w, q):
+    """|v_i − mean outcome of i's group| for each level."""
+    groups = labels.max() + 1
+    mass = np.zeros(groups)
+    ones = np.zeros(groups)
+    members = np.zeros(groups, np.int64)
+    for i in range(len(v)):
+        mass[labels[i]] += w[i]
+        ones[labels[i]] += w[i] * q[i]
+        members[labels[i]] += 1
+    out = np.empty(len(v))
+    for i in range(len(v)):
+        group = labels[i]
+        # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
+        out[i] = abs(v[i] - (q[i] if members[group] == 1 else ones[group] / mass[group]))
+    return out
 
 
 def _labels(k: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -249,7 +263,9 @@ def _contiguous(v, mass, ones, moved, cuts):
         end = cuts[b]
         for a in range(b - 1, -1, -1):
             start = cuts[a]
-            if cost[a] >= best:
+            # A group costs at least its residual.
+            residual = (ones[end] - ones[start]) - (moved[end] - moved[start])
+            if cost[a] + abs(residual) >= best:
                 continue
             mean = (ones[end] - ones[start]) / (mass[end] - mass[start])
             low, high = start, end  # the first level of the group above the mean

@@ -29,8 +29,11 @@ def smoothed_norm(
 
 
 def scales(samples: float) -> Floats:
-    """Scales σ that are looked at: from 1 down to 1/(2√n) by factors of 2^(1/3), fixed before any outcome."""
-    last = max(math.ceil(3.0 * math.log2(2.0 * math.sqrt(samples))), 0)
+    """Scales σ that are looked at: from 1 down to 1/(2√n) by factors of 2^(1/3), fixed before any outcome.
+
+    None is below 2^−13, for `smooth_ece_at` goes down to 1e-4.
+    """
+    last = min(max(math.ceil(3.0 * math.log2(2.0 * math.sqrt(samples))), 0), 39)
     return np.asarray(2.0 ** (-np.arange(last + 1) / 3.0))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,12 +72,30 @@ def random_bin_norm(gamma: JointDistribution, residuals: Floats, *, epsilon: flo
     v = gamma.predictions
     if gamma.levels == 1 or epsilon <= float(np.diff(v).min()):
         return np.asarray(np.abs(residuals).sum(axis=1))  # no two levels ever share a bin
+    return np.asarray(_averages(residuals, *_places(v, epsilon), epsilon))
+
+
+# The last places for each width. Outcomes are drawn anew for the same predictions hundreds of times, and sorting them
+# takes longer than all else.
+_KEPT: dict[float, tuple[weakref.ref[Floats], tuple[Floats, Floats, NDArray[np.int64]]]] = {}
+
+
+def _places(v: Floats, epsilon: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """The number of each level's bin, where in it the level is, and the order of the latter."""
+    of, places = _KEPT.get(epsilon, (None, None))
+    if of is not None and places is not None and of() is v:  # what is locked does not change
+        return places
     # fmod is exact, so v − fmod is a multiple of ε up to one rounding; a plain division could pass an
     # integer.
     phase = np.fmod(v, epsilon)
-    number = np.rint((v - phase) / epsilon)
-    order = np.argsort(phase, kind="stable")
-    return np.asarray(_averages(residuals, number, phase, order, epsilon))
+    places = np.rint((v - phase) / epsilon), phase, np.argsort(phase, kind="stable")
+
+    def forget(gone: weakref.ref[Floats]) -> None:
+        if _KEPT.get(epsilon, (None,))[0] is gone:
+            _KEPT.pop(epsilon, None)
+
+    _KEPT[epsilon] = weakref.ref(v, forget), places
+    return places
 
 
 @of_gamma

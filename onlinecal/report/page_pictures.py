@@ -134,7 +134,7 @@ def _curves(
         if len(curves) < len(every):
             fewer = max(fewer, len(every))
         if curves:
-            light, dark = _drawn(partial(_curve_figure, curves))
+            light, dark = drawn_twice(partial(_curve_figure, curves))
             found.append(Picture(f"{measure} against {nature}", "", light, dark))
             said.append(curve_plot.sentences(curves))
         progress.advance(1)
@@ -378,11 +378,11 @@ def _only_some(left: list[str], what: str, study: Study, most: int) -> None:
 
 def _picture(title: str, caption: str, plot: Callable[..., Any], *, wide: bool = True) -> Picture:
     """A picture that makes a figure of its own; its caption is text of the page."""
-    light, dark = _drawn(lambda dark: np.ravel(plot(dark=dark))[0].figure)
+    light, dark = drawn_twice(lambda dark: np.ravel(plot(dark=dark))[0].figure)
     return Picture(title, caption, light, dark, wide)
 
 
-def _drawn(figure: Callable[..., Any]) -> tuple[str, str]:
+def drawn_twice(figure: Callable[..., Any]) -> tuple[str, str]:
     """A figure for light and for dark paper as text that is the same for the same figure."""
     import matplotlib as mpl
 

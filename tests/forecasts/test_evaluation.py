@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -292,3 +293,35 @@ def test_a_distribution_is_taken_as_it_is():
         evaluate(JointDistribution.from_levels([0.5], [1.0], [0.3]), reference=1)
     with pytest.raises(InvalidParameter, match="is NaN"):
         evaluate(gamma, measures=[lambda g: math.nan])
+
+
+def test_draws_do_not_depend_on_how_many_threads_look_at_them(monkeypatch):
+    """Own functions stay with the thread that asks; the catalogue's measures go to others."""
+    from onlinecal.forecasts import evaluation
+
+    rng = np.random.default_rng(6)
+    p = np.round(rng.random(300), 2)
+    y = rng.random(300) < p
+    caller, seen = threading.get_ident(), set()
+
+    def own(gamma):
+        seen.add(threading.get_ident())
+        return float(gamma.residuals.sum())
+
+    tables = []
+    for threads in (1, 3):
+        monkeypatch.setattr(evaluation, "cores", lambda threads=threads: threads)
+        measures = [own, "cdl", {"name": "random_interval_ce", "epsilon": 0.2}, "smooth_ece"]
+        tables.append(str(oc.evaluate(p, y, measures=measures, reference=40)))
+    assert tables[0] == tables[1]
+    assert seen == {caller}
+
+
+def test_an_error_in_a_draw_ends_the_others():
+    def fails(gamma):
+        if gamma.base_rate != 0.5:
+            raise ZeroDivisionError
+        return 0.0
+
+    with pytest.raises(Exception, match=r"ZeroDivisionError|division"):
+        oc.evaluate([0.5] * 40, [0, 1] * 20, measures=[fails, "cdl"], reference=200)

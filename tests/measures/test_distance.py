@@ -16,6 +16,7 @@ from onlinecal.measures import distance_lower_bounds as bounds
 from onlinecal.measures import distance_lower_program as program
 from onlinecal.measures.binned import ece
 from onlinecal.measures.distance_lower import CalibratedCoupling, distance_lower, distance_lower_witness
+from onlinecal.measures.distance_lower_interior import interior_plan
 from onlinecal.measures.distance_upper import distance_upper, distance_upper_witness, true_distance
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
@@ -387,3 +388,67 @@ def test_all_outcomes_equal(outcome, k):
     bracket = distance_lower(gamma)
     assert bracket.lower - 1e-12 <= 0.5 <= bracket.upper + 1e-12
     assert bracket.width <= (1e-9 if k == 3 else 1e-3)
+
+
+# ---------------------------------------------------------------- from inside
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1])
+@pytest.mark.parametrize("n", [40, 300])
+def test_the_program_from_inside_has_the_value_of_the_solver(n, shift):
+    """The dual value of what it finds is that of HiGHS for the same nodes, and its mass a coupling as good."""
+    rng = np.random.default_rng(n)
+    p = rng.random(3000)
+    gamma = JointDistribution.from_samples(p, rng.random(3000) < np.clip(p + shift, 0.0, 1.0))
+    nodes = np.linspace(0.0, 1.0, n + 1)
+    ones, zeros = bounds.hats(gamma, nodes)
+    a, b, arriving = interior_plan(nodes, ones, zeros, 1e-9)
+    gaps = np.diff(nodes)
+    step = scipy.sparse.diags([-np.ones(n), np.ones(n)], [0, 1], shape=(n, n + 1))
+    none = scipy.sparse.csr_matrix((n, n + 1))
+    rows = scipy.sparse.vstack(
+        [
+            scipy.sparse.hstack([step, none]),
+            scipy.sparse.hstack([-step, none]),
+            scipy.sparse.hstack([none, step]),
+            scipy.sparse.hstack([none, -step]),
+            scipy.sparse.hstack([scipy.sparse.diags(nodes), scipy.sparse.diags(1.0 - nodes)]),
+        ]
+    )
+    limit = np.concatenate([gaps, gaps, gaps, gaps, np.zeros(n + 1)])
+    answer = scipy.optimize.linprog(
+        -np.concatenate([ones, zeros]), rows, limit, bounds=(None, None), method="highs"
+    )
+    value = float(ones @ a + zeros @ b)
+    assert value == pytest.approx(-answer.fun, abs=2e-9)
+    assert (rows @ np.concatenate([a, b]) <= limit + 1e-12).all()
+    assert (arriving >= 0.0).all()
+    # u t(u) and (1 − u) t(u) are as many ones and zeros as there are, by complementary slackness.
+    assert arriving @ nodes == pytest.approx(float(ones.sum()), abs=1e-8)
+    assert arriving @ (1.0 - nodes) == pytest.approx(float(zeros.sum()), abs=1e-8)
+    on_grid = JointDistribution.from_counts(nodes, ones + zeros, ones)
+    cost = bounds.moving_cost(on_grid, nodes, bounds.calibrated(on_grid, nodes, arriving))
+    assert cost == pytest.approx(value, abs=1e-7)
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_outcomes_that_are_all_equal_leave_the_program_to_the_solver(outcome):
+    """Nothing then bounds the potential of the other outcome, and the bracket is as narrow as ever."""
+    p = np.random.default_rng(1).random(2000)
+    gamma = JointDistribution.from_samples(p, np.full(2000, outcome))
+    bracket = distance_lower(gamma)
+    certified(gamma, bracket)
+    assert bracket.width <= 1e-3
+    assert bracket.lower <= float(np.abs(p - outcome).mean()) + 1e-12
+
+
+@pytest.mark.parametrize("law", [(1.0, 1.0), (0.05, 0.05), (8.0, 0.5)])
+def test_many_levels_are_certified_within_the_tolerance(law):
+    rng = np.random.default_rng(2)
+    p = rng.beta(*law, 5000)
+    for shift in (0.0, 0.02):
+        gamma = JointDistribution.from_samples(p, rng.random(5000) < np.clip(p + shift, 0.0, 1.0))
+        bracket = distance_lower(gamma)
+        certified(gamma, bracket)
+        assert bracket.width <= 1e-3
+        assert distance_lower(gamma) == bracket

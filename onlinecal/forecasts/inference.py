@@ -1,0 +1,246 @@
+"""Tests of forecasts: of calibration in groups, of drift over time, of differences between scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import cutoff_ce
+from onlinecal.measures.brownian import range_exceeds
+
+Floats = NDArray[np.float64]
+
+#: levels up to which outcomes are drawn for the test of a group; of more the law for large n is used
+DRAWN_LEVELS = 2000
+#: draws, so that also with many groups a p-value can be small
+GROUP_DRAWS = 9999
+# Numbers drawn at once.
+_AT_ONCE = 1 << 20
+# Values that only rounding tells apart are as good as equal.
+_TIE = 1e-12
+
+
+def calibration_test(gamma: JointDistribution, seed: int, squares: Floats | None = None) -> float:
+    """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error.
+
+    Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n; for more than
+    `DRAWN_LEVELS` levels, or with weights, it is the limit for large n.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    seed : int
+    squares : (k,) floats, optional
+        Sums of squared weights in each level, of weighted samples.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+
+    Source
+    ------
+    Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
+    """
+    value, v = cutoff_ce(gamma), gamma.predictions
+    if squares is not None or gamma.levels > DRAWN_LEVELS:
+        of = gamma.counts if squares is None else squares
+        scale = math.sqrt(float((of * v * (1.0 - v)).sum())) / gamma.weight
+        return range_exceeds(value / scale) if scale > 0.0 else float(value <= _TIE)
+    generator = np.random.default_rng([seed, 5])
+    counts = np.rint(gamma.counts).astype(np.int64)
+    as_large, rows = 0, max(_AT_ONCE // gamma.levels, 1)
+    for start in range(0, GROUP_DRAWS, rows):
+        drawn = generator.binomial(counts, v, (min(rows, GROUP_DRAWS - start), len(v)))
+        sums = np.cumsum((drawn - counts * v) / gamma.weight, axis=1)
+        spread = np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0)
+        as_large += int((spread >= value - _TIE).sum())
+    return (1 + as_large) / (1 + GROUP_DRAWS)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values for as many tests at once: the probability of any false rejection stays below the level.
+
+    Parameters
+    ----------
+    p_values : sequence of float
+
+    Returns
+    -------
+    list of float
+        In the same order, each at most 1.
+
+    Source
+    ------
+    Holm 1979.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, least = [0.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        least = max(least, min((len(p_values) - rank) * p_values[i], 1.0))
+        adjusted[i] = least
+    return adjusted
+
+
+# ---------------------------------------------------------------- drift
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Whether the bias of forecasts changes over time.
+
+    Attributes
+    ----------
+    statistic : float
+        sup over times of |S_t − (t/n) S_n|/(σ √n), S the sums of outcome − prediction in order, σ their standard
+        deviation.
+    p_value : float
+        Its probability under the law of Kolmogorov, if there is no change: right for many rows.
+    correlation : float
+        Of outcome − prediction in neighbouring rows.
+    correlation_p : float
+        Two-sided, by √n times it being normal for independent rows.
+    """
+
+    statistic: float
+    p_value: float
+    correlation: float
+    correlation_p: float
+
+
+def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
+    """Tests the residuals of rows in order of time for a change of their mean.
+
+    Parameters
+    ----------
+    p, y : (n,) floats
+        In order.
+    weights : (n,) floats, optional
+        Residuals are multiplied by them.
+
+    Returns
+    -------
+    Drift
+
+    Source
+    ------
+    Brown, Durbin & Evans 1975 (sums of residuals); Kolmogorov's law of the greatest value of a Brownian bridge.
+    """
+    residuals = (y - p) * (1.0 if weights is None else weights)
+    centred = residuals - residuals.mean()
+    n, power = len(centred), float((centred**2).sum())
+    if n < 2 or power <= 1e-24 * n:
+        return Drift(0.0, 1.0, 0.0, 1.0)
+    statistic = float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power)
+    correlation = float((centred[1:] * centred[:-1]).sum()) / power
+    return Drift(statistic, bridge_exceeds(statistic), correlation, two_sided(math.sqrt(n) * correlation))
+
+
+def bridge_exceeds(x: float) -> float:
+    """P(max |B| ≥ x) of a Brownian bridge on [0, 1]: 2 Σ_{k ≥ 1} (−1)^{k−1} exp(−2 k² x²).
+
+    Source
+    ------
+    Kolmogorov 1933.
+    """
+    if x <= 0.15:  # 1 to the last digit
+        return 1.0
+    terms = ((-1.0) ** (k - 1) * math.exp(-2.0 * (k * x) ** 2) for k in range(1, math.ceil(5.0 / x) + 2))
+    return min(max(2.0 * math.fsum(terms), 0.0), 1.0)
+
+
+def two_sided(z: float) -> float:
+    """P(|Z| ≥ |z|) of a standard normal Z."""
+    return math.erfc(abs(z) / math.sqrt(2.0))
+
+
+# ---------------------------------------------------------------- scores, side by side
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean difference of a score between two columns of forecasts of the same rows.
+
+    Attributes
+    ----------
+    score : str
+        "brier" or "log".
+    first, second : str
+        Names; the difference is that of the first less that of the second, so that it is negative where the first is
+        better.
+    mean, error : float
+        Mean difference, and its standard error.
+    p_value : float
+        Two-sided, that the expected difference is 0, by the normal law.
+    adjusted : float
+        The same for all pairs and scores at once (Holm).
+    """
+
+    score: str
+    first: str
+    second: str
+    mean: float
+    error: float
+    p_value: float
+    adjusted: float
+
+
+def score_differences(
+    forecasts: Mapping[str, Floats], y: Floats, weights: Floats | None = None, lags: int = 0
+) -> list[Difference]:
+    """Paired tests of all pairs of columns, by Brier score and by log score.
+
+    Parameters
+    ----------
+    forecasts : mapping of str to (n,) floats
+        Columns by name.
+    y : (n,) floats
+    weights : (n,) floats, optional
+    lags : int, default 0
+        Up to which distance, in rows, differences may depend on each other: 0 for independent rows, else with weights
+        as of Bartlett.
+
+    Returns
+    -------
+    list of Difference
+        Without the log score where it is infinite for one of the two, and without both where n = 1.
+
+    Source
+    ------
+    Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
+    """
+    found: list[tuple[str, str, str, float, float, float]] = []
+    share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
+    scores = {name: _scores(p, y) for name, p in forecasts.items()}
+    for a, b in combinations(forecasts, 2):
+        for score in ("brier", "log"):
+            first, second = scores[a][score], scores[b][score]
+            if len(y) < 2 or not (np.isfinite(first).all() and np.isfinite(second).all()):
+                continue
+            difference = first - second
+            mean = float(share @ difference)
+            centred = share * (difference - mean)
+            power = float(centred @ centred)
+            for lag in range(1, min(lags, len(y) - 1) + 1):
+                power += 2.0 * (1.0 - lag / (lags + 1.0)) * float(centred[lag:] @ centred[:-lag])
+            error = math.sqrt(max(power, 0.0) * len(y) / (len(y) - 1))
+            p_value = two_sided(mean / error) if error > 1e-15 else float(abs(mean) <= 1e-15)
+            found.append((score, a, b, mean, error, p_value))
+    adjusted = holm([p for *_, p in found])
+    return [Difference(*each, p) for each, p in zip(found, adjusted, strict=True)]
+
+
+def _scores(p: Floats, y: Floats) -> dict[str, Floats]:
+    with np.errstate(divide="ignore"):
+        return {"brier": (p - y) ** 2, "log": -np.log(np.where(y == 1.0, p, 1.0 - p))}

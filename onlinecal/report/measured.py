@@ -1,0 +1,296 @@
+"""What `onlinecal measure` found, as text of 80 columns and as data."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from onlinecal.forecasts.measuring import Measured, Part, Report
+from onlinecal.forecasts.table import Row, ends
+from onlinecal.report.grid import broken
+
+#: columns of text
+WIDTH = 80
+
+#: what the parts of scores are called
+SCORES = ("score", "mean", "MCB", "DSC", "UNC")
+
+#: what the table over groups or time holds
+PARTS = ("rows", "forecast", "event", "event − forecast", "Brier", "p", "p (Holm)")
+
+OF_DRAWS = "p: how often outcomes drawn as forecast give as large a value; if calibrated: their mean value."
+OF_SCORES = (
+    "MCB: what the best monotone recalibration would gain; DSC: what the forecasts tell beyond the base rate; UNC: the "
+    "score of the base rate; score = MCB − DSC + UNC (CORP)."
+)
+OF_PARTS = (
+    "± is one standard error if outcomes are drawn as forecast. p tests calibration in the row by its cutoff "
+    "calibration error; p (Holm) is for all rows of the table at once."
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts.
+
+    Attributes
+    ----------
+    title : str
+    headings : tuple of str
+    rows : list of tuple of str
+        The first cell of each names it.
+    notes : list of str
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    notes: list[str]
+
+
+def text(report: Report) -> str:
+    """The report in lines of at most `WIDTH` columns."""
+    lines = [*_wrapped(heading(report)), *(line for said in report.said for line in _wrapped(sentence(said)))]
+    lines += [line for said in report.cautions for line in _wrapped(f"Caution: {said}.")]
+    for column in report.columns:
+        lines += ["", f"== {column.name}"[:WIDTH], *_wrapped(about(column))]
+        lines += [line for said in column.cautions for line in _wrapped(f"Caution: {said}.")]
+        for grid in grids(report, column):
+            lines += ["", *_table(grid)]
+        lines += ["", *_wrapped(decision(column))]
+    if (beside := side_by_side(report)) is not None:
+        lines += ["", "== Side by side", *_table(beside)]
+    if report.differences:
+        lines += ["", *_table(differences(report))]
+    lines += ["", *(line for said in remarks(report) for line in _wrapped(said))]
+    return "\n".join(lines)
+
+
+def remarks(report: Report) -> list[str]:
+    """What the signs in the tables mean."""
+    asked = report.settings.draws > 0
+    parts = any(column.groups or column.blocks for column in report.columns)
+    return [*[OF_DRAWS] * asked, OF_SCORES, *[OF_PARTS] * parts]
+
+
+def sentence(said: str) -> str:
+    """With a large letter and a full stop."""
+    return f"{said[:1].upper()}{said[1:]}."
+
+
+def heading(report: Report) -> str:
+    """What was read."""
+    names = ", ".join(repr(column.name) for column in report.columns)
+    return f"{report.source}: {report.rows:,} rows, forecasts {names}, outcome {report.outcome!r}"
+
+
+def about(column: Measured) -> str:
+    """A column in a sentence."""
+    gamma = column.gamma
+    mean = float(gamma.mass @ gamma.predictions)
+    return (
+        f"{gamma.levels:,} different forecasts from {gamma.predictions[0]:.4g} to {gamma.predictions[-1]:.4g}, mean "
+        f"{mean:.4g}; the event happened in {gamma.base_rate:.4g} of the rows."
+    )
+
+
+def decision(column: Measured) -> str:
+    """The worst decision task in words."""
+    said = f"Worst threshold: {column.threshold}."
+    if column.threshold.loss > 0.0 and column.by_chance is not None and column.threshold_p is not None:
+        said += (
+            " Payoffs are from 0 to 1; the worst threshold of calibrated forecasts would lose "
+            f"{column.by_chance:.3g} by chance (p = {column.threshold_p:.3g})."
+        )
+    if column.worst_task:
+        said += (
+            f" Worst of all tasks, swap regret {ends(column.evaluation['cdl'])[0]:.3g}: {column.worst_task}."
+        )
+    return said
+
+
+def grids(report: Report, column: Measured) -> list[Grid]:
+    """The tables of a column."""
+    evaluation = column.evaluation
+    asked = report.settings.draws > 0
+    headings = ("measure", "value") + (("interval", "if calibrated", "p") if asked else ())
+    found = [
+        Grid(
+            "Calibration",
+            headings,
+            [_cells(row, asked) for row in evaluation.rows],
+            evaluation.notes,
+        )
+    ]
+    scores = [(name, *map(number, parts)) for name, parts in (("Brier", column.brier), ("log", column.log))]
+    found.append(Grid("Scores in three parts", SCORES, scores, []))
+    if column.groups:
+        found.append(_parts(f"By {report.by}", column.groups))
+    if column.blocks:
+        drift = column.drift
+        assert drift is not None
+        grid = _parts(f"Over {report.time}", column.blocks)
+        grid.notes.append(
+            f"Drift: the greatest sum of errors beyond an even course is {drift.statistic:.3g} √n σ, p = "
+            f"{drift.p_value:.3g}; errors of neighbouring rows have correlation {drift.correlation:.3g}, p = "
+            f"{drift.correlation_p:.3g}."
+        )
+        found.append(grid)
+    return found
+
+
+def side_by_side(report: Report) -> Grid | None:
+    """The main numbers of all columns; None for one column."""
+    if len(report.columns) < 2:
+        return None
+    rows = [
+        (c.name, *map(number, (c.brier.score, c.brier.miscalibration, c.brier.discrimination, c.log.score)),
+         number(c.threshold.loss))
+        for c in report.columns
+    ]  # fmt: skip
+    return Grid("", ("forecasts", "Brier", "MCB", "DSC", "log", "worst threshold"), rows, [])
+
+
+def differences(report: Report) -> Grid:
+    """Paired tests of scores."""
+    rows = [
+        (f"{d.first} − {d.second}", {"brier": "Brier", "log": "log"}[d.score], number(d.mean), number(d.error),
+         number(d.p_value), number(d.adjusted))
+        for d in report.differences
+    ]  # fmt: skip
+    how = (
+        f"with errors that depend on each other up to {report.lags} rows apart"
+        if report.lags
+        else "rows independent"
+    )
+    return Grid(
+        "Differences of scores on the same rows",
+        ("difference", "score", "mean", "error", "p", "p (Holm)"),
+        rows,
+        [
+            f"Negative: the first is better. Paired tests by the normal law, {how}; p (Holm) is for all of them "
+            "at once."
+        ],
+    )
+
+
+def number(x: float | None) -> str:
+    """Three digits."""
+    return "–" if x is None else f"{x:.3g}"
+
+
+def span(low: float, high: float) -> str:
+    """One number, or from one to another."""
+    a, b = number(low), number(high)
+    return a if a == b else f"[{a}, {b}]"
+
+
+def data(report: Report) -> dict[str, Any]:
+    """The report for a program: the numbers to the last digit."""
+    return {
+        "source": report.source, "outcome": report.outcome, "rows": report.rows, "said": report.said,
+        "cautions": report.cautions,
+        "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
+        "forecasts": [_column_data(column) for column in report.columns],
+        "differences": [asdict(d) for d in report.differences], "lags": report.lags,
+        "by": report.by, "time": report.time,
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- inside
+
+
+def _cells(row: Row, asked: bool) -> tuple[str, ...]:
+    cells = (row.name, span(*row.ends))
+    if not asked:
+        return cells
+    interval = "none" if row.interval is None else span(*row.interval)
+    return (*cells, interval, number(row.if_calibrated), number(row.p_value))
+
+
+def _parts(title: str, parts: Sequence[Part]) -> Grid:
+    rows = [
+        (part.name or "(empty)", f"{part.rows:,}", number(part.forecast), number(part.event),
+         f"{part.event - part.forecast:+.3f} ± {part.error:.3f}", number(part.brier), number(part.p_value),
+         number(part.adjusted))
+        for part in parts
+    ]  # fmt: skip
+    return Grid(title, ("", *PARTS), rows, [])
+
+
+def _wrapped(said: str) -> list[str]:
+    return textwrap.wrap(said, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _table(grid: Grid) -> list[str]:
+    """In columns, the first to the left; where that is too wide its names are broken into lines."""
+    room = WIDTH
+    cells = [list(grid.headings), *map(list, grid.rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(grid.headings))]
+    rest = sum(widths[1:]) + 2 * (len(widths) - 1)
+    if widths[0] + rest > room:  # headings in two lines, then names
+        cells[0][1:] = [
+            broken(h, max(8, max(len(r[i]) for r in cells[1:]))) for i, h in enumerate(cells[0]) if i
+        ]
+        widths[1:] = [
+            max(len(line) for row in cells for line in row[i].split("\n")) for i in range(1, len(widths))
+        ]
+        widths[0] = max(room - sum(widths[1:]) - 2 * (len(widths) - 1), 8)
+    lines = [grid.title] if grid.title else []
+    for row in cells:
+        lines_of_name = broken(row[0], widths[0]).split("\n")
+        first = [part for line in lines_of_name for part in textwrap.wrap(line, widths[0]) or [""]]
+        parts = [first, *(cell.split("\n") for cell in row[1:])]
+        for k in range(max(map(len, parts))):
+            shown = [part[k] if k < len(part) else "" for part in parts]
+            line = [
+                shown[0].ljust(widths[0]),
+                *(c.rjust(w) for c, w in zip(shown[1:], widths[1:], strict=True)),
+            ]
+            lines.append("  ".join(line).rstrip())
+    return [*lines, *(line for note in grid.notes for line in _wrapped(note))]
+
+
+def _column_data(column: Measured) -> dict[str, Any]:
+    gamma, evaluation = column.gamma, column.evaluation
+    return {
+        "name": column.name,
+        "levels": gamma.levels,
+        "weight": gamma.weight,
+        "mean_forecast": float(gamma.mass @ gamma.predictions),
+        "base_rate": gamma.base_rate,
+        "grid": None if evaluation.moved is None else evaluation.moved[0],
+        "moved": None if evaluation.moved is None else evaluation.moved[1],
+        "cautions": column.cautions,
+        "measures": [_row_data(row) for row in evaluation.rows],
+        "refused": list(evaluation.refused),
+        "notes": evaluation.notes,
+        "brier": column.brier._asdict(),
+        "log": column.log._asdict(),
+        "threshold": {
+            **asdict(column.threshold), "words": str(column.threshold), "if_calibrated": column.by_chance,
+            "p_value": column.threshold_p,
+        },
+        "worst_task": column.worst_task or None,
+        "groups": [asdict(part) for part in column.groups],
+        "blocks": [asdict(part) for part in column.blocks],
+        "drift": None if column.drift is None else asdict(column.drift),
+    }  # fmt: skip
+
+
+def _row_data(row: Row) -> Mapping[str, Any]:
+    low, high = row.ends
+    return {
+        "name": row.name,
+        "value": low if low == high else None,
+        "lower": low,
+        "upper": high,
+        "interval": None if row.interval is None else list(row.interval),
+        "interval_by": row.interval_by,
+        "if_calibrated": row.if_calibrated,
+        "p_value": row.p_value,
+        "p_large_n": row.p_large_n,
+        "decisions": row.measure.decisions,
+    }

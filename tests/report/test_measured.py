@@ -1,0 +1,97 @@
+"""The report of forecasts as text and as data: every number in it, in 80 columns, whatever things are called."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from onlinecal.forecasts.measuring import Settings, measure_log
+from onlinecal.forecasts.reading import Asked, Log, read_log
+from onlinecal.forecasts.sheet import Sheet
+from onlinecal.report.console import print_json
+from onlinecal.report.measured import WIDTH, data, number, side_by_side, span, text
+from onlinecal.report.measured_page import page_of
+
+LONG = "a name of a column that nobody would ever want to write down_but_somebody_has_done_so"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("report") / "f.csv"
+    with path.open("w") as file:
+        file.write(f"day,model,{LONG},site,y\n")
+        for i in range(500):
+            p = round(rng.random(), 2)
+            site = ["<b>x</b>", LONG][i % 2]
+            file.write(f"{2000 + i},{p},{round(p**2, 4)},{site},{int(rng.random() < p)}\n")
+    asked = Asked(forecasts=("model", LONG), by="site", time="day")
+    return measure_log(read_log(Sheet(str(path)), asked), Settings(draws=30))
+
+
+def test_no_line_is_longer_than_80(report):
+    lines = text(report).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert not any(line != line.rstrip() for line in lines)
+
+
+def test_the_text_holds_every_number_of_the_tables(report):
+    said = text(report)
+    for column in report.columns:
+        for row in column.evaluation.rows:
+            cells = [span(*row.ends), "none" if row.interval is None else span(*row.interval)]
+            line = next(line for line in said.splitlines() if all(cell in line for cell in cells))
+            assert number(row.p_value) in line
+        for part in (*column.groups, *column.blocks):
+            assert f"{part.event - part.forecast:+.3f} ± {part.error:.3f}" in said
+        flat = " ".join(said.split())
+        assert " ".join(str(column.threshold).split()) in flat
+        assert f"would lose {column.by_chance:.3g} by chance (p = {column.threshold_p:.3g})" in flat
+    for d in report.differences:
+        assert number(d.mean) in said
+        assert number(d.adjusted) in said
+    beside = side_by_side(report)
+    assert [row[0] for row in beside.rows] == ["model", LONG]
+    assert number(report.columns[0].brier.miscalibration) == beside.rows[0][2]
+
+
+def test_json_has_numbers_or_null_and_all_digits(report, capsys):
+    print_json(data(report))
+    printed = capsys.readouterr().out
+    found = json.loads(printed, parse_constant=pytest.fail)
+    column = report.columns[0]
+    first = found["forecasts"][0]
+    assert [row["name"] for row in first["measures"]] == [row.name for row in column.evaluation.rows]
+    for row, true in zip(first["measures"], column.evaluation.rows, strict=True):
+        assert (row["lower"], row["upper"]) == tuple(None if math.isinf(x) else x for x in true.ends)
+        assert row["p_value"] == true.p_value
+    assert first["threshold"]["at"] == column.threshold.at
+    assert first["threshold"]["loss"] == column.threshold.loss
+    assert first["brier"]["miscalibration"] == column.brier.miscalibration
+    assert found["differences"][0]["p_value"] == report.differences[0].p_value
+    assert len(first["groups"]) == 2
+    assert first["drift"]["p_value"] == column.drift.p_value
+
+
+def test_the_page_needs_nothing_else_and_escapes_names(report):
+    page = page_of(report)
+    assert "<b>x</b>" not in page
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
+    assert page.count("<figure>") == 2
+    for column in report.columns:
+        assert number(column.brier.score) in page
+        assert f"{column.threshold.at:.4g}" in page
+
+
+def test_a_log_without_draws_has_no_intervals():
+    log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
+    report = measure_log(log, Settings(draws=0))
+    said = text(report)
+    assert "interval " not in said.split("\n\n")[2].splitlines()[1]
+    assert "if calibrated" not in said
+    assert data(report)["forecasts"][0]["threshold"]["p_value"] is None
+    assert number(None) == "–"
+    assert span(0.1, 0.1) == "0.1"
