@@ -25,6 +25,7 @@ _HOMES = {
     "Guarantee": "onlinecal.core.guarantee",
     "OnlinecalError": "onlinecal.core.errors",
     "of_rounds": "onlinecal.core.transcript",
+    "Monitor": "onlinecal.monitoring.monitor",
 }
 _ROOMS = {
     "errors": "onlinecal.core.errors",
@@ -44,6 +45,7 @@ __all__ = [
     "Curve",
     "Guarantee",
     "JointDistribution",
+    "Monitor",
     "OnlinecalError",
     "Study",
     "decomposition",
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.growth import rates
+    from onlinecal.monitoring.monitor import Monitor
     from onlinecal.report import plots
     from onlinecal.report.curves import Curve, Study
 

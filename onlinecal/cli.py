@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from onlinecal.commands import comparing, drawing, keeping, knowing, playing
+from onlinecal.commands import comparing, drawing, keeping, knowing, playing, watching
 from onlinecal.commands.base import guarded
 
 #: in the order in which help lists them
@@ -21,6 +21,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "measure-again": keeping.measure_again,
     "export": keeping.export,
     "merge": keeping.merge,
+    "watch": watching.watch,
     "list": knowing.list_,
     "show": knowing.show,
     "check": knowing.check,

@@ -316,16 +316,17 @@ class Monitor:
             here = (self.bettors.ends == (first, last)).all(axis=1)
             alpha *= float(self.bettors.weights[here][0])
         sums = self._epoch.sums[1][:, first:last].sum(axis=1)
-        n, total, squares = sums[COUNTED], sums[OUTCOMES] - sums[FORECASTS], sums[SQUARES]
-        least = most = total
+        n, forecasts, squares = float(sums[COUNTED]), float(sums[FORECASTS]), float(sums[SQUARES])
+        least = most = float(sums[OUTCOMES])
         if self.open_at_once is not None:
             waiting = [q.forecast for q in self._questions.open.values() if q.chain >= 0]
             inside = [p for p in waiting if first <= cell_of(self.bettors.edges, p) < last]
-            n += len(inside)
-            least, most = least - math.fsum(inside), most + math.fsum(1.0 - p for p in inside)
+            n, forecasts, most = n + len(inside), forecasts + math.fsum(inside), most + len(inside)
             squares += math.fsum(max(p, 1.0 - p) ** 2 for p in inside)
-        width = half_width(float(squares), alpha, self.open_at_once or 1)
-        return Bias(int(n), float(0.5 * (least + most)), float(least - width), float(most + width))
+        width = half_width(squares, alpha, self.open_at_once or 1)
+        # Σq is in [0, n], whatever the outcomes were.
+        lower, upper = max(least - width, 0.0) - forecasts, min(most + width, n) - forecasts
+        return Bias(int(n), 0.5 * (least + most) - forecasts, lower, upper)
 
     # ---------------------------------------------------------------- kept in a file
 
