@@ -35,12 +35,12 @@ SIZES = tuple(0.025 * 2.0**k for k in range(8))
 #: sum of their y − p
 MONEY, START, EVENTS, BIAS = range(4)
 #: of a clock: events; 1/(the money's unit); the total in that unit; whether an impossible outcome was seen; the largest
-#: total so far, not in that unit
-COUNT, UNIT, TOTAL, IMPOSSIBLE, PEAK = range(5)
+#: total so far, not in that unit; k where the unit is 10^{200k}, whose inverse a float may not hold
+COUNT, UNIT, TOTAL, IMPOSSIBLE, PEAK, POWER = range(6)
 #: of sums: events, Σ p, Σ y, Σ (y − p)² of each cell
 COUNTED, FORECASTS, OUTCOMES, SQUARES = range(4)
 #: the money is counted in another unit beyond this, which is far above any alarm
-_HUGE, _LARGE = 1e200, 1e-180
+HUGE, _LARGE = 1e200, 1e-180
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Bettors:
 
 def new_clock() -> Floats:
     """Before the first event."""
-    return np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    return np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
 
 
 @kernel
@@ -141,14 +141,12 @@ def bet(bank, clock, sums, edges, ends, prior, lifts, p, y):
         sums[s, FORECASTS, cell] += p
         sums[s, OUTCOMES, cell] += y
         sums[s, SQUARES, cell] += error * error
-    if total > _HUGE:
-        bank /= _HUGE
-        clock[UNIT] /= _HUGE
-        total /= _HUGE
-    elif total < _LARGE and clock[UNIT] < 1.0:
-        bank *= _HUGE
-        clock[UNIT] *= _HUGE
-        total *= _HUGE
+    power = 1.0 if total > HUGE else -1.0 if total < _LARGE and clock[POWER] > 0.0 else 0.0
+    if power != 0.0:
+        bank *= HUGE**-power
+        total *= HUGE**-power
+        clock[POWER] += power
+        clock[UNIT] = HUGE ** -clock[POWER]
     clock[TOTAL] = total
     clock[PEAK] = max(clock[PEAK], total / clock[UNIT])
 
@@ -187,6 +185,9 @@ def look_ahead(bank, clock, edges, ends, prior, lifts, p):
 
 def log_total(clock: Floats) -> float:
     """ln E."""
-    if clock[IMPOSSIBLE] > 0.0:
-        return math.inf
-    return math.log(clock[TOTAL]) - math.log(clock[UNIT])
+    return math.inf if clock[IMPOSSIBLE] > 0.0 else log_of(clock, clock[TOTAL])
+
+
+def log_of(clock: Floats, total: float) -> float:
+    """ln of a total in the clock's unit."""
+    return math.log(total) + float(clock[POWER]) * math.log(HUGE)

@@ -12,12 +12,14 @@ from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.bets import (
     COUNT,
     COUNTED,
+    HUGE,
     IMPOSSIBLE,
     PEAK,
-    UNIT,
+    POWER,
     Bettors,
     bet_on_all,
     cell_of,
+    log_of,
     log_total,
     look_ahead,
     new_clock,
@@ -38,7 +40,7 @@ class Epoch:
     alarms : tuple of Alarm
         All before it.
     banks : (C, 4, I, D) floats
-    clocks : (C, 5) floats
+    clocks : (C, 6) floats
         Of each total.
     sums : (2, 4, K) floats
         Of the events of this epoch, and of all.
@@ -69,8 +71,9 @@ class Epoch:
 
     @property
     def bank(self) -> Floats:
-        """Of all totals together, (4, I, D)."""
-        return np.asarray((self.banks / self.clocks[:, UNIT, None, None, None]).sum(axis=0))
+        """Of all totals together, (4, I, D), in the largest of their units."""
+        powers = self.clocks[:, POWER] - self.clocks[:, POWER].max()
+        return np.asarray(np.tensordot(HUGE**powers, self.banks, axes=1))
 
     def bet(self, b: Bettors, chain: int, p: Floats, y: Floats, first: int, level: float) -> tuple[int, bool]:
         """Takes events, from `first` on, until this total is at least 1/level; how many in all, and whether it is."""
@@ -94,9 +97,12 @@ class Epoch:
         for q in questions.bet_on(self.number):
             # What was taken, but for an interrupt that left the question here, is in the total.
             if (q.ticket, self.events - 1) != questions.begun:
-                bank, clock = self.banks[q.chain], self.clocks[q.chain]
-                both = look_ahead(bank, clock, b.edges, b.ends, b.prior, b.lifts, q.forecast)
-                logs[q.chain] = math.log(min(both)) - math.log(clock[UNIT])
+                if math.isnan(q.worst):
+                    # Nobody else bets with this money until the outcome is known.
+                    bank, clock = self.banks[q.chain], self.clocks[q.chain]
+                    both = look_ahead(bank, clock, b.edges, b.ends, b.prior, b.lifts, q.forecast)
+                    q.worst = log_of(clock, min(both))
+                logs[q.chain] = q.worst
         top = max(logs)
         return top + math.log(math.fsum(math.exp(one - top) for one in logs) / len(logs))
 

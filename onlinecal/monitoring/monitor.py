@@ -389,8 +389,9 @@ class Monitor:
             if level == 0.0 or not is_due(epoch.clocks[0], level):
                 return
         else:
-            epoch.peak = max(epoch.peak, math.exp(min(self.log_e, 709.0)))
-            if level == 0.0 or self.log_e < -math.log(level):
+            log_e = self.log_e
+            epoch.peak = max(epoch.peak, math.exp(min(log_e, 709.0)))
+            if level == 0.0 or log_e < -math.log(level):
                 return
         found = self.witness()
         assert found is not None

@@ -20,6 +20,8 @@ class Question:
         Which of the totals bets on it; −1 for none.
     epoch : int
         In which epoch it was asked.
+    worst : float
+        ln of what its total has after the worse of the two outcomes; NaN until somebody asks.
     """
 
     ticket: int
@@ -27,6 +29,7 @@ class Question:
     chain: int
     epoch: int
     outcome: float = math.nan
+    worst: float = math.nan
 
     @property
     def answered(self) -> bool:

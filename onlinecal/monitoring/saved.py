@@ -67,7 +67,7 @@ def load(path: Path) -> Monitor:
         It is no such file, or one of other bets.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in ("said", "edges", "banks", "clocks", "sums")}
         said = json.loads(str(arrays.pop("said")))
         version = said["format"], said["bets"]
