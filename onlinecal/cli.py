@@ -21,6 +21,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "measure-again": keeping.measure_again,
     "export": keeping.export,
     "merge": keeping.merge,
+    "recalibrate": watching.recalibrate,
     "watch": watching.watch,
     "list": knowing.list_,
     "show": knowing.show,

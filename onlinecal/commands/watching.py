@@ -117,3 +117,57 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
         print(
             f"mean outcome − mean forecast: {mean:.4f} [{low:.4f}, {high:.4f}] (95 %, at all times together)"
         )
+
+
+def recalibrate(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="a CSV or Parquet file of forecasts and outcomes")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="a .csv or .parquet file: all columns, and one more")
+    ],
+    forecaster: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            help="calibeating, platt, tracking, isotonic_refitted, platt_refitted, smooth_refitted, a forecaster (with "
+            "--bins), module:Class, or a table { name = ..., ... }",
+        ),
+    ] = "calibeating",
+    bins: Annotated[
+        int | None,
+        typer.Option(help="a copy of the forecaster for each of so many bins of the base forecast"),
+    ] = None,
+    forecast: Annotated[
+        str | None, typer.Option(help="column of forecasts; default forecast, p, probability, …")
+    ] = None,
+    outcome: Annotated[
+        str | None, typer.Option(help="column of outcomes, 0, 1 or empty; default outcome, y, label, …")
+    ] = None,
+    time: Annotated[str | None, typer.Option(help="column of times, which must not descend")] = None,
+    resolved: Annotated[
+        str | None, typer.Option(help="column of times at which outcomes became known; default --time")
+    ] = None,
+    column: Annotated[str, typer.Option(help="name of the new column")] = "recalibrated",
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="how many forecasts, for who is tuned to that; default nobody knows"),
+    ] = None,
+    measure: Annotated[list[str] | None, typer.Option(help="what is measured; may be repeated")] = None,
+    bootstrap: Annotated[int, typer.Option(help="draws for 95 % intervals; 0 for none", min=0)] = 400,
+    seed: Annotated[int, typer.Option(help="of all the randomness")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
+    from onlinecal.recalibration.files import recalibrate_file
+    from onlinecal.report.console import print_json
+
+    found = recalibrate_file(
+        file, output, forecaster, column=column, forecast=forecast, outcome=outcome, time=time, resolved=resolved,
+        bins=bins, horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed,
+    )  # fmt: skip
+    if as_json:
+        print_json(found.as_json())
+        return
+    print(found)
+    print(f"\nwrote {output}: {len(found.forecasts):,} rows, the new column is {column!r}")

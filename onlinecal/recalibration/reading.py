@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def read(
         cell; an outcome that is known before its question is asked.
     """
     table = Table(located(str(path)))
-    columns = [str(name) for name in table.frame.columns]
+    columns = list(map(str, table.frame.columns)) if table.parquet else header_of(table.path)
     forecast = column_of(str(path), "forecasts", columns, forecast, FORECAST)
     outcome = column_of(str(path), "outcomes", columns, outcome, OUTCOME)
     p = table.numbers(forecast)
@@ -94,7 +95,21 @@ def read(
                 f"{path}, {table.line(i)}: the outcome is known ({table.cell(resolved, i)}) before the question is "
                 f"asked ({table.cell(str(time), i)}); expected it at that time or later"
             )
-    return Forecasts(table.frame, p + 0.0, y, asked, known, forecast, outcome)
+    frame = table.frame if table.parquet else texts(table.path)
+    return Forecasts(frame, p + 0.0, y, asked, known, forecast, outcome)
+
+
+def texts(path: Path) -> Any:
+    """A CSV file with all cells as they stand there, which to some readers are missing values."""
+    import pandas as pd
+
+    return pd.read_csv(path, dtype=str, keep_default_na=False, skip_blank_lines=False)
+
+
+def header_of(path: Path) -> list[str]:
+    """The columns of a CSV file as they are called there, for pandas gives those of one name others."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file), [])
 
 
 def column_of(where: str, what: str, columns: Sequence[str], asked: str | None, usual: Sequence[str]) -> str:
