@@ -25,6 +25,11 @@ _HOMES = {
     "Guarantee": "onlinecal.core.guarantee",
     "OnlinecalError": "onlinecal.core.errors",
     "of_rounds": "onlinecal.core.transcript",
+    "Recalibrator": "onlinecal.recalibration.recalibrator",
+    "RecalibratedClassifier": "onlinecal.recalibration.estimator",
+    "RiverRecalibrator": "onlinecal.recalibration.river_model",
+    "recalibrate": "onlinecal.recalibration.replay",
+    "smooth_recalibration": "onlinecal.recalibration.smoothing",
     "Monitor": "onlinecal.monitoring.monitor",
 }
 _ROOMS = {
@@ -47,6 +52,9 @@ __all__ = [
     "JointDistribution",
     "Monitor",
     "OnlinecalError",
+    "RecalibratedClassifier",
+    "Recalibrator",
+    "RiverRecalibrator",
     "Study",
     "decomposition",
     "errors",
@@ -61,8 +69,10 @@ __all__ = [
     "play",
     "plots",
     "rates",
+    "recalibrate",
     "responses",
     "schedules",
+    "smooth_recalibration",
     "study",
     "sweep",
     "tasks",
@@ -81,6 +91,11 @@ if TYPE_CHECKING:
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
+    from onlinecal.recalibration.estimator import RecalibratedClassifier
+    from onlinecal.recalibration.recalibrator import Recalibrator
+    from onlinecal.recalibration.replay import recalibrate
+    from onlinecal.recalibration.river_model import RiverRecalibrator
+    from onlinecal.recalibration.smoothing import smooth_recalibration
     from onlinecal.report import plots
     from onlinecal.report.curves import Curve, Study
 

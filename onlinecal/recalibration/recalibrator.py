@@ -35,13 +35,16 @@ class Asked:
         What somebody forecast.
     forecast : float
         What the recalibrator did.
+    mean : float
+        The mean of the law from which that was drawn.
     """
 
-    __slots__ = ("_owner", "_round", "base", "forecast")
+    __slots__ = ("_owner", "_round", "base", "forecast", "mean")
 
     def __init__(self, owner: Recalibrator, round: Round, base: float) -> None:
         self._owner, self._round, self.base = owner, round, base
         self.forecast = float(round.forecast[0])
+        self.mean = float(round.law.mean[0])
 
     def __repr__(self) -> str:
         return f"<asked {self._round.number}: {self.base:g} → {self.forecast:g}>"

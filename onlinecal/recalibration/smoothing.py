@@ -139,7 +139,7 @@ def _mean_outcome(gamma: JointDistribution, sigma: float, points: Floats) -> Flo
     share = v * steps - left
     smoothed = []
     for weights in (ones, mass):
-        mesh = np.bincount(left, weights * (1.0 - share), steps + 1)
+        mesh = np.bincount(left, weights * (1.0 - share), steps + 1).astype(np.float64)
         mesh += np.bincount(left + 1, weights * share, steps + 1)
         # The transform counts inner points twice and the two ends once.
         mesh[1:-1] *= 0.5
