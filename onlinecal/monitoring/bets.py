@@ -152,9 +152,9 @@ def bet(bank, clock, sums, edges, ends, prior, lifts, p, y):
 
 
 @kernel
-def bet_on_all(bank, clock, sums, edges, ends, prior, lifts, p, y, first, level):
-    """Events from `first` on, until an alarm is due; how many events were taken in all, and whether one is due."""
-    for j in range(first, len(p)):
+def bet_on_all(bank, clock, sums, edges, ends, prior, lifts, p, y, level):
+    """Events until an alarm is due; how many were taken, and whether one is due."""
+    for j in range(len(p)):
         bet(bank, clock, sums, edges, ends, prior, lifts, p[j], y[j])
         if level > 0.0 and is_due(clock, level):
             return j + 1, True

@@ -75,11 +75,11 @@ class Epoch:
         powers = self.clocks[:, POWER] - self.clocks[:, POWER].max()
         return np.asarray(np.tensordot(HUGE**powers, self.banks, axes=1))
 
-    def bet(self, b: Bettors, chain: int, p: Floats, y: Floats, first: int, level: float) -> tuple[int, bool]:
-        """Takes events, from `first` on, until this total is at least 1/level; how many in all, and whether it is."""
+    def bet(self, b: Bettors, chain: int, p: Floats, y: Floats, level: float) -> tuple[int, bool]:
+        """Takes events until this total is at least 1/level; how many, and whether it is."""
         bank, clock = self.banks[chain], self.clocks[chain]
         found: tuple[int, bool] = bet_on_all(
-            bank, clock, self.sums, b.edges, b.ends, b.prior, b.lifts, p, y, first, level
+            bank, clock, self.sums, b.edges, b.ends, b.prior, b.lifts, p, y, level
         )
         return found
 

@@ -41,6 +41,8 @@ Restart = Literal["spend", "same", "never"]
 
 #: where predictions are told apart: finer near 0 and 1, where a small bias is a large one in log odds
 EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
+#: events that are taken at a time: between two of these an interrupt is heard
+_PART = 2**16
 #: cells, and questions that are open at once
 _MOST_CELLS, _MOST_OPEN = 64, 1000
 
@@ -167,7 +169,9 @@ class Monitor:
         else:
             done = 0
             while done < len(forecasts):
-                done, due = self._epoch.bet(self.bettors, 0, forecasts, outcomes, done, self.level)
+                part = slice(done, done + _PART)
+                taken, due = self._epoch.bet(self.bettors, 0, forecasts[part], outcomes[part], self.level)
+                done += taken
                 if due:
                     self._settle()
         return list(self.alarms[before:])
@@ -378,7 +382,7 @@ class Monitor:
     def _take_one(self, question: Question) -> None:
         p, y = question.forecast, question.outcome
         if self.open_at_once is None or (question.epoch == self._epoch.number and question.chain >= 0):
-            self._epoch.bet(self.bettors, question.chain, np.array([p]), np.array([y]), 0, 0.0)
+            self._epoch.bet(self.bettors, question.chain, np.array([p]), np.array([y]), 0.0)
         elif question.chain >= 0:
             self._epoch.count(self.bettors, p, y)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,8 +49,8 @@ class Questions:
         outcome is taken when it comes. None: one total, and outcomes in the order of the questions.
     asked : int
         How many there were; tickets are 1, 2, ….
-    open : dict
-        Ticket → question, in their order.
+    open : OrderedDict
+        Ticket → question, in their order; of a plain one the first is found slowly when many are gone.
     begun : (int, int)
         The question that was bet on last, and how many events had been taken before: if there are more, and the
         question is still here, somebody interrupted what should have followed.
@@ -57,7 +58,7 @@ class Questions:
 
     chains: int | None
     asked: int = 0
-    open: dict[int, Question] = field(default_factory=dict)
+    open: OrderedDict[int, Question] = field(default_factory=OrderedDict)
     begun: tuple[int, int] = (0, 0)
 
     def ask(self, p: float, epoch: int) -> Question:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from collections import OrderedDict
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,6 @@ def _restored(said: dict[str, Any], arrays: dict[str, Any]) -> Monitor:
     monitor._epoch = Epoch(
         said["epoch"], alarms, arrays["banks"], arrays["clocks"], arrays["sums"], said["peak"]
     )
-    questions = {values["ticket"]: Question(**values) for values in said["open"]}
+    questions = OrderedDict((values["ticket"], Question(**values)) for values in said["open"])
     monitor._questions = Questions(monitor.open_at_once, said["asked"], questions, tuple(said["begun"]))
     return monitor

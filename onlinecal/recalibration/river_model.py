@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -88,7 +89,7 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
         self.classifier, self.forecaster, self.bins, self.seed = classifier, forecaster, bins, seed
         self.positive, self.negative, self.open_at_most = positive, negative, open_at_most
         self._recalibrator = Recalibrator(forecaster, bins=bins, seed=seed)
-        self._open: dict[Any, Asked] = {}
+        self._open: OrderedDict[Any, Asked] = OrderedDict()
 
     @property
     def _wrapped_model(self) -> Any:
@@ -111,7 +112,7 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
         if key not in self._open:
             self._open[key] = asked = self._recalibrator.ask(p)
             while len(self._open) > self.open_at_most:
-                del self._open[next(iter(self._open))]
+                self._open.popitem(last=False)
             mean = asked.mean
         else:
             mean = self._recalibrator.mean(p)

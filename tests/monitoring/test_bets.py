@@ -36,7 +36,7 @@ def table(edges=EDGES):
 
 def take(b, bank, clock, sums, p, y, level=0.0):
     p, y = np.asarray(p, float), np.asarray(y, float)
-    return bet_on_all(bank, clock, sums, b.edges, b.ends, b.prior, b.lifts, p, y, 0, level)
+    return bet_on_all(bank, clock, sums, b.edges, b.ends, b.prior, b.lifts, p, y, level)
 
 
 def by_hand(edges, p, y):
