@@ -26,11 +26,12 @@ _HOMES = {
     "OnlinecalError": "onlinecal.core.errors",
     "of_rounds": "onlinecal.core.transcript",
     "Recalibrator": "onlinecal.recalibration.recalibrator",
-    "RecalibratedClassifier": "onlinecal.recalibration.estimator",
-    "RiverRecalibrator": "onlinecal.recalibration.river_model",
     "recalibrate": "onlinecal.recalibration.replay",
     "smooth_recalibration": "onlinecal.recalibration.smoothing",
     "Monitor": "onlinecal.monitoring.monitor",
+    # These need libraries that may not be there, so that a star does not import them.
+    "RecalibratedClassifier": "onlinecal.recalibration.estimator",
+    "RiverRecalibrator": "onlinecal.recalibration.river_model",
 }
 _ROOMS = {
     "errors": "onlinecal.core.errors",
@@ -52,9 +53,7 @@ __all__ = [
     "JointDistribution",
     "Monitor",
     "OnlinecalError",
-    "RecalibratedClassifier",
     "Recalibrator",
-    "RiverRecalibrator",
     "Study",
     "decomposition",
     "errors",
@@ -91,10 +90,10 @@ if TYPE_CHECKING:
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
-    from onlinecal.recalibration.estimator import RecalibratedClassifier
+    from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier
     from onlinecal.recalibration.recalibrator import Recalibrator
     from onlinecal.recalibration.replay import recalibrate
-    from onlinecal.recalibration.river_model import RiverRecalibrator
+    from onlinecal.recalibration.river_model import RiverRecalibrator as RiverRecalibrator
     from onlinecal.recalibration.smoothing import smooth_recalibration
     from onlinecal.report import plots
     from onlinecal.report.curves import Curve, Study

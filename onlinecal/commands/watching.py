@@ -109,7 +109,8 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
         }  # fmt: skip
         print_json(row, in_one_line=True)
         return
-    waiting = f", {monitor.open:,} open" if monitor.open else ""
+    held = " or held until an earlier one is known" if monitor.open_at_once is None else ""
+    waiting = f", {monitor.open:,} open{held}" if monitor.open else ""
     print(f"{monitor.events:,} events{waiting}, {len(monitor.alarms)} alarms")
     print(f"since the last alarm: e = {monitor.e_value:.3g}, always-valid p = {monitor.p_value:.3g}")
     if bias.count:

@@ -134,7 +134,7 @@ def bet(bank, clock, sums, edges, ends, prior, lifts, p, y):
     for d in range(sizes):
         total += totals[d]
     clock[COUNT] = t
-    if abs(error) == 1.0:
+    if (p == 0.0 and y > 0.5) or (p == 1.0 and y < 0.5):
         clock[IMPOSSIBLE] = 1.0
     for s in range(len(sums)):
         sums[s, COUNTED, cell] += 1.0

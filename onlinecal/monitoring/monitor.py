@@ -106,8 +106,8 @@ class Monitor:
     >>> monitor = Monitor()
     >>> monitor.update(p[:2000], rng.uniform(size=2000) < p[:2000])        # calibrated: no alarm
     []
-    >>> high = (p > 0.5) * 0.15                                            # then some are too high
-    >>> [alarm] = monitor.update(p[2000:], rng.uniform(size=2000) < p[2000:] - high)[:1]
+    >>> high = 0.15 * (p[2000:] > 0.5)                                     # then some are too high
+    >>> alarm = monitor.update(p[2000:], rng.uniform(size=2000) < p[2000:] - high)[0]
     >>> alarm.witness.bias < 0 and alarm.event > 2000
     True
     """
@@ -295,7 +295,8 @@ class Monitor:
         """The total bias Σ (q − p) of predictions in [low, high) since the monitor began, q the true probabilities.
 
         The intervals are a confidence sequence: with the probability `level` they hold the true total at all times. It
-        is not assumed that forecasts are calibrated.
+        is not assumed that forecasts are calibrated; q is the probability of the outcome given the past (see
+        `open_at_once`).
 
         Parameters
         ----------

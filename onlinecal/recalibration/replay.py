@@ -123,7 +123,7 @@ def recalibrate(
     array([0.9  , 1.   , 0.5  , 0.667])
     >>> print(found)
     measure  before  interval  after   interval
-    brier    0.41              0.4262
+    brier    0.41              0.4261
     """
     check_same_rows({"p": p, "y": y, "times": times, "known": known})
     forecasts, outcomes = vector("p", p), vector("y", y)

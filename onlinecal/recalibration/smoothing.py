@@ -110,7 +110,7 @@ def smooth_recalibration(
     --------
     >>> fitted = smooth_recalibration([0.3, 0.3, 0.3, 0.9], [0, 1, 1, 1])
     >>> fitted.mean([0.3, 0.9]).round(2)
-    array([0.7 , 0.98])
+    array([0.72, 0.85])
     """
     if isinstance(p, JointDistribution) and y is not None:
         raise InvalidParameter(

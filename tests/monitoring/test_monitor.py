@@ -115,6 +115,9 @@ def test_an_outcome_that_was_excluded_is_an_alarm_at_once():
     assert quiet.e_value == math.inf
     assert quiet.p_value == 0.0
     assert Monitor().update([0.0, 1.0], [0, 1]) == []
+    # However little was left to it, it was not excluded: 1 − 1e-300 is 1 in a float.
+    for p, y in ((1e-300, 1), (1.0 - 2.0**-53, 0)):
+        assert Monitor().update(p, y) == []
 
 
 def test_levels_are_spent_or_kept():

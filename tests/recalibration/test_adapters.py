@@ -2,6 +2,8 @@
 
 import datetime as dt
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -166,3 +168,30 @@ def test_equal_questions_and_forgotten_ones():
     named = oc.RiverRecalibrator(BaseForecast("p"), positive="yes", negative="no")
     named.learn_one({"p": 0.5}, "yes")
     assert named.predict_one({"p": 0.5}) == "yes"
+
+
+# ---------------------------------------------------------------- where they are not installed
+
+
+@pytest.mark.parametrize(
+    ("library", "use", "words"),
+    [
+        ("sklearn", "oc.RecalibratedClassifier", "needs scikit-learn"),
+        ("river", "oc.RiverRecalibrator", "needs river"),
+        ("sklearn", "oc.Recalibrator('isotonic_refitted')", "is fitted by scikit-learn"),
+        ("sklearn", "oc.Recalibrator('platt')", ""),
+    ],
+)
+def test_without_the_libraries(library, use, words):
+    code = (
+        "import sys, importlib.util, onlinecal as oc\n"
+        f"sys.modules[{library!r}] = None\n"
+        "found = importlib.util.find_spec\n"
+        f"importlib.util.find_spec = lambda name, *a: None if name == {library!r} else found(name, *a)\n"
+        "from onlinecal import *\n"
+        f"try:\n    {use}\nexcept oc.errors.InvalidParameter as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (words in done.stdout) if words else not done.stdout
+    assert done.stdout.count("\n") == bool(words)
