@@ -25,6 +25,13 @@ _HOMES = {
     "Guarantee": "onlinecal.core.guarantee",
     "OnlinecalError": "onlinecal.core.errors",
     "of_rounds": "onlinecal.core.transcript",
+    "Recalibrator": "onlinecal.recalibration.recalibrator",
+    "recalibrate": "onlinecal.recalibration.replay",
+    "smooth_recalibration": "onlinecal.recalibration.smoothing",
+    "Monitor": "onlinecal.monitoring.monitor",
+    # These need libraries that may not be there, so that a star does not import them.
+    "RecalibratedClassifier": "onlinecal.recalibration.estimator",
+    "RiverRecalibrator": "onlinecal.recalibration.river_model",
 }
 _ROOMS = {
     "errors": "onlinecal.core.errors",
@@ -44,7 +51,9 @@ __all__ = [
     "Curve",
     "Guarantee",
     "JointDistribution",
+    "Monitor",
     "OnlinecalError",
+    "Recalibrator",
     "Study",
     "decomposition",
     "errors",
@@ -59,8 +68,10 @@ __all__ = [
     "play",
     "plots",
     "rates",
+    "recalibrate",
     "responses",
     "schedules",
+    "smooth_recalibration",
     "study",
     "sweep",
     "tasks",
@@ -79,6 +90,12 @@ if TYPE_CHECKING:
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.growth import rates
+    from onlinecal.monitoring.monitor import Monitor
+    from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier
+    from onlinecal.recalibration.recalibrator import Recalibrator
+    from onlinecal.recalibration.replay import recalibrate
+    from onlinecal.recalibration.river_model import RiverRecalibrator as RiverRecalibrator
+    from onlinecal.recalibration.smoothing import smooth_recalibration
     from onlinecal.report import plots
     from onlinecal.report.curves import Curve, Study
 

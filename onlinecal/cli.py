@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from onlinecal.commands import comparing, drawing, keeping, knowing, measuring, playing
+from onlinecal.commands import comparing, drawing, keeping, knowing, measuring, playing, watching
 from onlinecal.commands.base import guarded
 
 #: in the order in which help lists them
@@ -22,6 +22,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "measure-again": keeping.measure_again,
     "export": keeping.export,
     "merge": keeping.merge,
+    "recalibrate": watching.recalibrate,
+    "watch": watching.watch,
     "list": knowing.list_,
     "show": knowing.show,
     "check": knowing.check,

@@ -322,15 +322,19 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
     return table
 
 
-def print_json(value: Any) -> None:
-    """Machine-readable, and nothing else, on stdout: strict JSON, which has no infinities.
+def print_json(value: Any, *, in_one_line: bool = False) -> None:
+    """Machine-readable, and nothing else, on stdout: strict JSON, which has no infinities; for streams in one line.
 
     A number that is not finite is null, and the key beside it that ends in ``_is`` says which: ``"total": null,
     "total_is": "inf"``; the others are ``"-inf"`` and ``"nan"``.
     """
     utf = str(getattr(sys.stdout, "encoding", None)).lower().startswith("utf")
     # Escaped where the stream could not hold it: a "?" in a name would be another name.
-    print(json.dumps(_plain(value), indent=2, ensure_ascii=not utf, allow_nan=False, default=_bare))
+    indent = None if in_one_line else 2
+    print(
+        json.dumps(_plain(value), indent=indent, ensure_ascii=not utf, allow_nan=False, default=_bare),
+        flush=in_one_line,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,8 @@ from tests.readme import ROOT
 ROOMS = (
     "core", "rounds", "decisions", "measures", "forecasters", "natures", "schedules", "decision_makers", "engine",
     "growth", "study",
-    "forecasts", "naming", "sweeping", "scenario", "checks", "report", "face", "commands", "cli", "__main__",
+    "forecasts", "naming", "recalibration", "monitoring",
+    "sweeping", "scenario", "checks", "report", "face", "commands", "cli", "__main__",
 )  # fmt: skip
 HOME = Path(onlinecal.__file__).parent
 FILES = sorted(HOME.rglob("*.py"))

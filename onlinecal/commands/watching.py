@@ -1,0 +1,174 @@
+"""Commands for people's own forecasts as they come: mended, and watched."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onlinecal.commands.base import Json
+
+
+def watch(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="a CSV file with forecasts and outcomes, or - for standard input"
+        ),
+    ],
+    forecast: Annotated[
+        str | None, typer.Option(help="column of forecasts; default forecast, p, probability, …")
+    ] = None,
+    outcome: Annotated[
+        str | None, typer.Option(help="column of outcomes; default outcome, y, label, …")
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--id", help="column that tells questions apart; outcomes may come in later lines"),
+    ] = None,
+    time: Annotated[str | None, typer.Option(help="column of times, which must not descend")] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="probability of a false alarm, for ever; default 0.05")
+    ] = None,
+    restart: Annotated[
+        str | None, typer.Option(help="after an alarm: spend (default), same or never; see oc.Monitor")
+    ] = None,
+    open_at_once: Annotated[
+        int | None,
+        typer.Option(
+            help="assume nothing of outcomes of questions that are open at once; so many are bet on"
+        ),
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="wait for more lines at the end")] = False,
+    state: Annotated[
+        Path | None, typer.Option(help="a file in which the watch is kept, and from which it goes on")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Watch forecasts: an alarm when they are not calibrated. Exit 1 if there was one, 130 if stopped by Ctrl-C."""
+    from onlinecal.core.errors import InvalidData
+    from onlinecal.monitoring.feed import Columns
+    from onlinecal.monitoring.watching import watch
+    from onlinecal.report.console import print_json
+
+    monitor = _monitor(state, alpha, restart, open_at_once)
+    before = len(monitor.alarms)
+
+    def say(alarm: Any) -> None:
+        if as_json:
+            print_json(alarm.as_json(), in_one_line=True)
+        else:
+            print(alarm, flush=True)
+
+    if not as_json:
+        print(f"{monitor.promise}", file=sys.stderr)
+    source = None if str(file) == "-" else file
+    stopped = watch(
+        monitor, source, Columns(forecast, outcome, key, time), follow=follow, state=state, found=say
+    )
+    if monitor.events == 0 and not monitor.open and not stopped:
+        raise InvalidData(
+            f"{'standard input' if source is None else file} has no rows; expected at least one"
+        )
+    _print_watch(monitor, as_json)
+    if stopped:
+        raise typer.Exit(130)
+    if len(monitor.alarms) > before:
+        raise typer.Exit(1)
+
+
+def _monitor(state: Path | None, alpha: float | None, restart: str | None, open_at_once: int | None) -> Any:
+    """A new monitor, or the one that was saved; which is what was asked for."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.monitoring.monitor import Monitor
+
+    if state is None or not state.exists():
+        chosen: Any = "spend" if restart is None else restart
+        return Monitor(0.05 if alpha is None else alpha, restart=chosen, open_at_once=open_at_once)
+    monitor = Monitor.load(state)
+    for name, asked in (("alpha", alpha), ("restart", restart), ("open_at_once", open_at_once)):
+        if asked is not None and asked != getattr(monitor, name):
+            option = name.replace("_", "-")
+            raise InvalidParameter(
+                f"--{option} {asked}, but {state} is of a watch with {getattr(monitor, name)}; expected the same, or "
+                "another --state"
+            )
+    return monitor
+
+
+def _print_watch(monitor: Any, as_json: bool) -> None:
+    from onlinecal.report.console import print_json
+
+    bias = monitor.bias()
+    if as_json:
+        row = {
+            "events": monitor.events, "open": monitor.open, "alarms": len(monitor.alarms), "log_e": monitor.log_e,
+            "p_value": monitor.p_value, "bias": bias.total, "bias_lower": bias.lower, "bias_upper": bias.upper,
+        }  # fmt: skip
+        print_json(row, in_one_line=True)
+        return
+    held = " or held until an earlier one is known" if monitor.open_at_once is None else ""
+    waiting = f", {monitor.open:,} open{held}" if monitor.open else ""
+    print(f"{monitor.events:,} events{waiting}, {len(monitor.alarms)} alarms")
+    print(f"since the last alarm: e = {monitor.e_value:.3g}, always-valid p = {monitor.p_value:.3g}")
+    if bias.count:
+        mean, low, high = (value / bias.count for value in (bias.total, bias.lower, bias.upper))
+        print(
+            f"mean outcome − mean forecast: {mean:.4f} [{low:.4f}, {high:.4f}] (95 %, at all times together)"
+        )
+
+
+def recalibrate(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="a CSV or Parquet file of forecasts and outcomes")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="a .csv or .parquet file: all columns, and one more")
+    ],
+    forecaster: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            help="calibeating, platt, tracking, isotonic_refitted, platt_refitted, smooth_refitted, a forecaster (with "
+            "--bins), module:Class, or a table { name = ..., ... }",
+        ),
+    ] = "calibeating",
+    bins: Annotated[
+        int | None,
+        typer.Option(help="a copy of the forecaster for each of so many bins of the base forecast"),
+    ] = None,
+    forecast: Annotated[
+        str | None, typer.Option(help="column of forecasts; default forecast, p, probability, …")
+    ] = None,
+    outcome: Annotated[
+        str | None, typer.Option(help="column of outcomes, 0, 1 or empty; default outcome, y, label, …")
+    ] = None,
+    time: Annotated[str | None, typer.Option(help="column of times, which must not descend")] = None,
+    resolved: Annotated[
+        str | None, typer.Option(help="column of times at which outcomes became known; default --time")
+    ] = None,
+    column: Annotated[str, typer.Option(help="name of the new column")] = "recalibrated",
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="how many forecasts, for who is tuned to that; default nobody knows"),
+    ] = None,
+    measure: Annotated[list[str] | None, typer.Option(help="what is measured; may be repeated")] = None,
+    bootstrap: Annotated[int, typer.Option(help="draws for 95 % intervals; 0 for none", min=0)] = 400,
+    seed: Annotated[int, typer.Option(help="of all the randomness")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
+    from onlinecal.recalibration.files import recalibrate_file
+    from onlinecal.report.console import print_json
+
+    found = recalibrate_file(
+        file, output, forecaster, column=column, forecast=forecast, outcome=outcome, time=time, resolved=resolved,
+        bins=bins, horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed,
+    )  # fmt: skip
+    if as_json:
+        print_json(found.as_json())
+        return
+    print(found)
+    print(f"\nwrote {output}: {len(found.forecasts):,} rows, the new column is {column!r}")

@@ -1,0 +1,193 @@
+"""Bets against calibrated forecasts: a mixture over intervals of predictions, biases in log odds, and starts.
+
+One bettor for each interval I of predictions and each bias δ. On a prediction p in I with the outcome y the bettor's
+money is multiplied by the likelihood ratio of "the log odds are off by δ" against "calibrated",
+
+    f_δ(p, y) = e^{δy} / (1 − p + p e^δ),
+
+whose mean is 1 where y ~ Ber(p); on other predictions it stays. Bettor (I, δ) has the share π(I)/D of the money and
+puts it in bit by bit: before event t, counted from 1, the part 1/(t(t + 1)) of it, so that 1/(n + 1) is left after n
+events. The total after n events is
+
+    E_n = 1/(n + 1) + Σ_{t ≤ n} 1/(t(t + 1)) Σ_{I, δ} π(I)/D Π_{t ≤ i ≤ n, p_i ∈ I} f_δ(p_i, y_i),
+
+a martingale with mean 1 under calibration. A bias that begins late is bet against by what is put in from then on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core._compile import kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: raised when the bets change: a test cannot go on with others
+VERSION = 1
+#: biases in log odds, of both signs: an octave from one to the next
+SIZES = tuple(0.025 * 2.0**k for k in range(8))
+#: of a bank: money; money times the event at which it was put in; times the events since that were bet on; times the
+#: sum of their y − p
+MONEY, START, EVENTS, BIAS = range(4)
+#: of a clock: events; 1/(the money's unit); the total in that unit; whether an impossible outcome was seen; the largest
+#: total so far, not in that unit; k where the unit is 10^{200k}, whose inverse a float may not hold
+COUNT, UNIT, TOTAL, IMPOSSIBLE, PEAK, POWER = range(6)
+#: of sums: events, Σ p, Σ y, Σ (y − p)² of each cell
+COUNTED, FORECASTS, OUTCOMES, SQUARES = range(4)
+#: the money is counted in another unit beyond this, which is far above any alarm
+HUGE, _LARGE = 1e200, 1e-180
+
+
+@dataclass(frozen=True)
+class Bettors:
+    """Who bets on what.
+
+    Attributes
+    ----------
+    edges : (K + 1,) floats
+        Of the cells [a, b) of predictions, from 0 to 1; the last one holds 1 too.
+    ends : (I, 2) ints
+        The intervals: all runs of cells, from the first to before the last.
+    weights : (I,) floats
+        π: every number of cells has the same weight, and so have the intervals of one number; they sum to 1.
+    biases : (D,) floats
+        δ.
+    prior : (I, D) floats
+        Shares of the money.
+    lifts : (D,) floats
+        e^δ.
+    """
+
+    edges: Floats
+    ends: Ints
+    weights: Floats
+    biases: Floats
+    prior: Floats
+    lifts: Floats
+
+    @classmethod
+    def of(cls, edges: Floats) -> Bettors:
+        """On all intervals between these edges."""
+        cells = len(edges) - 1
+        ends = np.array([(a, a + size) for size in range(1, cells + 1) for a in range(cells - size + 1)])
+        sizes = ends[:, 1] - ends[:, 0]
+        weights = 1.0 / (cells * (cells - sizes + 1.0))
+        biases = np.array([sign * size for sign in (-1.0, 1.0) for size in SIZES])
+        prior = np.repeat(weights[:, None] / len(biases), len(biases), axis=1)
+        return cls(edges, ends, weights, biases, np.ascontiguousarray(prior), np.exp(biases))
+
+    def bank(self) -> Floats:
+        """(4, I, D) zeros: nothing has been put in yet."""
+        return np.zeros((4, *self.prior.shape))
+
+
+def new_clock() -> Floats:
+    """Before the first event."""
+    return np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+
+
+@kernel
+def cell_of(edges, p):
+    """The cell [a, b) that holds p; the last one is closed."""
+    low, high = 0, len(edges) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if p >= edges[middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def bet(bank, clock, sums, edges, ends, prior, lifts, p, y):
+    """One event."""
+    cell, sizes = cell_of(edges, p), len(lifts)
+    error, t = y - p, clock[COUNT] + 1.0
+    fresh = clock[UNIT] / (t * (t + 1.0))
+    factors, totals = np.empty(sizes), np.zeros(sizes)
+    for d in range(sizes):
+        factors[d] = (lifts[d] if y > 0.5 else 1.0) / (1.0 - p + p * lifts[d])
+    money, start, events, bias = bank[MONEY], bank[START], bank[EVENTS], bank[BIAS]
+    for i in range(len(ends)):
+        if ends[i, 0] <= cell < ends[i, 1]:
+            for d in range(sizes):
+                f, put = factors[d], fresh * prior[i, d]
+                m = (money[i, d] + put) * f
+                money[i, d] = m
+                start[i, d] = (start[i, d] + put * t) * f
+                events[i, d] = events[i, d] * f + m
+                bias[i, d] = bias[i, d] * f + m * error
+                totals[d] += m
+        else:
+            for d in range(sizes):
+                put = fresh * prior[i, d]
+                money[i, d] += put
+                start[i, d] += put * t
+                totals[d] += money[i, d]
+    total = clock[UNIT] / (t + 1.0)
+    for d in range(sizes):
+        total += totals[d]
+    clock[COUNT] = t
+    if (p == 0.0 and y > 0.5) or (p == 1.0 and y < 0.5):
+        clock[IMPOSSIBLE] = 1.0
+    for s in range(len(sums)):
+        sums[s, COUNTED, cell] += 1.0
+        sums[s, FORECASTS, cell] += p
+        sums[s, OUTCOMES, cell] += y
+        sums[s, SQUARES, cell] += error * error
+    power = 1.0 if total > HUGE else -1.0 if total < _LARGE and clock[POWER] > 0.0 else 0.0
+    if power != 0.0:
+        bank *= HUGE**-power
+        total *= HUGE**-power
+        clock[POWER] += power
+        clock[UNIT] = HUGE ** -clock[POWER]
+    clock[TOTAL] = total
+    clock[PEAK] = max(clock[PEAK], total / clock[UNIT])
+
+
+@kernel
+def bet_on_all(bank, clock, sums, edges, ends, prior, lifts, p, y, level):
+    """Events until an alarm is due; how many were taken, and whether one is due."""
+    for j in range(len(p)):
+        bet(bank, clock, sums, edges, ends, prior, lifts, p[j], y[j])
+        if level > 0.0 and is_due(clock, level):
+            return j + 1, True
+    return len(p), False
+
+
+@kernel
+def is_due(clock, level):
+    """Whether the total is at least 1/level; it is infinite after an outcome of probability 0."""
+    return clock[IMPOSSIBLE] > 0.0 or clock[TOTAL] * level >= clock[UNIT]
+
+
+@kernel
+def look_ahead(bank, clock, edges, ends, prior, lifts, p):
+    """The totals, in the clock's unit, that an event with the prediction p would leave, for y = 0 and for y = 1."""
+    cell, t = cell_of(edges, p), clock[COUNT] + 1.0
+    fresh = clock[UNIT] / (t * (t + 1.0))
+    failed = happened = clock[UNIT] / (t + 1.0)
+    for i in range(len(ends)):
+        inside = ends[i, 0] <= cell < ends[i, 1]
+        for d in range(len(lifts)):
+            m = bank[MONEY, i, d] + fresh * prior[i, d]
+            f = 1.0 / (1.0 - p + p * lifts[d])
+            failed += m * f if inside else m
+            happened += m * f * lifts[d] if inside else m
+    return failed, happened
+
+
+def log_total(clock: Floats) -> float:
+    """ln E."""
+    return math.inf if clock[IMPOSSIBLE] > 0.0 else log_of(clock, clock[TOTAL])
+
+
+def log_of(clock: Floats, total: float) -> float:
+    """ln of a total in the clock's unit."""
+    return math.log(total) + float(clock[POWER]) * math.log(HUGE)

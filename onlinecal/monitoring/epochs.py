@@ -1,0 +1,119 @@
+"""The money of a test, from one alarm to the next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.monitoring.alarms import Alarm
+from onlinecal.monitoring.bets import (
+    COUNT,
+    COUNTED,
+    HUGE,
+    IMPOSSIBLE,
+    PEAK,
+    POWER,
+    Bettors,
+    bet_on_all,
+    cell_of,
+    log_of,
+    log_total,
+    look_ahead,
+    new_clock,
+)
+from onlinecal.monitoring.questions import Questions
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Epoch:
+    """All that changes from one alarm to the next: it is exchanged as a whole.
+
+    Attributes
+    ----------
+    number : int
+        1, 2, …
+    alarms : tuple of Alarm
+        All before it.
+    banks : (C, 4, I, D) floats
+    clocks : (C, 6) floats
+        Of each total.
+    sums : (2, 4, K) floats
+        Of the events of this epoch, and of all.
+    peak : float
+        The largest e-value so far, where there are several totals.
+    """
+
+    number: int
+    alarms: tuple[Alarm, ...]
+    banks: Floats
+    clocks: Floats
+    sums: Floats
+    peak: float = 1.0
+
+    @classmethod
+    def begin(
+        cls, number: int, alarms: tuple[Alarm, ...], sums: Floats, bettors: Bettors, chains: int
+    ) -> Epoch:
+        """Nothing has been bet yet; `sums` are those of all events before, (4, K)."""
+        banks = np.stack([bettors.bank() for _ in range(chains)])
+        clocks = np.stack([new_clock() for _ in range(chains)])
+        return cls(number, alarms, banks, clocks, np.stack([np.zeros_like(sums), sums]))
+
+    @property
+    def events(self) -> int:
+        """Taken since the beginning of all."""
+        return int(self.sums[1, COUNTED].sum())
+
+    @property
+    def bank(self) -> Floats:
+        """Of all totals together, (4, I, D), in the largest of their units."""
+        powers = self.clocks[:, POWER] - self.clocks[:, POWER].max()
+        return np.asarray(np.tensordot(HUGE**powers, self.banks, axes=1))
+
+    def bet(self, b: Bettors, chain: int, p: Floats, y: Floats, level: float) -> tuple[int, bool]:
+        """Takes events until this total is at least 1/level; how many, and whether it is."""
+        bank, clock = self.banks[chain], self.clocks[chain]
+        found: tuple[int, bool] = bet_on_all(
+            bank, clock, self.sums, b.edges, b.ends, b.prior, b.lifts, p, y, level
+        )
+        return found
+
+    def count(self, b: Bettors, p: float, y: float) -> None:
+        """Counts an event that nobody bets on."""
+        self.sums[1][:, cell_of(b.edges, p)] += np.array([1.0, p, y, (y - p) ** 2])
+
+    def log_e(self, b: Bettors, questions: Questions) -> float:
+        """ln of the mean of the totals, with open questions at the worse of their outcomes."""
+        if questions.chains is None:
+            return log_total(self.clocks[0])
+        if self.clocks[:, IMPOSSIBLE].any():
+            return math.inf
+        logs = [log_total(clock) for clock in self.clocks]
+        for q in questions.bet_on(self.number):
+            # What was taken, but for an interrupt that left the question here, is in the total.
+            if (q.ticket, self.events - 1) != questions.begun:
+                if math.isnan(q.worst):
+                    # Nobody else bets with this money until the outcome is known.
+                    bank, clock = self.banks[q.chain], self.clocks[q.chain]
+                    both = look_ahead(bank, clock, b.edges, b.ends, b.prior, b.lifts, q.forecast)
+                    q.worst = log_of(clock, min(both))
+                logs[q.chain] = q.worst
+        top = max(logs)
+        return top + math.log(math.fsum(math.exp(one - top) for one in logs) / len(logs))
+
+    @property
+    def largest(self) -> float:
+        """The largest e-value so far."""
+        if self.clocks[:, IMPOSSIBLE].any():
+            return math.inf
+        return max(1.0, float(self.clocks[0, PEAK]) if len(self.clocks) == 1 else self.peak)
+
+    @property
+    def taken(self) -> int:
+        """Events that were bet on."""
+        return int(self.clocks[:, COUNT].sum())

@@ -1,0 +1,215 @@
+"""Recalibration as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.recalibration.recalibrator import Recalibrator
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, clone
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise InvalidParameter(
+        f"RecalibratedClassifier needs scikit-learn 1.6 or later ({error}); install it (pip install scikit-learn)"
+    ) from None
+
+Floats = NDArray[np.float64]
+
+#: rows for which the classifier's forecasts are made at a time when it learns on the way
+CHUNK = 256
+
+
+def _learns_on(model: Any) -> bool:
+    """Whether there is a `partial_fit`: where the classifier has one."""
+    return (
+        model.estimator is None or isinstance(model.estimator, str) or hasattr(model.estimator, "partial_fit")
+    )
+
+
+class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn states no types
+    """A binary classifier whose probabilities are recalibrated by a forecaster, row after row.
+
+    Parameters
+    ----------
+    estimator : classifier, "passthrough" or None, default None
+        One with `predict_proba`. "passthrough": the only column of X is somebody's forecasts of the second class, in
+        [0, 1]. None: `GaussianNB`.
+    forecaster : str, mapping or Forecaster, default "calibeating"
+    bins : int, optional
+    seed : int, default 0
+        As for `onlinecal.Recalibrator`.
+    cv : int, default 5
+        Folds, for `fit`.
+
+    Attributes
+    ----------
+    classes_ : (2,) array
+        Or (1,) after one class only, which then has the probability 1.
+    estimator_ : classifier or "passthrough"
+    recalibrator_ : Recalibrator
+    n_features_in_ : int
+
+    Notes
+    -----
+    `fit` takes forecasts of rows that the classifier has not seen, by cross-validation (where a class has fewer rows
+    than there are folds, by as many folds as it has rows; a class of one row: those of the classifier that has seen
+    all), and tells them to the recalibrator in the order of the rows. `partial_fit` forecasts at most 256 rows, tells
+    the recalibrator their outcomes, and then the classifier: nothing is forecast by what has seen it. Of the first
+    rows, which no classifier can forecast yet, the forecasts are 1/2. `predict_proba` says means of laws, the same for
+    a row wherever it stands; of a forecaster that randomises they are not the draws to which its guarantees belong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> forecasts = np.repeat([0.2, 0.8], 50)[:, None]
+    >>> outcomes = np.tile([0, 1], 50)                      # both happen half of the time
+    >>> model = RecalibratedClassifier("passthrough").fit(forecasts, outcomes)
+    >>> model.predict_proba([[0.2], [0.8]])[:, 1]
+    array([0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        forecaster: Any = "calibeating",
+        bins: int | None = None,
+        seed: int = 0,
+        cv: int = 5,
+    ) -> None:
+        self.estimator = estimator
+        self.forecaster = forecaster
+        self.bins = bins
+        self.seed = seed
+        self.cv = cv
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any) -> RecalibratedClassifier:
+        """Fits the classifier to all rows, and the recalibrator to forecasts of rows that were not seen."""
+        X, y = validate_data(self, X, y)
+        self._start(y)
+        outcomes = (y == self.classes_[-1]).astype(int)
+        if len(self.classes_) == 1:
+            self.estimator_: Any = self._base()
+            return self
+        rows = int(np.bincount(outcomes).min())
+        base = self._base()
+        if isinstance(base, str):
+            forecasts = _column(X)
+        elif min(rows, self.cv) < 2:
+            forecasts = _second(base.fit(X, y), X)
+        else:
+            forecasts = cross_val_predict(clone(base), X, y, cv=min(rows, self.cv), method="predict_proba")[
+                :, 1
+            ]
+        self._teach(forecasts, outcomes)
+        self.estimator_ = base if isinstance(base, str) else base.fit(X, y)
+        return self
+
+    @available_if(_learns_on)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> RecalibratedClassifier:
+        """Goes on with more rows; `classes` are all labels, at the first call."""
+        first = not hasattr(self, "classes_")
+        X, y = validate_data(self, X, y, reset=first)
+        if first:
+            self._start(y if classes is None else np.asarray(classes))
+            self.estimator_ = self._base()
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y holds {unknown[0]!r}, which is not among the classes {list(self.classes_)}")
+        outcomes = (y == self.classes_[-1]).astype(int)
+        for at in range(0, len(X), CHUNK):
+            part = slice(at, at + CHUNK)
+            if len(self.classes_) == 2:
+                self._teach(self._forecasts(X[part]), outcomes[part])
+            if not isinstance(self.estimator_, str):
+                self.estimator_.partial_fit(X[part], y[part], classes=self.classes_)
+                self.learnt_ = True
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, 2) probabilities of the classes."""
+        check_is_fitted(self, "estimator_")
+        X = validate_data(self, X, reset=False)
+        if len(self.classes_) == 1:
+            return np.ones((len(X), 1))
+        forecasts, where = np.unique(self._forecasts(X), return_inverse=True)
+        means = np.array([self.recalibrator_.mean(float(p)) for p in forecasts])[where]
+        return np.column_stack([1.0 - means, means])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """(n,) the classes with the larger probabilities, of equal ones the first."""
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    # ---------------------------------------------------------------- inside
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "recalibrator_" in state:
+            # Arrays that come from a file that is mapped into memory cannot be written; the recalibrator's are.
+            self.recalibrator_ = copy.deepcopy(state["recalibrator_"])
+
+    def _start(self, y: Any) -> None:
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind != "binary":
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}; expected two classes"
+            )
+        self.classes_ = np.unique(y)
+        self.learnt_ = False
+        self.recalibrator_ = Recalibrator(self.forecaster, bins=self.bins, seed=self.seed)
+
+    def _base(self) -> Any:
+        if self.estimator is None:
+            return GaussianNB()
+        if isinstance(self.estimator, str):
+            if self.estimator != "passthrough":
+                raise InvalidParameter(
+                    f"estimator = {self.estimator!r}; expected a classifier or 'passthrough'"
+                )
+            return self.estimator
+        return clone(self.estimator)
+
+    def _forecasts(self, X: Any) -> Floats:
+        if isinstance(self.estimator_, str):
+            return _column(X)
+        if not self.learnt_ and not hasattr(self.estimator_, "classes_"):
+            return np.full(len(X), 0.5)
+        return _second(self.estimator_, X)
+
+    def _teach(self, forecasts: Floats, outcomes: NDArray[Any]) -> None:
+        mender = self.recalibrator_
+        for p, y in zip(forecasts.tolist(), outcomes.tolist(), strict=True):
+            mender.tell(mender.ask(p), y)
+
+
+def _column(X: Any) -> Floats:
+    """The forecasts in the only column."""
+    if X.shape[1] != 1 or not ((X >= 0) & (X <= 1)).all():
+        raise ValueError(
+            f"X has {X.shape[1]} column(s) from {X.min():g} to {X.max():g}; 'passthrough' expects one of forecasts in "
+            "[0, 1]"
+        )
+    return np.asarray(X[:, 0], np.float64)
+
+
+def _second(classifier: Any, X: Any) -> Floats:
+    """The probabilities of the second class; a classifier that met one class only has one column."""
+    said = classifier.predict_proba(X)
+    return np.clip(said[:, -1], 0.0, 1.0)

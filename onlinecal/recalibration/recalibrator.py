@@ -1,0 +1,213 @@
+"""A forecaster that is given somebody's forecasts one by one, and their outcomes when they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.arrays import locked
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
+from onlinecal.core.strategy import strategy_key, strategy_name
+from onlinecal.core.streams import Draws, Stream
+from onlinecal.core.validation import count, is_number
+from onlinecal.engine.failures import failed
+from onlinecal.forecasters.base import Forecaster
+from onlinecal.recalibration.methods import method
+from onlinecal.rounds.protocol import start
+from onlinecal.rounds.record import Recorder, Round, tell
+
+Floats = NDArray[np.float64]
+
+#: the horizon of those who are not tuned to one
+_ENDLESS = 10**9
+
+
+class Asked:
+    """A question that has been forecast, to come back with when its outcome is known.
+
+    Attributes
+    ----------
+    base : float
+        What somebody forecast.
+    forecast : float
+        What the recalibrator did.
+    mean : float
+        The mean of the law from which that was drawn.
+    """
+
+    __slots__ = ("_owner", "_round", "base", "forecast", "mean")
+
+    def __init__(self, owner: Recalibrator, round: Round, base: float) -> None:
+        self._owner, self._round, self.base = owner, round, base
+        self.forecast = float(round.forecast[0])
+        self.mean = float(round.law.mean[0])
+
+    def __repr__(self) -> str:
+        return f"<asked {self._round.number}: {self.base:g} → {self.forecast:g}>"
+
+
+class Recalibrator:
+    """Recalibrates forecasts on a stream: each by what was known before it, and by nothing else.
+
+    Parameters
+    ----------
+    forecaster : str, mapping or Forecaster, default "calibeating"
+        "calibeating", "platt", "tracking"; batch methods that are fitted anew as more is known, "isotonic_refitted",
+        "platt_refitted", "smooth_refitted"; or any forecaster of the catalogue, which needs `bins` unless it looks at
+        the context ``base`` (`onlinecal.recalibration.methods`).
+    bins : int, optional
+        A copy of the forecaster for each of so many equal bins [a, b) of the base forecast, the last one closed.
+    horizon : int, optional
+        How many forecasts there will be, for one that is tuned to that. Default: it is restarted at doubling lengths.
+    seed : int, default 0
+        Of the draws of one that randomises.
+
+    Attributes
+    ----------
+    method : Forecaster
+        What plays.
+    asked, told : int
+        How many forecasts were made, and how many outcomes have been told.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+
+    Notes
+    -----
+    It can be pickled together with open questions, and goes on identically.
+
+    Examples
+    --------
+    >>> mine = Recalibrator("calibeating")
+    >>> first, second = mine.ask(0.72), mine.ask(0.74)      # two questions are open
+    >>> mine.tell(second, 0)
+    >>> mine.tell(first, 1)
+    >>> mine.ask(0.71).forecast                             # the mean outcome in the bin [0.7, 0.75)
+    0.5
+    """
+
+    def __init__(
+        self,
+        forecaster: str | Mapping[str, Any] | Forecaster = "calibeating",
+        *,
+        bins: int | None = None,
+        horizon: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.method = method(forecaster, bins=bins, horizon=horizon)
+        self.bins = bins
+        seed = count("seed", seed, 0)
+        length = _ENDLESS if horizon is None else count("horizon", horizon, most=_ENDLESS)
+        self.name = strategy_name(self.method)
+        self._limit = horizon
+        self._player = start("forecaster", self.method, length, range(1), seed)
+        self._recorder = Recorder(1)
+        self._draws = Draws(Stream(seed, ("recalibrate", strategy_key(self.method)), range(1)))
+        self.asked = self.told = 0
+
+    def ask(self, base: float, time: float | None = None) -> Asked:
+        """Recalibrates a forecast.
+
+        Parameters
+        ----------
+        base : float
+            Somebody's forecast, in [0, 1].
+        time : float, optional
+            When it is asked, for those who look at a clock. Default: the number of the question.
+
+        Raises
+        ------
+        InvalidData
+            It is no forecast.
+        InvalidParameter
+            It is one more than the horizon.
+        InvalidForecast
+            The forecaster failed.
+        """
+        value = _checked(base)
+        if self._limit is not None and self.asked >= self._limit:
+            raise InvalidParameter(f"forecast {self.asked + 1} is beyond the horizon {self._limit}")
+        round = self._round(value, time)
+        try:
+            law = self._player.forecast(round)
+            self._recorder.draw(round, law, self._draws.of(round.number), 0)
+        except Exception as error:
+            raise self._failed(error, round.number) from error
+        self.asked += 1
+        return Asked(self, round, value)
+
+    def tell(self, asked: Asked, outcome: float) -> None:
+        """The outcome of a question, once, in any order.
+
+        Raises
+        ------
+        InvalidData
+            An outcome other than 0 and 1.
+        InvalidParameter
+            It is a question of another recalibrator, or has its outcome.
+        """
+        if not (isinstance(outcome, bool | np.bool_) or is_number(outcome)) or outcome not in (0, 1):
+            raise InvalidData(f"outcome = {outcome!r}; expected 0 or 1")
+        if not isinstance(asked, Asked) or asked._owner is not self:
+            raise InvalidParameter(
+                f"{asked!r} was not asked of this recalibrator; expected what its `ask` returned"
+            )
+        round = asked._round
+        if round.resolved < float("inf"):
+            raise InvalidParameter(f"question {round.number} has its outcome; expected each once")
+        tell(round, round.drawn, np.array([int(outcome)]), round.time)
+        self.told += 1
+        try:
+            self._player.update(round)
+        except Exception as error:
+            raise self._failed(error, round.number) from error
+
+    def mean(self, base: float) -> float:
+        """The mean of the law from which the next forecast would be drawn; asking changes nothing."""
+        round = self._round(_checked(base), None)
+        try:
+            Recorder(1).record(round, self._player.forecast(round))
+        except Exception as error:
+            raise self._failed(error, round.number) from error
+        return float(round.law.mean[0])
+
+    def __repr__(self) -> str:
+        return f"<Recalibrator {self.name}, {self.asked} asked, {self.told} told>"
+
+    # ---------------------------------------------------------------- inside
+
+    def _round(self, base: float, time: float | None) -> Round:
+        number = self.asked + 1
+        shown: dict[str, Any] = {}
+        if "base" in self.method.needs:
+            shown["base"] = locked(np.array([base]))
+        if "stream" in self.method.needs:
+            assert self.bins is not None
+            shown["stream"] = locked(np.array([_bin(base, self.bins)]))
+        return Round(number, float(number) if time is None else time, MappingProxyType(shown))
+
+    def _failed(self, error: Exception, number: int) -> OnlinecalError:
+        if isinstance(error, OnlinecalError):
+            return error
+        return failed(error, f"forecaster {self.name!r}", number, range(1))
+
+
+def _checked(base: Any) -> float:
+    if not is_number(base) or not 0.0 <= base <= 1.0:
+        raise InvalidData(f"base = {base!r}; expected a forecast in [0, 1]")
+    return float(base)
+
+
+def _bin(base: float, bins: int) -> int:
+    """The bin [j/bins, (j + 1)/bins), compared with its edges, as a product may round over one."""
+    j = min(int(base * bins), bins - 1)
+    while j > 0 and base < j / bins:
+        j -= 1
+    while j + 1 < bins and base >= (j + 1) / bins:
+        j += 1
+    return j

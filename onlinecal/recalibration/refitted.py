@@ -1,0 +1,154 @@
+"""Recalibration that is fitted anew to all that is known, from time to time: what is usually done in one batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import check_number
+from onlinecal.core.streams import Stream
+from onlinecal.forecasters.base import Forecaster, Player, context
+from onlinecal.recalibration.smoothing import smooth_recalibration
+from onlinecal.rounds.law import Law
+from onlinecal.rounds.record import Round, check_round
+
+Floats = NDArray[np.float64]
+#: forecasts ↦ recalibrated ones
+Map = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Refitted(Forecaster):
+    """A batch method of recalibration, fitted anew to all known outcomes whenever there are so many times more of them.
+
+    Until there are two outcomes of different kinds it says the base forecast itself.
+
+    Parameters
+    ----------
+    of : {"isotonic", "sigmoid", "smooth"}
+        "isotonic": isotonic regression (scikit-learn's `IsotonicRegression`, clipped outside of what was seen).
+        "sigmoid": Platt scaling, a logistic regression on the log odds of the base forecast without a penalty
+        (scikit-learn's `LogisticRegression`), of forecasts taken into [1e-6, 1 − 1e-6]. "smooth": that of Błasiok and
+        Nakkiran 2024, Theorem 20, with its random shift in expectation: the mean of κ(p) (`SmoothRecalibration.mean`).
+    growth : float, default 1.1
+        In [1.0001, 2]: it is fitted when there are as many times more known outcomes than at the last fit, and at least
+        one.
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Needs the context ``base``. Keeps all rounds; time of a fit of n a round divided by n·(growth − 1).
+
+    Source
+    ------
+    Zadrozny and Elkan 2002; Platt 1999; Błasiok and Nakkiran 2024. Deviations: the targets of Platt's regression are 0
+    and 1, as in scikit-learn.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
+    deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(T)"
+
+    of: Literal["isotonic", "sigmoid", "smooth"]
+    growth: float = 1.1
+
+    def __post_init__(self) -> None:
+        if self.of not in _FITS:
+            raise InvalidParameter(f"of = {self.of!r}; expected one of {', '.join(map(repr, _FITS))}")
+        check_number("growth", self.growth, 1.0001, 2.0)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player that says what it is told until it has learnt."""
+        return _RefittedPlayer(self, runs)
+
+
+class _RefittedPlayer:
+    def __init__(self, spec: Refitted, runs: int) -> None:
+        self.spec, self.runs = spec, runs
+        self.law = Law(runs, 1)
+        self.seen: list[tuple[list[float], list[float]]] = [([], []) for _ in range(runs)]
+        self.maps: list[Map | None] = [None] * runs
+        self.next = 2
+
+    def forecast(self, round: Round) -> Law:
+        base = context(round, "base", self.runs)
+        for run, fitted in enumerate(self.maps):
+            value = base[run] if fitted is None else fitted(base[run : run + 1])[0]
+            self.law.atoms[run, 0] = min(max(value, 0.0), 1.0)
+        return self.law
+
+    def update(self, round: Round) -> None:
+        check_round(round, self.law)
+        base = context(round, "base", self.runs)
+        for (p, y), one, outcome in zip(self.seen, base.tolist(), round.outcome.tolist(), strict=True):
+            p.append(one)
+            y.append(float(outcome))
+        known = len(self.seen[0][0])
+        if known >= self.next:
+            self.next = max(known + 1, math.ceil(known * self.spec.growth))
+            for run, (p, y) in enumerate(self.seen):
+                if min(y) != max(y):
+                    self.maps[run] = _FITS[self.spec.of](np.array(p), np.array(y))
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """Linear between points, and constant outside of them."""
+
+    points: Floats
+    values: Floats
+
+    def __call__(self, base: Floats) -> Floats:
+        return np.asarray(np.interp(base, self.points, self.values))
+
+
+@dataclass(frozen=True)
+class _Sigmoid:
+    """A logistic function of the log odds."""
+
+    slope: float
+    shift: float
+
+    def __call__(self, base: Floats) -> Floats:
+        return np.asarray(1.0 / (1.0 + np.exp(-(self.slope * _log_odds(base) + self.shift))))
+
+
+def _isotonic(p: Floats, y: Floats) -> Map:
+    from sklearn.isotonic import IsotonicRegression
+
+    fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(p, y)
+    return _Line(np.asarray(fitted.X_thresholds_, np.float64), np.asarray(fitted.y_thresholds_, np.float64))
+
+
+def _platt(p: Floats, y: Floats) -> Map:
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(C=np.inf, max_iter=1000).fit(_log_odds(p)[:, None], y)
+    return _Sigmoid(float(fitted.coef_[0, 0]), float(fitted.intercept_[0]))
+
+
+def _log_odds(p: Floats) -> Floats:
+    inner = np.clip(p, 1e-6, 1.0 - 1e-6)
+    return np.asarray(np.log(inner) - np.log1p(-inner))
+
+
+def _smooth(p: Floats, y: Floats) -> Map:
+    return smooth_recalibration(p, y).mean
+
+
+_FITS: dict[str, Callable[[Floats, Floats], Map]] = {
+    "isotonic": _isotonic,
+    "sigmoid": _platt,
+    "smooth": _smooth,
+}

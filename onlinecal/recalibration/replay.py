@@ -1,0 +1,200 @@
+"""Recalibration of forecasts that have been made: replayed in time order, without a look at what came later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
+from onlinecal.forecasters.base import Forecaster
+from onlinecal.forecasts.evaluation import evaluate
+from onlinecal.forecasts.table import Evaluation
+from onlinecal.recalibration.recalibrator import Asked, Recalibrator
+
+Floats = NDArray[np.float64]
+
+#: what is measured before and after where nobody asks for something else
+MEASURES = ("brier", "log_loss", "smooth_ece", "smooth_ce", "cutoff_ce", "scdl")
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibrated:
+    """Forecasts after recalibration, and all measures before and after.
+
+    Attributes
+    ----------
+    forecasts : (n,) floats
+        In the order in which they came.
+    before, after : Evaluation
+        Of those whose outcome is known.
+    """
+
+    forecasts: Floats
+    before: Evaluation
+    after: Evaluation
+
+    def __str__(self) -> str:
+        rows = [["measure", "before", "interval", "after", "interval"]]
+        for old, new in zip(self.before.rows, self.after.rows, strict=True):
+            rows.append([old.name, *_words(old), *_words(new)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, *dict.fromkeys([*self.before.notes, *self.after.notes])])
+
+    __repr__ = __str__
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """A row for each measure."""
+        found = []
+        for old, new in zip(self.before.rows, self.after.rows, strict=True):
+            row: dict[str, Any] = {"measure": old.name}
+            for name, one in (("before", old), ("after", new)):
+                row |= {f"{name}_lower": one.ends[0], f"{name}_upper": one.ends[1]}
+                row[f"{name}_interval"] = None if one.interval is None else list(one.interval)
+            found.append(row)
+        return found
+
+
+def _words(row: Any) -> list[str]:
+    low, high = (f"{end:.4g}" for end in row.ends)
+    interval = "" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval)
+    return [low if low == high else f"[{low}, {high}]", interval]
+
+
+def recalibrate(
+    p: ArrayLike,
+    y: ArrayLike,
+    forecaster: str | Mapping[str, Any] | Forecaster = "calibeating",
+    *,
+    times: ArrayLike | None = None,
+    known: ArrayLike | None = None,
+    bins: int | None = None,
+    horizon: int | None = None,
+    measures: Iterable[Any] | None = None,
+    bootstrap: int = 0,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Recalibrated:
+    """Recalibrates forecasts in time order; each sees the outcomes that were known before it was made, and no others.
+
+    Parameters
+    ----------
+    p : (n,) array_like
+        Forecasts in [0, 1], in the order in which they were made.
+    y : (n,) array_like
+        Outcomes: 0, 1, or NaN where it is not known yet.
+    forecaster, bins, horizon, seed
+        As for `Recalibrator`.
+    times : (n,) array_like, optional
+        When the forecasts were made; must not descend. Those of one time are made before any of their outcomes is
+        known. Default: one after the other, each outcome known before the next forecast.
+    known : (n,) array_like, optional
+        With `times`: when the outcomes became known, not before the forecast; NaN for never. Forecasts of a time are
+        made before what becomes known at that time. Default: `times`.
+    measures : iterable, optional
+        As for `evaluate`. Default: `MEASURES`.
+    bootstrap : int, default 0
+        As for `evaluate`: intervals, before and after. They take the samples as independent.
+    progress : callable, optional
+        Told how many forecasts have been made since it was last told.
+
+    Returns
+    -------
+    Recalibrated
+        Its first k forecasts depend on the first k rows alone, and among these on the outcomes that were known.
+
+    Raises
+    ------
+    InvalidData
+        Samples that are no forecasts and outcomes, times out of order, fewer than two known outcomes.
+    UnknownName, InvalidParameter
+
+    Examples
+    --------
+    >>> found = recalibrate([0.9, 0.9, 0.9, 0.9], [1, 0, 1, 0], measures=["brier"])
+    >>> found.forecasts.round(3)
+    array([0.9  , 1.   , 0.5  , 0.667])
+    >>> print(found)
+    measure  before  interval  after   interval
+    brier    0.41              0.4261
+    """
+    check_same_rows({"p": p, "y": y, "times": times, "known": known})
+    forecasts, outcomes = vector("p", p), vector("y", y)
+    check_lengths({"p": forecasts, "y": outcomes})
+    check_unit("p", forecasts)
+    there = ~np.isnan(outcomes)
+    check_outcomes(forecasts, np.where(there, outcomes, 0.0))
+    if there.sum() < 2:
+        raise InvalidData(f"{int(there.sum())} of {len(outcomes)} outcomes are known; expected at least 2")
+    asked = None if times is None else _in_order(vector("times", times), len(forecasts))
+    told = asked if known is None else _after(asked, vector("known", known), len(forecasts))
+    mender = Recalibrator(forecaster, bins=bins, horizon=horizon, seed=seed)
+    made = _replayed(mender, forecasts, outcomes, asked, told, progress)
+    names = list(MEASURES if measures is None else measures)
+    before, after = (
+        evaluate(values[there], outcomes[there], measures=names, bootstrap=bootstrap, seed=seed)
+        for values in (forecasts, made)
+    )
+    return Recalibrated(made, before, after)
+
+
+def _replayed(
+    mender: Recalibrator,
+    p: Floats,
+    y: Floats,
+    asked: Floats | None,
+    told: Floats | None,
+    progress: Callable[[int], None] | None,
+) -> Floats:
+    made = np.empty(len(p))
+    waiting: list[tuple[float, int, Asked]] = []
+    for i, base in enumerate(p.tolist()):
+        now = math.inf if asked is None else float(asked[i])
+        while waiting and waiting[0][0] < now:
+            _, j, question = heappop(waiting)
+            mender.tell(question, float(y[j]))
+        question = mender.ask(base, None if asked is None else now)
+        made[i] = question.forecast
+        due = float(i) if told is None else float(told[i])
+        if not (math.isnan(due) or math.isnan(y[i])):
+            heappush(waiting, (due, i, question))
+        if progress is not None and (i + 1) % 1024 == 0:
+            progress(1024)
+    if progress is not None:
+        progress(len(p) % 1024)
+    return made
+
+
+def _in_order(times: Floats, n: int) -> Floats:
+    if len(times) != n:
+        raise InvalidData(f"p has {n} values and times has {len(times)}; expected as many of each")
+    if not np.isfinite(times).all():
+        raise InvalidData(f"times[{int(np.argmin(np.isfinite(times)))}] is not finite; expected numbers")
+    late = np.flatnonzero(times[1:] < times[:-1])
+    if len(late):
+        i = int(late[0]) + 1
+        raise InvalidData(
+            f"times[{i}] = {times[i]:g} is before times[{i - 1}] = {times[i - 1]:g}; expected rows in order"
+        )
+    return times
+
+
+def _after(asked: Floats | None, known: Floats, n: int) -> Floats:
+    if asked is None:
+        raise InvalidData("known without times; expected when forecasts were made, too")
+    if len(known) != n:
+        raise InvalidData(f"p has {n} values and known has {len(known)}; expected as many of each")
+    early = np.flatnonzero(known < asked)
+    if len(early):
+        i = int(early[0])
+        raise InvalidData(
+            f"known[{i}] = {known[i]:g} is before times[{i}] = {asked[i]:g}; expected it not to be"
+        )
+    return known

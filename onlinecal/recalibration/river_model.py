@@ -1,0 +1,146 @@
+"""Recalibration in river's protocol: `predict_proba_one` and `learn_one`, with labels that may come late."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.recalibration.recalibrator import Asked, Recalibrator
+
+try:
+    from river import base
+except ImportError:
+    raise InvalidParameter(
+        "RiverRecalibrator needs river, which is not installed; install it (pip install river)"
+    ) from None
+
+
+class BaseForecast(base.Classifier):
+    """The classifier that says a feature: somebody's forecast that comes with the data.
+
+    Parameters
+    ----------
+    feature : str, default "forecast"
+        Its name; in each x a number in [0, 1].
+    """
+
+    def __init__(self, feature: str = "forecast") -> None:
+        self.feature = feature
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Learns nothing."""
+
+    def predict_proba_one(self, x: Mapping[Any, Any], **more: Any) -> dict[Any, float]:
+        """What the feature says; nothing where it is missing."""
+        p = x.get(self.feature)
+        return {} if p is None else {False: 1.0 - p, True: float(p)}
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        yield {"feature": "ip_in_url"}
+
+
+class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
+    """A binary classifier of river whose probabilities are recalibrated as labels come.
+
+    Each label teaches the recalibrator with the probability that the classifier had for it before it learnt that label,
+    and then the classifier. Labels may come late, and in any order: a question that `predict_proba_one` (or
+    `predict_one`) has been asked waits, with the probability that the classifier then had, until `learn_one` comes with
+    the same x. A label without a question is forecast when it comes.
+
+    Parameters
+    ----------
+    classifier : river.base.Classifier
+        `BaseForecast` where the forecasts come with the data.
+    forecaster, bins, seed
+        As for `onlinecal.Recalibrator`.
+    positive : default True
+        The label that is forecast; the other is `negative`.
+    negative : default False
+    open_at_most : int, default 100_000
+        How many questions wait; beyond, the oldest is forgotten, as if it had never been asked.
+
+    Notes
+    -----
+    Probabilities are the means of the forecaster's laws: of one that randomises they are not the draws to which its
+    guarantees belong (`onlinecal.Recalibrator` gives these). Asking changes no answer.
+
+    Examples
+    --------
+    >>> model = RiverRecalibrator(BaseForecast("p"))
+    >>> for y in (True, False, False):
+    ...     model.learn_one({"p": 0.8}, y)
+    >>> round(model.predict_proba_one({"p": 0.8})[True], 3)
+    0.333
+    """
+
+    def __init__(
+        self,
+        classifier: Any,
+        forecaster: Any = "calibeating",
+        bins: int | None = None,
+        seed: int = 0,
+        positive: Any = True,
+        negative: Any = False,
+        open_at_most: int = 100_000,
+    ) -> None:
+        self.classifier, self.forecaster, self.bins, self.seed = classifier, forecaster, bins, seed
+        self.positive, self.negative, self.open_at_most = positive, negative, open_at_most
+        self._recalibrator = Recalibrator(forecaster, bins=bins, seed=seed)
+        self._open: OrderedDict[Any, Asked] = OrderedDict()
+
+    @property
+    def _wrapped_model(self) -> Any:
+        return self.classifier
+
+    @property
+    def _multiclass(self) -> bool:
+        return False
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        from river import linear_model
+
+        yield {"classifier": linear_model.LogisticRegression()}
+
+    def predict_proba_one(self, x: Mapping[Any, Any], **more: Any) -> dict[Any, float]:
+        """The recalibrated probabilities of both labels."""
+        p = self._base(x, more)
+        key = _key(x)
+        if key not in self._open:
+            self._open[key] = asked = self._recalibrator.ask(p)
+            while len(self._open) > self.open_at_most:
+                self._open.popitem(last=False)
+            mean = asked.mean
+        else:
+            mean = self._recalibrator.mean(p)
+        return {self.negative: 1.0 - mean, self.positive: mean}
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any, **more: Any) -> None:
+        """The label of x."""
+        if y != self.positive and y != self.negative:
+            raise InvalidData(f"y = {y!r}; expected {self.positive!r} or {self.negative!r}")
+        asked = self._open.pop(_key(x), None)
+        if asked is None:
+            asked = self._recalibrator.ask(self._base(x, more))
+        self._recalibrator.tell(asked, int(y == self.positive))
+        self.classifier.learn_one(x, y, **more)
+
+    def _base(self, x: Mapping[Any, Any], more: Mapping[str, Any]) -> float:
+        """What the classifier says; 1/2 where it knows nothing yet."""
+        said = self.classifier.predict_proba_one(x, **more)
+        if not said:
+            return 0.5
+        return min(max(float(said.get(self.positive, 0.0)), 0.0), 1.0)
+
+
+def _key(x: Mapping[Any, Any]) -> Any:
+    """What x is known again by, in whatever order its features come."""
+    try:
+        key = frozenset(x.items())
+        hash(key)
+    except TypeError:
+        return repr(sorted(map(repr, x.items())))
+    return key

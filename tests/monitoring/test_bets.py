@@ -1,0 +1,144 @@
+"""The bets against calibration: their formula, that they are fair, and that large numbers stay numbers."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.monitoring.bets import (
+    BIAS,
+    COUNT,
+    EVENTS,
+    MONEY,
+    SIZES,
+    START,
+    TOTAL,
+    UNIT,
+    Bettors,
+    bet,
+    bet_on_all,
+    cell_of,
+    log_total,
+    look_ahead,
+    new_clock,
+)
+
+EDGES = np.array([0.0, 0.3, 0.5, 1.0])
+
+
+def table(edges=EDGES):
+    b = Bettors.of(edges)
+    return b, b.bank(), new_clock(), np.zeros((2, 4, len(edges) - 1))
+
+
+def take(b, bank, clock, sums, p, y, level=0.0):
+    p, y = np.asarray(p, float), np.asarray(y, float)
+    return bet_on_all(bank, clock, sums, b.edges, b.ends, b.prior, b.lifts, p, y, level)
+
+
+def by_hand(edges, p, y):
+    """(bettor → sums over its starts), from the definition in exact numbers but for e^δ; and what is left."""
+    cells = len(edges) - 1
+    n, found = len(p), {}
+    intervals = [(a, b) for a in range(cells) for b in range(a + 1, cells + 1)]
+    deltas = [sign * size for sign in (-1, 1) for size in SIZES]
+    for a, b in intervals:
+        weight = Fraction(1, cells * (cells - (b - a) + 1))
+        for delta in deltas:
+            lift = Fraction(math.exp(delta))
+            money = start = events = bias = Fraction(0)
+            for t in range(1, n + 1):
+                m = weight / len(deltas) / (t * (t + 1))
+                count, total = 0, Fraction(0)
+                for i in range(t - 1, n):
+                    pi, yi = Fraction(p[i]), y[i]
+                    if edges[a] <= p[i] < edges[b] or (b == cells and p[i] == 1.0):
+                        m *= lift**yi / (1 - pi + pi * lift)
+                        count, total = count + 1, total + yi - pi
+                money, start, events, bias = money + m, start + m * t, events + m * count, bias + m * total
+            found[a, b, delta] = [float(v) for v in (money, start, events, bias)]
+    return found, 1 / (n + 1)
+
+
+def test_the_formula(seed):
+    rng = np.random.default_rng(seed)
+    p = np.append(rng.integers(0, 11, 12) / 10, [0.3, 1.0, 0.5])
+    y = [int(v) for v in rng.random(15) < p]
+    b, bank, clock, sums = table()
+    take(b, bank, clock, sums, p, y)
+    wanted, left = by_hand(EDGES, p, y)
+    assert len(wanted) == b.prior.size
+    for i, (first, last) in enumerate(b.ends):
+        for d, delta in enumerate(b.biases):
+            mine = bank[:, i, d] / clock[UNIT]
+            np.testing.assert_allclose(
+                mine[[MONEY, START, EVENTS, BIAS]], wanted[first, last, delta], rtol=1e-12, atol=1e-15
+            )
+    total = math.fsum(row[0] for row in wanted.values()) + left
+    assert math.exp(log_total(clock)) == pytest.approx(total, rel=1e-12)
+    for row in sums:
+        assert row[0].sum() == 15
+        assert row[1].sum() == pytest.approx(p.sum())
+        assert row[2].sum() == sum(y)
+        assert row[3].sum() == pytest.approx(((np.array(y) - p) ** 2).sum())
+
+
+def test_shares_sum_to_one():
+    for edges in (EDGES, np.linspace(0, 1, 2), np.linspace(0, 1, 65)):
+        b = Bettors.of(edges)
+        assert b.prior.sum() == pytest.approx(1.0, abs=1e-12)
+        assert len({tuple(ends) for ends in b.ends}) == len(b.ends) == (len(edges) - 1) * len(edges) // 2
+
+
+def test_cells_are_closed_below():
+    assert [cell_of(EDGES, p) for p in (0.0, 0.3, np.nextafter(0.3, 0), 0.5, 1.0)] == [0, 1, 0, 2, 2]
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), max_size=8),
+    st.floats(0.0, 1.0),
+    st.booleans(),
+)
+@settings(max_examples=60)
+def test_bets_are_fair_whatever_came_before(before, p, y):
+    b, bank, clock, sums = table()
+    # Not those outcomes whose probability was 0.
+    before = [(q, happened if 0.0 < q < 1.0 else q == 1.0) for q, happened in before]
+    take(b, bank, clock, sums, [q for q, _ in before], [h for _, h in before])
+    failed, happened = look_ahead(bank, clock, b.edges, b.ends, b.prior, b.lifts, p)
+    assert (1.0 - p) * failed + p * happened == pytest.approx(clock[TOTAL], rel=1e-12)
+    bet(bank, clock, sums, b.edges, b.ends, b.prior, b.lifts, p, float(y))
+    assert clock[TOTAL] == pytest.approx(happened if y else failed, rel=1e-12)
+
+
+def test_money_beyond_all_floats(seed):
+    # 4000 events that fail: e^(−δ)-bettors on [0, 1] gain ln f a round; and back again, by as many that happen.
+    b, bank, clock, sums = table(np.array([0.0, 1.0]))
+    n = 4000
+    take(b, bank, clock, sums, np.full(n, 0.6), np.zeros(n))
+
+    def log_money(ones, zeros):
+        """ln of what bettors have who began with the first event; the others are at most twice as rich together."""
+        return [
+            math.log(0.5 / len(b.biases)) + ones * d - (ones + zeros) * math.log(0.4 + 0.6 * math.exp(d))
+            for d in b.biases
+        ]
+
+    best = max(log_money(0, n))
+    assert best > 2000  # far beyond e^709
+    assert best <= log_total(clock) <= best + 1.0
+    assert np.isfinite(bank).all()
+    take(b, bank, clock, sums, np.full(2 * n, 0.6), np.ones(2 * n))
+    assert np.isfinite(bank).all()
+    assert clock[COUNT] == 3 * n
+    fair = max(log_money(2 * n, n))
+    assert fair <= log_total(clock)
+
+
+def test_a_bet_on_nothing_leaves_the_rest():
+    b, bank, clock, sums = table()
+    assert take(b, bank, clock, sums, [], [], 0.05) == (0, False)
+    assert log_total(clock) == 0.0

@@ -1,0 +1,228 @@
+"""`onlinecal watch`: files that grow, pipes, late outcomes, stops and goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidData
+from onlinecal.monitoring.feed import Columns, Feed
+from onlinecal.monitoring.monitor import Monitor
+from onlinecal.monitoring.watching import watch
+from tests.monitoring.streams import biased
+from tests.whole.test_cli import onlinecal
+
+
+def text_of(p, y):
+    return "p,y\n" + "".join(f"{a!r},{b:g}\n" for a, b in zip(p.tolist(), y, strict=True))
+
+
+@pytest.fixture
+def wrong(seed):
+    """A stream with alarms: forecasts, outcomes, and the file's text."""
+    p, y = biased(np.random.default_rng(seed), 1500, -0.3)
+    return p, y, text_of(p, y)
+
+
+def same(one, other):
+    a, b = one._epoch, other._epoch
+    return (
+        a.banks.tobytes() == b.banks.tobytes()
+        and a.alarms == b.alarms
+        and a.sums.tobytes() == b.sums.tobytes()
+    )
+
+
+# ---------------------------------------------------------------- bytes to events
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_bytes_may_come_in_any_pieces(wrong, size):
+    p, y, text = wrong
+    p, y, data = p[:300], y[:300], "".join(text.splitlines(keepends=True)[:301]).encode()[:-1]
+    monitor, whole, said = Monitor(), Monitor(), []
+    feed = Feed(monitor, "x", Columns())
+    for at in range(0, len(data), size):
+        feed.take(data[at : at + size], found=said.append)
+    assert monitor.events == 299  # the last line has no end
+    feed.take(b"", last=True, found=said.append)
+    assert feed.offset == len(data)
+    whole.update(p, y)
+    assert same(monitor, whole)
+    assert tuple(said) == whole.alarms
+
+
+def test_spellings_of_csv():
+    monitor = Monitor()
+    text = '﻿"Outcome" , other,Probability\r\n'.replace(" ,", ",")
+    Feed(monitor, "x", Columns()).take((text + '1,"a, b",0.5\r\n\r\n 0 ,"",  1e-1\r\n').encode())
+    assert monitor.events == 2
+    assert monitor.bias().total == pytest.approx(0.4)
+
+
+def test_outcomes_in_later_lines(wrong):
+    p, y, _ = wrong
+    p, y = p[:100], y[:100]
+    order = np.random.default_rng(1).permutation(100)
+    lines = ["id,p,y", *(f"q{i},{p[i]:.17g}," for i in range(100))]
+    # Some repeat the forecast beside the outcome.
+    lines += [f"q{i},{p[i] if i % 2 else '':{'.17g' if i % 2 else ''}},{y[i]:g}" for i in order]
+    monitor, whole = Monitor(), Monitor()
+    Feed(monitor, "x", Columns(key="id")).take(("\n".join(lines) + "\n").encode())
+    whole.update(p, y)
+    assert same(monitor, whole)
+    assert monitor.open == 0
+    assert monitor.note["feed"]["open"] == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "words"),
+    [
+        (
+            "p,y\n45,1\n",
+            Columns(),
+            "line 2: column 'p' holds 45; expected a probability in [0, 1]; are these per cent",
+        ),
+        ("p,y\n-0.5,1\n", Columns(), "line 2: column 'p' holds -0.5"),
+        ("p,y\nnan,1\n", Columns(), "line 2: column 'p' is 'nan'"),
+        ("p,y\n0.5,2\n", Columns(), "line 2: column 'y' holds 2"),
+        ("p,y\n0.5,yes\n", Columns(), "line 2: column 'y' is 'yes'"),
+        ("p,y\n0.5\n", Columns(), "line 2 has 1 cells; expected 2"),
+        (
+            "p,y\n0.5,\n",
+            Columns(),
+            "has no outcome; expected both, or a column that tells questions apart (--id)",
+        ),
+        ("p,y\n,1\n", Columns(), "has no forecast"),
+        ("a,y\n,1\n", Columns(), "no column of forecasts"),
+        ("p,z\n,1\n", Columns(), "no column of outcomes"),
+        ("p,p,y\n,1\n", Columns(), "several columns 'p'"),
+        ("p,y\n,1\n", Columns(key="id"), "no column 'id'"),
+        ("p,y,id\n,1,a\n", Columns(key="id"), "no forecast for question 'a' is open"),
+        ("p,y,id\n,,a\n", Columns(key="id"), "neither forecast nor outcome"),
+        ("p,y,id\n0.5,,a\n0.5,,a\n", Columns(key="id"), "line 3: question 'a' is open already"),
+        ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", Columns(time="t"), "line 3: goes back in time"),
+        ("p,y,t\n.5,1,x\n", Columns(time="t"), "the time 'x' is none"),
+        ("p,y\n0.5,\xff\n", Columns(), "not UTF-8"),
+    ],
+)
+def test_bad_lines_are_named_and_those_before_are_taken(text, columns, words):
+    monitor = Monitor()
+    with pytest.raises(InvalidData) as caught:
+        Feed(monitor, "x.csv", columns).take(text.encode("latin-1"))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    if text.startswith("p,y,t\n.5,1,2"):
+        assert monitor.events == 1
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_file_in_parts_is_the_file_at_once(tmp_path, wrong):
+    p, y, text = wrong
+    file, state = tmp_path / "a.csv", tmp_path / "s.npz"
+    cut = len(text) // 3
+    said = []
+    for end in (cut, 2 * cut, len(text)):
+        # A cut within a line is a line that is not there yet.
+        file.write_text(text[: text.rfind("\n", 0, end) + 1])
+        monitor = Monitor.load(state) if state.exists() else Monitor()
+        assert not watch(monitor, file, Columns(), state=state, found=said.append)
+    whole = Monitor()
+    whole.update(p, y)
+    assert same(Monitor.load(state), whole)
+    assert tuple(said) == whole.alarms
+    file.write_text("p,y\n")
+    with pytest.raises(InvalidData, match="have been taken"):
+        watch(Monitor.load(state), file, Columns(), state=state)
+
+
+def test_a_bad_line_is_met_again_when_it_is_mended(tmp_path):
+    file, state = tmp_path / "a.csv", tmp_path / "s.npz"
+    file.write_text("p,y\n0.5,1\n0.5,7\n0.25,0\n")
+    with pytest.raises(InvalidData, match="line 3"):
+        watch(Monitor(), file, Columns(), state=state)
+    assert Monitor.load(state).events == 1
+    file.write_text("p,y\n0.5,1\n0.5,0\n0.25,0\n")
+    monitor = Monitor.load(state)
+    watch(monitor, file, Columns(), state=state)
+    assert monitor.events == 3
+
+
+def test_it_follows_a_file_until_it_is_stopped(tmp_path, wrong):
+    p, y, text = wrong
+    file, state = tmp_path / "a.csv", tmp_path / "s.npz"
+    lines = text.splitlines(keepends=True)
+    file.write_text("".join(lines[:500]))
+    running = subprocess.Popen(
+        [sys.executable, "-m", "onlinecal", "watch", str(file), "--follow", "--state", str(state), "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    first = running.stdout.readline()
+    with file.open("a") as more:
+        for at in range(500, len(lines), 100):
+            more.write("".join(lines[at : at + 100]))
+            more.flush()
+            time.sleep(0.05)
+    whole = Monitor()
+    whole.update(p, y)
+    found = [json.loads(first)]
+    deadline = threading.Timer(120, running.kill)
+    deadline.start()
+    while len(found) < len(whole.alarms):
+        found.append(json.loads(running.stdout.readline()))
+    running.send_signal(signal.SIGINT)
+    rest, errors = running.communicate(timeout=60)
+    deadline.cancel()
+    assert running.returncode == 130, errors
+    assert [one["event"] for one in found] == [alarm.event for alarm in whole.alarms]
+    summary = json.loads(rest.splitlines()[-1])
+    assert summary["alarms"] == len(whole.alarms)
+    # What was taken when it was stopped is kept; going on takes the rest.
+    monitor = Monitor.load(state)
+    watch(monitor, file, Columns(), state=state)
+    assert same(monitor, whole)
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command(tmp_path, wrong):
+    p, y, text = wrong
+    (tmp_path / "a.csv").write_text(text)
+    whole = Monitor()
+    whole.update(p, y)
+    done = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=1)
+    lines = done.stdout.splitlines()
+    assert lines[: len(whole.alarms)] == [str(alarm) for alarm in whole.alarms]
+    assert f"1,500 events, {len(whole.alarms)} alarms" in lines
+    assert "the probability that there is ever an alarm is at most 0.05" in done.stderr
+    # Nothing new: no new alarm.
+    onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path)
+    piped = onlinecal("watch", "-", "--json", cwd=tmp_path, rc=1, input=text).stdout.splitlines()
+    assert [json.loads(line)["event"] for line in piped[:-1]] == [alarm.event for alarm in whole.alarms]
+    bias = whole.bias()
+    assert json.loads(piped[-1])["bias_upper"] == bias.upper
+    for arguments, words in (
+        (("watch", "a.csv", "--state", "s.npz", "--alpha", "0.1"), "is of a watch with 0.05"),
+        (("watch", "a.csv", "--alpha", "2"), "alpha"),
+        (("watch", "a.csv", "--restart", "no"), "restart"),
+        (("watch", "none.csv"), "no such file"),
+        (("watch", "."), "is a directory"),
+        (("watch", "a.csv", "--state", "a.csv"), "not a file that a monitor was saved in"),
+    ):
+        done = onlinecal(*arguments, cwd=tmp_path, rc=2)
+        error = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        assert len(error) == 1
+        assert words in error[0]
+        assert "Traceback" not in done.stderr
+    for text in ("p,y\n", ""):
+        assert "no rows" in onlinecal("watch", "-", cwd=tmp_path, rc=2, input=text).stderr
+    assert "1 events, 0 alarms" in onlinecal("watch", "-", cwd=tmp_path, input="p,y\n0.5,1\n").stdout

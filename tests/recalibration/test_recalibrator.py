@@ -1,0 +1,281 @@
+"""Recalibration on a stream: the rules of the forecasters, no look ahead, late outcomes, and what is refused."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, UnknownName
+from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Separate
+from onlinecal.recalibration.methods import METHODS, method
+from onlinecal.recalibration.recalibrator import Recalibrator
+from onlinecal.recalibration.replay import recalibrate
+
+#: who recalibrates, with what it needs
+WAYS = [
+    *((name, None) for name in METHODS),
+    ("forecast_hedging", 4), ("cdl_minimiser", 3), ("empirical_mean", 5), ("foster_vohra", 2),
+    ({"name": "calibeating", "bins": 7}, None), (OnlinePlatt(rate=0.2), None), ("calibeating", 3),
+]  # fmt: skip
+IDS = [f"{i}-{name if isinstance(name, str) else 'given'}-{bins}" for i, (name, bins) in enumerate(WAYS)]
+
+
+def stream(seed, n=300):
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.random(n), 2)
+    return p, (rng.random(n) < p**2).astype(float)
+
+
+# ---------------------------------------------------------------- what comes out
+
+
+def test_they_have_their_names_in_the_package():
+    assert oc.Recalibrator is Recalibrator
+    assert oc.recalibrate is recalibrate
+
+
+def test_calibeating_by_its_definition(seed):
+    p, y = stream(seed)
+    found = recalibrate(p, y, "calibeating", measures=["brier"])
+    seen = {}
+    for one, outcome, made in zip(p, y, found.forecasts, strict=True):
+        bucket = seen.setdefault(math.floor(round(one * 100)) // 5 if one < 1 else 19, [])
+        assert made == pytest.approx(np.mean(bucket) if bucket else one, abs=1e-15)
+        bucket.append(outcome)
+    assert found.before["brier"] == pytest.approx(((p - y) ** 2).mean())
+    assert found.after["brier"] == pytest.approx(((found.forecasts - y) ** 2).mean())
+
+
+def test_the_games_of_the_engine_come_out_the_same(seed, tmp_path):
+    # A forecaster that does not draw says here what it says in a game against the same stream.
+    p, y = stream(seed, 60)
+    file = tmp_path / "stream.csv"
+    file.write_text("p,outcome\n" + "".join(f"{a},{b:g}\n" for a, b in zip(p, y, strict=True)))
+    nature = oc.natures.Replay(file=str(file), base="p")
+    for forecaster in (Calibeating(bins=6), OnlinePlatt()):
+        game = oc.play(forecaster, nature, horizon=60, runs=1, measures=["brier"])
+        made = recalibrate(p, y, forecaster, measures=["brier"])
+        assert game.curve("brier").mean[-1] == pytest.approx(60 * made.after["brier"], rel=1e-12)
+
+
+@pytest.mark.parametrize(("way", "bins"), WAYS, ids=IDS)
+def test_another_future_changes_nothing_before_it(way, bins, seed):
+    p, y = stream(seed, 70)
+    times = np.repeat(np.arange(35), 2)
+    known = times + np.random.default_rng(seed).integers(0, 9, 70)
+    for cut in (1, 40):
+        other_p, other_y = p.copy(), y.copy()
+        other_p[cut:] = 1.0 - other_p[cut:]
+        other_y[cut:] = 1.0 - other_y[cut:]
+        for more in ({}, {"times": times}, {"times": times, "known": known}):
+            whole, changed = (
+                recalibrate(a, b, way, bins=bins, measures=["brier"], **more).forecasts
+                for a, b in ((p, y), (other_p, other_y))
+            )
+            assert whole[:cut].tobytes() == changed[:cut].tobytes()
+            short = {key: values[: max(cut, 2)] for key, values in more.items()}
+            first = recalibrate(
+                p[: max(cut, 2)], y[: max(cut, 2)], way, bins=bins, measures=["brier"], **short
+            )
+            assert whole[: max(cut, 2)].tobytes() == first.forecasts.tobytes()
+
+
+@pytest.mark.parametrize(("way", "bins"), WAYS, ids=IDS)
+def test_outcomes_that_are_not_known_yet_change_nothing(way, bins, seed):
+    # The outcome of row i is known at time i + 10: rows up to i + 10 are the same whatever it is.
+    p, y = stream(seed, 80)
+    times = np.arange(80)
+    base = recalibrate(p, y, way, bins=bins, times=times, known=times + 10, measures=["brier"]).forecasts
+    assert ((base >= 0.0) & (base <= 1.0)).all()
+    for i in (0, 33):
+        other = y.copy()
+        other[i] = 1.0 - other[i]
+        made = recalibrate(
+            p, other, way, bins=bins, times=times, known=times + 10, measures=["brier"]
+        ).forecasts
+        assert made[: i + 11].tobytes() == base[: i + 11].tobytes()
+
+
+def test_a_look_ahead_would_be_found():
+    # The control: outcomes known at once move what comes within the delay.
+    p, y = np.full(60, 0.5), np.tile([0.0, 1.0], 30)
+    times = np.arange(60)
+    late = recalibrate(p, y, times=times, known=times + 10, measures=["brier"]).forecasts
+    soon = recalibrate(p, y, times=times, measures=["brier"]).forecasts
+    assert (late[:11] == 0.5).all()
+    assert soon[1] == 0.0
+    assert late[11] == 0.0  # of the first outcome, which is 0
+
+
+def test_forecasts_of_one_time_do_not_know_each_others_outcomes():
+    p, y = np.full(6, 0.5), np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+    times = [0, 0, 0, 1, 1, 2]
+    made = recalibrate(p, y, times=times, measures=["brier"]).forecasts
+    assert made.tolist() == pytest.approx([0.5, 0.5, 0.5, 2 / 3, 2 / 3, 2 / 5])
+    # Known at the time of the next forecasts is too late for them.
+    made = recalibrate(p, y, times=times, known=[1, 1, 1, 2, 2, 9], measures=["brier"]).forecasts
+    assert made.tolist() == pytest.approx([0.5, 0.5, 0.5, 0.5, 0.5, 2 / 3])
+
+
+def test_outcomes_that_never_come_are_learnt_from_by_nobody():
+    p, y = np.full(5, 0.5), np.array([1.0, np.nan, 0.0, np.nan, 1.0])
+    made = recalibrate(p, y, measures=["brier"])
+    assert made.forecasts.tolist() == [0.5, 1.0, 1.0, 0.5, 0.5]
+    assert made.before.gamma.weight == 3
+    never = recalibrate(p[[0, 2, 4]], y[[0, 2, 4]], times=[0, 1, 2], known=[np.nan, 1, 2], measures=["brier"])
+    assert never.forecasts.tolist() == [0.5, 0.5, 0.0]
+
+
+def test_it_mends_what_is_wrong(seed):
+    # y ~ Ber(p²): recalibration gains (p − p²)² on average, 1/30, less what learning costs. 3000 rounds; the standard
+    # error of the mean difference is below 0.004, so half of the gain is five of them away: failures < 1e-6.
+    p, y = stream(seed, 3000)
+    for way, bins in (("calibeating", None), ("platt", None), ("isotonic_refitted", None), ("platt_refitted", None),
+                      ("smooth_refitted", None), ("cdl_minimiser", 20)):  # fmt: skip
+        found = recalibrate(p, y, way, bins=bins, measures=["brier", "smooth_ce"])
+        assert found.after["brier"] < found.before["brier"] - 1 / 60 + (way == "cdl_minimiser") / 120
+        assert found.after["smooth_ce"] < 0.5 * found.before["smooth_ce"]
+
+
+def test_before_and_after_have_intervals():
+    p, y = stream(0, 200)
+    found = recalibrate(p, y, measures=["brier", "smooth_ce"], bootstrap=50)
+    assert str(found.before) == str(oc.evaluate(p, y, measures=["brier", "smooth_ce"], bootstrap=50))
+    assert str(found.after) == str(
+        oc.evaluate(found.forecasts, y, measures=["brier", "smooth_ce"], bootstrap=50)
+    )
+    text = str(found)
+    assert text.splitlines()[0].split() == ["measure", "before", "interval", "after", "interval"]
+    for evaluation in (found.before, found.after):
+        for row in evaluation.rows:
+            assert "[{:.4g}, {:.4g}]".format(*row.interval) in text
+    assert [row["measure"] for row in found.as_json()] == ["brier", "smooth_ce"]
+
+
+# ---------------------------------------------------------------- one by one
+
+
+@pytest.mark.parametrize(("way", "bins"), WAYS, ids=IDS)
+def test_copies_and_pickles_go_on_identically(way, bins, seed):
+    p, y = stream(seed, 60)
+    mine = Recalibrator(way, bins=bins)
+    for a, b in zip(p, y, strict=True):
+        mine.tell(mine.ask(float(a)), b)
+    open_ = [mine.ask(0.3), mine.ask(0.9)]
+    others = [pickle.loads(pickle.dumps((mine, open_))), copy.deepcopy((mine, open_)), (mine, open_)]
+    said = []
+    for who, questions in others:
+        who.tell(questions[1], 1)
+        who.tell(questions[0], 0)
+        said.append([who.ask(float(one)).forecast for one in p])
+    assert said[0] == said[1] == said[2]
+
+
+@pytest.mark.parametrize(("way", "bins"), WAYS, ids=IDS)
+def test_asking_for_the_mean_changes_nothing(way, bins, seed):
+    p, y = stream(seed, 40)
+    one, two = Recalibrator(way, bins=bins), Recalibrator(way, bins=bins)
+    for a, b in zip(p.tolist(), y, strict=True):
+        mean = one.mean(a)
+        one.mean(1.0 - a)
+        first, second = one.ask(a), two.ask(a)
+        assert first.forecast == second.forecast
+        assert first.mean == mean
+        one.tell(first, b)
+        two.tell(second, b)
+
+
+def test_hedging_draws_from_its_seed():
+    p, y = stream(1, 100)
+    runs = [
+        recalibrate(p, y, "forecast_hedging", bins=2, seed=s, measures=["brier"]).forecasts for s in (0, 0, 1)
+    ]
+    assert (runs[0] == runs[1]).all()
+    assert (runs[0] != runs[2]).any()
+
+
+def test_what_is_made_of_a_name():
+    assert method("calibeating") == Calibeating()
+    assert method("forecast_hedging", bins=3) == Separate(Doubling(ForecastHedging()))
+    assert method("forecast_hedging", bins=3, horizon=100) == Separate(ForecastHedging())
+    assert method(OnlinePlatt(rate=0.3)) == OnlinePlatt(rate=0.3)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"forecaster": "calibeatin"}, UnknownName),
+        ({"forecaster": "forecast_hedging"}, InvalidParameter),
+        ({"forecaster": "truthful"}, InvalidParameter),
+        ({"forecaster": 3}, InvalidParameter),
+        ({"forecaster": {"bins": 3}}, InvalidParameter),
+        ({"forecaster": {"name": "platt", "rate": 1}}, InvalidParameter),
+        ({"bins": 0}, InvalidParameter),
+        ({"bins": 2.5}, InvalidParameter),
+        ({"horizon": 0}, InvalidParameter),
+        ({"seed": -1}, InvalidParameter),
+        ({"times": [0, 2, 1]}, InvalidData),
+        ({"times": [0, 1]}, InvalidData),
+        ({"times": [0, 1, np.nan]}, InvalidData),
+        ({"known": [0, 1, 2]}, InvalidData),
+        ({"times": [0, 1, 2], "known": [0, 0, 2]}, InvalidData),
+        ({"times": [0, 1, 2], "known": [0, 1]}, InvalidData),
+        ({"measures": ["nothing"]}, UnknownName),
+    ],
+)
+def test_bad_parameters_are_refused(wrong, error):
+    with pytest.raises(error) as caught:
+        recalibrate([0.2, 0.4, 0.6], [0, 1, 1], **wrong)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("p", "y"),
+    [
+        ([], []), ([0.5], [1]), ([0.5, 0.5], [1]), ([0.5, 45], [1, 0]), ([0.5, np.nan], [1, 0]), ([0.5, 0.5], [1, 2]),
+        ([0.5, 0.5], [np.nan, 1]), (["a", "b"], [0, 1]),
+    ],
+)  # fmt: skip
+def test_bad_samples_are_refused(p, y):
+    with pytest.raises(InvalidData):
+        recalibrate(p, y)
+
+
+def test_questions_are_told_once_and_to_whom_they_were_asked():
+    mine, other = Recalibrator(), Recalibrator(horizon=1)
+    asked = mine.ask(0.5)
+    for wrong in (2, 0.5, None, "1", np.nan):
+        with pytest.raises(InvalidData):
+            mine.tell(asked, wrong)
+    for wrong in (45, -0.1, np.nan, "x", None):
+        with pytest.raises(InvalidData):
+            mine.ask(wrong)
+    with pytest.raises(InvalidParameter):
+        other.tell(asked, 1)
+    mine.tell(asked, True)
+    with pytest.raises(InvalidParameter, match="each once"):
+        mine.tell(asked, 1)
+    other.ask(0.5)
+    with pytest.raises(InvalidParameter, match="horizon"):
+        other.ask(0.5)
+    assert (mine.asked, mine.told, other.asked) == (1, 1, 1)
+
+
+def test_a_forecaster_that_fails_is_named():
+    class Broken:
+        def forecast(self):
+            return 2.0
+
+        def update(self, forecast, outcome):
+            pass
+
+    from onlinecal.forecasters import as_forecaster
+
+    with pytest.raises(InvalidForecast, match="round 1"):
+        Recalibrator(as_forecaster(Broken), bins=2).ask(0.5)
