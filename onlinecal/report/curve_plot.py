@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 from matplotlib.transforms import offset_copy
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import BAND, Frame, Reference, frames, games
+from onlinecal.report.frames import BAND, Frame, Reference, forecasters, frames, games
 from onlinecal.report.style import (
     GREY,
     Paper,
@@ -25,6 +24,7 @@ from onlinecal.report.style import (
     entry,
     finish,
     given_axes,
+    handles,
     inches,
     laid_out,
     leftmost,
@@ -106,8 +106,8 @@ def plot_curves(
         panels, side = new_panels(table, width)
         alone = len(drawn) == 1
         _fill(panels, table, side, named=alone)
-        handles = [] if alone else handles_of(drawn)
-        finish(panels[0, 0].get_figure(root=True), title, _caption(curves, drawn), handles)
+        looks = [] if alone else handles(forecasters(drawn), markersize=4, linewidth=1.5)
+        finish(panels[0, 0].get_figure(root=True), title, _caption(curves, drawn), looks)
     return panels
 
 
@@ -374,18 +374,6 @@ def legend_rows(frame: Frame, side: float, *, named: bool) -> int:
     lines = [entry(label, width).count("\n") + 1 for label in labels if label]
     each = -(-len(lines) // columns)
     return max((sum(lines[i : i + each]) for i in range(0, len(lines), max(each, 1))), default=0)
-
-
-def handles_of(drawn: Sequence[Frame], colours: Looks = None) -> list[Line2D]:
-    """For one legend of a new figure: what each curve looks like in all of its panels."""
-    here = paper()
-    names: dict[str, int] = {}
-    for frame in drawn:
-        names |= {line.forecaster: line.style for line in frame.lines}
-    return [
-        Line2D([], [], **_look(here, style, colours), markersize=4, linewidth=1.5, label=name)
-        for name, style in sorted(names.items(), key=lambda item: item[1])
-    ]
 
 
 def _draw_references(axis: Any, references: Sequence[Reference], here: Paper) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,7 +27,6 @@ class Line:
     Attributes
     ----------
     forecaster : str
-        As matplotlib reads it, with every ``$`` of the label escaped.
     notes : str
         Exponent where that is clear, and where points are missing and why; as matplotlib reads it.
     style : int
@@ -54,9 +53,9 @@ class Line:
 
     @property
     def label(self) -> str:
-        """Both in one."""
+        """Both in one, as matplotlib reads it."""
         return (
-            self.forecaster
+            literal(self.forecaster)
             + ("  " if self.notes.startswith("$") else "; " if self.notes else "")
             + self.notes
         )
@@ -181,6 +180,11 @@ def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
     return list(result.values())
 
 
+def forecasters(drawn: Iterable[Frame]) -> dict[str, int]:
+    """Of those who have a line: name → how it looks."""
+    return {line.forecaster: line.style for frame in drawn for line in frame.lines}
+
+
 def places(curves: Sequence[Curve]) -> dict[str, int]:
     """Forecaster → how its curves look: its place in the study, whatever else is drawn.
 
@@ -211,7 +215,7 @@ def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     frame.lines.append(
         Line(
-            literal(curve.forecaster),
+            curve.forecaster,
             "; ".join(filter(None, (slope, reasons))),
             style,
             curve.rounds,

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from onlinecal.report.style import (
     across,
     finish,
     given_axes,
+    handles,
     inches,
     laid_out,
     leftmost,
@@ -91,7 +91,8 @@ def plot_pareto(
         fig = Figure(figsize=(wide, 0.1 + lines * high), layout="constrained", dpi=150)
         panels = laid_out(fig, 1, len(drawn), columns)[0]
         _fill(panels, drawn, study, side)
-        finish(fig, title, _caption(drawn), _handles(study, drawn))
+        names = {who: study.places[who] for front in drawn for who in front.forecasters}
+        finish(fig, title, _caption(drawn), handles(names, linestyle="none", markersize=5))
     return panels
 
 
@@ -139,16 +140,6 @@ def _caption(drawn: Sequence[Front]) -> str:
     if most := max(front.open for front in drawn):
         parts.append(f"Up to {most:,} questions are open at the end; they are in no total.")
     return " ".join(parts)
-
-
-def _handles(study: Study, drawn: Sequence[Front]) -> list[Line2D]:
-    here = paper()
-    there = {who for front in drawn for who in front.forecasters}
-    looks = [(who, here.style(study.places[who])) for who in study.forecasters if who in there]
-    return [
-        Line2D([], [], color=look.colour, marker=look.marker, linestyle="none", markersize=5, label=literal(who))
-        for who, look in looks
-    ]  # fmt: skip
 
 
 def _fill(panels: NDArray[Any], drawn: Sequence[Front], study: Study, side: float) -> None:

@@ -9,14 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice
-from onlinecal.growth.words import literal
 from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import games, places
 from onlinecal.report.style import (
@@ -24,6 +22,7 @@ from onlinecal.report.style import (
     across,
     finish,
     given_axes,
+    handles,
     inches,
     laid_out,
     leftmost,
@@ -184,7 +183,8 @@ def plot_runs(
         for panel in panels.flat:
             panel.set_visible(False)
         _fill(panels, drawn, natures, measures, side, scale)
-        finish(fig, title, _caption(curves, drawn), _handles(drawn))
+        names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
+        finish(fig, title, _caption(curves, drawn), handles(names, markersize=4, linewidth=2.0))
     return panels
 
 
@@ -209,17 +209,6 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[RunFrame]) -> str:
         which = "totals of single runs that are" if left > 1 else "total of a single run that is"
         parts.append(f"Not drawn: {left:,} {which} infinite, or 0 on a logarithmic axis.")
     return " ".join(filter(None, [*parts, left_out(curves)]))
-
-
-def _handles(drawn: Sequence[RunFrame]) -> list[Line2D]:
-    here = paper()
-    names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
-    looks = [(name, here.style(style)) for name, style in sorted(names.items(), key=lambda item: item[1])]
-    return [
-        Line2D([], [], color=look.colour, marker=look.marker, linestyle=look.dashes, markersize=4, linewidth=2.0,
-               label=literal(name))
-        for name, look in looks
-    ]  # fmt: skip
 
 
 def _fill(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -18,7 +17,6 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import Growth, check_level, simultaneous
 from onlinecal.growth.contrasts import Fresh, Path
 from onlinecal.growth.rates import best_known
-from onlinecal.growth.words import literal
 from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import games, places
 from onlinecal.report.style import (
@@ -26,6 +24,7 @@ from onlinecal.report.style import (
     across,
     finish,
     given_axes,
+    handles,
     inches,
     laid_out,
     leftmost,
@@ -224,7 +223,10 @@ def plot_slopes(
         for panel in panels.flat:
             panel.set_visible(False)
         _fill(panels, drawn, natures, measures, side)
-        finish(fig, title, _caption(curves, drawn), _handles(drawn))
+        names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
+        finish(
+            fig, title, _caption(curves, drawn), handles(names, linestyle="-", markersize=4.5, linewidth=1.2)
+        )
     return panels
 
 
@@ -261,18 +263,6 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[SlopeFrame]) -> str:
             "Grey: the slopes of the best known rates against the worst nature, logarithms included."
         )
     return " ".join(filter(None, [*parts, left_out(curves)]))
-
-
-def _handles(drawn: Sequence[SlopeFrame]) -> list[Line2D]:
-    here = paper()
-    names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
-    looks = [(name, here.style(style)) for name, style in sorted(names.items(), key=lambda item: item[1])]
-    return [
-        Line2D(
-            [], [], color=look.colour, marker=look.marker, markersize=4.5, linewidth=1.2, label=literal(name)
-        )
-        for name, look in looks
-    ]
 
 
 def _fill(

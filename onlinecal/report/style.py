@@ -8,7 +8,7 @@ import io
 import os
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -278,6 +278,27 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
     engine = fig.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)
     engine.set(rect=(0.0, 0.0, 1.0, 1.0 - above / high))
+
+
+def handles(places: Mapping[str, int], *, colours: Sequence[str] | None = None, **look: Any) -> list[Line2D]:
+    """For one legend of a new figure: what each forecaster looks like in all of its panels, in their order.
+
+    Parameters
+    ----------
+    places : mapping
+        Name → place in the study.
+    colours : sequence of str, optional
+        In place of those of forecasters.
+    **look
+        How large markers and lines are, as matplotlib's options; ``linestyle`` where it is not the forecaster's.
+    """
+    found = []
+    for name, place in sorted(places.items(), key=lambda item: item[1]):
+        style = paper().style(place)
+        colour = style.colour if colours is None else colours[place % len(colours)]
+        own = {"marker": style.marker, "linestyle": style.dashes, **look}
+        found.append(Line2D([], [], color=colour, label=literal(name), **own))
+    return found
 
 
 def plain(axis: Axes, across: str = "", up: str = "") -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from onlinecal.report.style import (
     across,
     finish,
     given_axes,
+    handles,
     inches,
     laid_out,
     leftmost,
@@ -155,7 +155,8 @@ def plot_tasks(
         )
         panels = laid_out(fig, len(natures), 3, columns)
         _fill(panels, table, side)
-        finish(fig, title, _caption(study, drawn), _handles(study))
+        names = {who: study.places[who] for who in study.forecasters}
+        finish(fig, title, _caption(study, drawn), handles(names, linestyle="none", markersize=5))
     return panels
 
 
@@ -195,16 +196,6 @@ def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
     if any(np.isinf(panel.mean).any() for panel in drawn):
         parts.append("Not drawn: infinite means.")
     return " ".join(filter(None, [*parts, left_out(study.curves())]))
-
-
-def _handles(study: Study) -> list[Line2D]:
-    looks = [(who, paper().style(study.places[who])) for who in study.forecasters]
-    return [
-        Line2D(
-            [], [], color=look.colour, marker=look.marker, linestyle="none", markersize=5, label=literal(who)
-        )
-        for who, look in looks
-    ]
 
 
 def _fill(panels: NDArray[Any], table: Sequence[Sequence[TaskPanel]], side: float) -> None:
