@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import BAND, Frame, Reference, forecasters, frames, games
+from onlinecal.report.frames import BAND, Frame, Reference, counted, forecasters, frames, games
 from onlinecal.report.style import (
     GREY,
     Paper,
@@ -195,9 +195,8 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
 
 
 def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
-    runs, times = sorted({curve.totals.shape[1] for curve in curves}), games(curves)
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    parts = [times, f"Line: mean of {several} run{'s' if runs[-1] > 1 else ''}."]
+    runs = {curve.totals.shape[1] for curve in curves}
+    parts = [games(curves), f"Line: mean of {counted(runs)}."]
     growths = [
         line.exponent for frame in drawn for line in frame.lines if line.exponent and line.exponent.clear
     ]
@@ -205,7 +204,7 @@ def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
         parts.append("Exponent: mean growth over these T, where that is clear.")
     if any(growth.bent for growth in growths):
         parts.append(f"a…b: no power law, {BEYOND}, but these slopes over their first and last half.")
-    if runs[-1] > 1:
+    if max(runs) > 1:
         parts.insert(2, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
     parts += [left_out(curves)] if left_out(curves) else []
     bounds = [bound for frame in drawn for bound in frame.bounds]

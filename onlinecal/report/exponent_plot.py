@@ -16,6 +16,7 @@ from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Study, left_out
+from onlinecal.report.frames import counted
 from onlinecal.report.style import across, finish, given_axes, inches, page, paper, typeset
 
 Floats = NDArray[np.float64]
@@ -173,11 +174,8 @@ def _caption(study: Study, tables: Sequence[Heat]) -> str:
         if mine:
             times = [t for c in mine for t in c.tail.rounds.tolist()]
             played.append(f"{kind}, T = {min(times):,} … {max(times):,}")
-    runs = sorted({c.totals.shape[1] for c in curves})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    text = (
-        "; ".join(played) + f"; {several} run{'s' if runs[-1] > 1 else ''}. Exponents are means over these T"
-    )
+    runs = {c.totals.shape[1] for c in curves}
+    text = "; ".join(played) + f"; {counted(runs)}. Exponents are means over these T"
     if any(np.isfinite(heat.halves).any() for heat in tables):
         text += "; ± half of their intervals, which hold in each table all together with 95 %"
     if any(cell == "?" for heat in tables for row in heat.texts for cell in row):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -322,6 +322,22 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
         if all(label != bound.label for bound in there) or upper:
             result.append(Bound(label, style if upper else None, x, y, exact, against if upper else ""))
     return result
+
+
+def ends(values: Collection[int]) -> str:
+    """The least and the largest of some numbers: ``4–16``, or ``4`` where that is all."""
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def counted(runs: Collection[int]) -> str:
+    """How many runs there are: ``1 run``, or ``4–16 runs``.
+
+    >>> counted([16, 4]), counted([1, 1])
+    ('4–16 runs', '1 run')
+    """
+    words = ends(runs)
+    return f"{words} run{'' if words == '1' else 's'}"
 
 
 def games(curves: Sequence[Curve]) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onlinecal.growth.words import literal
 from onlinecal.report.curve_plot import WIDTH, draw_frame, new_panels, set_heights
 from onlinecal.report.curves import Study
-from onlinecal.report.frames import BAND, forecasters
+from onlinecal.report.frames import BAND, counted, forecasters
 from onlinecal.report.late_frames import LateFrame, late_frames
 from onlinecal.report.style import finish, given_axes, handles, leftmost, page, paper, wrapped
 
@@ -128,7 +128,7 @@ def _caption(study: Study, drawn: Sequence[LateFrame]) -> str:
         parts = ["T: a game each."]
     else:
         parts = ["T: rounds of one game."]
-    parts.append(f"Line: mean of {runs} run{'s' if runs > 1 else ''}.")
+    parts.append(f"Line: mean of {counted([runs])}.")
     if runs > 1:
         parts.append(
             f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs, given the times of questions and "

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
+from onlinecal.report.frames import counted
 from onlinecal.report.pareto import Front, fronts
 from onlinecal.report.style import (
     GREY,
@@ -110,10 +111,9 @@ def _fronts(study: Study, measures: Sequence[str]) -> list[Front]:
 
 def _caption(drawn: Sequence[Front]) -> str:
     horizons = sorted({front.horizon for front in drawn})
-    runs = sorted({front.runs for front in drawn})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    runs = {front.runs for front in drawn}
     parts = [
-        f"Point: mean totals of {several} run{'s' if runs[-1] > 1 else ''} at T = "
+        f"Point: mean totals of {counted(runs)} at T = "
         f"{' or '.join(f'{t:,}' for t in horizons)}, the largest.",
         "Filled, joined by the line: on the Pareto front; no other forecaster has means that are no worse in both "
         "measures and better in one.",

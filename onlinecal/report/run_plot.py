@@ -16,7 +16,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import games, places
+from onlinecal.report.frames import counted, games, places
 from onlinecal.report.style import (
     GREY,
     across,
@@ -195,14 +195,13 @@ def caption(curves: Sequence[Curve], *, scale: Scale = "log") -> str:
 
 def _caption(curves: Sequence[Curve], drawn: Sequence[RunFrame]) -> str:
     lines = [line for frame in drawn for line in frame.lines]
-    runs = sorted({line.totals.shape[1] for line in lines})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    runs = {line.totals.shape[1] for line in lines}
     parts = [games(curves)]
     if any(line.joined for line in lines):
         parts.append("Thin lines: single runs.")
     if any(not line.joined for line in lines):
         parts.append("Small points: single runs, which at different T are different games.")
-    parts.append(f"Thick line: mean of {several} run{'s' if runs[-1] > 1 else ''}.")
+    parts.append(f"Thick line: mean of {counted(runs)}.")
     if {frame.scale for frame in drawn} == {"log", "linear"}:
         parts.append("The vertical axis is linear where totals are negative or all 0.")
     if left := sum(line.left for line in lines):

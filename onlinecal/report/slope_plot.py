@@ -18,7 +18,7 @@ from onlinecal.growth import Growth, check_level, simultaneous
 from onlinecal.growth.contrasts import Fresh, Path
 from onlinecal.growth.rates import best_known
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import games, places
+from onlinecal.report.frames import counted, games, places
 from onlinecal.report.style import (
     GREY,
     across,
@@ -237,12 +237,11 @@ def caption(curves: Sequence[Curve]) -> str:
 
 def _caption(curves: Sequence[Curve], drawn: Sequence[SlopeFrame]) -> str:
     lines = [line for frame in drawn for line in frame.lines]
-    runs = sorted({curve.totals.shape[1] for curve in curves})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    runs = {curve.totals.shape[1] for curve in curves}
     parts = [
         games(curves),
         "Each point, with the horizontal line through it: the slope of log total in log T between two neighbouring T, "
-        f"from means of {several} run{'s' if runs[-1] > 1 else ''}.",
+        f"from means of {counted(runs)}.",
     ]
     if any(np.isfinite(line.lower).any() for line in lines):
         parts.append(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, left_out, summary
+from onlinecal.report.frames import counted
 from onlinecal.report.style import (
     GREY,
     across,
@@ -166,14 +167,13 @@ def caption(study: Study) -> str:
 
 
 def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
-    runs = sorted({totals.shape[1] for c in study.cells for totals in c.totals.values()})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    runs = {totals.shape[1] for c in study.cells for totals in c.totals.values()}
     horizons = sorted({panel.horizon for panel in drawn})
     parts = [
         f"Totals at T = {' or '.join(f'{t:,}' for t in horizons)}, the largest, of who acts on the forecasts in each "
-        f"task. Point: mean of {several} run{'s' if runs[-1] > 1 else ''}."
+        f"task. Point: mean of {counted(runs)}."
     ]
-    if runs[-1] > 1:
+    if max(runs) > 1:
         parts.append("Line through it: its 95 % interval by Student's t, each on its own.")
     parts.append(
         "External regret: to the best fixed action; action swap regret: to the best action in place of each that was "
