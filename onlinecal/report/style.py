@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import io
-import os
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import is_number
+from onlinecal.core.writing import whole
 from onlinecal.growth.words import literal
 
 Floats = NDArray[np.float64]
@@ -393,12 +393,5 @@ def save(fig: Figure, path: Path) -> None:
     }
     with mpl.rc_context(written):
         fig.savefig(buffer, format=kind, metadata=dated)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(buffer.getvalue())
-        os.replace(partial, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None
+    with whole(path) as new:
+        new.write_bytes(buffer.getvalue())
