@@ -1,4 +1,4 @@
-"""Pictures of totals with a panel for each nature, and perhaps each measure: the panels, their figure and its legend."""
+"""Pictures of totals with a panel for each nature, and perhaps each measure: panels, their figure and its legend."""
 
 from __future__ import annotations
 
@@ -86,9 +86,7 @@ def panels(
     side = min(WIDTH, wide / columns - 0.75) if asked else WIDTH
     high = max(0.85 * side, 1.6) + 0.75
     with page(dark):
-        fig = Figure(
-            figsize=(wide, 0.1 + rows * -(-every // columns) * high), layout="constrained", dpi=150
-        )
+        fig = Figure(figsize=(wide, 0.1 + rows * -(-every // columns) * high), layout="constrained", dpi=150)
         found = laid_out(fig, rows, every, columns, shared=len(shape) > 1).reshape(shape)
         for panel in found.flat:
             panel.set_visible(False)

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
@@ -17,27 +16,11 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice
 from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import counted, games, places
-from onlinecal.report.style import (
-    GREY,
-    across,
-    finish,
-    given_axes,
-    handles,
-    inches,
-    laid_out,
-    leftmost,
-    page,
-    paper,
-    plain,
-    tick,
-    wrapped,
-)
+from onlinecal.report.pair_panels import of_pairs
+from onlinecal.report.style import GREY, paper, plain, tick
 
 Floats = NDArray[np.float64]
 Scale = Literal["log", "linear"]
-
-#: of axes without a width of their own, in inches
-WIDTH = 3.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,28 +147,16 @@ def plot_runs(
         No curves; another scale; axes of another shape; a title for axes that are given; a width that cannot be.
     """
     drawn = run_frames(curves, scale=scale)
-    natures = list(dict.fromkeys(frame.nature for frame in drawn))
-    measures = list(dict.fromkeys(frame.column.name for frame in drawn))
-    if axes is not None:
-        panels = given_axes(axes, (len(natures), len(measures)), "natures × measures", title)
-        _fill(panels, drawn, natures, measures, WIDTH, scale)
-        return panels
-    asked = inches(width, 0.0) or None
-    columns = across(len(measures), asked)
-    wide = asked or 1.0 + 4.1 * len(measures)
-    side = min(WIDTH, wide / columns - 0.75) if asked else WIDTH
-    lines = len(natures) * -(-len(measures) // columns)
-    with page(dark):
-        fig = Figure(
-            figsize=(wide, 0.1 + lines * (max(0.85 * side, 1.6) + 0.75)), layout="constrained", dpi=150
-        )
-        panels = laid_out(fig, len(natures), len(measures), columns, shared=True)
-        for panel in panels.flat:
-            panel.set_visible(False)
-        _fill(panels, drawn, natures, measures, side, scale)
-        names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
-        finish(fig, title, _caption(curves, drawn), handles(names, markersize=4, linewidth=2.0))
-    return panels
+    names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
+
+    def draw(axis: Axes, frame: RunFrame) -> None:
+        axis.set_xscale(scale)
+        _draw(axis, frame)
+
+    return of_pairs(
+        drawn, draw, "T", "total $T\\cdot\\mu$", _caption(curves, drawn), names, {"markersize": 4, "linewidth": 2.0},
+        axes=axes, title=title, dark=dark, width=width,
+    )  # fmt: skip
 
 
 def caption(curves: Sequence[Curve], *, scale: Scale = "log") -> str:
@@ -208,28 +179,6 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[RunFrame]) -> str:
         which = "totals of single runs that are" if left > 1 else "total of a single run that is"
         parts.append(f"Not drawn: {left:,} {which} infinite, or 0 on a logarithmic axis.")
     return " ".join(filter(None, [*parts, left_out(curves)]))
-
-
-def _fill(
-    panels: NDArray[Any],
-    drawn: Sequence[RunFrame],
-    natures: list[str],
-    measures: list[str],
-    side: float,
-    scale: Scale,
-) -> None:
-    """Frames into their axes."""
-    for frame in drawn:
-        i, j = natures.index(frame.nature), measures.index(frame.column.name)
-        axis = panels[i, j]
-        axis.set_visible(True)
-        axis.set_xscale(scale)
-        _draw(axis, frame)
-        size = 10 if side > 2.5 else 8.5
-        axis.set_title(wrapped(f"{frame.column.name} against {frame.nature}", side, size), fontsize=size)
-        axis.set_xlabel("T", fontsize=8)
-        if leftmost(axis, j):
-            axis.set_ylabel("total $T\\cdot\\mu$", fontsize=8)
 
 
 def _draw(axis: Axes, frame: RunFrame) -> None:
