@@ -249,7 +249,7 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
     size = 12.0 if wide > 5 else 9.5
     said = wrapped(title, wide, size) if title else ""
     if _CAPTIONED.get():
-        explained = wrapped(caption, wide, 7.5)
+        explained = wrapped(caption, wide - 0.2, 7.5)
         fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
         high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)
     top = 0.05 + (1.3 * size / 72 * (said.count("\n") + 1) + 0.04 if said else 0.0)
