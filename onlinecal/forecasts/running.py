@@ -103,8 +103,9 @@ def running_bias(p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int
         for j, stake in enumerate(sign * stakes):
             cost[:, j] = np.cumsum(np.log1p(p * np.expm1(stake)) - stake * p)[rounds - 1]
         ends.append(sign * _boundary(stakes, cost, most))
-    upper = np.minimum(ends[0], np.cumsum(1.0 - p)[rounds - 1])
-    lower = np.maximum(ends[1], -np.cumsum(p)[rounds - 1])
+    # No outcomes that are possible take the total beyond this.
+    upper = np.minimum(ends[0], np.cumsum(np.where(p > 0.0, 1.0 - p, 0.0))[rounds - 1])
+    lower = np.maximum(ends[1], -np.cumsum(np.where(p < 1.0, p, 0.0))[rounds - 1])
     return RunningBias(rounds, total, lower, upper, level)
 
 

@@ -96,7 +96,11 @@ def decisions_of(gamma: JointDistribution, *, against: Against | None = None, la
     choice("decision", "against", against, ("levels", "monotone"))
     v, q = gamma.predictions, gamma.means if against == "levels" else isotonic(gamma)
     # Between two of these the regret is a ratio of straight lines.
-    ends = np.unique(np.concatenate((v, q, np.linspace(0.0, 1.0, 201))))
+    ends = np.unique(np.concatenate((v, q)))
+    grid = np.linspace(0.0, 1.0, 201)
+    # A point that only rounding tells from a level would be in its place.
+    near = np.abs(ends[np.minimum(np.searchsorted(ends, grid - 1e-9), len(ends) - 1)] - grid) < 1e-9
+    ends = np.sort(np.concatenate((ends, grid[~near])))
     ends = ends[(ends > 0.0) & (ends < 1.0)]
     stake = np.maximum(ends, 1.0 - ends)[:, None]
     both = []

@@ -102,8 +102,8 @@ def difference_of(
 ) -> Difference:
     """What is drawn of two forecasts of the same outcomes.
 
-    The interval is the mean difference ± Student's t, with one sample of either outcome and either sign added to what
-    was seen, so that thresholds which few samples tell apart have an interval, too.
+    The interval is the mean difference ± Student's t, where for the variance one sample of either outcome in favour of
+    either forecast is added: that none was seen does not prove that there is none.
     """
     from scipy.special import stdtrit
 
@@ -113,7 +113,7 @@ def difference_of(
     mean = elementary_scores(gammas[1], t, above=True) - elementary_scores(gammas[0], t, above=True)
     # A sample counts at t if t lies between its two predictions: + where the first is better.
     low, high = np.minimum(a, b), np.maximum(a, b)
-    n, base = len(out), float(out.mean())
+    n = len(out)
     squares = np.zeros(POINTS)
     for value, stake in ((1.0, (1.0 - t) ** 2), (0.0, t**2)):
         mine = out == value
@@ -121,7 +121,7 @@ def difference_of(
             np.sort(high[mine]), t, side="right"
         )
         squares += between * stake
-    added = 2.0 * (base * (1.0 - t) ** 2 + (1.0 - base) * t**2)
+    added = 2.0 * ((1.0 - t) ** 2 + t**2)
     variance = np.maximum(squares + added - n * mean**2, added) / n
     half = float(stdtrit(max(n - 1, 1), 0.5 * (1.0 + level))) * np.sqrt(variance / n)
     return Difference(labels, t, mean, mean - half, mean + half, level, n)
@@ -233,7 +233,7 @@ def _caption(drawn: Elementary | Difference) -> str:
     return (
         f"Line: the score of “{drawn.labels[1]}” less that of “{drawn.labels[0]}”: above 0 the latter is better. "
         f"Score: {score}. Band: an approximate {drawn.level:.0%} interval for the expected difference, point by point "
-        f"(Student's t with four samples added to the {drawn.samples:,})."
+        f"(Student's t with four added to the {drawn.samples:,})."
     )
 
 
@@ -243,8 +243,9 @@ def _draw(axis: Axes, _: Axes | None, drawn: Elementary | Difference) -> None:
         for i, (label, scores) in enumerate(zip(drawn.labels, drawn.scores, strict=True)):
             look = here.style(i)
             axis.plot(
-                *thinned(drawn.thresholds, scores), color=look.colour, linestyle=look.dashes,
-                marker=look.marker if len(drawn.labels) > 1 else "", markersize=4, markevery=0.1, linewidth=1.3, label=entry(literal(label), 40) or "_",
+                *thinned(drawn.thresholds, scores), color=look.colour, linestyle=look.dashes, markersize=4,
+                marker=look.marker if len(drawn.labels) > 1 else "", markevery=0.1, linewidth=1.3,
+                label=entry(literal(label), 40) or "_",
             )  # fmt: skip
         if len(drawn.labels) > 1:
             axis.legend(fontsize=8, frameon=False)
