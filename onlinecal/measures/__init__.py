@@ -53,9 +53,9 @@ from onlinecal.measures.two_bin import atb
 
 # The rows of each family; four files have the name of the measure that is theirs.
 _ROWS = (
-    binned.MEASURES, binned_orders.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE, DISTANCE_LOWER, DISTANCE_UPPER,
-    kernel.MEASURES, decision.MEASURES, soft_binned.MEASURES, cutoff.MEASURES, two_bin.MEASURES,
-    scores.MEASURES,
+    binned.MEASURES, binned_orders.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE,
+    DISTANCE_LOWER, DISTANCE_UPPER, kernel.MEASURES, two_bin.MEASURES, decision.MEASURES, soft_binned.MEASURES,
+    cutoff.MEASURES, scores.MEASURES,
 )  # fmt: skip
 
 #: name → what is known about it
@@ -78,7 +78,8 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     A witness is an object that proves a bound: a weight function, a task or an interval proves that a supremum is at
     least so large, a partition or a coupling that an infimum is at most so large, and a sum that is compared term by
     term proves both. Every explanation proves both bounds; see `onlinecal.measures.witnesses`. Measures that are plain
-    sums over the levels (`cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`) have no witness.
+    sums over levels, bins or edges (`atb`, `binned_ce`, `cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`) have no
+    witness.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ def binned_ce(
 ) -> float:
     """Binned calibration error of order p.
 
-    (Σ_j w_j |q_j − v_j|^p)^{1/p} over the bins of `binned_ece` with their mass w_j, mean outcome q_j and mean prediction
-    v_j; p = ∞ is the largest |q_j − v_j| (MCE). For p = 1 it is `binned_ece`.
+    (Σ_j w_j |q_j − v_j|^p)^{1/p} over the bins of `binned_ece` with their mass w_j, mean outcome q_j and mean
+    prediction v_j; p = ∞ is the largest |q_j − v_j| (MCE). For p = 1 it is `binned_ece`.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def binned_ce(
     bins, strategy
         As in `binned_ece`.
     debiased : bool, default False
-        For p = 2, of samples: the root of Σ_j w_j [(q_j − v_j)² − q_j (1 − q_j)/(n_j − 1)], or 0 where that is negative;
-        n_j is the number of samples in the bin. The sum is without bias for the squared error of bins in which there
-        is one prediction; a bin with one sample or less keeps its square.
+        For p = 2, of samples: the root of Σ_j w_j [(q_j − v_j)² − q_j (1 − q_j)/(n_j − 1)], or 0 where that is
+        negative; n_j is the number of samples in the bin. The sum is without bias for the squared error where a bin
+        holds one prediction; a bin with one sample or less keeps its square.
 
     Returns
     -------
