@@ -122,12 +122,18 @@ _LIGHT_PAPER = Paper(False, "#000000", "#444444", "#DDDDDD", COLOURS)
 _DARK_PAPER = Paper(True, LIGHT, "#B4B4B4", "#3A3D44", BRIGHT)
 
 
-def paper(axes: Axes | None = None) -> Paper:
-    """What can be read on these axes, or on the figure that is made next."""
+def paper_colour(axes: Axes | None = None) -> tuple[float, float, float, float]:
+    """The background of these axes, or of the figure that is made next: red, green, blue and opacity."""
     colour = to_rgba(mpl.rcParams["figure.facecolor"] if axes is None else axes.get_facecolor())
     if axes is not None and colour[3] == 0.0:
         root = axes.get_figure(root=True)
         colour = to_rgba("white" if root is None else root.get_facecolor())
+    return colour
+
+
+def paper(axes: Axes | None = None) -> Paper:
+    """What can be read on these axes, or on the figure that is made next."""
+    colour = paper_colour(axes)
     red, green, blue, _ = colour
     dark = colour[3] > 0.0 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.4
     return _DARK_PAPER if dark else _LIGHT_PAPER
@@ -175,6 +181,20 @@ def inches(width: Any, default: float) -> float:
             "a number of inches from 2 to 60"
         )
     return float(value)
+
+
+def contrast(ink: Any, ground: Any) -> float:
+    """The contrast of two colours, from 1 to 21, as the Web Content Accessibility Guidelines 2.2 define it.
+
+    >>> round(contrast("white", "black"), 9)
+    21.0
+    """
+    light = []
+    for colour in (ink, ground):
+        parts = np.array(to_rgba(colour)[:3])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        light.append(float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05)
+    return max(light) / min(light)
 
 
 def across(panels: int, wide: float | None) -> int:
