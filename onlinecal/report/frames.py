@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +153,28 @@ class Frame:
     def measure(self) -> str:
         """The name of the column."""
         return self.column.name
+
+
+def divided(frame: Frame, power: float) -> Frame:
+    """The same with everything divided by T^power: what grows so fast is level."""
+
+    def by(rounds: Any, values: Floats) -> Floats:
+        return np.asarray(values / np.asarray(rounds, dtype=np.float64) ** power)
+
+    return replace(
+        frame,
+        lines=[
+            replace(
+                line,
+                mean=by(line.rounds, line.mean),
+                lower=by(line.rounds, line.lower),
+                upper=by(line.rounds, line.upper),
+            )
+            for line in frame.lines
+        ],
+        bounds=[replace(bound, values=by(bound.rounds, bound.values)) for bound in frame.bounds],
+        references=[replace(one, values=by(one.rounds, one.values)) for one in frame.references],
+    )
 
 
 def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
