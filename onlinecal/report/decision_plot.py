@@ -74,9 +74,9 @@ class Decisions:
         lost = float(self.regret[self.worst])
         if lost < _NOTHING:
             return "no threshold loses anything"
-        return (
-            f"act when p > {self.thresholds[self.worst]:.3g}: {lost:.3g} lost for each decision; {self.why}"
-        )
+        sign = ">" if self.worst % 2 else "≥"  # the limits from above and from below
+        at = f"{self.thresholds[self.worst]:.3g}"
+        return f"act when p {sign} {at}: {lost:.3g} lost for each decision; {self.why}"
 
 
 def decisions_of(gamma: JointDistribution, *, against: Against | None = None, label: str = "") -> Decisions:
