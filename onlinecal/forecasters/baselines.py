@@ -311,7 +311,7 @@ class Logistic(Forecaster):
 
     Source
     ------
-    Rossellini et al. 2025 and Bairaktari, Hu, Nissim and Ullman 2026, §9, who fit one to samples of their own first.
+    Rossellini et al. 2025 and Bairaktari, Hu, Nguyen and Ullman 2026, §9, who fit one to samples of their own first.
     Deviations: the coefficients are given.
     """
 

@@ -14,6 +14,7 @@ from onlinecal.core.errors import LIST, UnknownName
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.measures import (
     binned,
+    binned_orders,
     cutoff,
     decision,
     interval,
@@ -21,10 +22,12 @@ from onlinecal.measures import (
     scores,
     soft_binned,
     surrogate,
+    two_bin,
     witnesses,
 )
 from onlinecal.measures.base import Bracket, Explanation, Measure, Modulus, Witness
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
+from onlinecal.measures.binned_orders import binned_ce
 from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from onlinecal.measures.distance_lower import MEASURES as DISTANCE_LOWER
@@ -46,11 +49,13 @@ from onlinecal.measures.smooth_ece import MEASURES as SMOOTH_ECE
 from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_rounding
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
+from onlinecal.measures.two_bin import atb
 
 # The rows of each family; four files have the name of the measure that is theirs.
 _ROWS = (
-    binned.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE, DISTANCE_LOWER, DISTANCE_UPPER,
-    kernel.MEASURES, decision.MEASURES, soft_binned.MEASURES, cutoff.MEASURES, scores.MEASURES,
+    binned.MEASURES, binned_orders.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE,
+    DISTANCE_LOWER, DISTANCE_UPPER, kernel.MEASURES, two_bin.MEASURES, decision.MEASURES, soft_binned.MEASURES,
+    cutoff.MEASURES, scores.MEASURES,
 )  # fmt: skip
 
 #: name → what is known about it
@@ -73,7 +78,8 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     A witness is an object that proves a bound: a weight function, a task or an interval proves that a supremum is at
     least so large, a partition or a coupling that an infimum is at most so large, and a sum that is compared term by
     term proves both. Every explanation proves both bounds; see `onlinecal.measures.witnesses`. Measures that are plain
-    sums over the levels (`cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`) have no witness.
+    sums over levels, bins or edges (`atb`, `binned_ce`, `cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`) have no
+    witness.
 
     Parameters
     ----------
@@ -166,6 +172,8 @@ __all__ = [
     "Measure",
     "Modulus",
     "Witness",
+    "atb",
+    "binned_ce",
     "binned_ece",
     "binned_ece_width",
     "bracket_of_moved",

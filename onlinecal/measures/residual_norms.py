@@ -41,11 +41,14 @@ def level_errors(change: Change, *, order: float = 1.0) -> Floats:
     mass = np.maximum(gamma.mass + change.ones + change.zeros, 1e-300)
     moved = np.clip((gamma.mass * gamma.means + change.ones) / mass, 0.0, 1.0) - gamma.means
     bias = np.abs(gamma.means - gamma.predictions)
-    before = _norm(bias, gamma.mass[None, :], order)
-    return (_norm(moved, mass, order) + np.abs(_norm(bias, mass, order) - before))[:, None]
+    before = weighted_norm_of(bias, gamma.mass[None, :], order)
+    return (weighted_norm_of(moved, mass, order) + np.abs(weighted_norm_of(bias, mass, order) - before))[
+        :, None
+    ]
 
 
-def _norm(errors: Floats, mass: Floats, order: float) -> Floats:
+def weighted_norm_of(errors: Floats, mass: Floats, order: float) -> Floats:
+    """(Σ w_i |e_i|^p)^{1/p} for rows of masses (B, k), each divided by its sum."""
     errors = np.abs(errors)
     largest = np.broadcast_to(errors, mass.shape).max(axis=1)
     if order == math.inf:

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 from matplotlib.transforms import offset_copy
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import number
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import BAND, Frame, Reference, frames, games
+from onlinecal.report.frames import BAND, Frame, Reference, counted, divided, forecasters, frames, games
 from onlinecal.report.style import (
     GREY,
     Paper,
@@ -25,6 +25,7 @@ from onlinecal.report.style import (
     entry,
     finish,
     given_axes,
+    handles,
     inches,
     laid_out,
     leftmost,
@@ -54,7 +55,13 @@ def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
 
 
 def plot_curves(
-    curves: Sequence[Curve], *, axes: Any = None, title: str = "", dark: bool = False, width: Any = None
+    curves: Sequence[Curve],
+    *,
+    power: float = 0.0,
+    axes: Any = None,
+    title: str = "",
+    dark: bool = False,
+    width: Any = None,
 ) -> NDArray[Any]:
     """Totals against T on logarithmic axes: natures down, measures across, a colour, marker and dashes a forecaster.
 
@@ -65,6 +72,9 @@ def plot_curves(
     ----------
     curves : sequence of Curve
         At least one.
+    power : float, default 0
+        Everything is divided by T^power, so that what grows like that is level: 2/3 shows whether an ECE grows faster
+        than the best known upper rate. From −4 to 4.
     axes : (natures, measures) array of matplotlib Axes, optional
         Where to draw; a flat list if either is one, and the Axes themselves if both are. Default: those of a new
         figure, which also gets the title and, below, what the lines mean; to others' figures `caption` says that.
@@ -93,21 +103,22 @@ def plot_curves(
     """
     if not curves:
         raise InvalidParameter("no curves to draw; expected at least one")
-    drawn = frames(curves)
+    power = number("curves", "power", power, -4.0, 4.0)
+    drawn = [divided(frame, power) for frame in frames(curves)]
     natures = list(dict.fromkeys(frame.nature for frame in drawn))
     measures = list(dict.fromkeys(frame.measure for frame in drawn))
     found = {(frame.nature, frame.measure): frame for frame in drawn}
     table = [[found.get((nature, measure)) for measure in measures] for nature in natures]
     if axes is not None:
         panels = given_axes(axes, (len(natures), len(measures)), "natures × measures", title)
-        _fill(panels, table, WIDTH, named=True)
+        _fill(panels, table, WIDTH, named=True, power=power)
         return panels
     with page(dark):
         panels, side = new_panels(table, width)
         alone = len(drawn) == 1
-        _fill(panels, table, side, named=alone)
-        handles = [] if alone else handles_of(drawn)
-        finish(panels[0, 0].get_figure(root=True), title, _caption(curves, drawn), handles)
+        _fill(panels, table, side, named=alone, power=power)
+        looks = [] if alone else handles(forecasters(drawn), markersize=4, linewidth=1.5)
+        finish(panels[0, 0].get_figure(root=True), title, _caption(curves, drawn, power), looks)
     return panels
 
 
@@ -140,7 +151,14 @@ def _height(row: Sequence[Frame], side: float, *, alone: bool) -> float:
     return max(0.85 * side, 1.6) + 0.6 + 0.17 * head + 0.15 * below
 
 
-def _fill(panels: NDArray[Any], table: Sequence[Sequence[Frame | None]], side: float, *, named: bool) -> None:
+def _fill(
+    panels: NDArray[Any],
+    table: Sequence[Sequence[Frame | None]],
+    side: float,
+    *,
+    named: bool,
+    power: float,
+) -> None:
     """Frames into their axes; those of a row that are positive have the same limits upwards."""
     for row, frames_ in zip(panels, table, strict=True):
         shared = []
@@ -151,7 +169,8 @@ def _fill(panels: NDArray[Any], table: Sequence[Sequence[Frame | None]], side: f
             axis.set_title(_heading(frame, side), fontsize=10 if side > 2.5 else 8.5)
             axis.set_xlabel("T", fontsize=8)
             if leftmost(axis, j):
-                axis.set_ylabel("total $T\\cdot\\mu$", fontsize=8)
+                by = f" / $T^{{{power:.3g}}}$" if power else ""
+                axis.set_ylabel(f"total $T\\cdot\\mu${by}", fontsize=8)
             # Totals of one nature are compared across measures; an axis with negative ones is of another kind.
             if frame.lines and not frame.negative:
                 shared.append((axis, frame))
@@ -171,9 +190,9 @@ def set_heights(drawn: Sequence[Frame], panels: Sequence[Any]) -> None:
             panel.set_ylim(min(heights) / 1.8, max(heights) * 1.8)
 
 
-def caption(curves: Sequence[Curve]) -> str:
+def caption(curves: Sequence[Curve], *, power: float = 0.0) -> str:
     """What the lines in `plot_curves` of these curves mean, for a figure of somebody's own."""
-    return _caption(curves, frames(curves))
+    return _caption(curves, frames(curves), power)
 
 
 def sentences(curves: Sequence[Curve]) -> list[str]:
@@ -190,14 +209,14 @@ def _heading(frame: Frame, side: float) -> str:
     return wrapped(f"{frame.measure} against", side, size) + "\n" + wrapped(frame.nature, side, size)
 
 
-def _caption(curves: Sequence[Curve], drawn: Sequence[Frame]) -> str:
-    return " ".join(_sentences(curves, drawn))
+def _caption(curves: Sequence[Curve], drawn: Sequence[Frame], power: float) -> str:
+    by = f"Totals, bounds and rates are divided by T^{power:.3g}; exponents are those of the totals."
+    return " ".join([*_sentences(curves, drawn), *[by] * bool(power)])
 
 
 def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
-    runs, times = sorted({curve.totals.shape[1] for curve in curves}), games(curves)
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    parts = [times, f"Line: mean of {several} run{'s' if runs[-1] > 1 else ''}."]
+    runs = {curve.totals.shape[1] for curve in curves}
+    parts = [games(curves), f"Line: mean of {counted(runs)}."]
     growths = [
         line.exponent for frame in drawn for line in frame.lines if line.exponent and line.exponent.clear
     ]
@@ -205,7 +224,7 @@ def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
         parts.append("Exponent: mean growth over these T, where that is clear.")
     if any(growth.bent for growth in growths):
         parts.append(f"a…b: no power law, {BEYOND}, but these slopes over their first and last half.")
-    if runs[-1] > 1:
+    if max(runs) > 1:
         parts.insert(2, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
     parts += [left_out(curves)] if left_out(curves) else []
     bounds = [bound for frame in drawn for bound in frame.bounds]
@@ -374,18 +393,6 @@ def legend_rows(frame: Frame, side: float, *, named: bool) -> int:
     lines = [entry(label, width).count("\n") + 1 for label in labels if label]
     each = -(-len(lines) // columns)
     return max((sum(lines[i : i + each]) for i in range(0, len(lines), max(each, 1))), default=0)
-
-
-def handles_of(drawn: Sequence[Frame], colours: Looks = None) -> list[Line2D]:
-    """For one legend of a new figure: what each curve looks like in all of its panels."""
-    here = paper()
-    names: dict[str, int] = {}
-    for frame in drawn:
-        names |= {line.forecaster: line.style for line in frame.lines}
-    return [
-        Line2D([], [], **_look(here, style, colours), markersize=4, linewidth=1.5, label=name)
-        for name, style in sorted(names.items(), key=lambda item: item[1])
-    ]
 
 
 def _draw_references(axis: Any, references: Sequence[Reference], here: Paper) -> None:

@@ -16,9 +16,15 @@ from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Study, left_out
-from onlinecal.report.style import across, finish, given_axes, inches, page, paper, typeset
+from onlinecal.report.frames import counted
+from onlinecal.report.style import across, contrast, finish, given_axes, inches, page, paper_colour, typeset
 
 Floats = NDArray[np.float64]
+
+
+#: cells whose interval is wider than ± this are faded
+FADED = 0.15
+_MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,8 @@ class Heat:
         95 %; NaN where there is none or the interval tells little, and the halves also where the totals follow no power
         law.
     texts : list of list of str
-        What stands in the cells.
+        What stands in the cells: ▲ where the total grows faster than proved or known, ▽ where slower than known
+        (`Curve.against_rates`).
     """
 
     column: Column
@@ -65,6 +72,7 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
                 texts[i][j] = f"{growth.value:.2f}\n±{halves[i, j]:.2f}"
             else:
                 texts[i][j] = "?"
+            texts[i][j] += _MARKS.get(curve.against_rates(simultaneous(len(curves))), "")
         result.append(Heat(study.columns[measure], study.forecasters, study.natures, values, halves, texts))
     return result
 
@@ -143,10 +151,15 @@ def caption(study: Study, measures: Sequence[str]) -> str:
 def _draw(axis: Any, heat: Heat) -> Any:
     """One table; returns the image, for a bar of colours."""
     image = axis.imshow(heat.values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
+    image.set_alpha(np.where(heat.halves > FADED, 0.35, 1.0))
+    ground = paper_colour(axis)
     for (i, j), value in np.ndenumerate(heat.values):
         # A cell without a value has the colour of the page.
-        colour = paper(axis).ink if np.isnan(value) else "white" if value > 0.65 else "black"
-        axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=colour)
+        colour = ground if np.isnan(value) else image.cmap(image.norm(value))
+        if heat.halves[i, j] > FADED:
+            colour = tuple(0.35 * np.array(colour) + 0.65 * np.array(ground))
+        ink = max(("white", "black"), key=lambda ink: contrast(ink, colour))
+        axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=ink)
     axis.set_xticks(
         range(len(heat.natures)), [*map(literal, heat.natures)], rotation=30, ha="right", fontsize=7.5
     )
@@ -173,15 +186,19 @@ def _caption(study: Study, tables: Sequence[Heat]) -> str:
         if mine:
             times = [t for c in mine for t in c.tail.rounds.tolist()]
             played.append(f"{kind}, T = {min(times):,} … {max(times):,}")
-    runs = sorted({c.totals.shape[1] for c in curves})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    text = (
-        "; ".join(played) + f"; {several} run{'s' if runs[-1] > 1 else ''}. Exponents are means over these T"
-    )
+    runs = {c.totals.shape[1] for c in curves}
+    text = "; ".join(played) + f"; {counted(runs)}. Exponents are means over these T"
     if any(np.isfinite(heat.halves).any() for heat in tables):
         text += "; ± half of their intervals, which hold in each table all together with 95 %"
-    if any(cell == "?" for heat in tables for row in heat.texts for cell in row):
+    if any(cell.startswith("?") for heat in tables for row in heat.texts for cell in row):
         text += f"; ?: the interval is wider than {WIDE:g}"
+    if any((heat.halves > FADED).any() for heat in tables):
+        text += f"; faded: the interval is wider than ±{FADED:g}"
+    cells = [cell for heat in tables for row in heat.texts for cell in row]
+    if any("▲" in cell for cell in cells):
+        text += "; ▲: faster over these T than the proven bound or the best known rate, beyond doubt"
+    if any("▽" in cell for cell in cells):
+        text += "; ▽: slower than the known rate against the worst nature, beyond doubt"
     if any("…" in cell for heat in tables for row in heat.texts for cell in row):
         text += f"; a…b: no power law, {BEYOND}, but these slopes over the first and the last half of the T"
     return " ".join(filter(None, [text[0].upper() + text[1:] + ".", left_out(curves)]))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.writing import whole
 from onlinecal.study.played import Played, Results
 
 if TYPE_CHECKING:
@@ -78,9 +78,7 @@ def export(results: Results, path: Path) -> int:
     Raises
     ------
     InvalidParameter
-        Another end, or Parquet without pyarrow.
-    OSError
-        The file cannot be written.
+        Another end, Parquet without pyarrow, or a place that cannot be written.
     """
     if path.suffix not in FORMATS:
         raise InvalidParameter(f"{path}: expected a name that ends with {' or '.join(FORMATS)}")
@@ -90,14 +88,9 @@ def export(results: Results, path: Path) -> int:
             "with .csv"
         )
     table = tidy(results)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    try:
+    with whole(path) as new:
         if path.suffix == ".csv":
             table.to_csv(new, index=False)
         else:
             table.to_parquet(new, index=False)
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
     return len(table)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,6 @@ class Line:
     Attributes
     ----------
     forecaster : str
-        As matplotlib reads it, with every ``$`` of the label escaped.
     notes : str
         Exponent where that is clear, and where points are missing and why; as matplotlib reads it.
     style : int
@@ -54,9 +54,9 @@ class Line:
 
     @property
     def label(self) -> str:
-        """Both in one."""
+        """Both in one, as matplotlib reads it."""
         return (
-            self.forecaster
+            literal(self.forecaster)
             + ("  " if self.notes.startswith("$") else "; " if self.notes else "")
             + self.notes
         )
@@ -155,6 +155,28 @@ class Frame:
         return self.column.name
 
 
+def divided(frame: Frame, power: float) -> Frame:
+    """The same with everything divided by T^power: what grows so fast is level."""
+
+    def by(rounds: Any, values: Floats) -> Floats:
+        return np.asarray(values / np.asarray(rounds, dtype=np.float64) ** power)
+
+    return replace(
+        frame,
+        lines=[
+            replace(
+                line,
+                mean=by(line.rounds, line.mean),
+                lower=by(line.rounds, line.lower),
+                upper=by(line.rounds, line.upper),
+            )
+            for line in frame.lines
+        ],
+        bounds=[replace(bound, values=by(bound.rounds, bound.values)) for bound in frame.bounds],
+        references=[replace(one, values=by(one.rounds, one.values)) for one in frame.references],
+    )
+
+
 def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
     """What `plot_curves` draws, one frame for each nature and measure, in the order of the curves.
 
@@ -179,6 +201,11 @@ def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
                 frame.column, [line for line in frame.lines if line.fresh and not line.late]
             )
     return list(result.values())
+
+
+def forecasters(drawn: Iterable[Frame]) -> dict[str, int]:
+    """Of those who have a line: name → how it looks."""
+    return {line.forecaster: line.style for frame in drawn for line in frame.lines}
 
 
 def places(curves: Sequence[Curve]) -> dict[str, int]:
@@ -211,7 +238,7 @@ def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     frame.lines.append(
         Line(
-            literal(curve.forecaster),
+            curve.forecaster,
             "; ".join(filter(None, (slope, reasons))),
             style,
             curve.rounds,
@@ -318,6 +345,22 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
         if all(label != bound.label for bound in there) or upper:
             result.append(Bound(label, style if upper else None, x, y, exact, against if upper else ""))
     return result
+
+
+def ends(values: Collection[int]) -> str:
+    """The least and the largest of some numbers: ``4–16``, or ``4`` where that is all."""
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def counted(runs: Collection[int]) -> str:
+    """How many runs there are: ``1 run``, or ``4–16 runs``.
+
+    >>> counted([16, 4]), counted([1, 1])
+    ('4–16 runs', '1 run')
+    """
+    words = ends(runs)
+    return f"{words} run{'' if words == '1' else 's'}"
 
 
 def games(curves: Sequence[Curve]) -> str:

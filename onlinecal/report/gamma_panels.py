@@ -12,15 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution, check_gamma
+from onlinecal.forecasts.table import Evaluation
 from onlinecal.report.style import across, finish, given_axes, inches, page, wrapped
 
-#: Γ, or several by what stands above each of them
-Gammas = JointDistribution | Mapping[str, JointDistribution]
+#: Γ, or what `evaluate` made of it
+Known = JointDistribution | Evaluation
+#: or several by what stands above each of them; of samples a pair (p, y)
+Gammas = Known | Mapping[str, Known | tuple[ArrayLike, ArrayLike]]
 T = TypeVar("T")
 
 
 def gammas_of(where: str, p: Gammas | ArrayLike, y: ArrayLike | None) -> dict[str, JointDistribution]:
-    """Label → Γ, of samples, of a Γ, or of several by label.
+    """Label → Γ, of samples, of a Γ, of an `Evaluation`, or of several by label.
 
     Raises
     ------
@@ -29,20 +32,28 @@ def gammas_of(where: str, p: Gammas | ArrayLike, y: ArrayLike | None) -> dict[st
     InvalidParameter
         y beside a Γ; nothing to draw.
     """
-    if isinstance(p, JointDistribution | Mapping):
+    if isinstance(p, Known | Mapping):
         if y is not None:
             raise InvalidParameter(
                 f"{where}: y beside a JointDistribution, which holds outcomes; expected one of the two"
             )
-        several = {"": p} if isinstance(p, JointDistribution) else dict(p)
-        for gamma in several.values():
-            check_gamma(where, gamma)
-        if not several:
+        if isinstance(p, Mapping) and not p:
             raise InvalidParameter(f"{where}: nothing to draw; expected at least one JointDistribution")
-        return several
+        several = p if isinstance(p, Mapping) else {"": p}
+        return {label: _gamma(where, one) for label, one in several.items()}
     if y is None:
         raise InvalidData(f"{where}: y is missing; expected the outcomes of the predictions p")
     return {"": JointDistribution.from_samples(p, y)}
+
+
+def _gamma(where: str, one: Any) -> JointDistribution:
+    if isinstance(one, Evaluation):
+        return one.gamma
+    if isinstance(one, tuple) and len(one) == 2:
+        return JointDistribution.from_samples(*one)
+    check_gamma(where, one)
+    gamma: JointDistribution = one
+    return gamma
 
 
 def panels(

@@ -11,11 +11,11 @@ from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from onlinecal.growth.words import literal
-from onlinecal.report.curve_plot import WIDTH, draw_frame, handles_of, new_panels, set_heights
+from onlinecal.report.curve_plot import WIDTH, draw_frame, new_panels, set_heights
 from onlinecal.report.curves import Study
-from onlinecal.report.frames import BAND
+from onlinecal.report.frames import BAND, counted, forecasters
 from onlinecal.report.late_frames import LateFrame, late_frames
-from onlinecal.report.style import finish, given_axes, leftmost, page, paper, wrapped
+from onlinecal.report.style import finish, given_axes, handles, leftmost, page, paper, wrapped
 
 
 def plot_delays(
@@ -68,8 +68,9 @@ def plot_delays(
         # Curves of one name look the same in all panels if there are as many in each.
         alone = len(drawn) == 1 or len({tuple(_names(each)) for each in drawn}) > 1
         _fill(panels, drawn, rows, columns, side, named=alone)
-        handles = [] if alone else handles_of([each.frame for each in drawn], _colours(drawn[0]))
-        finish(panels[0, 0].get_figure(root=True), title, _caption(study, drawn), handles)
+        names = {} if alone else forecasters(each.frame for each in drawn)
+        looks = handles(names, colours=_colours(drawn[0]), markersize=4, linewidth=1.5)
+        finish(panels[0, 0].get_figure(root=True), title, _caption(study, drawn), looks)
     return panels
 
 
@@ -127,7 +128,7 @@ def _caption(study: Study, drawn: Sequence[LateFrame]) -> str:
         parts = ["T: a game each."]
     else:
         parts = ["T: rounds of one game."]
-    parts.append(f"Line: mean of {runs} run{'s' if runs > 1 else ''}.")
+    parts.append(f"Line: mean of {counted([runs])}.")
     if runs > 1:
         parts.append(
             f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs, given the times of questions and "

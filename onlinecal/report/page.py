@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
+from onlinecal.core.writing import whole
 from onlinecal.growth.words import legend
 from onlinecal.measures import MEASURES
 from onlinecal.report import page_rows
@@ -200,15 +198,8 @@ def write(text: str, path: Path) -> None:
     InvalidParameter
         A place that cannot be written.
     """
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(partial, path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None
+    with whole(path) as new:
+        new.write_text(text, encoding="utf-8", newline="\n")
 
 
 # ---------------------------------------------------------------- words

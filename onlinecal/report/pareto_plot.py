@@ -7,32 +7,17 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
+from onlinecal.report.frames import counted
+from onlinecal.report.pair_panels import panels
 from onlinecal.report.pareto import Front, fronts
-from onlinecal.report.style import (
-    GREY,
-    across,
-    finish,
-    given_axes,
-    inches,
-    laid_out,
-    leftmost,
-    page,
-    paper,
-    plain,
-    tick,
-    wrapped,
-)
+from onlinecal.report.style import GREY, leftmost, paper, plain, tick, wrapped
 
-#: of axes without a width of their own, in inches
-WIDTH = 3.4
 #: totals that are positive and differ by a larger factor have a logarithmic axis
 WIDE = 50
 
@@ -77,22 +62,11 @@ def plot_pareto(
         given; a width that cannot be.
     """
     drawn = _fronts(study, measures)
-    if axes is not None:
-        panels = given_axes(axes, (len(drawn),), "one for each nature", title)
-        _fill(panels, drawn, study, WIDTH)
-        return panels
-    asked = inches(width, 0.0) or None
-    columns = across(min(3, len(drawn)), asked)
-    wide = asked or 1.0 + 3.9 * columns
-    side = min(WIDTH, wide / columns - 0.75)
-    lines = -(-len(drawn) // columns)
-    with page(dark):
-        high = max(0.85 * side, 1.6) + 0.65
-        fig = Figure(figsize=(wide, 0.1 + lines * high), layout="constrained", dpi=150)
-        panels = laid_out(fig, 1, len(drawn), columns)[0]
-        _fill(panels, drawn, study, side)
-        finish(fig, title, _caption(drawn), _handles(study, drawn))
-    return panels
+    names = {who: study.places[who] for front in drawn for who in front.forecasters}
+    return panels(
+        (len(drawn),), "one for each nature", lambda found, side: _fill(found, drawn, study, side), _caption(drawn),
+        names, {"linestyle": "none", "markersize": 5}, axes=axes, title=title, dark=dark, width=width, most=3,
+    )  # fmt: skip
 
 
 def caption(study: Study, measures: Sequence[str]) -> str:
@@ -109,10 +83,9 @@ def _fronts(study: Study, measures: Sequence[str]) -> list[Front]:
 
 def _caption(drawn: Sequence[Front]) -> str:
     horizons = sorted({front.horizon for front in drawn})
-    runs = sorted({front.runs for front in drawn})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    runs = {front.runs for front in drawn}
     parts = [
-        f"Point: mean totals of {several} run{'s' if runs[-1] > 1 else ''} at T = "
+        f"Point: mean totals of {counted(runs)} at T = "
         f"{' or '.join(f'{t:,}' for t in horizons)}, the largest.",
         "Filled, joined by the line: on the Pareto front; no other forecaster has means that are no worse in both "
         "measures and better in one.",
@@ -141,20 +114,11 @@ def _caption(drawn: Sequence[Front]) -> str:
     return " ".join(parts)
 
 
-def _handles(study: Study, drawn: Sequence[Front]) -> list[Line2D]:
-    here = paper()
-    there = {who for front in drawn for who in front.forecasters}
-    looks = [(who, here.style(study.places[who])) for who in study.forecasters if who in there]
-    return [
-        Line2D([], [], color=look.colour, marker=look.marker, linestyle="none", markersize=5, label=literal(who))
-        for who, look in looks
-    ]  # fmt: skip
-
-
 def _fill(panels: NDArray[Any], drawn: Sequence[Front], study: Study, side: float) -> None:
     """Fronts into their axes."""
     size = 9 if side > 2.5 else 8
     for k, (axis, front) in enumerate(zip(panels, drawn, strict=True)):
+        axis.set_visible(True)
         _draw(axis, front, study)
         axis.set_title(wrapped(f"{front.nature}, T = {front.horizon:,}", side, size), fontsize=size)
         ways = ["higher" if higher else "lower" for higher in front.higher]

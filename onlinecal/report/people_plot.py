@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
+from onlinecal.report.frames import counted, ends
 from onlinecal.report.people_rows import SHARES, PeopleRow, people_rows
 from onlinecal.report.style import (
     GREY,
@@ -221,20 +222,17 @@ def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
 
 
 def _caption(drawn: Sequence[PeopleRow]) -> str:
-    runs = sorted({c.runs for c in drawn})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
-    opens = sorted({c.open for c in drawn})
+    runs = {c.runs for c in drawn}
+    opens = {c.open for c in drawn}
     schedule, up = _schedule(drawn), _spans(drawn)[1]
     parts = [f"Schedule: {schedule}."] if schedule else []
     parts += [
-        f"Means of {several} run{'s' if runs[-1] > 1 else ''}, which share the times of questions, outcomes and "
-        "tenures.",
+        f"Means of {counted(runs)}, which share the times of questions, outcomes and tenures.",
         "A decision maker acts on the questions that are asked while it is there; its totals are over those whose "
         "outcome is known.",
     ]
-    if opens[-1]:
-        said = "–".join(f"{n:,}" for n in opens[:: max(len(opens) - 1, 1)])
-        parts.append(f"Not in them: {said} questions that are open at the end.")
+    if any(opens):
+        parts.append(f"Not in them: {ends(opens)} questions that are open at the end.")
     parts.append(
         "Against T: thin, one decision maker each; percentiles of those with a known outcome, who change as people "
         "join; the vertical scale is each row's own."
@@ -243,10 +241,9 @@ def _caption(drawn: Sequence[PeopleRow]) -> str:
     if not all(c.best.all() for c in drawn):
         parts[-1] += "; another response may"
     parts[-1] += "."
-    unseen = sorted({c.unseen for c in drawn})
-    if unseen[-1]:
-        said = "–".join(map(str, unseen[:: max(len(unseen) - 1, 1)]))
-        parts.append(f"Not drawn: {said} without a question whose outcome is known.")
+    unseen = {c.unseen for c in drawn}
+    if any(unseen):
+        parts.append(f"Not drawn: {ends(unseen)} without a question whose outcome is known.")
     if any(((c.last < up[0]) & (c.seen > 0)).any() for c in drawn):
         parts.append("Against the CDL, who has less stands on the lower edge.")
     return literal(" ".join(parts))

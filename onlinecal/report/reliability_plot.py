@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.measures.binned import bins_witness
+from onlinecal.report.density import MOST, Density, density_of, draw_density, words
+from onlinecal.report.frames import ends
 from onlinecal.report.gamma_panels import Gammas, gammas_of, panels
-from onlinecal.report.style import GREY, paper, plain
+from onlinecal.report.reliability_curves import (
+    corp_caption,
+    corp_diagram,
+    draw_corp,
+    draw_smooth,
+    frame_of,
+    smooth_caption,
+    smooth_diagram,
+)
+from onlinecal.report.style import GREY, paper
 
 Floats = NDArray[np.float64]
+Kind = Literal["points", "smooth", "corp"]
 
-#: levels that are drawn one by one; of more, bins
-MOST = 200
 #: bins that take their place
 AUTOMATIC = 20
-#: bars of the density of predictions
-CELLS = 50
 #: points of more weight than this share of the largest are as large as their weight says
 _LEAST = 0.03
 
@@ -58,8 +66,7 @@ class Reliability:
         Of the band; 0 without one.
     lower, upper : (n,) floats
         Where the mean outcome lies with at least this probability, if predictions are calibrated; NaN without a band.
-    cells : (CELLS,) floats
-        The share of the weight in each 1/CELLS of the predictions, from 0 to 1.
+    density : Density
     whole : bool
         Whether counts are whole numbers of rounds, without which there is no band.
     """
@@ -78,7 +85,7 @@ class Reliability:
     level: float
     lower: Floats
     upper: Floats
-    cells: Floats
+    density: Density
     whole: bool
 
     @property
@@ -134,12 +141,9 @@ def reliability_frame(
     lower = upper = np.full(len(starts), np.nan)
     if level and whole:
         lower, upper = expected(counts, predictions, level)
-    place = bins_witness(gamma, bins=CELLS)
-    cells = np.zeros(CELLS)
-    cells[place.numbers] = np.add.reduceat(gamma.mass, place.starts)
     return Reliability(
         label, gamma.levels, gamma.weight, strategy, bins or 0, left, right, predictions, means, mass, error,
-        level if whole else 0.0, lower, upper, cells, whole,
+        level if whole else 0.0, lower, upper, density_of(gamma), whole,
     )  # fmt: skip
 
 
@@ -194,6 +198,7 @@ def plot_reliability(
     p: Gammas | ArrayLike,
     y: ArrayLike | None = None,
     *,
+    kind: Kind = "points",
     bins: int | None = None,
     strategy: str = "width",
     band: float | None = 0.95,
@@ -206,17 +211,23 @@ def plot_reliability(
 
     Parameters
     ----------
-    p : (n,) array_like, JointDistribution, or mapping of labels to JointDistribution
-        Predictions, with outcomes y; or Γ; or several, a panel for each.
+    p : (n,) array_like, JointDistribution, Evaluation, or mapping of labels to these or to pairs (p, y)
+        Predictions, with outcomes y; or Γ; or several, a panel for each. Predictions come first, other than in
+        scikit-learn's `CalibrationDisplay.from_predictions`.
     y : (n,) array_like
         Outcomes, each 0 or 1.
+    kind : {"points", "smooth", "corp"}, default "points"
+        A point for each level or bin; the mean outcome near each prediction, smoothed at the scale of SmoothECE
+        (`forecasts.regression.smoothed`); or the best monotone recalibration, with the three parts of the Brier score
+        (`forecasts.consistency.recalibration`).
     bins : int, optional
-        So many bins in place of the levels. Default: levels; of more than `MOST` of them, 20 bins of equal mass.
+        Of points, so many bins in place of the levels. Default: levels; of more than 200, 20 bins of equal mass.
     strategy : {"width", "quantile"}, default "width"
         Bins [j/m, (j+1)/m), the last one closed; or of about equal mass, as in `measures.binned_ece`.
     band : float or None, default 0.95
         Where so much of the probability of each mean outcome lies if predictions were fixed before and outcomes are
-        drawn as they say (see `expected`); None for no band, as of a game, in which predictions depend on outcomes.
+        drawn as they say (see `expected`, and `recalibration` of "corp"); None for no band, as of a game, in which
+        predictions depend on outcomes. Of "smooth" an interval for the mean outcome near each prediction.
     axes : matplotlib Axes, or a sequence of as many as there are Γ, optional
         Where to draw. Default: those of a new figure, which also gets the title and, below, what is drawn; to others'
         figures `caption` says that.
@@ -243,9 +254,9 @@ def plot_reliability(
     >>> ax.get_title()
     'ECE = 0.25'
     """
-    drawn = _frames(p, y, bins, strategy, band)
+    drawn, said, draw = _of_kind(p, y, kind, bins, strategy, band)
     found = panels(
-        drawn, _draw, [frame.heading for frame in drawn], _caption(drawn),
+        drawn, draw, [frame.heading for frame in drawn], said,
         axes=axes, title=title, dark=dark, width=width, high=1.0, lower=0.2,
     )  # fmt: skip
     return found if isinstance(p, Mapping) else found[0]
@@ -255,21 +266,40 @@ def caption(
     p: Gammas | ArrayLike,
     y: ArrayLike | None = None,
     *,
+    kind: Kind = "points",
     bins: int | None = None,
     strategy: str = "width",
     band: float | None = 0.95,
 ) -> str:
     """What is drawn in `plot_reliability`, for a figure of somebody's own."""
-    return _caption(_frames(p, y, bins, strategy, band))
+    return _of_kind(p, y, kind, bins, strategy, band)[1]
 
 
-def _frames(
-    p: Gammas | ArrayLike, y: ArrayLike | None, bins: int | None, strategy: str, band: float | None
-) -> list[Reliability]:
-    return [
-        reliability_frame(gamma, label=label, bins=bins, strategy=strategy, band=band)
-        for label, gamma in gammas_of("reliability", p, y).items()
-    ]
+def _of_kind(
+    p: Gammas | ArrayLike,
+    y: ArrayLike | None,
+    kind: Kind,
+    bins: int | None,
+    strategy: str,
+    band: float | None,
+) -> tuple[list[Any], str, Callable[[Axes, Axes | None, Any], None]]:
+    """What is drawn, its caption, and what draws it."""
+    choice("reliability", "kind", kind, ("points", "smooth", "corp"))
+    several = gammas_of("reliability", p, y)
+    if kind == "points":
+        points = [
+            reliability_frame(gamma, label=label, bins=bins, strategy=strategy, band=band)
+            for label, gamma in several.items()
+        ]
+        return points, _caption(points), _draw
+    if bins is not None:
+        raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
+    level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
+    if kind == "smooth":
+        smooth = [smooth_diagram(gamma, label, level) for label, gamma in several.items()]
+        return smooth, smooth_caption(smooth), draw_smooth
+    corp = [corp_diagram(gamma, label, level) for label, gamma in several.items()]
+    return corp, corp_caption(corp), draw_corp
 
 
 def _caption(drawn: Sequence[Reliability]) -> str:
@@ -290,7 +320,7 @@ def _caption(drawn: Sequence[Reliability]) -> str:
             "Horizontal lines: from the least to the greatest prediction of a bin; bins have about equal weight."
         )
     if many := [frame.levels for frame in drawn if frame.strategy != "levels"]:
-        parts.append(f"The {_range(many)} levels themselves are not drawn.")
+        parts.append(f"The {ends(many)} levels themselves are not drawn.")
     parts.append(
         "Diagonal: calibrated predictions; the mean distance from it, by weight, is "
         f"{'the ECE' if kinds == {'levels'} else 'the binned ECE' if 'levels' not in kinds else 'the (binned) ECE'}."
@@ -308,13 +338,8 @@ def _caption(drawn: Sequence[Reliability]) -> str:
     if any(not frame.level for frame in drawn):
         why = "" if all(frame.whole for frame in drawn) else ", for weights are not whole numbers of rounds"
         parts.append(f"Not shown: how far chance alone would move the points{why}.")
-    parts.append(f"Below: the share of the weight in each 1/{CELLS} of the predictions.")
+    parts.append(words([frame.density for frame in drawn]))
     return " ".join(parts)
-
-
-def _range(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _draw(axis: Axes, density: Axes | None, frame: Reliability) -> None:
@@ -324,7 +349,6 @@ def _draw(axis: Axes, density: Axes | None, frame: Reliability) -> None:
     root = axis.get_figure(root=True)
     points = 200.0 if root is None else 72.0 * axis.get_window_extent().width / root.dpi
     room = points / max(len(frame.predictions), 10)  # for each point, in typographic ones
-    axis.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1.0)
     if frame.level:
         axis.vlines(
             frame.predictions, frame.lower, frame.upper, color=GREY, alpha=0.35, zorder=1.1,
@@ -340,12 +364,5 @@ def _draw(axis: Axes, density: Axes | None, frame: Reliability) -> None:
         frame.predictions, frame.means, s=area, color=blue, edgecolor=axis.get_facecolor(), linewidth=0.5,
         zorder=2.1, clip_on=False,
     )  # fmt: skip
-    axis.set_xlim(0.0, 1.0)
-    axis.set_ylim(0.0, 1.0)
-    plain(axis, "", "mean outcome")
-    axis.tick_params(labelbottom=False)
-    density.bar(np.arange(CELLS) / CELLS, frame.cells, width=1.0 / CELLS, align="edge", color=GREY)
-    density.set_ylim(0.0, 1.1 * float(frame.cells.max()))
-    density.yaxis.set_major_locator(MaxNLocator(2))
-    density.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
-    plain(density, "prediction", "weight")
+    frame_of(axis, np.concatenate((frame.left, frame.right)), frame.means)
+    draw_density(density, frame.density)

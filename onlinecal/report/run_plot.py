@@ -8,37 +8,19 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice
-from onlinecal.growth.words import literal
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import games, places
-from onlinecal.report.style import (
-    GREY,
-    across,
-    finish,
-    given_axes,
-    inches,
-    laid_out,
-    leftmost,
-    page,
-    paper,
-    plain,
-    tick,
-    wrapped,
-)
+from onlinecal.report.frames import counted, games, places
+from onlinecal.report.pair_panels import of_pairs
+from onlinecal.report.style import GREY, paper, plain, tick
 
 Floats = NDArray[np.float64]
 Scale = Literal["log", "linear"]
-
-#: of axes without a width of their own, in inches
-WIDTH = 3.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,27 +147,16 @@ def plot_runs(
         No curves; another scale; axes of another shape; a title for axes that are given; a width that cannot be.
     """
     drawn = run_frames(curves, scale=scale)
-    natures = list(dict.fromkeys(frame.nature for frame in drawn))
-    measures = list(dict.fromkeys(frame.column.name for frame in drawn))
-    if axes is not None:
-        panels = given_axes(axes, (len(natures), len(measures)), "natures × measures", title)
-        _fill(panels, drawn, natures, measures, WIDTH, scale)
-        return panels
-    asked = inches(width, 0.0) or None
-    columns = across(len(measures), asked)
-    wide = asked or 1.0 + 4.1 * len(measures)
-    side = min(WIDTH, wide / columns - 0.75) if asked else WIDTH
-    lines = len(natures) * -(-len(measures) // columns)
-    with page(dark):
-        fig = Figure(
-            figsize=(wide, 0.1 + lines * (max(0.85 * side, 1.6) + 0.75)), layout="constrained", dpi=150
-        )
-        panels = laid_out(fig, len(natures), len(measures), columns, shared=True)
-        for panel in panels.flat:
-            panel.set_visible(False)
-        _fill(panels, drawn, natures, measures, side, scale)
-        finish(fig, title, _caption(curves, drawn), _handles(drawn))
-    return panels
+    names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
+
+    def draw(axis: Axes, frame: RunFrame) -> None:
+        axis.set_xscale(scale)
+        _draw(axis, frame)
+
+    return of_pairs(
+        drawn, draw, "T", "total $T\\cdot\\mu$", _caption(curves, drawn), names, {"markersize": 4, "linewidth": 2.0},
+        axes=axes, title=title, dark=dark, width=width,
+    )  # fmt: skip
 
 
 def caption(curves: Sequence[Curve], *, scale: Scale = "log") -> str:
@@ -195,53 +166,19 @@ def caption(curves: Sequence[Curve], *, scale: Scale = "log") -> str:
 
 def _caption(curves: Sequence[Curve], drawn: Sequence[RunFrame]) -> str:
     lines = [line for frame in drawn for line in frame.lines]
-    runs = sorted({line.totals.shape[1] for line in lines})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    runs = {line.totals.shape[1] for line in lines}
     parts = [games(curves)]
     if any(line.joined for line in lines):
         parts.append("Thin lines: single runs.")
     if any(not line.joined for line in lines):
         parts.append("Small points: single runs, which at different T are different games.")
-    parts.append(f"Thick line: mean of {several} run{'s' if runs[-1] > 1 else ''}.")
+    parts.append(f"Thick line: mean of {counted(runs)}.")
     if {frame.scale for frame in drawn} == {"log", "linear"}:
         parts.append("The vertical axis is linear where totals are negative or all 0.")
     if left := sum(line.left for line in lines):
         which = "totals of single runs that are" if left > 1 else "total of a single run that is"
         parts.append(f"Not drawn: {left:,} {which} infinite, or 0 on a logarithmic axis.")
     return " ".join(filter(None, [*parts, left_out(curves)]))
-
-
-def _handles(drawn: Sequence[RunFrame]) -> list[Line2D]:
-    here = paper()
-    names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
-    looks = [(name, here.style(style)) for name, style in sorted(names.items(), key=lambda item: item[1])]
-    return [
-        Line2D([], [], color=look.colour, marker=look.marker, linestyle=look.dashes, markersize=4, linewidth=2.0,
-               label=literal(name))
-        for name, look in looks
-    ]  # fmt: skip
-
-
-def _fill(
-    panels: NDArray[Any],
-    drawn: Sequence[RunFrame],
-    natures: list[str],
-    measures: list[str],
-    side: float,
-    scale: Scale,
-) -> None:
-    """Frames into their axes."""
-    for frame in drawn:
-        i, j = natures.index(frame.nature), measures.index(frame.column.name)
-        axis = panels[i, j]
-        axis.set_visible(True)
-        axis.set_xscale(scale)
-        _draw(axis, frame)
-        size = 10 if side > 2.5 else 8.5
-        axis.set_title(wrapped(f"{frame.column.name} against {frame.nature}", side, size), fontsize=size)
-        axis.set_xlabel("T", fontsize=8)
-        if leftmost(axis, j):
-            axis.set_ylabel("total $T\\cdot\\mu$", fontsize=8)
 
 
 def _draw(axis: Axes, frame: RunFrame) -> None:

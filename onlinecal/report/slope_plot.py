@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -18,30 +16,14 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import Growth, check_level, simultaneous
 from onlinecal.growth.contrasts import Fresh, Path
 from onlinecal.growth.rates import best_known
-from onlinecal.growth.words import literal
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import games, places
-from onlinecal.report.style import (
-    GREY,
-    across,
-    finish,
-    given_axes,
-    inches,
-    laid_out,
-    leftmost,
-    page,
-    paper,
-    plain,
-    tick,
-    typeset,
-    wrapped,
-)
+from onlinecal.report.frames import counted, games, places
+from onlinecal.report.pair_panels import of_pairs
+from onlinecal.report.style import GREY, paper, plain, tick, typeset
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: of axes without a width of their own, in inches
-WIDTH = 3.4
 LEVEL = 0.95
 
 
@@ -205,27 +187,19 @@ def plot_slopes(
         No curves with two T; axes of another shape; a title for axes that are given; a width that cannot be.
     """
     drawn = slope_frames(curves)
-    natures = list(dict.fromkeys(frame.nature for frame in drawn))
-    measures = list(dict.fromkeys(frame.column.name for frame in drawn))
-    if axes is not None:
-        panels = given_axes(axes, (len(natures), len(measures)), "natures × measures", title)
-        _fill(panels, drawn, natures, measures, WIDTH)
-        return panels
-    asked = inches(width, 0.0) or None
-    columns = across(len(measures), asked)
-    wide = asked or 1.0 + 4.1 * len(measures)
-    side = min(WIDTH, wide / columns - 0.75) if asked else WIDTH
-    lines = len(natures) * -(-len(measures) // columns)
-    with page(dark):
-        fig = Figure(
-            figsize=(wide, 0.1 + lines * (max(0.85 * side, 1.6) + 0.75)), layout="constrained", dpi=150
-        )
-        panels = laid_out(fig, len(natures), len(measures), columns, shared=True)
-        for panel in panels.flat:
-            panel.set_visible(False)
-        _fill(panels, drawn, natures, measures, side)
-        finish(fig, title, _caption(curves, drawn), _handles(drawn))
-    return panels
+    names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
+    # All have the same limits upwards, so that slopes can be compared.
+    values = np.concatenate([line.value for frame in drawn for line in frame.lines] + [np.array([0.0, 1.0])])
+    values = values[np.isfinite(values)]
+
+    def draw(axis: Axes, frame: SlopeFrame) -> None:
+        _draw(axis, frame)
+        axis.set_ylim(max(values.min() - 0.15, -2.0), min(values.max() + 0.15, 3.0))
+
+    return of_pairs(
+        drawn, draw, "T", "local slope", _caption(curves, drawn), names,
+        {"linestyle": "-", "markersize": 4.5, "linewidth": 1.2}, axes=axes, title=title, dark=dark, width=width,
+    )  # fmt: skip
 
 
 def caption(curves: Sequence[Curve]) -> str:
@@ -235,12 +209,11 @@ def caption(curves: Sequence[Curve]) -> str:
 
 def _caption(curves: Sequence[Curve], drawn: Sequence[SlopeFrame]) -> str:
     lines = [line for frame in drawn for line in frame.lines]
-    runs = sorted({curve.totals.shape[1] for curve in curves})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    runs = {curve.totals.shape[1] for curve in curves}
     parts = [
         games(curves),
         "Each point, with the horizontal line through it: the slope of log total in log T between two neighbouring T, "
-        f"from means of {several} run{'s' if runs[-1] > 1 else ''}.",
+        f"from means of {counted(runs)}.",
     ]
     if any(np.isfinite(line.lower).any() for line in lines):
         parts.append(
@@ -261,36 +234,6 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[SlopeFrame]) -> str:
             "Grey: the slopes of the best known rates against the worst nature, logarithms included."
         )
     return " ".join(filter(None, [*parts, left_out(curves)]))
-
-
-def _handles(drawn: Sequence[SlopeFrame]) -> list[Line2D]:
-    here = paper()
-    names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
-    looks = [(name, here.style(style)) for name, style in sorted(names.items(), key=lambda item: item[1])]
-    return [
-        Line2D(
-            [], [], color=look.colour, marker=look.marker, markersize=4.5, linewidth=1.2, label=literal(name)
-        )
-        for name, look in looks
-    ]
-
-
-def _fill(
-    panels: NDArray[Any], drawn: Sequence[SlopeFrame], natures: list[str], measures: list[str], side: float
-) -> None:
-    """Frames into their axes; all have the same limits upwards, so that slopes can be compared."""
-    values = np.concatenate([line.value for frame in drawn for line in frame.lines] + [np.array([0.0, 1.0])])
-    values = values[np.isfinite(values)]
-    for frame in drawn:
-        i, j = natures.index(frame.nature), measures.index(frame.column.name)
-        axis = panels[i, j]
-        axis.set_visible(True)
-        _draw(axis, frame)
-        axis.set_ylim(max(values.min() - 0.15, -2.0), min(values.max() + 0.15, 3.0))
-        size = 10 if side > 2.5 else 8.5
-        axis.set_title(wrapped(f"{frame.column.name} against {frame.nature}", side, size), fontsize=size)
-        if leftmost(axis, j):
-            axis.set_ylabel("local slope", fontsize=8)
 
 
 def _draw(axis: Axes, frame: SlopeFrame) -> None:
@@ -320,7 +263,7 @@ def _draw(axis: Axes, frame: SlopeFrame) -> None:
         axis.vlines(at, line.lower, line.upper, color=colour, linewidth=1.1, zorder=2.0)
         axis.plot(at, line.value, color=colour, marker=here.style(line.style).marker, markersize=4.5,
                   linestyle="none", zorder=2.1)  # fmt: skip
-    plain(axis, "T")
+    plain(axis)
     left, right = axis.get_xlim()
     if right / left < 30:
         axis.xaxis.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0), numticks=12))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import io
-import os
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import is_number
+from onlinecal.core.writing import whole
 from onlinecal.growth.words import literal
 
 Floats = NDArray[np.float64]
@@ -122,12 +122,18 @@ _LIGHT_PAPER = Paper(False, "#000000", "#444444", "#DDDDDD", COLOURS)
 _DARK_PAPER = Paper(True, LIGHT, "#B4B4B4", "#3A3D44", BRIGHT)
 
 
-def paper(axes: Axes | None = None) -> Paper:
-    """What can be read on these axes, or on the figure that is made next."""
+def paper_colour(axes: Axes | None = None) -> tuple[float, float, float, float]:
+    """The background of these axes, or of the figure that is made next: red, green, blue and opacity."""
     colour = to_rgba(mpl.rcParams["figure.facecolor"] if axes is None else axes.get_facecolor())
     if axes is not None and colour[3] == 0.0:
         root = axes.get_figure(root=True)
         colour = to_rgba("white" if root is None else root.get_facecolor())
+    return colour
+
+
+def paper(axes: Axes | None = None) -> Paper:
+    """What can be read on these axes, or on the figure that is made next."""
+    colour = paper_colour(axes)
     red, green, blue, _ = colour
     dark = colour[3] > 0.0 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.4
     return _DARK_PAPER if dark else _LIGHT_PAPER
@@ -175,6 +181,20 @@ def inches(width: Any, default: float) -> float:
             "a number of inches from 2 to 60"
         )
     return float(value)
+
+
+def contrast(ink: Any, ground: Any) -> float:
+    """The contrast of two colours, from 1 to 21, as the Web Content Accessibility Guidelines 2.2 define it.
+
+    >>> round(contrast("white", "black"), 9)
+    21.0
+    """
+    light = []
+    for colour in (ink, ground):
+        parts = np.array(to_rgba(colour)[:3])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        light.append(float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05)
+    return max(light) / min(light)
 
 
 def across(panels: int, wide: float | None) -> int:
@@ -249,7 +269,7 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
     size = 12.0 if wide > 5 else 9.5
     said = wrapped(title, wide, size) if title else ""
     if _CAPTIONED.get():
-        explained = wrapped(caption, wide, 7.5)
+        explained = wrapped(caption, wide - 0.2, 7.5)
         fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
         high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)
     top = 0.05 + (1.3 * size / 72 * (said.count("\n") + 1) + 0.04 if said else 0.0)
@@ -278,6 +298,27 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
     engine = fig.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)
     engine.set(rect=(0.0, 0.0, 1.0, 1.0 - above / high))
+
+
+def handles(places: Mapping[str, int], *, colours: Sequence[str] | None = None, **look: Any) -> list[Line2D]:
+    """For one legend of a new figure: what each forecaster looks like in all of its panels, in their order.
+
+    Parameters
+    ----------
+    places : mapping
+        Name → place in the study.
+    colours : sequence of str, optional
+        In place of those of forecasters.
+    **look
+        How large markers and lines are, as matplotlib's options; ``linestyle`` where it is not the forecaster's.
+    """
+    found = []
+    for name, place in sorted(places.items(), key=lambda item: item[1]):
+        style = paper().style(place)
+        colour = style.colour if colours is None else colours[place % len(colours)]
+        own = {"marker": style.marker, "linestyle": style.dashes, **look}
+        found.append(Line2D([], [], color=colour, label=literal(name), **own))
+    return found
 
 
 def plain(axis: Axes, across: str = "", up: str = "") -> None:
@@ -372,12 +413,5 @@ def save(fig: Figure, path: Path) -> None:
     }
     with mpl.rc_context(written):
         fig.savefig(buffer, format=kind, metadata=dated)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(buffer.getvalue())
-        os.replace(partial, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None
+    with whole(path) as new:
+        new.write_bytes(buffer.getvalue())

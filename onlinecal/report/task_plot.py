@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, left_out, summary
+from onlinecal.report.frames import counted
 from onlinecal.report.style import (
     GREY,
     across,
     finish,
     given_axes,
+    handles,
     inches,
     laid_out,
     leftmost,
@@ -155,7 +156,8 @@ def plot_tasks(
         )
         panels = laid_out(fig, len(natures), 3, columns)
         _fill(panels, table, side)
-        finish(fig, title, _caption(study, drawn), _handles(study))
+        names = {who: study.places[who] for who in study.forecasters}
+        finish(fig, title, _caption(study, drawn), handles(names, linestyle="none", markersize=5))
     return panels
 
 
@@ -165,14 +167,13 @@ def caption(study: Study) -> str:
 
 
 def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
-    runs = sorted({totals.shape[1] for c in study.cells for totals in c.totals.values()})
-    several = "–".join(map(str, runs[:: max(len(runs) - 1, 1)]))
+    runs = {totals.shape[1] for c in study.cells for totals in c.totals.values()}
     horizons = sorted({panel.horizon for panel in drawn})
     parts = [
         f"Totals at T = {' or '.join(f'{t:,}' for t in horizons)}, the largest, of who acts on the forecasts in each "
-        f"task. Point: mean of {several} run{'s' if runs[-1] > 1 else ''}."
+        f"task. Point: mean of {counted(runs)}."
     ]
-    if runs[-1] > 1:
+    if max(runs) > 1:
         parts.append("Line through it: its 95 % interval by Student's t, each on its own.")
     parts.append(
         "External regret: to the best fixed action; action swap regret: to the best action in place of each that was "
@@ -195,16 +196,6 @@ def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
     if any(np.isinf(panel.mean).any() for panel in drawn):
         parts.append("Not drawn: infinite means.")
     return " ".join(filter(None, [*parts, left_out(study.curves())]))
-
-
-def _handles(study: Study) -> list[Line2D]:
-    looks = [(who, paper().style(study.places[who])) for who in study.forecasters]
-    return [
-        Line2D(
-            [], [], color=look.colour, marker=look.marker, linestyle="none", markersize=5, label=literal(who)
-        )
-        for who, look in looks
-    ]
 
 
 def _fill(panels: NDArray[Any], table: Sequence[Sequence[TaskPanel]], side: float) -> None:

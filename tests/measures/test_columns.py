@@ -41,6 +41,7 @@ def test_sound_is_positive_unless_calibrated(name, gamma):
 #: for each measure that is not sound: Γ that is not calibrated, and 0 to it
 BLIND = {
     "binned_ece": JointDistribution.from_levels([0.51, 0.59], [1, 1], [0.59, 0.51]),
+    "binned_ce": JointDistribution.from_levels([0.51, 0.59], [1, 1], [0.59, 0.51]),
     "random_interval_ce": None,
     "smooth_ece_at": None,
     "cfdl": None,
@@ -69,7 +70,14 @@ def test_who_is_blind_to_what():
 
 
 #: not continuous, but in this example
-ELSEWHERE = {"interval_ce", "interval_ce_bracket", "distance_upper", "binned_ece", "binned_ece_width"}
+ELSEWHERE = {
+    "interval_ce",
+    "interval_ce_bracket",
+    "distance_upper",
+    "binned_ece",
+    "binned_ece_width",
+    "binned_ce",
+}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +92,7 @@ def test_binned_measures_jump_at_an_edge():
     here, there = (
         JointDistribution.from_levels([0.35, v], [1, 1], [0.55, v - 0.2]) for v in (0.4 - EPS, 0.4)
     )
-    for name in ("binned_ece", "binned_ece_width"):
+    for name in ("binned_ece", "binned_ece_width", "binned_ce"):
         assert lower(name, there) - lower(name, here) > 0.15
 
 

@@ -1,4 +1,4 @@
-"""Bairaktari, Hu, Nissim and Ullman 2026: what can be estimated from samples, and what decision makers can rely on."""
+"""Bairaktari, Hu, Nguyen and Ullman 2026: what can be estimated from samples, and what decision makers can rely on."""
 
 import math
 

@@ -52,3 +52,55 @@ def test_the_heat_map_says_what_was_played(tmp_path):
     assert both.startswith(
         "Fresh games, T = 100 … 400; games of their own on one recorded stream, T = 100 … 400;"
     )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_stands_in_a_cell_can_be_read(dark):
+    """With a contrast of at least 4.5, in every colour that a cell can have; cells of wide intervals are faded."""
+    from matplotlib.figure import Figure
+
+    from onlinecal.core.columns import Column
+    from onlinecal.report.exponent_plot import FADED, Heat, _draw
+    from onlinecal.report.style import contrast, page, paper_colour
+
+    values = np.linspace(-0.2, 1.2, 60).reshape(2, 30)
+    values[0, 3] = np.nan
+    halves = np.array([[0.01] * 30, [0.3] * 30])
+    names = [str(j) for j in range(30)]
+    with page(dark):
+        axis = Figure().subplots()
+        image = _draw(axis, Heat(Column("measure", "ece"), ["a", "b"], names, values, halves, [names, names]))
+        ground = np.array(paper_colour(axis))
+        fig = axis.figure
+        fig.canvas.draw()
+    alphas = np.where(halves > FADED, 0.35, 1.0)
+    assert (image.get_alpha() == alphas).all()
+    assert set(alphas[1]) == {0.35}
+    for text, value, alpha in zip(axis.texts, values.ravel(), alphas.ravel(), strict=True):
+        colour = (
+            ground
+            if np.isnan(value)
+            else alpha * np.array(image.cmap(image.norm(value))) + (1 - alpha) * ground
+        )
+        assert contrast(text.get_color(), colour[:3]) >= 4.5
+
+
+def test_cells_beyond_the_known_rates_are_marked():
+    from onlinecal.report.exponent_plot import _caption, heats
+
+    study = oc.play(
+        [oc.forecasters.AlmostOneStepAhead(), oc.forecasters.ForecastHedging()],
+        oc.natures.Contrarian(),
+        horizon=[100, 300, 900, 2700, 8100],
+        runs=8,
+        measures=["ece"],
+    )
+    (heat,) = heats(study, ["ece"])
+    said = [study.curve("ece", who, "contrarian").against_rates(simultaneous(2)) for who in heat.forecasters]
+    assert said[0] == "above O"  # the contrarian forces T/2
+    for (cell,), remark in zip(heat.texts, said, strict=True):
+        assert ("▲" in cell) == remark.startswith("above")
+        assert ("▽" in cell) == (remark == "below Ω")
+    caption = _caption(study, [heat])
+    assert "▲: faster over these T than the proven bound or the best known rate, beyond doubt" in caption
+    assert ("▽" in caption) == ("below Ω" in said)

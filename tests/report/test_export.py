@@ -79,7 +79,7 @@ def test_what_fails_leaves_what_was_there(study, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(InvalidParameter, match=r"t\.csv cannot be written: No space left"):
         export(study, path)
     assert path.read_text() == "what was there"
     assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]

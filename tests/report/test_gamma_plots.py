@@ -13,7 +13,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.measures import binned_ece, cdl, ece, scdl, smooth_ce, v_cdl
 from onlinecal.report import regret_plot, reliability_plot, witness_plot
 from onlinecal.report.regret_plot import plot_regret, regret_density
-from onlinecal.report.reliability_plot import CELLS, expected, plot_reliability, reliability_frame
+from onlinecal.report.reliability_plot import expected, plot_reliability, reliability_frame
 from onlinecal.report.style import save
 from onlinecal.report.witness_plot import plot_witness, smooth_witness
 
@@ -49,12 +49,9 @@ def test_a_reliability_diagram_is_of_the_levels(gamma):
     assert (frame.mass == gamma.mass).all()
     assert frame.error == ece(gamma)
     assert (frame.left == frame.right).all()
-    # The density is the mass of what lies in each part, edges as those of bins.
-    v = gamma.predictions
-    inside = [
-        gamma.mass[(v >= j / CELLS) & ((v < (j + 1) / CELLS) | (j == CELLS - 1))].sum() for j in range(CELLS)
-    ]
-    assert frame.cells == pytest.approx(inside, abs=1e-15)
+    # The density is of the levels, too: bars of equal width would have gaps where they are no multiple of a grid.
+    assert (frame.density.at == gamma.predictions).all()
+    assert (frame.density.heights == gamma.mass).all()
 
 
 @pytest.mark.parametrize("strategy", ["width", "quantile"])
@@ -191,7 +188,7 @@ def test_what_the_caption_of_a_reliability_diagram_says(gamma):
         "probability 95% or more, point by point, if all predictions were fixed before and every outcome were drawn "
         "with the probability predicted, independently (exact binomial quantiles).",
         "A point may then lie outside with probability 0.05 at most.",
-        "Below: the share of the weight in each 1/50 of the predictions.",
+        "Below: the share of the weight at each level.",
     ):
         assert statement in said
     assert "Horizontal lines" not in said

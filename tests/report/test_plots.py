@@ -11,7 +11,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.report.curves import Curve
-from onlinecal.report.frames import frames, games
+from onlinecal.report.frames import counted, frames, games
 from onlinecal.report.plots import plot_curves, save
 from onlinecal.study.played import Promise
 
@@ -531,3 +531,34 @@ def test_saving_where_one_cannot(study, tmp_path):
 
 def test_a_curve_plots_itself(study):
     assert len(study.curve("ece", "forecast hedging", "drift").plot().figure.axes) == 1
+
+
+def test_totals_divided_by_a_power_of_t(study):
+    """What grows like that is level; exponents are those of the totals."""
+    curves = study.curves(["ece", "cdl"])
+    plain, divided = frames(curves), plot_curves(curves, power=2 / 3)
+    for frame, axis in zip(plain, divided.flat, strict=True):
+        for line in frame.lines:
+            scaled = line.mean / line.rounds ** (2 / 3)
+            assert any(np.allclose(drawn.get_ydata(), scaled) for drawn in axis.lines)
+        for bound in frame.bounds:
+            assert any(
+                len(drawn.get_ydata()) == len(bound.values)
+                and np.allclose(drawn.get_ydata(), bound.values / bound.rounds ** (2 / 3))
+                for drawn in axis.lines
+            )
+    _, high = frames(curves)[0].references
+    rate = [line for line in divided[0, 0].lines if np.allclose(line.get_ydata(), line.get_ydata()[0])]
+    assert high.label == "O(T^(2/3))"
+    assert len(rate) == 1  # the best known upper rate of the ECE
+    assert divided[0, 0].get_ylabel() == r"total $T\cdot\mu$ / $T^{0.667}$"
+    said = " ".join(divided[0, 0].figure._supxlabel.get_text().split())
+    assert "Totals, bounds and rates are divided by T^0.667; exponents are those of the totals." in said
+    assert "divided" not in plot_curves(curves)[0, 0].figure._supxlabel.get_text()
+    with pytest.raises(InvalidParameter, match="power"):
+        plot_curves(curves, power=np.nan)
+
+
+def test_how_many_runs():
+    assert counted({1}) == "1 run"
+    assert counted({2000, 4}) == "4–2,000 runs"

@@ -1,0 +1,123 @@
+"""Calibration as forecasts come in: the running total of the bias, and where chance alone would take it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import integer, number, vector
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: as many stakes of either sign as are mixed; the largest is twice the smallest this many times, less one
+_STAKES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class RunningBias:
+    """Σ (y − p) of the first forecasts.
+
+    Attributes
+    ----------
+    rounds : (n,) ints
+        How many forecasts; ascending.
+    total : (n,) floats
+    lower, upper : (n,) floats
+        Between what the total stays at all times at once if every outcome has the probability predicted.
+    level : float
+        With at least this probability.
+    left : int or None
+        The first of `rounds` at which the total is outside.
+    """
+
+    rounds: Ints
+    total: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+
+    @property
+    def left(self) -> int | None:
+        outside = (self.total < self.lower) | (self.total > self.upper)
+        return int(self.rounds[np.argmax(outside)]) if outside.any() else None
+
+
+def checkpoints(samples: int, most: int) -> Ints:
+    """Up to so many numbers of forecasts, evenly spread, with the first and the last."""
+    return np.unique(np.linspace(1, samples, min(samples, most)).round().astype(np.int64))
+
+
+def running_bias(p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int = 500) -> RunningBias:
+    """The running total of y − p, with a band that it leaves at any time with probability at most 1 − level.
+
+    For every stake λ the product of exp(λ (y_i − p_i)) / E exp(λ (y_i − p_i)), with y_i ~ Ber(p_i), is a martingale
+    that begins at 1, also where predictions depend on earlier outcomes; so is the mean over 16 stakes that are fixed
+    before. By Ville's inequality it exceeds 2/(1 − level) at any time with probability at most (1 − level)/2. The band
+    is where neither the mean over positive stakes nor that over negative ones does.
+
+    Parameters
+    ----------
+    p, y : (n,) array_like
+        Predictions and outcomes in the order in which they were made.
+    level : float, default 0.95
+    points : int, default 500
+        So many numbers of forecasts at most are told of; the band holds at all of them and between.
+
+    Returns
+    -------
+    RunningBias
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        As `JointDistribution.from_samples`; a level or a number of points out of range.
+
+    Source
+    ------
+    Ville 1939; Howard, Ramdas, McAuliffe, Sekhon 2021, for mixtures of stakes.
+
+    Examples
+    --------
+    >>> found = running_bias([0.5] * 100, [1] * 100)
+    >>> float(found.total[-1]), found.left
+    (50.0, 10)
+    """
+    level = number("running_bias", "level", level, 0.0, 1.0)
+    points = integer("running_bias", "points", points, 2, 100_000)
+    JointDistribution.from_samples(p, y)  # checks them
+    p, y = vector("p", p), vector("y", y)
+    rounds = checkpoints(len(p), points)
+    total = np.cumsum(y - p)[rounds - 1]
+    # Stakes that are good for some ten outcomes up to all of them, whatever the predictions are.
+    stakes = np.geomspace(2.0 / math.sqrt(len(p) + 1.0), 2.0, _STAKES)
+    most = math.log(2.0 / max(1.0 - level, 1e-300))
+    ends = []
+    for sign in (1.0, -1.0):
+        # Of the total, each stake's cumulant; of sign −1 that of p − y.
+        cost = np.empty((len(rounds), _STAKES))
+        for j, stake in enumerate(sign * stakes):
+            cost[:, j] = np.cumsum(np.log1p(p * np.expm1(stake)) - stake * p)[rounds - 1]
+        ends.append(sign * _boundary(stakes, cost, most))
+    # No outcomes that are possible take the total beyond this.
+    upper = np.minimum(ends[0], np.cumsum(np.where(p > 0.0, 1.0 - p, 0.0))[rounds - 1])
+    lower = np.maximum(ends[1], -np.cumsum(np.where(p < 1.0, p, 0.0))[rounds - 1])
+    return RunningBias(rounds, total, lower, upper, level)
+
+
+def _boundary(stakes: Floats, cost: Floats, most: float) -> Floats:
+    """The total at which the logarithm of the mean of exp(λ total − cost) is `most`, for each row."""
+    # One stake alone needs this much, or less than that where others help.
+    high = ((most + math.log(len(stakes)) + cost) / stakes).min(axis=1)
+    low = ((most + cost) / stakes).min(axis=1)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        power = middle[:, None] * stakes - cost
+        top = power.max(axis=1)
+        value = top + np.log(np.exp(power - top[:, None]).mean(axis=1))
+        low, high = np.where(value < most, middle, low), np.where(value < most, high, middle)
+    return np.asarray(high)

@@ -1,0 +1,140 @@
+"""Binned calibration errors of other orders than 1: root mean square, with or without its bias, and the largest."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import choice, integer, number
+from onlinecal.measures.base import Measure, Sampling
+from onlinecal.measures.binned import MAX_BINS
+from onlinecal.measures.residual_norms import bins_of_levels, weighted_norm_of
+from onlinecal.measures.sampling import Change
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@of_gamma
+def binned_ce(
+    gamma: JointDistribution,
+    *,
+    order: float = 2.0,
+    bins: int = 10,
+    strategy: str = "width",
+    debiased: bool = False,
+) -> float:
+    """Binned calibration error of order p.
+
+    (Σ_j w_j |q_j − v_j|^p)^{1/p} over the bins of `binned_ece` with their mass w_j, mean outcome q_j and mean
+    prediction v_j; p = ∞ is the largest |q_j − v_j| (MCE). For p = 1 it is `binned_ece`.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    order : float, default 2
+        p ≥ 1; `math.inf` is allowed.
+    bins, strategy
+        As in `binned_ece`.
+    debiased : bool, default False
+        For p = 2, of samples: the root of Σ_j w_j [(q_j − v_j)² − q_j (1 − q_j)/(n_j − 1)], or 0 where that is
+        negative; n_j is the number of samples in the bin. The sum is without bias for the squared error where a bin
+        holds one prediction; a bin with one sample or less keeps its square.
+
+    Returns
+    -------
+    float
+        In [0, 1], in O(k).
+
+    Raises
+    ------
+    InvalidParameter
+        On an order below 1; bins or a strategy as in `binned_ece`; `debiased` with another order than 2.
+
+    Source
+    ------
+    Kumar, Liang, Ma 2019, Definition 2.1 and §5 (debiased; in the terms of Brier's decomposition Bröcker 2012);
+    Naeini, Cooper, Hauskrecht 2015 for MCE; Roelofs, Cain, Shlens, Mozer 2022 on the bias of all of them.
+
+    Deviations
+    ----------
+    The root of the debiased sum is 0 where the sum is negative.
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_counts([0.25, 0.75], [5, 5], [1, 3])
+    >>> round(binned_ce(gamma), 6), round(binned_ce(gamma, order=float("inf")), 6), binned_ce(gamma, debiased=True)
+    (0.111803, 0.15, 0.0)
+    """
+    order = number("binned_ce", "order", order, 1.0)
+    mass, errors, starts = _bins(gamma, bins, strategy)
+    if not debiased:
+        return float(weighted_norm_of(errors, mass[None, :], order)[0])
+    if order != 2.0:
+        raise InvalidParameter(f"binned_ce: debiased with order = {order:g}; expected order = 2")
+    samples = np.add.reduceat(gamma.counts, starts)
+    q = np.add.reduceat(gamma.positives, starts) / samples
+    bias = np.where(samples > 1.0, q * (1.0 - q) / np.maximum(samples - 1.0, 1e-300), 0.0)
+    return math.sqrt(max(float(mass @ (errors**2 - bias)), 0.0))
+
+
+def _bins(gamma: JointDistribution, bins: int, strategy: str) -> tuple[Floats, Floats, Ints]:
+    """Mass and error of each bin that holds levels, and its first level."""
+    m = integer("binned_ce", "bins", bins, 1, MAX_BINS)
+    by = choice("binned_ce", "strategy", strategy, ("width", "quantile"))
+    _, starts = bins_of_levels(gamma, m, by)
+    mass = np.add.reduceat(gamma.mass, starts)
+    return mass, np.add.reduceat(gamma.residuals, starts) / mass, starts
+
+
+def _errors(
+    change: Change,
+    *,
+    order: float = 2.0,
+    bins: int = 10,
+    strategy: str = "width",
+    debiased: bool = False,
+) -> Floats:
+    """The norm of e* − e by the masses of a sample, and what those change in that of e."""
+    mass, errors, starts = _bins(change.gamma, bins, strategy)
+    new = np.maximum(mass + np.add.reduceat(change.ones + change.zeros, starts, axis=1), 1e-300)
+    moved = (mass * errors + np.add.reduceat(change.residuals, starts, axis=1)) / new
+    other = weighted_norm_of(errors, new, order) - weighted_norm_of(errors, mass[None, :], order)
+    return (weighted_norm_of(np.clip(moved, -1.0, 1.0) - errors, new, order) + np.abs(other))[:, None]
+
+
+def _cells(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width", **options: object) -> Ints:
+    _, _, starts = _bins(gamma, bins, strategy)
+    return np.searchsorted(starts, np.arange(gamma.levels), side="right")
+
+
+def _refuses(*, debiased: bool = False, **options: object) -> str:
+    if not debiased:
+        return ""
+    return "a debiased estimate may be 0 where the error is not; ask for it without debiased, which has one"
+
+
+MEASURES = (
+    Measure(
+        function=binned_ce,
+        symbol="binnedCE_p",
+        source="KLM19; NCH15",
+        complexity="O(k)",
+        continuous="no",
+        complete="yes",
+        sound="no",
+        decisions="",
+        sampling=Sampling(
+            _errors,
+            "the triangle inequality, over bins",
+            cells=_cells,
+            share=lambda **options: 0.0,
+            instead="binned_ece, or fewer bins",
+            refuses=_refuses,
+        ),
+    ),
+)
