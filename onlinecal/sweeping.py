@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, UnknownName
+from onlinecal.core.modules import locate
 from onlinecal.core.ranges import ENDS, ranged
 from onlinecal.core.strategy import title
 from onlinecal.core.sweeps import RESERVED, Kind, Sweep, Thing, kinds, sweep
@@ -21,7 +22,6 @@ from onlinecal.naming import (
     STRATEGIES,
     decision_maker_of,
     foreign,
-    locate,
     located,
     measure_of,
     strategy_of,

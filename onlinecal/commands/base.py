@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -33,8 +34,8 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         except OnlinecalError as error:
             print("error:", " ".join(str(error).split()), file=sys.stderr)
             raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            print("stopped", file=sys.stderr)
+        except KeyboardInterrupt as error:
+            print(" ".join(filter(None, ("stopped", str(error)))), file=sys.stderr)
             raise typer.Exit(130) from None
         except OSError as error:
             # What is still to be said, Python says in the end: to nobody, for they have failed to take it.
@@ -44,8 +45,20 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             where = error.filename or "what was to be printed"
             print(f"error: {where} cannot be read or written: {error.strerror or error}", file=sys.stderr)
             raise typer.Exit(2) from None
+        except Exception:
+            raise  # a mistake of ours
+        except BaseException as error:  # of a plug-in, such as what sys.exit() raises
+            from onlinecal.core.errors import failure
+
+            print("error: stopped by", failure(error), file=sys.stderr)
+            raise typer.Exit(2) from None
 
     return command
+
+
+def aside() -> contextlib.redirect_stdout[Any]:
+    """What plug-ins print while they play goes to stderr, as from other processes: stdout is for results."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def study_of(path: Path) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from onlinecal.commands.base import Json
+from onlinecal.commands.base import Json, aside
 
 
 def list_(
@@ -62,7 +62,8 @@ def check(
     from onlinecal.checks.guarantees import report
     from onlinecal.report import console as tables
 
-    found = report(names or [], horizon=horizon, runs=runs, seed=seed)
+    with aside():
+        found = report(names or [], horizon=horizon, runs=runs, seed=seed)
     if as_json:
         tables.print_json(found.rows())
     else:

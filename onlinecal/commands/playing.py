@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Json, Results, people_rows_of
+from onlinecal.commands.base import Json, Results, aside, people_rows_of
 
 
 def run(
@@ -51,7 +51,8 @@ def run(
     from onlinecal.study.session import Session
 
     executor = executor_of(jobs, scheduler)
-    loaded = load(scenario)
+    with aside():
+        loaded = load(scenario)
     path = output or Path("results") / f"{loaded.scenario.name}.db"
     if dry_run:
         from onlinecal.report.outlook import print_outlook
@@ -60,6 +61,7 @@ def run(
         return
     _say_if_slow(loaded.cells)
     with (
+        aside(),
         executor,
         Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
     ):

@@ -9,6 +9,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import LIST, UnknownName
 from onlinecal.core.facts import FACTS
 from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.modules import locate
 from onlinecal.core.relations import tightest
 from onlinecal.core.strategy import parameters
 from onlinecal.decision_makers.responses import RESPONSES
@@ -17,7 +18,7 @@ from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
-from onlinecal.naming import kind_of, locate
+from onlinecal.naming import foreign, kind_of
 from onlinecal.natures import NATURES, as_nature
 from onlinecal.schedules import ARRIVALS, DELAYS
 
@@ -155,7 +156,7 @@ def entries(name: str) -> list[dict[str, Any]]:
         Nothing is called that.
     """
     things = [(kind, known[name]) for kind, known in KINDS.items() if name in known]
-    if not things and ":" in name:
+    if not things and foreign(name):
         thing = locate("strategy", name)
         kind = kind_of(thing)
         if not kind:
