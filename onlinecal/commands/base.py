@@ -14,6 +14,9 @@ import typer
 
 # Everything heavy is imported in the command that needs it: help answers at once.
 
+#: letters of the longest word in a message
+WORD = 200
+
 Results = Annotated[
     Path, typer.Argument(metavar="RESULTS", help="a results file, such as results/quickstart.db")
 ]
@@ -32,7 +35,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
         except OnlinecalError as error:
-            print("error:", " ".join(str(error).split()), file=sys.stderr)
+            print("error:", _in_one_line(error), file=sys.stderr)
             raise typer.Exit(2) from None
         except KeyboardInterrupt as error:
             print(" ".join(filter(None, ("stopped", str(error)))), file=sys.stderr)
@@ -54,6 +57,14 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(2) from None
 
     return command
+
+
+def _in_one_line(error: Exception) -> str:
+    """Its message; of words longer than a line only the ends, for a name or a number may have thousands of letters."""
+    from onlinecal.core.errors import in_one_line
+
+    words = in_one_line(error, str).split()
+    return " ".join(w if len(w) <= WORD else f"{w[: WORD // 2]}…{w[-WORD // 4 :]}" for w in words)
 
 
 def aside() -> contextlib.redirect_stdout[Any]:

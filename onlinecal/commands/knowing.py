@@ -13,8 +13,8 @@ def list_(
     kind: Annotated[
         str,
         typer.Argument(
-            help="forecasters, natures, measures, tasks, responses, arrivals, delays, or rates; all but rates if left "
-            "out"
+            help="forecasters, natures, measures, tasks, responses, arrivals, delays, rates, or scenarios; all but the "
+            "last two if left out"
         ),
     ] = "",
     as_json: Json = False,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from onlinecal.core.columns import Column
@@ -11,6 +13,7 @@ from onlinecal.core.facts import FACTS
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.modules import locate
 from onlinecal.core.relations import tightest
+from onlinecal.core.shipped import scenarios
 from onlinecal.core.strategy import parameters
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
@@ -107,14 +110,24 @@ def rows(kind: str = "") -> list[dict[str, str]]:
     """
     if kind == "rates":
         return _rates()
+    if kind == "scenarios":
+        return [
+            {"kind": kind, "name": name, "summary": _title(file), "known": ""}
+            for name, file in scenarios().items()
+        ]
     if kind and kind not in KINDS:
-        raise UnknownName.of("kind", kind, [*KINDS, "rates"])
+        raise UnknownName.of("kind", kind, [*KINDS, "rates", "scenarios"])
     return [
         {"kind": k, "name": name, "summary": _summary(thing), "known": _known(thing)}
         for k, things in KINDS.items()
         if kind in ("", k)
         for name, thing in things.items()
     ]
+
+
+def _title(file: Path) -> str:
+    """Of a scenario of the package."""
+    return str(tomllib.loads(file.read_text(encoding="utf-8"))["title"])
 
 
 def _rates() -> list[dict[str, str]]:
