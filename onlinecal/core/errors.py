@@ -13,7 +13,19 @@ from typing import Any
 
 
 class OnlinecalError(Exception):
-    """Base of every error that a user can mend."""
+    """Base of every error that a user can mend.
+
+    Attributes
+    ----------
+    lines : tuple of str
+        Of an error of a player that was caught: the lines of users that it went through.
+    """
+
+    lines: tuple[str, ...] = ()
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the user's own lines, and the message."""
+        return [*dict.fromkeys((*user_lines(self), *self.lines)), f"{type(self).__name__}: {self}"]
 
 
 class InvalidData(OnlinecalError, ValueError):
@@ -87,6 +99,23 @@ def failure(error: BaseException) -> str:
         words = _message
     said = in_one_line(error, words)
     return f"{type(error).__name__}{said and ': '}{said}{place(error)}"
+
+
+def user_lines(error: BaseException) -> list[str]:
+    """The lines of users that an error went through, and those of what caused it, the outermost first."""
+    import sysconfig
+    import traceback
+
+    folders = [_HERE, *(Path(path) for path in set(sysconfig.get_paths().values()))]
+    found: dict[tuple[str, int | None], str] = {}
+    below: BaseException | None = error
+    while below is not None:
+        for frame in traceback.extract_tb(below.__traceback__):
+            if not frame.filename.startswith("<frozen") and not _within(frame.filename, folders):
+                where = f"{_short(frame.filename)}, line {frame.lineno}, in {frame.name}"
+                found[frame.filename, frame.lineno] = f"  {where}\n    {frame.line}"
+        below = below.__cause__
+    return list(found.values())
 
 
 def _message(error: Any) -> str:
