@@ -75,8 +75,9 @@ def _so_far(total: int, done: int, began: float) -> str:
     spent = time.perf_counter() - began
     parts = [f"{100.0 * done / total if total else 100.0:.0f} %"]
     if done and spent:
-        left = spent * max(0, total - done) / done
-        parts += [f"{done / spent / 1e6:.1f} M run-rounds/s", f"{_time(left)} left"]
+        parts.append(f"{done / spent / 1e6:.1f} M run-rounds/s")
+    if done > total / 50:  # before, it tells of compilation more than of what is to come
+        parts.append(f"{_time(spent * max(0, total - done) / done)} left")
     return ", ".join(parts)
 
 
