@@ -36,7 +36,7 @@ def test_a_file_of_the_user_comes_first(tmp_path, monkeypatch):
             "quikstart",
             "no such file, and unknown scenario 'quikstart'; did you mean 'quickstart'?",
         ),
-        ("min", "did you mean 'mine.toml'?"),
+        ("min", "known: delays, "),
         ("", "is a directory"),
     ],
 )
