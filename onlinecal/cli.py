@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable
 
 import typer
 
 from onlinecal.commands import comparing, drawing, keeping, knowing, measuring, playing, watching
 from onlinecal.commands.base import guarded
+from onlinecal.core import encodings
 
 #: in the order in which help lists them
 COMMANDS: dict[str, Callable[..., None]] = {
+    "new": playing.new,
     "run": playing.run,
     "status": playing.status,
     "compare": comparing.compare,
@@ -43,7 +43,5 @@ for name, function in COMMANDS.items():
 
 def main() -> None:
     """The console script."""
-    # What a terminal cannot show is replaced, as stderr does by itself: tables hold ×, ± and whatever labels hold.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    encodings.use()  # tables hold ×, ± and whatever labels hold
     app()

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core.errors import LIST, InvalidParameter, StoreError, UnknownName, in_one_line
+from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import title
 from onlinecal.core.sweeps import Thing, kinds
@@ -19,7 +20,7 @@ from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.keeping import as_history
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.naming import STRATEGIES, kind_of, locate, named, strategies_in
+from onlinecal.naming import STRATEGIES, foreign, kind_of, named, strategies_in
 from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
 from onlinecal.study.executors import Serial, executor_of
@@ -104,7 +105,7 @@ def _found(strategy: Any) -> tuple[Any, str]:
         found = [kind for kind, known in STRATEGIES.items() if strategy in known]
         if found:
             return STRATEGIES[found[0]][strategy], found[0]
-        if ":" not in strategy:
+        if not foreign(strategy):
             known = [name for names in STRATEGIES.values() for name in names]
             raise UnknownName.of("forecaster or nature", strategy, known, LIST)
         strategy = locate("forecaster or nature", strategy)

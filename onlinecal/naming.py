@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
-import os
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from onlinecal.core.errors import (
-    InvalidParameter,
     OnlinecalError,
     ScenarioError,
-    UnknownName,
     failure,
     in_one_line,
 )
+from onlinecal.core.modules import is_file, locate
 from onlinecal.core.sources import named_in, namers
 from onlinecal.core.strategy import build
 from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
@@ -113,7 +109,7 @@ def _made_task(name: str, function: Any, options: dict[str, Any]) -> Any:
 def foreign(spec: Any) -> str | None:
     """The name ``module:attribute`` in a name or table; None for anything else."""
     name = spec.get("name") if isinstance(spec, Mapping) else spec
-    return name if isinstance(name, str) and ":" in name else None
+    return name if isinstance(name, str) and (":" in name or is_file(name)) else None
 
 
 def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path = Path()) -> Any:
@@ -130,7 +126,9 @@ def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path =
     if "file" in options:
         options["file"] = _path(options["file"], folder)
     return (
-        _plugin(kind, name, options, folder) if ":" in name else build(kind, STRATEGIES[kind], name, options)
+        _plugin(kind, name, options, folder)
+        if foreign(name)
+        else build(kind, STRATEGIES[kind], name, options)
     )
 
 
@@ -152,35 +150,6 @@ def named(kind: str, name: str) -> Any:
         There is none, or it has parameters that must be given.
     """
     return strategy_of(kind, name, {})
-
-
-def locate(kind: str, name: str, folder: Path | None = None) -> Any:
-    """The class or function ``module:attribute`` of somebody else's; `folder` is where the scenario lies."""
-    module, _, attribute = name.partition(":")
-    # A console script does not look for modules where it is called; people keep their plug-ins there.
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    if folder is not None and str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))
-    # Python takes what it compiled before for the module where its source has been edited within the same second to the
-    # same length: so that what is played is what is written, nothing compiled is kept.
-    compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        loaded = importlib.import_module(module)
-    except ImportError as error:
-        raise UnknownName(f"{kind} {name!r}: {error}") from None
-    except (Exception, SystemExit) as error:  # it runs whatever somebody wrote
-        raise InvalidParameter(
-            f"{kind} {name!r}: module {module!r} cannot be imported: {failure(error)}"
-        ) from None
-    finally:
-        sys.dont_write_bytecode = compiled
-    try:
-        thing = getattr(loaded, attribute)
-    except AttributeError:
-        raise UnknownName(f"{kind} {name!r}: module {module!r} has no {attribute!r}") from None
-    named_in(thing, loaded)
-    return thing
 
 
 def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -26,6 +28,7 @@ from onlinecal.core.errors import (
     ScenarioError,
     suggestion,
 )
+from onlinecal.core.shipped import scenario_file
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.horizon import LONGEST
 from onlinecal.engine.keeping import as_history
@@ -34,6 +37,15 @@ from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Plan, plan
 from onlinecal.sweeping import decision_makers_of, lineup, measures_of, schedules_of, tasks_of
+
+#: bytes of a scenario
+LARGEST = 2**22
+#: how deep tables and lists may be within each other
+DEEPEST = 50
+#: of a whole number
+DIGITS = 300
+#: the two ways to say how long
+TIMES = "horizon", "horizons"
 
 Horizon = Annotated[StrictInt, Field(ge=1, le=LONGEST)]
 
@@ -100,6 +112,12 @@ Arrivals = Annotated[Any, PlainValidator(_arrivals)]
 Delays = Annotated[Any, PlainValidator(_delays)]
 
 
+def _one_line(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("expected text in one line")
+    return value
+
+
 def _keep(value: Any) -> Keep:
     try:
         return check_keep(value)
@@ -112,8 +130,8 @@ class Scenario(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-    title: StrictStr = ""
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+    title: Annotated[StrictStr, AfterValidator(_one_line)] = ""
     seed: StrictInt = 0
     runs: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 16
     horizon: Horizon | None = None
@@ -140,20 +158,29 @@ class Scenario(BaseModel):
 
 @dataclass(frozen=True)
 class Loaded:
-    """A scenario ready to play: the model, its text, and the cells."""
+    """A scenario ready to play: the model, its text, the cells, and the options that changed some of its keys."""
 
     scenario: Scenario
     text: str
     cells: Plan
+    options: str = ""
 
     @property
     def meta(self) -> dict[str, str]:
         """What a results file says of its scenario."""
-        return {"name": self.scenario.name, "title": self.scenario.title, "scenario": self.text}
+        about = {"name": self.scenario.name, "title": self.scenario.title, "scenario": self.text}
+        return about | ({"options": self.options} if self.options else {})
 
 
-def load(path: Path) -> Loaded:
+def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
     """Reads a scenario file and plans its cells; nothing is played.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or the name of a scenario that the package brings along.
+    changed : mapping, optional
+        Key → value that takes the place of what the file has; of `horizon` and `horizons` either takes that of both.
 
     Raises
     ------
@@ -161,25 +188,70 @@ def load(path: Path) -> Loaded:
         The file cannot be read, is no TOML, has an unknown key, a value of the wrong kind or out of range, or names a
         strategy, measure or task that does not exist or refuses its parameters. One line that says where.
     """
+    changed = changed or {}
+    path = scenario_file(path)
+    text = _read(path)
+    raw = _parsed(path, text)
+    if not changed.keys().isdisjoint(TIMES):
+        raw = {key: value for key, value in raw.items() if key not in TIMES}
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ScenarioError(f"{path} cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{path} is not a text file in UTF-8") from None
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path} is not valid TOML: {error}") from None
-    try:
-        scenario = Scenario.model_validate({"name": path.stem} | raw)
+        scenario = Scenario.model_validate({"name": path.stem, **raw, **changed})
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_first_problem(error)}") from None
     try:
         cells = _cells(scenario, path.parent)
     except OnlinecalError as error:
         raise ScenarioError(f"{path}: {error}") from None
-    return Loaded(scenario, text, cells)
+    return Loaded(scenario, text, cells, _options(changed))
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise ScenarioError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > LARGEST:
+        raise ScenarioError(
+            f"{path} has more than {LARGEST:,} bytes; expected a scenario, which is a short text"
+        )
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path} is not a text file in UTF-8") from None
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        raw = tomllib.loads(text)
+        _check_size(raw)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{path} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise ScenarioError(f"{path} has tables or lists within each other, {DEEPEST} deep or more") from None
+    except ValueError:  # of Python, which reads no number of more than some thousand digits
+        raise ScenarioError(f"{path} has a whole number with more than {DIGITS} digits") from None
+    return raw
+
+
+def _check_size(value: Any, depth: int = 0) -> None:
+    """Refuses what no strategy means, and what cannot be shown in messages."""
+    if depth > DEEPEST:
+        raise RecursionError
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_size(item, depth + 1)
+    elif isinstance(value, int) and abs(value) >= 10**DIGITS:
+        raise ValueError
+
+
+def _options(changed: Mapping[str, Any]) -> str:
+    """As they were given in the command line: ``--runs 4 --seed 2``."""
+    found = []
+    for key, value in sorted(changed.items()):
+        option = "horizon" if key in TIMES else key
+        found += [f"--{option} {each}" for each in (value if isinstance(value, list) else [value])]
+    return " ".join(found)
 
 
 def _cells(scenario: Scenario, folder: Path) -> Plan:
@@ -243,5 +315,5 @@ _WORDS = {
     "greater_than_equal": "at least {ge}",
     "less_than_equal": "at most {le}",
     "too_short": "at least one",
-    "string_pattern_mismatch": "letters, digits, _ . and -, a letter or digit first",
+    "string_pattern_mismatch": "letters, digits, _ . and -, a letter or digit first, at most 100",
 }

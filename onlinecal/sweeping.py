@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, UnknownName
+from onlinecal.core.modules import locate
 from onlinecal.core.ranges import ENDS, ranged
 from onlinecal.core.strategy import title
 from onlinecal.core.sweeps import RESERVED, Kind, Sweep, Thing, kinds, sweep
@@ -21,7 +22,6 @@ from onlinecal.naming import (
     STRATEGIES,
     decision_maker_of,
     foreign,
-    locate,
     located,
     measure_of,
     strategy_of,
@@ -145,8 +145,8 @@ def _family(kind: str, table: str | Mapping[str, Any], folder: Path) -> Family:
         raise ScenarioError(
             f"a {kind} has no name: {table!r}; expected name = one of those that `{LIST} {kind}s` shows"
         )
-    if label is not None and not isinstance(label, str):
-        raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text")
+    if label is not None and not (isinstance(label, str) and label.isprintable()):
+        raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text in one line")
     if longest is not None:
         check_horizon(longest)
     options = {key: value for key, value in options.items() if key not in RESERVED}

@@ -13,13 +13,14 @@ from onlinecal.checks.conformance import Finding, conformance
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
 from onlinecal.core.guarantee import Guarantee, Potential
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import required, strategy_label
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
-from onlinecal.naming import kind_of, locate, named
+from onlinecal.naming import foreign, kind_of, named
 from onlinecal.natures import NATURES, Nature
 from onlinecal.rounds.protocol import check_specification
 from onlinecal.study.panel import Panel
@@ -216,7 +217,7 @@ def _named(name: str) -> Any:
         return named("nature", name)
     if name in FORECASTERS:
         return named("forecaster", name)
-    if ":" not in name:
+    if not foreign(name):
         raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
     return named(kind_of(locate("strategy", name)) or "forecaster", name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -12,6 +13,9 @@ from typing import Annotated, Any
 import typer
 
 # Everything heavy is imported in the command that needs it: help answers at once.
+
+#: letters of the longest word in a message
+WORD = 200
 
 Results = Annotated[
     Path, typer.Argument(metavar="RESULTS", help="a results file, such as results/quickstart.db")
@@ -31,10 +35,10 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
         except OnlinecalError as error:
-            print("error:", " ".join(str(error).split()), file=sys.stderr)
+            print("error:", _in_one_line(error), file=sys.stderr)
             raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            print("stopped", file=sys.stderr)
+        except KeyboardInterrupt as error:
+            print(" ".join(filter(None, ("stopped", str(error)))), file=sys.stderr)
             raise typer.Exit(130) from None
         except OSError as error:
             # What is still to be said, Python says in the end: to nobody, for they have failed to take it.
@@ -44,8 +48,28 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             where = error.filename or "what was to be printed"
             print(f"error: {where} cannot be read or written: {error.strerror or error}", file=sys.stderr)
             raise typer.Exit(2) from None
+        except Exception:
+            raise  # a mistake of ours
+        except BaseException as error:  # of a plug-in, such as what sys.exit() raises
+            from onlinecal.core.errors import failure
+
+            print("error: stopped by", failure(error), file=sys.stderr)
+            raise typer.Exit(2) from None
 
     return command
+
+
+def _in_one_line(error: Exception) -> str:
+    """Its message; of words longer than a line only the ends, for a name or a number may have thousands of letters."""
+    from onlinecal.core.errors import in_one_line
+
+    words = in_one_line(error, str).split()
+    return " ".join(w if len(w) <= WORD else f"{w[: WORD // 2]}…{w[-WORD // 4 :]}" for w in words)
+
+
+def aside() -> contextlib.redirect_stdout[Any]:
+    """What plug-ins print while they play goes to stderr, as from other processes: stdout is for results."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def study_of(path: Path) -> Any:

@@ -60,6 +60,7 @@ def plot(
 ) -> None:
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
     from onlinecal.core.errors import InvalidParameter
+    from onlinecal.report.grid import say
     from onlinecal.report.pictures import Wanted, draw
     from onlinecal.report.style import inches, save
 
@@ -86,7 +87,7 @@ def plot(
     path = output or results.with_name(f"{results.stem}{own}.png")
     axes, left = draw(study, wanted)
     save(axes.flat[0].figure, path)
-    print("; ".join(filter(None, (f"wrote {path}", left))))
+    say("; ".join(filter(None, (f"wrote {path}", left))))
 
 
 def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:

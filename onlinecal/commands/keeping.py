@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from onlinecal.commands.base import Results, study_of
+from onlinecal.commands.base import Results, aside, study_of
 
 
 def measure_again(
@@ -29,7 +29,8 @@ def measure_again(
 
     with Store.open(results) as store:
         longest = max((cell.horizon for cell in store.plan()), default=None)
-    count, reasons = measure_file_again(results, panel_of(measure or [], task or [], longest))
+    with aside():
+        count, reasons = measure_file_again(results, panel_of(measure or [], task or [], longest))
     for (name, why), cells in reasons.items():
         print(
             f"note: {name!r} is not computed, since {why}: {len(cells)} cells, such as {cells[0]}; in a scenario, "

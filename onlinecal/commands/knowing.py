@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from onlinecal.commands.base import Json
+from onlinecal.commands.base import Json, aside
 
 
 def list_(
     kind: Annotated[
         str,
         typer.Argument(
-            help="forecasters, natures, measures, tasks, responses, arrivals, delays, or rates; all but rates if left "
-            "out"
+            help="forecasters, natures, measures, tasks, responses, arrivals, delays, rates, or scenarios; all but the "
+            "last two if left out"
         ),
     ] = "",
     as_json: Json = False,
@@ -62,7 +62,8 @@ def check(
     from onlinecal.checks.guarantees import report
     from onlinecal.report import console as tables
 
-    found = report(names or [], horizon=horizon, runs=runs, seed=seed)
+    with aside():
+        found = report(names or [], horizon=horizon, runs=runs, seed=seed)
     if as_json:
         tables.print_json(found.rows())
     else:

@@ -9,12 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Json, Results, people_rows_of
+from onlinecal.commands.base import Json, Results, aside, people_rows_of
 
 
 def run(
     scenario: Annotated[
-        Path, typer.Argument(metavar="SCENARIO", help="a TOML file, such as scenarios/quickstart.toml")
+        Path,
+        typer.Argument(
+            metavar="SCENARIO", help="a TOML file, or one of `onlinecal list scenarios`, such as quickstart"
+        ),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="results file; default results/NAME.db")
@@ -23,6 +26,11 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="start an existing results file anew")
     ] = False,
+    seed: Annotated[int | None, typer.Option(help="in place of the scenario's")] = None,
+    runs: Annotated[int | None, typer.Option(help="the same for the number of runs")] = None,
+    horizon: Annotated[
+        list[int] | None, typer.Option(help="the same for T; several, for a game of each, by repeating it")
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="play nothing: how many cells, which loops, about how long and large"),
@@ -51,7 +59,8 @@ def run(
     from onlinecal.study.session import Session
 
     executor = executor_of(jobs, scheduler)
-    loaded = load(scenario)
+    with aside():
+        loaded = load(scenario, _changed(seed, runs, horizon))
     path = output or Path("results") / f"{loaded.scenario.name}.db"
     if dry_run:
         from onlinecal.report.outlook import print_outlook
@@ -60,6 +69,7 @@ def run(
         return
     _say_if_slow(loaded.cells)
     with (
+        aside(),
         executor,
         Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
     ):
@@ -73,7 +83,7 @@ def run(
             for remark in executor.remarks:
                 print(f"note: {remark}", file=sys.stderr)
         except KeyboardInterrupt:
-            output_again = ["--output", str(output)] if output else []
+            output_again = [*loaded.options.split(), *(["--output", str(output)] if output else [])]
             print(
                 f"stopped: {session.finished} of {len(loaded.cells)} cells are finished and kept in {path}; "
                 f"go on with: onlinecal run {shlex.join([str(scenario), *output_again])} --resume",
@@ -95,6 +105,14 @@ def run(
     if failed:
         _print_failed(failed, len(loaded.cells), path)
         raise typer.Exit(1)
+
+
+def _changed(seed: int | None, runs: int | None, horizon: list[int] | None) -> dict[str, Any]:
+    """The keys of the scenario that options give."""
+    given: dict[str, Any] = {"seed": seed, "runs": runs}
+    if horizon:
+        given |= {"horizon": horizon[0]} if len(horizon) == 1 else {"horizons": horizon}
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def _print_failed(failed: Any, cells: int, path: Path) -> None:
@@ -122,8 +140,20 @@ def _say_if_slow(cells: Any) -> None:
         )
 
 
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="the scenario to be written, such as my.toml")],
+    like: Annotated[str, typer.Option(help="one of `onlinecal list scenarios`")] = "template",
+) -> None:
+    """Write a scenario with comments, to be changed and played."""
+    from onlinecal.core.shipped import create
+
+    create(file, like)
+    print(f"wrote {file}; play it: onlinecal run {shlex.quote(str(file))}")
+
+
 def status(results: Results, as_json: Json = False) -> None:
     """How far a study is, also while it is played: what is done, failed, left, cannot be played, and who writes it."""
+    from onlinecal.report.grid import say
     from onlinecal.study.status import Status
 
     found = Status.of(results)
@@ -133,4 +163,4 @@ def status(results: Results, as_json: Json = False) -> None:
         print_json(found.as_json())
         return
     for line in found.lines():
-        print(line)
+        say(line)

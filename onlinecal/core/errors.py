@@ -8,11 +8,24 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 
 class OnlinecalError(Exception):
-    """Base of every error that a user can mend."""
+    """Base of every error that a user can mend.
+
+    Attributes
+    ----------
+    lines : tuple of str
+        Of an error of a player that was caught: the lines of users that it went through.
+    """
+
+    lines: tuple[str, ...] = ()
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the user's own lines, and the message."""
+        return [*dict.fromkeys((*user_lines(self), *self.lines)), f"{type(self).__name__}: {self}"]
 
 
 class InvalidData(OnlinecalError, ValueError):
@@ -80,21 +93,59 @@ def suggestion(name: str, known: Iterable[str], see: str = "") -> str:
 
 
 def failure(error: BaseException) -> str:
-    """Somebody else's error in one line, with the place in their code: ``ValueError: boom (own.py:12)``.
+    """Somebody else's error in one line, with the place in their code: ``ValueError: boom (own.py:12)``."""
+    words: Callable[[Any], str] = str
+    if isinstance(error, SyntaxError):  # its own words have a place too, in another form
+        words = _message
+    said = in_one_line(error, words)
+    return f"{type(error).__name__}{said and ': '}{said}{place(error)}"
 
-    The place is the innermost frame outside of onlinecal; one of an installed library only where there is no other.
+
+def user_lines(error: BaseException) -> list[str]:
+    """The lines of users that an error went through, and those of what caused it, the outermost first."""
+    import sysconfig
+    import traceback
+
+    folders = [_HERE, *(Path(path) for path in set(sysconfig.get_paths().values()))]
+    found: dict[tuple[str, int | None], str] = {}
+    below: BaseException | None = error
+    while below is not None:
+        for frame in traceback.extract_tb(below.__traceback__):
+            if not frame.filename.startswith("<frozen") and not _within(frame.filename, folders):
+                where = f"{_short(frame.filename)}, line {frame.lineno}, in {frame.name}"
+                found[frame.filename, frame.lineno] = f"  {where}\n    {frame.line}"
+        below = below.__cause__
+    return list(found.values())
+
+
+def _message(error: Any) -> str:
+    return str(error.msg)
+
+
+def place(where: BaseException | FrameType | None) -> str:
+    """The innermost place outside of onlinecal, of an error or of what is running: `` (own.py:12)``; "" for none.
+
+    One of an installed library only where there is no other. Of a syntax error, where it is written.
     """
     # Only for errors, and help must not wait for them.
     import sysconfig
     import traceback
 
-    # What imports modules is frozen into Python, and no place that one could look at.
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
+    if isinstance(where, BaseException):
+        frames = list(traceback.extract_tb(where.__traceback__))
+        if isinstance(where, SyntaxError) and where.filename:
+            frames.append(traceback.FrameSummary(where.filename, where.lineno, "", lookup_line=False))
+    else:
+        frames = [] if where is None else list(traceback.extract_stack(where))
+    # What imports modules is a part of Python, and no place that one could look at.
+    frames = [f for f in frames if not f.filename.startswith("<frozen") and not _imports(f.filename)]
     frames = [f for f in frames if not _within(f.filename, [_HERE])]
     installed = [Path(path) for path in set(sysconfig.get_paths().values())]
-    frames = [f for f in frames if not _within(f.filename, installed)] or frames
-    where = f" ({_short(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {in_one_line(error, str)}{where}"
+    own = [f for f in frames if not _within(f.filename, installed)]
+    if not own and not isinstance(where, BaseException):
+        return ""  # of what runs, the outermost frames are those that have begun onlinecal
+    frames = own or frames
+    return f" ({_short(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
 
 
 def in_one_line(value: Any, words: Callable[[Any], str] = repr) -> str:
@@ -106,7 +157,13 @@ def in_one_line(value: Any, words: Callable[[Any], str] = repr) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parents[1]
+
+
+def _imports(file: str) -> bool:
+    import importlib
+
+    return Path(file).parent == Path(importlib.__file__).parent
 
 
 def _within(file: str, folders: Iterable[Path]) -> bool:

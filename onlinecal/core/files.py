@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import importlib.util
+import lzma
+import re
+import zipfile
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +30,7 @@ def located(file: str) -> Path:
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
         raise InvalidData(
-            f"{file}: the Python package {package!r} is not installed; "
-            f"install it (pip install {package}, or onlinecal's extra 'data' for its own scenarios)"
+            f"{file}: the Python package {package!r} is not installed; install it (pip install {package})"
         )
     return Path(spec.submodule_search_locations[0]) / path
 
@@ -107,12 +113,24 @@ class Table:
 
 
 def _numbers(cells: Any) -> Floats:
-    """NaN where a cell is no number. A date is none, though pandas would count its nanoseconds."""
+    """NaN where a cell is no number; true and false are 1 and 0.
+
+    A date is no number, though pandas would count its nanoseconds.
+    """
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return np.full(len(cells), np.nan)
-    return np.asarray(pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)).copy()
+    values = np.asarray(pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)).copy()
+    if pd.api.types.is_string_dtype(cells.dtype) and not np.isfinite(values).all():
+        words = (
+            cells.str.strip()
+            .str.lower()
+            .map({"true": 1.0, "false": 0.0})
+            .to_numpy(np.float64, na_value=np.nan)
+        )
+        values = np.where(np.isnan(words), values, words)
+    return values
 
 
 def days(cells: Any) -> Floats:
@@ -130,25 +148,59 @@ def days(cells: Any) -> Floats:
 def _csv(path: Path) -> Any:
     import pandas as pd
 
+    _check_file(path)
     try:
         # Text first: pandas would turn a column with one bad cell into objects and lose which cell it was.
-        return pd.read_csv(path, dtype=str, skip_blank_lines=False)
-    except FileNotFoundError:
-        raise InvalidData(f"{path}: no such file") from None
-    except OSError as error:
-        raise InvalidData(f"{path} cannot be read: {error.strerror or error}") from None
+        return pd.read_csv(
+            path,
+            dtype=str,
+            skip_blank_lines=False,
+            sep=_delimiter(path),
+            encoding="utf-8-sig",
+            skipinitialspace=True,
+        )
     except pd.errors.EmptyDataError:
         raise InvalidData(f"{path} is empty; expected a header line and rows") from None
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+    except (pd.errors.ParserError, UnicodeError) as error:
         raise InvalidData(f"{path} is not a CSV file: {str(error).strip()}") from None
+    except OSError as error:
+        raise InvalidData(f"{path} cannot be read: {error.strerror or error}") from None
+    except (EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, ImportError) as error:
+        raise InvalidData(f"{path} cannot be unpacked: {str(error).strip()}") from None
+
+
+#: what may stand between columns; where the header has several of them, the one that it has most often
+_DELIMITERS = ",;\t|"
+#: endings of compressed files whose first line is looked at
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def _delimiter(path: Path) -> str:
+    """What stands between the columns, by the header."""
+    if path.suffix.lower() == ".zip":
+        return ","
+    with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+        header = file.readline(2**20).decode("utf-8", "replace")
+    plain = re.sub('"[^"]*"', "", header)
+    return max(_DELIMITERS, key=plain.count)  # the comma where there is none
+
+
+def _check_file(path: Path) -> None:
+    """Refuses what is no file: a device has no end."""
+    try:
+        there, good = path.exists(), path.is_file()
+    except (OSError, ValueError) as error:
+        raise InvalidData(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not good:
+        what = "is a directory" if path.is_dir() else "is not a file"
+        raise InvalidData(f"{path} {what}; expected a file" if there else f"{path}: no such file")
 
 
 def parquet(path: Path) -> Any:
     """The data frame in a Parquet file."""
     import pandas as pd
 
-    if not path.is_file():
-        raise InvalidData(f"{path} is a directory" if path.exists() else f"{path}: no such file")
+    _check_file(path)
     try:
         import pyarrow as engine
     except ImportError:

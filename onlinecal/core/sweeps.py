@@ -193,7 +193,8 @@ def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
         return _sweep(role, table, find)
     except InvalidParameter as error:
         name = f" {table['name']!r}" if table.get("name") else ""
-        raise InvalidParameter(f"{role}{name}: {error}") from None
+        who = f"{role}{name}: "
+        raise InvalidParameter(f"{who}{str(error).removeprefix(who)}") from None
 
 
 def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:

@@ -145,7 +145,8 @@ class Evaluation:
             )
         return [*[self.intervals] * bool(self.intervals and self.rows), *reasons, *limits, *grid]
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[list[str]]:
+        """The cells of the table, the headings first."""
         lines = [["measure", "value"]]
         reference = any(r.if_calibrated is not None for r in self.rows)
         lines[0] += (
@@ -161,6 +162,10 @@ class Evaluation:
                 line.append(f"{row.if_calibrated:.4g}")
                 line.append(f"{row.p_value:.3g}")
             lines.append([*line, row.measure.decisions])
+        return lines
+
+    def __str__(self) -> str:
+        lines = self._lines()
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
         notes = [line for note in self.notes for line in textwrap.wrap(note, 118, subsequent_indent="  ")]
@@ -170,7 +175,13 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return str(self.table().to_html()) + notes
+        head, *body = (
+            "".join(f"<t{tag}>{html.escape(cell)}</t{tag}>" for cell in line)
+            for tag, line in zip("h" + "d" * len(self.rows), self._lines(), strict=True)
+        )
+        rows = "".join(f"<tr>{line}</tr>" for line in body)
+        about = html.escape(repr(self.gamma))
+        return f"<p>{about}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
 
 
 def _text(lower: float, upper: float) -> str:

@@ -26,11 +26,14 @@ class Replay(Nature):
     ----------
     file : str
         Path of a Parquet file (named ``*.parquet`` or ``*.pq``; needs pyarrow, in the extra 'data') or of a CSV file
-        with a header line. ``package:NAME/PATH`` is a file that the Python package NAME brings along.
+        with a header line: columns are parted by comma, semicolon, tab or bar, whichever the header has most often; it
+        may be compressed (``*.gz``, ``*.bz2``, ``*.xz``, ``*.zip``). ``package:NAME/PATH`` is a file that the Python
+        package NAME brings along.
     outcome : str, default "outcome"
         The column of outcomes.
     above : float, optional
-        If given, the outcome is 1 where the column exceeds this number; without it the column must hold 0 and 1.
+        If given, the outcome is 1 where the column exceeds this number; without it the column must hold 0 and 1, or
+        true and false.
     base : str, optional
         A column of somebody's forecasts, each in [0, 1], for forecasters that improve on them.
     time : str, optional

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import LIST, UnknownName
 from onlinecal.core.facts import FACTS
 from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.modules import locate
 from onlinecal.core.relations import tightest
+from onlinecal.core.shipped import scenarios
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import parameters
 from onlinecal.decision_makers.responses import RESPONSES
@@ -19,7 +23,7 @@ from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
-from onlinecal.naming import kind_of, locate
+from onlinecal.naming import foreign, kind_of
 from onlinecal.natures import NATURES, as_nature
 from onlinecal.schedules import ARRIVALS, DELAYS
 
@@ -161,14 +165,24 @@ def rows(kind: str = "") -> list[dict[str, str]]:
     """
     if kind == "rates":
         return _rates()
+    if kind == "scenarios":
+        return [
+            {"kind": kind, "name": name, "summary": _title(file), "known": ""}
+            for name, file in scenarios().items()
+        ]
     if kind and kind not in KINDS:
-        raise UnknownName.of("kind", kind, [*KINDS, "rates"])
+        raise UnknownName.of("kind", kind, [*KINDS, "rates", "scenarios"])
     return [
         {"kind": k, "name": name, "summary": _summary(thing), "known": _known(thing)}
         for k, things in KINDS.items()
         if kind in ("", k)
         for name, thing in things.items()
     ]
+
+
+def _title(file: Path) -> str:
+    """Of a scenario of the package."""
+    return str(tomllib.loads(file.read_text(encoding="utf-8"))["title"])
 
 
 def _rates() -> list[dict[str, str]]:
@@ -210,7 +224,7 @@ def entries(name: str) -> list[dict[str, Any]]:
         Nothing is called that.
     """
     things = [(kind, known[name]) for kind, known in KINDS.items() if name in known]
-    if not things and ":" in name:
+    if not things and foreign(name):
         thing = locate("strategy", name)
         kind = kind_of(thing)
         if not kind:

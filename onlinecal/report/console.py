@@ -16,11 +16,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from onlinecal.core.encodings import readable
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, lines
 from onlinecal.report.curves import Study, summary
-from onlinecal.report.grid import broken, fits, new_console, number, print_grid
+from onlinecal.report.grid import broken, fits, flowing, new_console, number, print_grid, say
 
 if TYPE_CHECKING:
     from onlinecal.checks.guarantees import GuaranteeCheck, Report
@@ -209,7 +210,7 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
         )
         for row in rows:
             if row["kind"] == kind:
-                table.add_row(escape(row["name"]), escape(row["summary"]), escape(row["known"]))
+                table.add_row(*(escape(readable(row[key])) for key in ("name", "summary", "known")))
         console.print(table)
         console.print()
 
@@ -235,7 +236,7 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
         for p in entry["parameters"]
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
-    print(entry["documentation"])  # written for 110 columns; a narrower terminal wraps it as it sees fit
+    say(flowing(entry["documentation"]), hang=0)
     facts = {words: entry[key] for key, words in _FACTS.items() if key in entry}
     if facts:
         print()
@@ -244,11 +245,11 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
     if entry["guarantees"]:
         console.print("\n[bold]Proved, at the default parameters[/bold]")
         for guarantee in entry["guarantees"]:
-            print(f"- {guarantee}")
+            say(f"- {guarantee}")
     if entry["implied"]:
         console.print("\n[bold]Which implies[/bold] (swap_regret, external_regret: of every task)")
         for line in entry["implied"]:
-            print(f"- {line}")
+            say(f"- {line}")
 
 
 def print_check(report: Report) -> None:
@@ -318,7 +319,7 @@ def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
             opponent, _, at = where.rpartition(" round ")
             where = f"{broken(opponent, 13)}\nround {at}"
             cells = (broken(strategy, 14), guarantee, worst, where, said)
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(Text, map(readable, cells)))
     return table
 
 

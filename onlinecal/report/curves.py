@@ -164,11 +164,16 @@ class Curve:
                 return said
         return ""
 
+    def _repr_html_(self) -> str:
+        from onlinecal.report.displays import curve_html
+
+        return curve_html(self)
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """This curve on log-log axes, these or those of a new figure, ``ax.figure``; see `plots.plot_curves`."""
-        from onlinecal.report.curve_plot import plot_curve
+        from onlinecal.report.plots import plot_curve
 
-        return plot_curve(self, ax)
+        return plot_curve(self, ax=ax)
 
 
 @dataclass(frozen=True)
@@ -351,9 +356,25 @@ class Study(Kept):
 
     def plot(self, measures: Sequence[str] | None = None, axes: Any = None) -> NDArray[Any]:
         """The curves on log-log axes, a (natures, measures) array of them; see `plots.plot_curves`."""
-        from onlinecal.report.curve_plot import plot_curves
+        from onlinecal.report.plots import plot_curves
 
         return plot_curves(self.curves(measures), axes=axes)
+
+    def __repr__(self) -> str:
+        """Who plays whom, and what there is of it; no numbers."""
+        return (
+            f"Study({len(self.cells):,} cells; forecasters: {_some(self.forecasters)}; natures: {_some(self.natures)}; "
+            f"measures: {_some(self.measures)})"
+        )
+
+    def _repr_html_(self) -> str:
+        from onlinecal.report.displays import study_html
+
+        return study_html(self)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def left_out(curves: Sequence[Curve]) -> str:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from onlinecal.core.encodings import readable
+
 
 class _Console(Console):
-    """As `print`, it leaves to the command what becomes of output that nobody takes; rich's ends with status 1."""
+    """As `print`, it leaves to the command what becomes of output that nobody takes; rich's ends with status 1.
+
+    Text is as the terminal can show it before it is broken into lines.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As rich."""
+        super().print(*(readable(each) if isinstance(each, str) else each for each in objects), **options)
 
     def on_broken_pipe(self) -> None:
         raise  # rich calls this while it handles the error
@@ -33,7 +44,8 @@ def print_grid(
     first: str = "forecaster",
 ) -> None:
     """A table with a column of names; where the console is too narrow, headings are broken, then the table is."""
-    names, shown, cells = list(rows), list(headings), list(rows.values())
+    names, shown = [readable(name) for name in rows], [readable(heading) for heading in headings]
+    cells = [[readable(cell) for cell in row] for row in rows.values()]
 
     def grid(columns: Sequence[int]) -> Table:
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -47,7 +59,7 @@ def print_grid(
     parts = [range(len(headings))]
     if not fits(console, grid(parts[0])):
         names = [broken(name, 16) for name in names]
-        cells = [[cell.replace(" ± ", "\n± ") for cell in row] for row in cells]
+        cells = [[re.sub(r" (±|\+-) ", r"\n\1 ", cell) for cell in row] for row in cells]
         for i, heading in enumerate(headings):
             width = max([12, *(len(line) for row in cells for line in row[i].splitlines())])
             shown[i] = "\n".join(broken(line, width) for line in heading.splitlines())
@@ -58,8 +70,38 @@ def print_grid(
             if all(fits(console, grid(part)) for part in parts):
                 break
     for part in parts:
-        console.print(Text(title + (" (continued)" if part.start else ""), style="italic"))
+        console.print(Text(readable(title) + (" (continued)" if part.start else ""), style="italic"))
         console.print(grid(part))
+
+
+def say(text: str, hang: int = 2) -> None:
+    """Prints lines, broken between words where the console is narrower; what follows is indented by `hang` more."""
+    width = new_console().width
+    for line in readable(text).split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + hang)
+        lines = textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        print("\n".join(lines))
+
+
+#: docstrings are broken where a further word would be beyond this column
+_FULL = 100
+
+
+def flowing(documentation: str) -> str:
+    """A docstring in which each paragraph is one line; what its author kept in lines of their own stays so."""
+    lines: list[str] = []
+    before = ""
+    for line in documentation.split("\n"):
+        words = line.strip()
+        same = len(before) - len(before.lstrip()) == len(line) - len(line.lstrip())
+        if words and before and same and len(before) + 1 + len(words.split()[0]) > _FULL:
+            lines[-1] += f" {words}"
+        else:
+            lines.append(line)
+        before = line
+    return "\n".join(lines)
 
 
 def fits(console: Console, table: Table) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from onlinecal.report.console import print_json
+from onlinecal.report.grid import say
 from onlinecal.study.outlook import Outlook, outlook
 from onlinecal.study.plan import Plan
 from onlinecal.study.store import Store
@@ -37,9 +38,9 @@ def print_outlook(plan: Plan, path: Path, *, resume: bool, as_json: bool) -> Non
         print_json({"results": str(path), **found.as_json()})
         return
     for line in lines(found):
-        print(line)
+        say(line)
     if path.exists() and not resume:
-        print(f"{path} exists; --dry-run --resume counts what is in it")
+        say(f"{path} exists; --dry-run --resume counts what is in it")
 
 
 def lines(found: Outlook) -> Iterator[str]:

@@ -90,7 +90,7 @@ def page_of(
     study : Study
         With at least one cell.
     meta : mapping
-        What its results file says of itself: scenario, version, incompatible.
+        What its results file says of itself: scenario, options, version, incompatible.
     planned : int
         How many cells were to be played.
     source : str
@@ -150,7 +150,7 @@ def page_of(
         others=drawn.others,
         left=" ".join(drawn.left),
         scenario=meta.get("scenario", ""),
-        commands=_commands(name, source, bool(meta.get("scenario"))),
+        commands=_commands(name, source, bool(meta.get("scenario")), meta.get("options", "")),
         measures=_measures(study, shown),
     )
 
@@ -222,12 +222,13 @@ def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _commands(name: str, source: str, scenario: bool) -> list[str]:
+def _commands(name: str, source: str, scenario: bool, options: str) -> list[str]:
     if not scenario:
         return [f"onlinecal compare {shlex.quote(source)}", f"onlinecal plot {shlex.quote(source)}"]
     return [
         "pip install onlinecal",
-        f"onlinecal run {shlex.quote(f'{name}.toml')}  # the scenario below, saved under this name",
+        " ".join(filter(None, ("onlinecal run", shlex.quote(f"{name}.toml"), options)))
+        + "  # the scenario below, saved under this name",
         f"onlinecal report {shlex.quote(f'results/{name}.db')}",
     ]
 

@@ -10,12 +10,13 @@ first, a `JointDistribution`, what `evaluate` returned, or several by label; `tr
 `tasks`, `exponents`, `pareto`, `delays` and `people` draw a `Study`; `curves`, `runs` and `slopes` its curves;
 `questions` schedules.
 All take ``axes=``, or make a figure with a caption below, for a dark page (``dark=True``) or of some width
-(``width="column"``, ``"page"`` or inches).
+(``width="column"``, ``"page"`` or inches). Figures that they make show themselves in a notebook.
 """
 
 from collections.abc import Callable
 from types import MappingProxyType
 
+from onlinecal.core.notebook import showing
 from onlinecal.report import (
     curve_plot,
     decision_plot,
@@ -33,7 +34,7 @@ from onlinecal.report import (
     trajectory_plot,
     witness_plot,
 )
-from onlinecal.report.curve_plot import caption, plot_curve, plot_curves
+from onlinecal.report.curve_plot import caption
 from onlinecal.report.style import save
 
 __all__ = [
@@ -59,21 +60,22 @@ __all__ = [
     "witness",
 ]
 
-curves = plot_curves
-decision = decision_plot.plot_decision
-delays = late_plot.plot_delays
-exponents = exponent_plot.heat_map
-murphy = murphy_plot.plot_murphy
-pareto = pareto_plot.plot_pareto
-people = people_plot.plot_people
-questions = question_plot.plot_questions
-regret = regret_plot.plot_regret
-reliability = reliability_plot.plot_reliability
-runs = run_plot.plot_runs
-slopes = slope_plot.plot_slopes
-tasks = task_plot.plot_tasks
-trajectory = trajectory_plot.plot_trajectory
-witness = witness_plot.plot_witness
+plot_curve = showing(curve_plot.plot_curve)
+curves = plot_curves = showing(curve_plot.plot_curves)
+decision = showing(decision_plot.plot_decision)
+delays = showing(late_plot.plot_delays)
+exponents = showing(exponent_plot.heat_map)
+murphy = showing(murphy_plot.plot_murphy)
+pareto = showing(pareto_plot.plot_pareto)
+people = showing(people_plot.plot_people)
+questions = showing(question_plot.plot_questions)
+regret = showing(regret_plot.plot_regret)
+reliability = showing(reliability_plot.plot_reliability)
+runs = showing(run_plot.plot_runs)
+slopes = showing(slope_plot.plot_slopes)
+tasks = showing(task_plot.plot_tasks)
+trajectory = showing(trajectory_plot.plot_trajectory)
+witness = showing(witness_plot.plot_witness)
 
 #: picture → its caption, a function of what is drawn
 captions: MappingProxyType[str, Callable[..., str]] = MappingProxyType(

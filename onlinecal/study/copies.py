@@ -156,7 +156,7 @@ class _Merged:
             self.remarks.append(
                 f"{store.path} was made by onlinecal {meta.get('version')}, {first.path} by {self.meta.get('version')}"
             )
-        if meta.get("scenario") != self.meta.get("scenario") and store is not first:
+        if any(meta.get(key) != self.meta.get(key) for key in ("scenario", "options")) and store is not first:
             self.remarks.append(f"{store.path} has another scenario; that of {first.path} is kept")
         if "people" in meta and self.meta.setdefault("people", meta["people"]) != meta["people"]:
             raise StoreError(

@@ -402,6 +402,8 @@ def plan(
         raise InvalidParameter(f"per_decade = {per_decade!r}; expected an integer from 1 to 100")
     if not is_whole(seed):
         raise InvalidParameter(f"seed = {seed!r}; expected an integer")
+    if abs(seed) >= 10**300:
+        raise InvalidParameter("seed has more than 300 digits; expected an integer of fewer")
     # Of Python, whatever they were: they are written into files.
     made = Plan(
         who,

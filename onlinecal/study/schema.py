@@ -5,8 +5,9 @@ decision makers; below it each column of totals under the measure or task that i
 shown, under which labels and in which order: forecasters that are the same share their numbers, and numbers that no
 longer fit are not shown.
 
-    meta(key, value)        name, title, scenario (the file's text), version, people (labels of decision makers),
-                            incompatible (pairs that cannot be played, and why), seal (of the plan)
+    meta(key, value)        name, title, scenario (the file's text), options (what was given in place of its keys),
+                            version, people (labels of decision makers), incompatible (pairs that cannot be played, and
+                            why), seal (of the plan)
     plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight, panel)   what is to be shown; key: of
                             the game; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
     panels(id, columns)     of plan: a JSON list of the ids of columns, in the order in which they are shown

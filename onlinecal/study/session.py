@@ -128,14 +128,20 @@ class Session:
 
     def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
-        damaged = self._compare(plan)
+        before, now = (each.get("options") or "no options" for each in (self._store.meta, meta))
+        options = (
+            "" if before == now else f"the scenario was played with {before} before, and is now with {now}"
+        )
+        damaged = self._compare(plan, options)
+        if options:
+            self.remarks.append(options)
         self._store.forget(damaged)
         self._store.put_plan(meta, plan)
 
-    def _compare(self, plan: Sequence[Planned]) -> set[str]:
+    def _compare(self, plan: Sequence[Planned], options: str = "") -> set[str]:
         """Remarks on what is in the file and does not fit the plan; the keys of what something else has changed.
 
-        Refuses a plan that nothing fits.
+        Refuses a plan that nothing fits; `options` says which have changed.
         """
         store, wanted = self._store, {cell.key for cell in plan}
         damaged = store.damaged()
@@ -154,7 +160,7 @@ class Session:
         for cell in changed:
             now = next(c.content for c in self._cells if c.key == new[cell[1:5]])
             reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents.get(cell.key), now))
-        why = _some(list(reasons))
+        why = "; ".join(filter(None, (_some(list(reasons)), options)))
         # Decision makers are part of the games: to ask for some where there were none is no mistake.
         added = set(reasons) == {"decision_makers"} and not any(
             "decision_makers" in content for content in contents.values()

@@ -18,10 +18,10 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.content import content, differences, digest
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.modules import locate
 from onlinecal.core.sight import Sight
 from onlinecal.core.sources import sources
 from onlinecal.forecasters import Constant, as_forecaster
-from onlinecal.naming import locate
 from tests import versions
 
 

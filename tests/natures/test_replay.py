@@ -1,5 +1,9 @@
 """Recorded streams: files, columns, times, and what a bad file says."""
 
+import bz2
+import gzip
+import lzma
+
 import pytest
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
@@ -67,14 +71,62 @@ def test_bad_files(tmp_path, text, said):
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InvalidData, match="no such file"):
         Replay(str(tmp_path / "none.csv"))
-    with pytest.raises(InvalidData, match="cannot be read"):
+    with pytest.raises(InvalidData, match="is a directory; expected a file"):
         Replay(str(tmp_path))
+    with pytest.raises(InvalidData, match="/dev/zero is not a file; expected a file"):
+        Replay("/dev/zero")  # which has no end
+    with pytest.raises(InvalidData, match="cannot be read: "):
+        Replay("a" * 5000)
+    with pytest.raises(InvalidData, match="no such file"):
+        Replay("a\0b")
     binary = tmp_path / "binary.csv"
     binary.write_bytes(bytes(range(256)) * 20)
     with pytest.raises(InvalidData, match=r"not a CSV file|no column"):
         Replay(str(binary))
     with pytest.raises(InvalidData, match="package 'no_such_package' is not installed"):
         Replay("package:no_such_package/a.csv")
+
+
+TABLE = "day,outcome,p\n2020-01-01,1,0.25\n2020-01-02,0,0.5\n2020-01-03,1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", TABLE.encode()),
+        ("a.csv", b"\xef\xbb\xbf" + TABLE.encode()),
+        ("a.csv", TABLE.replace("\n", "\r\n").encode()),
+        ("a.csv", TABLE.replace(",", ";").encode()),
+        ("a.tsv", TABLE.replace(",", "\t").encode()),
+        ("a.txt", TABLE.replace(",", "|").encode()),
+        ("a.csv", TABLE.replace(",", ", ").encode()),
+        ("a.csv", TABLE.replace(",", ";").replace("day", '"day, of the year, or so"').encode()),
+        ("a.csv", TABLE.replace(",1,", ",True,").replace(",0,", ",False,").encode()),
+        ("a.csv", TABLE.replace(",1,", ",TRUE,").replace(",0,", ", false ,").encode()),
+        ("a.csv", TABLE.replace("1,0.25", "1.0,2.5e-1").encode()),
+        ("a.csv.gz", gzip.compress(TABLE.encode())),
+        ("A.CSV.GZ", gzip.compress(b"\xef\xbb\xbf" + TABLE.replace(",", ";").encode())),
+        ("a.csv.bz2", bz2.compress(TABLE.encode())),
+        ("a.csv.xz", lzma.compress(TABLE.replace(",", "\t").encode())),
+    ],
+)
+def test_the_ways_to_write_one_table(tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    replay = Replay(str(tmp_path / name), base="p")
+    assert replay.outcomes.tolist() == [1, 0, 1]
+    assert replay.forecasts.tolist() == [0.25, 0.5, 1]
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.bz2", "a.csv.xz", "a.csv.zip", "a.csv.zst", "a.parquet"])
+def test_what_cannot_be_unpacked(tmp_path, name):
+    packed = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}.get(
+        name.rpartition(".")[2], bytes
+    )
+    for data in (b"", b"outcome\n1\n", packed(TABLE.encode() * 99)[:-9], b"\x1f\x8b" + bytes(range(256))):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InvalidData) as raised:
+            Replay(str(tmp_path / name))
+        assert str(raised.value).startswith(str(tmp_path / name))
 
 
 def test_replay_reveals_the_base_forecast_only_where_it_is_named(tmp_path):

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from onlinecal.core import errors
-from onlinecal.core.errors import CellError, OnlinecalError, failure
+from onlinecal.core.errors import CellError, OnlinecalError, failure, user_lines
 from onlinecal.study.executors.units import Unit
 from onlinecal.study.plan import Cell
 from onlinecal.study.run import Batch
@@ -23,22 +23,27 @@ class Fault(NamedTuple):
         Name of the error in `onlinecal.core.errors`; "" for somebody else's.
     text : str
         One line.
+    lines : tuple of str
+        Of users, that the error went through.
     """
 
     kind: str
     text: str
+    lines: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, error: BaseException) -> Fault:
         """Of an error that was raised while it was played."""
         if isinstance(error, OnlinecalError):
-            return cls(type(error).__name__, " ".join(str(error).split()))
-        return cls("", failure(error))
+            return cls(type(error).__name__, " ".join(str(error).split()), tuple(user_lines(error)))
+        return cls("", failure(error), tuple(user_lines(error)))
 
     def error(self) -> OnlinecalError:
         """The same as an error that can be raised."""
         known = getattr(errors, self.kind, None) if self.kind else None
-        return (known or CellError)(self.text)
+        error: OnlinecalError = (known or CellError)(self.text)
+        error.lines = self.lines
+        return error
 
 
 class Done(NamedTuple):

@@ -1,0 +1,203 @@
+"""Modules of somebody else's, imported by name or from a file; what goes wrong on the way is said with its place."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+from onlinecal.core.errors import InvalidParameter, UnknownName, failure, in_one_line, place, suggestion
+from onlinecal.core.sources import named_in
+
+#: seconds after which it is said which module is still being imported
+PATIENCE = 5.0
+_EXPECTED = "expected module:name, such as 'mine:EMA' or 'mine.py:EMA'"
+
+
+def split(kind: str, name: str) -> tuple[str, str]:
+    """Module, or file that ends in ``.py``, and the name in it.
+
+    Raises
+    ------
+    UnknownName
+        It is not written in this way.
+    """
+    module, _, attribute = name.rpartition(":")
+    named = all(part.isidentifier() for part in module.split("."))
+    if not (named or (is_file(module) and "\0" not in module)) or (
+        attribute and not attribute.isidentifier()
+    ):
+        raise UnknownName(f"{kind} {name!r}: {_EXPECTED}")
+    return module, attribute
+
+
+def is_file(module: str) -> bool:
+    """Whether this names a file of Python in place of a module."""
+    return Path(module).suffix == ".py"
+
+
+def locate(kind: str, name: str, folder: Path | None = None) -> Any:
+    """The class, function or object ``module:attribute`` or ``file.py:attribute``.
+
+    Modules are looked for in the working directory first, and last in `folder`; so are files with a relative path. What
+    is printed by a module that is being imported goes to stderr, where a line says which it was, and so does one that
+    takes long.
+
+    Parameters
+    ----------
+    kind : str
+        What errors call it.
+    name : str
+    folder : Path, optional
+
+    Raises
+    ------
+    UnknownName
+        There is no such module, file or attribute.
+    InvalidParameter
+        The module cannot be imported; the message gives file and line.
+    """
+    module, attribute = split(kind, name)
+    # A console script does not look for modules where it is called; people keep their plug-ins there.
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    if folder is not None:
+        _look_in(folder)
+    loaded = _imported(f"{kind} {name!r}", module, folder)
+    try:
+        thing = getattr(loaded, attribute)
+    except AttributeError:
+        raise UnknownName(f"{kind} {name!r}: {_without(loaded, attribute)}") from None
+    named_in(thing, loaded)
+    return thing
+
+
+def _look_in(folder: Path) -> None:
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
+
+
+def _imported(whose: str, module: str, folder: Path | None) -> ModuleType:
+    # Python takes what it compiled before for the module where its source has been edited within the same second to the
+    # same length: so that what is played is what is written, nothing compiled is kept.
+    compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    importlib.invalidate_caches()
+    try:
+        with _watched(whose, module):
+            return (
+                _from_file(whose, Path(module), folder)
+                if is_file(module)
+                else importlib.import_module(module)
+            )
+    except (UnknownName, GeneratorExit):
+        raise
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(f"while {whose} was being imported{place(error)}") from None
+    except BaseException as error:  # it runs whatever somebody wrote
+        if isinstance(error, ModuleNotFoundError) and not place(error):
+            raise UnknownName(f"{whose}: {error}; {_EXPECTED}, in the working directory") from None
+        raise InvalidParameter(f"{whose}: module {module!r} cannot be imported: {failure(error)}") from None
+    finally:
+        sys.dont_write_bytecode = compiled
+
+
+def _from_file(whose: str, path: Path, folder: Path | None) -> ModuleType:
+    """The module in a file, under the name that it has for those who import it from its folder."""
+    places = [path.expanduser()] + ([] if folder is None else [folder / path])
+    file = next((each.resolve() for each in places if each.is_file()), None)
+    if file is None:
+        raise UnknownName(f"{whose}: there is no file {str(path)!r}; expected one, or the name of a module")
+    name = file.stem
+    there = sys.modules.get(name)
+    other = (
+        "Python's own" if name in sys.stdlib_module_names else getattr(there, "__file__", None) or "another"
+    )
+    if name in sys.stdlib_module_names or (there is not None and Path(other).resolve() != file):
+        raise UnknownName(f"{whose}: a module {name!r} is there already, {other}; give the file another name")
+    if "." in name:
+        raise UnknownName(f"{whose}: a file with a dot in its name is no module; give it another name")
+    if there is not None:
+        return there
+    _look_in(file.parent)
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(loaded)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return loaded
+
+
+def _without(module: ModuleType, attribute: str) -> str:
+    """That it has no such name, and which it has of its own."""
+    own = [
+        n
+        for n, v in vars(module).items()
+        if getattr(v, "__module__", None) == module.__name__ and n[0] != "_"
+    ]
+    if not attribute:
+        return f"expected a name in it{suggestion('', own)}"
+    return f"module {module.__name__!r} has no {attribute!r}{suggestion(attribute, own) if own else ''}"
+
+
+# ---------------------------------------------------------------- what modules do meanwhile
+
+
+@contextlib.contextmanager
+def _watched(whose: str, module: str) -> Iterator[None]:
+    """Says what a module that is being imported prints, and that it takes long, each with file and line."""
+    aside = _Aside(sys.stderr)
+    me = threading.get_ident()
+
+    def slow() -> None:
+        where = place(sys._current_frames().get(me))
+        print(f"note: {whose}: module {module!r} is still being imported{where}", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(PATIENCE, slow)
+    timer.daemon = True
+    timer.start()
+    try:
+        with contextlib.redirect_stdout(aside):
+            yield
+    finally:
+        timer.cancel()
+    if aside.first:
+        print(f"note: {whose}: module {module!r} prints {aside.first} while it is imported", file=sys.stderr)
+
+
+class _Aside(io.TextIOBase):
+    """Hands on what is printed, and keeps the first words and the place from where they come."""
+
+    def __init__(self, to: Any) -> None:
+        self._to = to
+        self.first = ""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # read only
+        """Of where it goes."""
+        return str(getattr(self._to, "encoding", None) or "utf-8")
+
+    def fileno(self) -> int:
+        """Of where it goes."""
+        return int(self._to.fileno())
+
+    def write(self, text: str) -> int:
+        """Hands it on."""
+        if not self.first and text.strip():
+            words = in_one_line(text.strip().partition("\n")[0][:60])
+            frame: FrameType | None = sys._getframe(1)
+            self.first = f"{words}{place(frame)}"
+        if self._to is not None:
+            self._to.write(text)
+        return len(text)

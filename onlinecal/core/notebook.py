@@ -1,0 +1,62 @@
+"""What only notebooks have: pictures below a cell, and something there that changes while it runs."""
+
+from __future__ import annotations
+
+import functools
+import io
+import sys
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def in_notebook() -> bool:
+    """Whether a cell of a notebook is what runs."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def showing(plot: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A function that returns axes, and in a notebook shows the figure that it has made for them.
+
+    What it draws on axes that it was given is shown by whoever has made these.
+    """
+
+    @functools.wraps(plot)
+    def shown(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        axes = plot(*args, **kwargs)
+        if in_notebook() and kwargs.get("axes") is None and kwargs.get("ax") is None:
+            show(_first(axes).figure)
+        return axes
+
+    return shown
+
+
+def show(figure: Any) -> None:
+    """Shows a figure of matplotlib below the cell, whatever backend there is."""
+    from IPython.display import Image, display
+
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=figure.dpi)
+    display(Image(data=file.getvalue(), width=round(figure.get_figwidth() * 100)))
+
+
+def _first(axes: Any) -> Any:
+    return axes.flat[0] if hasattr(axes, "flat") else axes
+
+
+class Spot:
+    """A place below the cell whose HTML changes."""
+
+    def __init__(self) -> None:
+        from IPython.display import HTML, display
+
+        self._html = HTML
+        self._handle = display(HTML(""), display_id=True)
+
+    def put(self, html: str) -> None:
+        """In place of what was there."""
+        self._handle.update(self._html(html))

@@ -1,0 +1,70 @@
+"""The scenarios that the package brings along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onlinecal
+from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
+
+#: what `create` copies where nothing else is said
+TEMPLATE = "template"
+_HOME = Path(onlinecal.__file__).parent
+
+
+def scenarios() -> dict[str, Path]:
+    """Name → file. In an installed package they lie within it, in a checkout beside it."""
+    folder = next(
+        (place / "scenarios" for place in (_HOME, _HOME.parent) if (place / "scenarios").is_dir()), _HOME
+    )
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+
+
+def scenario_file(name: Path) -> Path:
+    """The file of a scenario that somebody named: one that is there, else the one of the package of that name.
+
+    Raises
+    ------
+    ScenarioError
+        There is neither; the message has the nearest name.
+    """
+    known = {} if name.exists() else scenarios()
+    if name.exists() or (name.suffix and name.suffix != ".toml") or len(name.parts) != 1:
+        return name
+    if name.name in known:
+        return known[name.name]
+    beside = name.with_suffix(".toml")
+    if beside.exists():
+        raise ScenarioError(f"{name} cannot be read: no such file; did you mean {str(beside)!r}?")
+    error = UnknownName.of("scenario", name.name, [*known, *map(str, Path().glob("*.toml"))])
+    raise ScenarioError(f"{name} cannot be read: no such file, and {error}")
+
+
+def create(path: Path, like: str = TEMPLATE) -> None:
+    """Writes a scenario of the package to a new file.
+
+    Raises
+    ------
+    InvalidParameter
+        The name does not end in ``.toml``, or there is such a file.
+    UnknownName
+        No scenario is called `like`.
+    ScenarioError
+        It cannot be written.
+    """
+    known = scenarios()
+    if like not in known:
+        raise UnknownName.of("scenario", like, known)
+    if path.suffix != ".toml":
+        raise InvalidParameter(f"{path}: expected a name that ends in .toml")
+    text = known[like].read_text(encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InvalidParameter(f"{path} exists; expected the name of a new file") from None
+    except (OSError, ValueError) as error:
+        raise ScenarioError(
+            f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
+        ) from None

@@ -1,0 +1,187 @@
+"""Modules of users: how they are named, and what is said of those that cannot be imported."""
+
+import contextlib
+import io
+import sys
+import time
+
+import pytest
+
+from onlinecal.core import modules
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, UnknownName
+from onlinecal.core.modules import locate
+
+EMA = (
+    "class EMA:\n"
+    "    def __init__(self, rate=0.1): self.rate, self.p = rate, 0.5\n"
+    "    def forecast(self): return self.p\n"
+    "    def update(self, forecast, outcome): self.p += self.rate * (outcome - self.p)\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the user works; what is imported from there is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", sys.path[:])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def write(path, text=EMA):
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+@pytest.mark.parametrize(
+    "name", ["ours:EMA", "ours.py:EMA", "./ours.py:EMA", "{folder}/ours.py:EMA", "sub/../ours.py:EMA"]
+)
+def test_a_module_by_its_name_or_its_file_is_one_and_the_same(folder, name):
+    write(folder / "ours.py")
+    (folder / "sub").mkdir()
+    found = locate("forecaster", name.format(folder=folder))
+    assert (found.__module__, found.__qualname__) == ("ours", "EMA")
+    assert found is locate("forecaster", "ours:EMA") is locate("nature", "ours.py:EMA")
+
+
+def test_a_file_in_another_folder_finds_its_neighbours(folder):
+    write(folder / "sub" / "neighbour.py", "p = 0.25\n")
+    write(folder / "sub" / "beside.py", "from neighbour import p\nclass Own: pass\n")
+    assert sys.modules[locate("forecaster", "sub/beside.py:Own").__module__].p == 0.25
+    # A relative path is also meant from where the scenario lies.
+    write(folder / "sub" / "by_scenario.py", "class Own: pass\n")
+    assert locate("forecaster", "by_scenario.py:Own", folder / "sub").__module__ == "by_scenario"
+
+
+def test_two_files_of_one_name_are_not_taken_for_each_other(folder):
+    write(folder / "twice.py")
+    write(folder / "sub" / "twice.py")
+    locate("forecaster", "twice.py:EMA")
+    with pytest.raises(
+        UnknownName, match=r"a module 'twice' is there already, .*twice\.py; give the file another"
+    ):
+        locate("forecaster", "sub/twice.py:EMA")
+    write(folder / "statistics.py")
+    with pytest.raises(UnknownName, match="a module 'statistics' is there already, Python's own"):
+        locate("forecaster", "statistics.py:EMA")
+
+
+@pytest.mark.parametrize("name", [":", ".a:b", ":a", "a b:c", "ours:EMA:x", "ours:EMA.forecast", "ours.py", "./ours.py",
+                                  "\0.py:a", "..:x", "ours..x:EMA", "1a:b", "ours:1"])  # fmt: skip
+def test_what_is_no_name_in_a_module(folder, name):
+    write(folder / "ours.py")
+    with pytest.raises(UnknownName, match=r"expected module:name, such as 'mine:EMA' or 'mine\.py:EMA'$"):
+        locate("forecaster", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ours:EMMA", "module 'ours' has no 'EMMA'; did you mean 'EMA'?"),
+        ("ours:", "expected a name in it; known: EMA"),
+        ("nowhere:EMA", "No module named 'nowhere'; expected module:name, such as"),
+        ("sub/none.py:EMA", "there is no file 'sub/none.py'; expected one"),
+        ("a.b.py:EMA", "a file with a dot in its name is no module"),
+        ("sub.py:EMA", "there is no file 'sub.py'"),
+    ],
+)
+def test_names_of_nothing(folder, name, said):
+    write(folder / "ours.py")
+    write(folder / "a.b.py")
+    (folder / "sub.py").mkdir()
+    with pytest.raises(UnknownName) as raised:
+        locate("forecaster", name)
+    assert said in str(raised.value)
+    assert str(raised.value).startswith(f"forecaster {name!r}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("class EMA\n    pass\n", "SyntaxError: expected ':' (broken.py:1)"),
+        ("x = 1\nclass EMA:\n  pass\n   x = 1\n", "IndentationError: unexpected indent (broken.py:4)"),
+        ("\nimport nothing_like_this\n", "ModuleNotFoundError: No module named 'nothing_like_this' (broken.py:2)"),
+        ("import broken_too\n", "SyntaxError: '(' was never closed (broken_too.py:2)"),
+        ("def f():\n    1 / 0\nf()\n", "ZeroDivisionError: division by zero (broken.py:2)"),
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3 (broken.py:2)"),
+        ("raise BaseException\n", "BaseException (broken.py:1)"),
+        ("raise ExceptionGroup('a', [ValueError('x')])\n", "ExceptionGroup: a (1 sub-exception) (broken.py:1)"),
+        ("raise ValueError('two\\nlines\\x1b[31m')\n", "ValueError: two lines [31m (broken.py:1)"),
+        ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth exceeded (broken.py:1)"),
+        ("x = " + "(" * 600 + ")" * 600, "SyntaxError: too many nested parentheses (broken.py:1)"),
+        (b"x = '\xff'\n", "(broken.py:1)"),
+        (b"x = 1\0\n", "SyntaxError: source code string cannot contain null bytes"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["broken:EMA", "broken.py:EMA"])
+def test_what_cannot_be_imported_is_one_line_with_file_and_line(folder, name, text, said):
+    write(folder / "broken.py", text)
+    write(folder / "broken_too.py", "\nx = (\n")
+    with pytest.raises(InvalidParameter) as raised:
+        locate("forecaster", name)
+    assert str(raised.value).startswith(
+        f"forecaster {name!r}: module {name.partition(':')[0]!r} cannot be imported: "
+    )
+    # Python 3.12 and later say a little more of some of them.
+    assert said.rpartition(" (")[2] in str(raised.value)
+    assert said.partition(" (")[0].partition("(")[0] in str(raised.value)
+    assert str(raised.value).isprintable()
+    assert "broken" not in sys.modules
+    write(folder / "broken.py")
+    time.sleep(0.01)
+    assert locate("forecaster", name).__name__ == "EMA"  # once it has been mended
+
+
+def test_what_a_module_prints_goes_aside_and_is_said(folder):
+    write(folder / "prints.py", "\nprint('hello')\nprint('more')\n" + EMA)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        locate("forecaster", "prints:EMA")
+    assert out.getvalue() == ""
+    said = (
+        "note: forecaster 'prints:EMA': module 'prints' prints 'hello' (prints.py:2) while it is imported\n"
+    )
+    assert err.getvalue() == "hello\nmore\n" + said
+
+
+def test_a_module_that_takes_long_is_named(folder, monkeypatch, capsys):
+    monkeypatch.setattr(modules, "PATIENCE", 0.05)
+    write(folder / "sleeps.py", "import time\ntime.sleep(0.5)\n" + EMA)
+    locate("forecaster", "sleeps.py:EMA")
+    said = capsys.readouterr().err
+    assert (
+        said == "note: forecaster 'sleeps.py:EMA': module 'sleeps.py' is still being imported (sleeps.py:2)\n"
+    )
+    write(folder / "quick.py")
+    monkeypatch.setattr(modules, "PATIENCE", 30.0)
+    locate("forecaster", "quick.py:EMA")
+    assert capsys.readouterr().err == ""
+
+
+def test_control_c_says_what_was_being_imported(folder):
+    write(folder / "waits.py", "raise KeyboardInterrupt\n")
+    with pytest.raises(
+        KeyboardInterrupt, match=r"while forecaster 'waits:EMA' was being imported \(waits.py:1\)"
+    ):
+        locate("forecaster", "waits:EMA")
+
+
+def test_all_of_it_is_an_error_of_ours(folder):
+    write(folder / "ours.py")
+    for name in (
+        "",
+        ":",
+        "ours.py",
+        "ours",
+        "x" * 10_000 + ":a",
+        "é:x",
+        "ours:" + "y" * 10_000,
+        "/:x",
+        "/.py:x",
+        "~/.py:x",
+    ):
+        with pytest.raises(OnlinecalError):
+            locate("forecaster", name)

@@ -1,0 +1,184 @@
+"""What notebooks show: tables, figures, progress, and errors without the lines of others."""
+
+import io
+import sys
+import types
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core import progress
+from onlinecal.core.notebook import in_notebook
+from onlinecal.core.progress import Progress
+
+
+class _Shell:
+    kernel = object()
+
+
+class _Handle:
+    def __init__(self, told):
+        self._told = told
+
+    def update(self, thing):
+        self._told.append(thing)
+
+
+class _Thing:
+    def __init__(self, data=None, **options):
+        self.data, self.options = data, options
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What is displayed; this looks like a notebook meanwhile."""
+    told = []
+
+    def display(thing, display_id=False):
+        told.append(thing)
+        return _Handle(told) if display_id else None
+
+    ipython, displays = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    ipython.get_ipython, ipython.version_info = lambda: _Shell(), (9, 0)
+    displays.display, displays.HTML, displays.Image = display, _Thing, _Thing
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", displays)
+    return told
+
+
+@pytest.fixture(scope="module")
+def study():
+    """A small one."""
+    who, whom = [oc.forecasters.Constant(0.5), "empirical_mean"], ["drift", "contrarian"]
+    return oc.play(who, whom, horizon=[50, 100, 200], runs=4, tasks=["umbrella"])
+
+
+def test_a_notebook_is_told_from_a_terminal(told, monkeypatch):
+    assert in_notebook()
+    sys.modules["IPython"].get_ipython = lambda: object()  # IPython on a terminal has no kernel
+    assert not in_notebook()
+    sys.modules["IPython"].get_ipython = lambda: None
+    assert not in_notebook()
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert not in_notebook()
+
+
+def test_figures_show_themselves_once_and_only_those_that_were_made(told, study):
+    axes = study.curve("ece", "constant", "drift").plot()
+    assert len(told) == 1
+    assert told[0].data.startswith(b"\x89PNG")
+    study.plot(["ece"])
+    oc.plots.reliability([0.2, 0.8], [0, 1])
+    oc.plots.curves(study.curves(["ece"]))
+    assert len(told) == 4
+    study.curve("ece", "constant", "drift").plot(ax=axes)
+    assert len(told) == 4
+
+
+def test_no_figure_is_shown_where_there_is_no_notebook(study, capsys):
+    assert study.curve("ece", "constant", "drift").plot().figure is not None
+    assert capsys.readouterr().out == ""
+
+
+def test_studies_and_curves_are_short_tables(study):
+    html = study._repr_html_()
+    for text in (
+        "<table>",
+        "empirical mean",
+        "contrarian",
+        "swap_regret[umbrella]",
+        "200",
+        "T^1.00 [1.00, 1.00]",
+    ):
+        assert text in html
+    assert html.count("<tr>") == 1 + 4
+    total = study.curve("ece", "constant", "contrarian")
+    assert f"<td>{total.mean[-1]:.0f} ± 0, " in html
+    html = total._repr_html_()
+    assert html.count("<tr>") == 1 + 3
+    assert "<b>ece</b>: constant against contrarian" in html
+    assert "<td>0.5</td>" in html  # a round
+    assert len(repr(study)) < 300
+    assert repr(study).startswith(
+        "Study(12 cells; forecasters: constant, empirical mean; natures: drift, con"
+    )
+    assert "<p>" in oc.evaluate([0.2, 0.8], [0, 1], bootstrap=20, measures=["ece"])._repr_html_()
+
+
+def test_large_studies_and_labels_of_users_are_shown_in_part_and_as_text():
+    many = oc.play(
+        oc.sweep("constant", label="<b>&", p=[i / 60 for i in range(60)]), "drift", horizon=20, runs=1, per_decade=100,
+        measures=["ece", "brier", "cfdl", "smooth_ce", "log_loss", "cdl", "u_calibration", "nce"],
+    )  # fmt: skip
+    html = many._repr_html_()
+    assert html.count("<tr>") == 1 + 40
+    assert "not shown: 20 more pairs, 2 more measures" in html
+    assert "<b>&," not in html
+    assert "&lt;b&gt;&amp;, p = 0" in html
+
+
+def test_a_long_curve_is_shown_in_part_with_its_end():
+    curve = oc.play("empirical_mean", "drift", horizon=5000, runs=1, per_decade=50, measures=["ece"]).curve(
+        "ece"
+    )
+    html = curve._repr_html_()
+    assert len(curve.rounds) > 40
+    assert 20 <= html.count("<tr>") <= 1 + 40
+    assert "<td>5,000</td>" in html
+    assert f"of {len(curve.rounds)} T are shown" in html
+
+
+def test_progress_below_a_cell_goes_when_it_is_done(told, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with Progress(10) as bar:
+        bar.describe("<drift>")
+        bar.advance(5)
+    shown = [thing.data for thing in told]
+    assert shown[0] == ""
+    assert shown[1].startswith('<progress value="0.0000" max="1"></progress> 0 %')
+    assert "&lt;drift&gt;" in shown[1]
+    assert shown[-1] == ""
+
+
+@pytest.mark.parametrize(("shown", "lines"), [(None, 3), (True, 3), (False, 0)])
+def test_a_file_has_a_line_now_and_then(monkeypatch, shown, lines):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with Progress(1000, shown) as bar:
+        bar.describe("a vs b")
+        for _ in range(100):
+            now[0] += 1.0
+            bar.advance(10)
+    said = sys.stderr.getvalue().splitlines()
+    assert len(said) == lines + (shown is True)
+    if lines:
+        assert said[-1].endswith(" · a vs b")
+        assert said[-1].startswith("90 %, 0.0 M run-rounds/s, 10 s left")
+
+
+def test_what_is_over_soon_says_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    oc.play("constant", "drift", horizon=100, runs=2)
+    assert sys.stderr.getvalue() == ""
+
+
+class _Broken:
+    def forecast(self):
+        return self.inner()
+
+    def inner(self):
+        return 1 / 0
+
+    def update(self, forecast, outcome):
+        pass
+
+
+def test_errors_show_the_lines_of_the_user_only():
+    with pytest.raises(oc.OnlinecalError) as raised:
+        oc.play(_Broken, "drift", horizon=10, runs=1)
+    lines = raised.value._render_traceback_()
+    assert lines[-1].startswith("InvalidForecast: forecaster '_Broken' failed in round 1: ZeroDivisionError")
+    assert 'oc.play(_Broken, "drift"' in lines[0]
+    assert any("return 1 / 0" in line for line in lines)
+    assert not any("onlinecal/face.py" in line or "onlinecal/engine" in line for line in lines)
