@@ -11,18 +11,19 @@ PATIENCE = 2.0
 
 
 class Progress:
-    """Counts run-rounds and shows the share done, the rate and the time left.
+    """Counts work and shows the share done, the rate and the time left.
 
     Parameters
     ----------
     total : int
-        Run-rounds to play.
+        Run-rounds to play, or other units of work to do.
     shown : bool, optional
         True: from the start. False: never. Default: after two seconds, where stderr is a terminal.
+    unit : str, default "run-rounds"
     """
 
-    def __init__(self, total: int, shown: bool | None = None) -> None:
-        self._total = total
+    def __init__(self, total: int, shown: bool | None = None, unit: str = "run-rounds") -> None:
+        self._total, self._unit = total, unit
         self._at = time.perf_counter() + (0.0 if shown else PATIENCE)
         self._wanted = sys.stderr.isatty() if shown is None else shown
         self._done = 0
@@ -57,10 +58,12 @@ class Progress:
         from rich.progress import Progress as Bar
         from rich.text import Text
 
+        unit = self._unit
+
         class Rate(ProgressColumn):
             def render(self, task: Any) -> Text:
                 speed = task.finished_speed or task.speed
-                return Text("" if speed is None else f"{speed / 1e6:.1f} M run-rounds/s", style="dim")
+                return Text("" if speed is None else f"{speed / 1e6:.1f} M {unit}/s", style="dim")
 
         self._bar = Bar(
             TextColumn("{task.percentage:>3.0f} %"),

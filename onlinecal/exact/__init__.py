@@ -1,0 +1,5 @@
+"""Solved games: the exact value of calibration on a grid, and how both sides play for it."""
+
+from onlinecal.exact.game import Solution, solve
+
+__all__ = ["Solution", "solve"]
