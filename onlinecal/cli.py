@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from onlinecal.commands import comparing, drawing, keeping, knowing, playing
+from onlinecal.commands import comparing, drawing, keeping, knowing, playing, solving
 from onlinecal.commands.base import guarded
 
 #: in the order in which help lists them
@@ -24,6 +24,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": knowing.list_,
     "show": knowing.show,
     "check": knowing.check,
+    "solve": solving.solve,
 }
 
 app = typer.Typer(

@@ -77,6 +77,9 @@ class Solution:
         The most states that are reached at the same number of rounds left, counted as the programme does.
     stages : int
         How many states were looked at.
+    values : (T,) floats or None
+        The values of the games of 1, …, T rounds, each within `error`, which come on the way where the total depends on
+        the biases alone; else None.
     """
 
     m: int
@@ -87,6 +90,7 @@ class Solution:
     error: float = math.nan
     states: int = 0
     stages: int = 0
+    values: Floats | None = field(default=None, repr=False)
     _game: Any = field(default=None, repr=False)
 
     def at(self, ends: Any, left: int) -> Round:
@@ -204,6 +208,7 @@ class _Game:
         values, error = self.ends(its)
         solution.states = its.number
         self._store(0, values)
+        shorter: list[float] = []
         work = int(all_states(self.alphabet, self.horizon))
         with Progress(work, shown=progress, unit="states") as bar, self._pool() as pool:
             bar.describe(f"m = {self.m}, T = {self.horizon}")
@@ -217,8 +222,10 @@ class _Game:
                     solution.stages + now.number,
                 )
                 self._store(left, values)
+                shorter.append(float(values[0]))  # of the state without any bias, which is the first
                 bar.advance(now.number)
         solution.value, solution.error = float(values[0]), error
+        solution.values = None if self.alphabet.counted else np.array(shorter)
 
     def _store(self, left: int, values: Floats) -> None:
         """Keeps one layer in `apart`, or the last ones that there is room for."""
@@ -235,11 +242,12 @@ class _Game:
         if self.alphabet.separate:
             return np.zeros(its.number), 0.0  # all of Σ |E_i| is counted when it comes
         values, error = np.empty(its.number), 0.0
+        grid = np.arange(self.m + 1) / self.m
         known = [self.alphabet.values(point, 0) for point in self.alphabet.points]
         for low in range(0, its.number, CHUNK):
             rows = words_between(low, min(low + CHUNK, its.number), its)
             ends = np.stack([value[row] for value, row in zip(known, rows.T, strict=True)], axis=1)
-            values[low : low + CHUNK], own = totals(self.measure, self.m, ends)
+            values[low : low + CHUNK], own = totals(self.measure, grid, ends if self.alphabet.counted else ends / self.m)
             error = max(error, own)
         return values, error
 

@@ -64,16 +64,16 @@ def alphabet_for(measure: Measure, m: int, horizon: int) -> Alphabet:
     return Counts(m, horizon)
 
 
-def totals(measure: Measure, m: int, ends: NDArray[Any]) -> tuple[Floats, float]:
+def totals(measure: Measure, grid: Floats, ends: NDArray[Any]) -> tuple[Floats, float]:
     """T·μ for each row of what has become of the points, and how much it can be wrong.
 
     Parameters
     ----------
     measure : Measure
-    m : int
-        Steps of the grid.
-    ends : (B, m + 1) or (B, m + 1, 2) ints
-        The biases m·E_i of a measure for which `of_biases` holds; else the rounds and outcomes 1, (n_i, s_i).
+    grid : (points,) floats
+        Ascending.
+    ends : (B, points) floats or (B, points, 2) numbers
+        The biases E_i of a measure for which `of_biases` holds; else the rounds and outcomes 1, (n_i, s_i).
 
     Returns
     -------
@@ -81,12 +81,11 @@ def totals(measure: Measure, m: int, ends: NDArray[Any]) -> tuple[Floats, float]
         Of a measure that is a bracket its middle.
     error : float
     """
-    grid = np.arange(m + 1) / m
     if ends.ndim == 2:
-        gamma = JointDistribution.from_counts(grid, np.ones(m + 1), np.zeros(m + 1))
+        gamma = JointDistribution.from_counts(grid, np.ones(len(grid)), np.zeros(len(grid)))
         assert measure.sampling is not None
         norm: Any = measure.sampling.norm  # type: ignore[union-attr]
-        found = np.asarray(norm(gamma, ends / m), float)
+        found = np.asarray(norm(gamma, ends), float)
         return found, ROUNDING * float(found.max(initial=0.0))
     rows = list(_one_by_one(measure, grid, ends.astype(float)))
     values, errors = np.array(rows).reshape(-1, 2).T

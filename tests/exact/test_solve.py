@@ -69,6 +69,13 @@ def test_within_the_error_of_the_rational_value(m, horizon, measure, sight):
     assert abs(found.value - rational_value(m, horizon, measure, sight)) <= found.error < 1e-9
 
 
+@pytest.mark.parametrize("measure", ["ece", "cutoff_ce"])
+def test_shorter_games_come_on_the_way(measure):
+    solution = solve(3, 7, measure)
+    assert solution.values == pytest.approx([solve(3, t, measure).value for t in range(1, 8)], abs=1e-13)
+    assert solve(2, 3, "cdl").values is None
+
+
 def test_known_values():
     two = [
         0.5,
@@ -86,7 +93,7 @@ def test_known_values():
     ]
     four = [0.5, 0.75, 1.035714, 1.277014, 1.476271, 1.660286]
     for m, known in ((2, two), (4, four)):
-        assert [solve(m, t).value for t in range(1, len(known) + 1)] == pytest.approx(known, abs=1e-6)
+        assert solve(m, len(known)).values == pytest.approx(known, abs=1e-6)
     assert solve(4, 8).value == pytest.approx(float(rational_value(4, 8)), abs=1e-12)
 
 

@@ -1,0 +1,62 @@
+"""Commands about games that are solved exactly."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from onlinecal.commands.base import Json
+
+
+def solve(
+    m: Annotated[int, typer.Option("--m", help="steps of the grid 0, 1/m, …, 1")],
+    horizon: Annotated[int, typer.Option(help="T")],
+    measure: Annotated[str, typer.Option(help="whose total T·μ the forecaster pays")] = "ece",
+    sight: Annotated[
+        str, typer.Option(help="what nature sees before it chooses: law, draw, or history (both choose at once)")
+    ] = "law",
+    after: Annotated[
+        str, typer.Option(help="rounds that have been played, as forecast:outcome: 0.5:1,0.25:0")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """The exact value of the calibration game on a grid, and how both sides play for it."""
+    from onlinecal.exact import game, states
+    from onlinecal.report import console as tables
+
+    counts = states.counts_of(after, m, horizon)
+    solution = game.solve(m, horizon, measure, sight, keep=bool(after))
+    here = solution.at(counts, horizon - int(counts[:, 0].sum()))
+    rational = states.rational_text(m, horizon, measure, sight)
+    if as_json:
+        tables.print_json(
+            {
+                "m": m, "horizon": horizon, "measure": measure, "sight": sight, "value": solution.value,
+                "error": solution.error, "rational": rational or None, "states": solution.states,
+                "stages": solution.stages, "left": here.left, "value_here": here.value,
+                "law": [{"forecast": p, "weight": w} for p, w in zip(here.forecasts, here.weights, strict=True)],
+                "q": here.q, "after": here.after.tolist(),
+            }
+        )  # fmt: skip
+        return
+    for line in _said(solution, here, rational):
+        print(line)
+
+
+def _said(solution: Any, here: Any, rational: str) -> list[str]:
+    sees = {"law": "nature sees the law", "draw": "nature sees the draw", "history": "both choose at once"}
+    lines = [
+        f"total {solution.measure} on 0, 1/{solution.m}, …, 1 in T = {solution.horizon} rounds; {sees[solution.sight]}",
+        f"value       {solution.value:.12g} ± {solution.error:.1g}" + (f" = {rational}" if rational else ""),
+        f"states      {solution.states:,} at most with the same rounds left, {solution.stages:,} in all",
+    ]
+    if here.left < solution.horizon:
+        lines.append(f"after {solution.horizon - here.left} rounds, the value is {here.value:.12g}")
+    law = ", ".join(f"{p:.6g} with probability {w:.6g}" for p, w in zip(here.forecasts, here.weights, strict=True))
+    lines.append(f"forecaster  {law}")
+    if solution.sight == "draw":
+        lines.append(f"nature      y = {here.q:.0f} for that forecast")
+    else:
+        lines.append(f"nature      y = 1 with probability {here.q:.6g}, which holds every law to the value")
+    return lines
