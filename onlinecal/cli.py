@@ -25,6 +25,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "show": knowing.show,
     "check": knowing.check,
     "solve": solving.solve,
+    "exploit": solving.exploit,
 }
 
 app = typer.Typer(

@@ -14,7 +14,8 @@ def solve(
     horizon: Annotated[int, typer.Option(help="T")],
     measure: Annotated[str, typer.Option(help="whose total T·μ the forecaster pays")] = "ece",
     sight: Annotated[
-        str, typer.Option(help="what nature sees before it chooses: law, draw, or history (both choose at once)")
+        str,
+        typer.Option(help="what nature sees before it chooses: law, draw, or history (both choose at once)"),
     ] = "law",
     after: Annotated[
         str, typer.Option(help="rounds that have been played, as forecast:outcome: 0.5:1,0.25:0")
@@ -53,10 +54,66 @@ def _said(solution: Any, here: Any, rational: str) -> list[str]:
     ]
     if here.left < solution.horizon:
         lines.append(f"after {solution.horizon - here.left} rounds, the value is {here.value:.12g}")
-    law = ", ".join(f"{p:.6g} with probability {w:.6g}" for p, w in zip(here.forecasts, here.weights, strict=True))
+    law = ", ".join(
+        f"{p:.6g} with probability {w:.6g}" for p, w in zip(here.forecasts, here.weights, strict=True)
+    )
     lines.append(f"forecaster  {law}")
     if solution.sight == "draw":
         lines.append(f"nature      y = {here.q:.0f} for that forecast")
     else:
         lines.append(f"nature      y = 1 with probability {here.q:.6g}, which holds every law to the value")
     return lines
+
+
+def exploit(
+    forecaster: Annotated[
+        str, typer.Argument(help="a name, or a table { name = ..., ... } as in a scenario")
+    ],
+    horizon: Annotated[int, typer.Option(help="T")],
+    m: Annotated[
+        int | None, typer.Option("--m", help="the forecaster's parameter m, steps of its grid")
+    ] = None,
+    measure: Annotated[str, typer.Option(help="whose total T·μ the forecaster pays")] = "ece",
+    sight: Annotated[str, typer.Option(help="what nature sees before it chooses: law or draw")] = "law",
+    as_json: Json = False,
+) -> None:
+    """The worst nature for a forecaster, exactly, and what the forecaster pays beyond the best on its grid."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.core.strategy import strategy_label
+    from onlinecal.exploit import reply
+    from onlinecal.naming import strategies_in
+    from onlinecal.report import console as tables
+    from onlinecal.report.kept import said_table
+
+    spec = said_table("forecaster", forecaster)
+    spec = {"name": spec} if isinstance(spec, str) else dict(spec)
+    if m is not None:
+        spec["m"] = m
+    if not isinstance(spec.get("name"), str):
+        raise InvalidParameter(f"forecaster {forecaster}; expected a name or a table with a name")
+    chosen = strategies_in("forecaster", spec)
+    found = reply.exploit(chosen, horizon, measure, sight)
+    try:
+        least, why = found.minimax(), ""
+    except InvalidParameter as error:
+        least, why = None, str(error)
+    if as_json:
+        tables.print_json(
+            {
+                "forecaster": strategy_label(chosen), "horizon": horizon, "measure": measure, "sight": sight,
+                "m": found.m, "value": found.value, "error": found.error, "states": found.states, "minimax": least,
+                "exploitability": None if least is None else found.value - least,
+            }
+        )  # fmt: skip
+        return
+    sees = {"law": "sees the law", "draw": "sees the draw"}[sight]
+    print(
+        f"total {measure} of {strategy_label(chosen)} in T = {horizon} rounds, against the worst nature that {sees}"
+    )
+    print(f"value           {found.value:.12g} ± {found.error:.1g}")
+    print(f"states          {found.states:,} in all rounds")
+    if least is None:
+        print(f"minimax         {why or 'of an even grid 0, 1/m, …, 1 only'}")
+    else:
+        print(f"minimax         {least:.12g}, of the best forecaster on the same grid, m = {found.m}")
+        print(f"exploitability  {found.value - least:.12g}")

@@ -247,7 +247,9 @@ class _Game:
         for low in range(0, its.number, CHUNK):
             rows = words_between(low, min(low + CHUNK, its.number), its)
             ends = np.stack([value[row] for value, row in zip(known, rows.T, strict=True)], axis=1)
-            values[low : low + CHUNK], own = totals(self.measure, grid, ends if self.alphabet.counted else ends / self.m)
+            values[low : low + CHUNK], own = totals(
+                self.measure, grid, ends if self.alphabet.counted else ends / self.m
+            )
             error = max(error, own)
         return values, error
 

@@ -35,7 +35,11 @@ def counts_of(text: str, m: int, horizon: int) -> NDArray[np.int64]:
             place = float(forecast) * m
         except ValueError:
             place = math.nan
-        if outcome.strip() not in ("0", "1") or not -1e-9 <= place <= m + 1e-9 or abs(place - round(place)) > 1e-9:
+        if (
+            outcome.strip() not in ("0", "1")
+            or not -1e-9 <= place <= m + 1e-9
+            or abs(place - round(place)) > 1e-9
+        ):
             raise InvalidParameter(
                 f"round {said!r}; expected forecast:outcome with a forecast of 0, 1/{m}, …, 1 and an outcome 0 or 1"
             )
