@@ -164,6 +164,11 @@ class Biases:
         letters = self._letters(point, left)[2]
         return int(letters[at]) if 0 <= at < len(letters) else -1
 
+    def letters_from(self, point: int, left: int, low: int, high: int) -> Ints:
+        """The letters of the biases from `low` to `high`."""
+        zero = point * self.horizon
+        return self._letters(point, left)[2][zero + low : zero + high + 1]
+
     def rounds(self, point: int, value: Any) -> int:
         """As `Alphabet` says."""
         cost, values = self._least[point]

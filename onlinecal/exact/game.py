@@ -17,8 +17,9 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
 from onlinecal.core.validation import count
 from onlinecal.exact.alphabets import Alphabet
+from onlinecal.exact.matrix import against_draw, against_law
 from onlinecal.exact.memory import KEPT, all_states, check_memory, threads_here
-from onlinecal.exact.stage import UNITS, against_draw, against_law, look, moves, stage
+from onlinecal.exact.stage import UNITS, look, moves, stage
 from onlinecal.exact.totals import SYMMETRIC, alphabet_for, measure_named, totals
 from onlinecal.exact.words import Words, words, words_between
 from onlinecal.measures.base import Measure

@@ -15,6 +15,7 @@ from onlinecal.forecasters.defensive import DefensiveForecasting
 from onlinecal.forecasters.delayed import Delayed
 from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
 from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
+from onlinecal.forecasters.minimax import Minimax
 from onlinecal.forecasters.perturbed import PerturbedLeader
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
 from onlinecal.forecasters.separate import Separate
@@ -35,6 +36,7 @@ FORECASTERS = registry(
         CDLMinimiser,
         DefensiveForecasting,
         PerturbedLeader,
+        Minimax,
         BlumMansour,
         Calibeating,
         OnlinePlatt,
@@ -64,6 +66,7 @@ __all__ = [
     "FosterVohra",
     "LastOutcome",
     "Law",
+    "Minimax",
     "OnlinePlatt",
     "PerturbedLeader",
     "Round",
