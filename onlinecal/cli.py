@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": knowing.check,
     "solve": solving.solve,
     "exploit": solving.exploit,
+    "games": solving.games,
 }
 
 app = typer.Typer(

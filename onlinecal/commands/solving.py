@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -117,3 +118,28 @@ def exploit(
     else:
         print(f"minimax         {least:.12g}, of the best forecaster on the same grid, m = {found.m}")
         print(f"exploitability  {found.value - least:.12g}")
+
+
+def games(
+    folder: Annotated[Path, typer.Argument(help="where exact.md and its pictures are written")],
+) -> None:
+    """Write the page of exact values, optimal laws and exploitability: some minutes."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from onlinecal.report import games as tables
+    from onlinecal.report import games_plot as drawn
+    from onlinecal.report.style import save, uncaptioned
+
+    found = tables.games()
+    pictures = [
+        ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
+        ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
+        ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
+    ]
+    with uncaptioned():
+        for file, draw, _ in pictures:
+            save(draw(found), folder / file)
+    text = tables.page(found, [(file, words) for file, _, words in pictures], f"onlinecal games {folder}")
+    (folder / "exact.md").write_text(text, encoding="utf-8")
+    print(f"wrote {folder / 'exact.md'} and {len(pictures)} pictures")

@@ -7,8 +7,8 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.exact.matrix import against_law
 
-#: what the tables say first of a layer: points, cost of the dearest word, letters, where its values and the costs of its
-#: letters begin; and then of each point which it is, its least and its largest bias, and where its letters are
+#: what the tables say first of a layer: points, cost of the dearest word, letters, where its values and the costs of
+#: its letters begin; and then of each point which it is, its least and its largest bias, and where its letters are
 POINTS, DEAREST, LETTERS, VALUES, COSTS, FIRST = range(6)
 
 

@@ -32,9 +32,9 @@ class Maximin(Nature):
 
     Guarantee
     ---------
-    E[T·ECE] ≥ V_T(0), the value of the game (`onlinecal solve`), for every forecaster on 0, 1/m, …, 1, also for one that
-    knows this rule; no nature that sees at most the law can force more on all of them. Forecasts between the points can
-    cost less.
+    E[T·ECE] ≥ V_T(0), the value of the game (`onlinecal solve`), for every forecaster on 0, 1/m, …, 1, also for one
+    that knows this rule; no nature that sees at most the law can force more on all of them. Forecasts between the
+    points can cost less.
 
     Information
     -----------

@@ -11,8 +11,8 @@ from tests.readme import README
 
 #: in the order of imports; the last are files
 ROOMS = (
-    "core", "rounds", "decisions", "measures", "exact", "forecasters", "natures", "exploit", "schedules", "decision_makers", "engine",
-    "growth", "study",
+    "core", "rounds", "decisions", "measures", "exact", "forecasters", "natures", "exploit", "schedules",
+    "decision_makers", "engine", "growth", "study",
     "forecasts", "naming", "sweeping", "scenario", "checks", "report", "face", "commands", "cli", "__main__",
 )  # fmt: skip
 HOME = Path(onlinecal.__file__).parent
