@@ -26,10 +26,10 @@ from onlinecal.forecasters import (
 Floats = NDArray[np.float64]
 
 #: the games of total ECE whose values are listed: the longest by the steps of the grid
-LENGTHS = {1: 256, 2: 256, 3: 256, 4: 128, 5: 64, 6: 40, 7: 26, 8: 20}
+LENGTHS = {1: 256, 2: 256, 3: 256, 4: 96, 5: 40, 6: 24, 7: 18, 8: 16}
 
 #: T of the rows of the table
-ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 26, 32, 40, 48, 64, 96, 128, 192, 256)
+ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 18, 24, 32, 40, 64, 96, 128, 192, 256)
 
 #: exploited forecasters, by the steps of the grid: what makes each, and the longest game
 RULES: Mapping[int, Mapping[Callable[[int], Forecaster], int]] = {
@@ -38,13 +38,13 @@ RULES: Mapping[int, Mapping[Callable[[int], Forecaster], int]] = {
         lambda m: AlmostOneStepAhead(m): 32, lambda m: Rounded(EmpiricalMean(), m): 32,
     },
     4: {
-        lambda m: ForecastHedging(m): 20, lambda m: CDLMinimiser(m): 12, lambda m: FosterVohra(m): 12,
-        lambda m: AlmostOneStepAhead(m): 20, lambda m: Rounded(EmpiricalMean(), m): 20,
+        lambda m: ForecastHedging(m): 16, lambda m: CDLMinimiser(m): 12, lambda m: FosterVohra(m): 12,
+        lambda m: AlmostOneStepAhead(m): 16, lambda m: Rounded(EmpiricalMean(), m): 16,
     },
 }  # fmt: skip
 
 #: T of exploited forecasters
-TIMES = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32)
+TIMES = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)
 
 
 @dataclass(frozen=True)
