@@ -61,7 +61,9 @@ class MinimaxOnHalves:
             # The middle alone, or with an end such that both outcomes cost the same, or the two ends.
             value = np.minimum(np.maximum(low, high), before + 0.5)
             for near, far in ((low, high), (high, low)):
-                share = 1 / (1 + np.maximum(far - near, 0))  # of the middle, the rest on the end that `far` spares
+                share = 1 / (
+                    1 + np.maximum(far - near, 0)
+                )  # of the middle, the rest on the end that `far` spares
                 mixed = share * far + (1 - share) * before
                 value = np.where((far > near) & (near < before), np.minimum(value, mixed), value)
             self.values.append(value)
