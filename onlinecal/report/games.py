@@ -161,7 +161,7 @@ def page(found: Games, pictures: Sequence[tuple[str, str]], command: str) -> str
         "",
         "## Values",
         "",
-        "The least of each row is bold: the best of the grids that are solved for this T. A dash: not solved for this page.",
+        "Bold: the best of the grids that are solved for this T. A dash: not solved for this page.",
         "",
         "| T | " + " | ".join(f"m = {m}" for m in grids) + " |",
         "|---:|" + "---:|" * len(grids),
