@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from onlinecal.commands import comparing, drawing, keeping, knowing, measuring, playing, watching
+from onlinecal.commands import comparing, drawing, keeping, knowing, measuring, playing, solving, watching
 from onlinecal.commands.base import guarded
 from onlinecal.core import encodings
 
@@ -27,6 +27,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": knowing.list_,
     "show": knowing.show,
     "check": knowing.check,
+    "solve": solving.solve,
+    "exploit": solving.exploit,
+    "games": solving.games,
 }
 
 app = typer.Typer(

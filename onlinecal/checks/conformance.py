@@ -127,12 +127,12 @@ class _DiscloserPlayer:
 
 
 def _opponents(strategy: Any) -> list[tuple[Forecaster, Nature]]:
-    if isinstance(strategy, Forecaster):
-        natures = [Bernoulli(0.3), Contrarian(), _Discloser()]
-        return [(strategy, nature) for nature in natures if strategy.needs <= nature.reveals]
     longest = strategy.length
     if longest is not None and longest < HORIZON:
         return []
+    if isinstance(strategy, Forecaster):
+        natures = [Bernoulli(0.3), Contrarian(), _Discloser()]
+        return [(strategy, nature) for nature in natures if strategy.needs <= nature.reveals]
     return [(forecaster, strategy) for forecaster in (ForecastHedging(), AlmostOneStepAhead())]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from onlinecal.checks.conformance import Finding, conformance
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
-from onlinecal.core.guarantee import Guarantee, Potential
+from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
@@ -22,7 +22,7 @@ from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.naming import foreign, kind_of, named
 from onlinecal.natures import NATURES, Nature
-from onlinecal.rounds.protocol import check_specification
+from onlinecal.rounds.protocol import check_specification, start
 from onlinecal.study.panel import Panel
 
 #: what rounding may add to a ratio that is at most 1
@@ -185,7 +185,7 @@ def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon
     for forecaster, nature in pairs:
         if strategy in (forecaster, nature) and forecaster.needs <= nature.reveals:
             try:
-                _play(forecaster, nature, min(horizon, nature.length or horizon), 1, seed, None)
+                _play(forecaster, nature, _shorter(horizon, forecaster, nature), 1, seed, None)
                 fault = ""
             except OnlinecalError as error:
                 fault = str(error)
@@ -242,7 +242,7 @@ def check(
 
     Notes
     -----
-    An expected bound holds if the mean over runs stays below it, and fails if the mean is above the bound plus the
+    An expected bound holds if the mean over runs stays below it (of a nature: above), and fails if it is beyond by the
     slack that chance exceeds with probability 1e-9, where the guarantee knows it; between the two it cannot be told. It
     also fails unless the mean of its potential over the law, at every checkpoint
     of four runs and for both outcomes, grows by no more than its proof allows: nothing of that is left to chance.
@@ -255,14 +255,19 @@ def check(
             check_specification("forecaster", forecaster)
             check_specification("nature", nature)
             if forecaster.needs <= nature.reveals:
-                yield from _pair(forecaster, nature, min(horizon, nature.length or horizon), runs, seed)
+                yield from _pair(forecaster, nature, _shorter(horizon, forecaster, nature), runs, seed)
+
+
+def _shorter(horizon: int, *players: Any) -> int:
+    """The horizon, or the most rounds that all of them can play."""
+    return min([horizon, *(player.length for player in players if player.length is not None)])
 
 
 def _pair(
     forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int
 ) -> Iterator[GuaranteeCheck]:
     mine = [g for g in _guarantees(forecaster) if g.binds(forecaster, nature)]
-    theirs = [g for g in _guarantees(nature) if g.kind == "deterministic" and g.binds(forecaster, nature)]
+    theirs = [g for g in _guarantees(nature) if _forces(g, forecaster, nature, horizon)]
     if not mine and not theirs:
         return
     names = strategy_label(forecaster), strategy_label(nature)
@@ -273,17 +278,33 @@ def _pair(
         if g.kind == "deterministic":
             yield _deterministic(g, *names, times, totals[g.measure], horizon)
         elif g.kind == "expected":
-            mean, bound = float(totals[g.measure][-1].mean()), _bound(g, names[0], horizon)
-            slack = 0.0 if g.slack is None else g.slack(horizon, runs, RATE)
-            # Above the bound by what chance may do, it neither holds nor fails.
-            kept = True if mean <= bound else None if g.slack is None or mean <= bound + slack else False
             step = math.nan if g.potential is None else steps[potentials.index(g.potential)]
-            kept = False if step > 1.0 + ROUNDING else kept
-            yield GuaranteeCheck(*names, g, mean / bound, horizon, kept, step=step)
+            yield _expected(g, names, totals[g.measure][-1], horizon, step)
         else:
             yield _rate(g, forecaster, nature, horizon, runs, seed, panel, totals[g.measure][-1].mean())
     for g in theirs:
-        yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+        if g.kind == "expected":
+            yield _expected(g, (names[1], names[0]), totals[g.measure][-1], horizon, math.nan)
+        else:
+            yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+
+
+def _forces(g: Guarantee, forecaster: Forecaster, nature: Nature, horizon: int) -> bool:
+    """Whether a nature's bound is one that is measured here, and speaks of this forecaster."""
+    if not isinstance(g.against, OnGrid):
+        return g.kind == "deterministic" and g.binds(forecaster, nature)
+    player = start("forecaster", forecaster, horizon, range(1), 0)
+    return g.kind == "expected" and g.against.fits(getattr(player, "grid", None))
+
+
+def _expected(g: Guarantee, names: tuple[str, str], totals: Any, horizon: int, step: float) -> GuaranteeCheck:
+    mean, bound = float(totals.mean()), _bound(g, names[0], horizon)
+    slack = 0.0 if g.slack is None else g.slack(horizon, len(totals), RATE)
+    beyond = mean - bound if g.upper else bound - mean
+    # Beyond the bound by what chance may do, it neither holds nor fails.
+    kept = True if beyond <= 0.0 else None if g.slack is None or beyond <= slack else False
+    kept = False if step > 1.0 + ROUNDING else kept
+    return GuaranteeCheck(*names, g, mean / bound, horizon, kept, step=step)
 
 
 def _guarantees(strategy: Any) -> tuple[Guarantee, ...]:

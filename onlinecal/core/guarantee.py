@@ -23,6 +23,27 @@ class Forecasters(Enum):
     DETERMINISTIC = "every deterministic forecaster"
 
 
+@dataclass(frozen=True)
+class OnGrid:
+    """Whom a nature's bound is proved against: those that forecast on 0, 1/m, …, 1 only.
+
+    Attributes
+    ----------
+    m : int
+    """
+
+    m: int
+
+    @property
+    def value(self) -> str:
+        """In words."""
+        return f"every forecaster on 0, 1/{self.m}, …, 1"
+
+    def fits(self, grid: Any) -> bool:
+        """Whether a player with these values, or (None) with any, is one of them."""
+        return grid is not None and all(abs(v * self.m - round(v * self.m)) < 1e-12 for v in grid)
+
+
 def log(horizon: float) -> float:
     """The natural logarithm in a rate, 1 for the shortest horizons: a rate says nothing of them, and is not 0."""
     return max(1.0, math.log(horizon))
@@ -61,7 +82,7 @@ class Guarantee:
         T ↦ the value. For a rate, up to a constant that no source states.
     kind : {"deterministic", "expected", "rate"}
         Holds for every sequence; in expectation over the engine's draws; or as a growth rate only.
-    against : Sight or Forecasters
+    against : Sight, Forecasters or OnGrid
         Whom it holds against: natures that see at most that much; or, of a nature's guarantee, which forecasters it
         hurts.
     source : str
@@ -91,7 +112,7 @@ class Guarantee:
     formula: str
     bound: Callable[[float], float]
     kind: Kind
-    against: Sight | Forecasters
+    against: Sight | Forecasters | OnGrid
     source: str
     upper: bool = True
     anytime: bool = False
@@ -106,7 +127,7 @@ class Guarantee:
             raise InvalidParameter(
                 f"a guarantee on {self.column!r}; expected a Column or the name of a measure"
             )
-        if not isinstance(self.against, Sight | Forecasters):
+        if not isinstance(self.against, Sight | Forecasters | OnGrid):
             raise InvalidParameter(
                 f"a guarantee on {self.measure} against {self.against!r}; expected a Sight, Forecasters.EVERY or "
                 "Forecasters.DETERMINISTIC"
@@ -129,7 +150,8 @@ class Guarantee:
         Returns
         -------
         bool
-            False also where it is not known: the forecaster does not declare whether it is deterministic.
+            False also where it is not known: the forecaster does not declare whether it is deterministic, or its grid
+            shows only in a game.
         """
         if isinstance(self.against, Sight):
             return bool(nature.sight <= self.against)

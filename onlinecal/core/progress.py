@@ -22,19 +22,22 @@ class _Shown(Protocol):
 
 
 class Progress:
-    """Counts run-rounds and shows the share done, the rate and the time left.
+    """Counts work and shows the share done, the rate and the time left.
 
     Parameters
     ----------
     total : int
-        Run-rounds to play.
+        Run-rounds to play, or other units of work to do.
     shown : bool, optional
         True: from the start. False: never. Default: after two seconds on a terminal and in a notebook, after half a
         minute, and every half minute from then on, as a line where stderr is something else.
+    unit : str, default "run-rounds"
+        Of work.
     """
 
-    def __init__(self, total: int, shown: bool | None = None) -> None:
-        self._total, self._wanted = total, shown is not False and sys.stderr is not None
+    def __init__(self, total: int, shown: bool | None = None, unit: str = "run-rounds") -> None:
+        self._total, self._unit = total, unit
+        self._wanted = shown is not False and sys.stderr is not None
         self._began = time.perf_counter()
         self._notebook = in_notebook()
         self._live = self._notebook or (self._wanted and sys.stderr.isatty())
@@ -66,16 +69,16 @@ class Progress:
 
     def _open(self) -> _Shown:
         if self._notebook:
-            return _Cell(self._total, self._began)
-        return _Bar(self._total) if self._live else _Lines(self._total, self._began)
+            return _Cell(self._total, self._unit, self._began)
+        return _Bar(self._total, self._unit) if self._live else _Lines(self._total, self._unit, self._began)
 
 
-def _so_far(total: int, done: int, began: float) -> str:
+def _so_far(total: int, done: int, unit: str, began: float) -> str:
     """``42 %, 1.2 M run-rounds/s, 30 s left``."""
     spent = time.perf_counter() - began
     parts = [f"{100.0 * done / total if total else 100.0:.0f} %"]
     if done and spent:
-        parts.append(f"{done / spent / 1e6:.1f} M run-rounds/s")
+        parts.append(f"{done / spent / 1e6:.1f} M {unit}/s")
     if done > total / 50:  # before, it tells of compilation more than of what is to come
         parts.append(f"{_time(spent * max(0, total - done) / done)} left")
     return ", ".join(parts)
@@ -90,14 +93,14 @@ def _time(seconds: float) -> str:
 class _Lines:
     """Where nothing that was written can be changed."""
 
-    def __init__(self, total: int, began: float) -> None:
-        self._total, self._began, self._at = total, began, 0.0
+    def __init__(self, total: int, unit: str, began: float) -> None:
+        self._total, self._unit, self._began, self._at = total, unit, began, 0.0
 
     def put(self, done: int, text: str) -> None:
         now = time.perf_counter()
         if now >= self._at:
             self._at = now + EVERY
-            said = _so_far(self._total, done, self._began)
+            said = _so_far(self._total, done, self._unit, self._began)
             print(" · ".join(filter(None, (said, text))), file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -107,8 +110,8 @@ class _Lines:
 class _Cell:
     """Below a cell of a notebook, gone when it is done."""
 
-    def __init__(self, total: int, began: float) -> None:
-        self._total, self._began, self._at = total, began, 0.0
+    def __init__(self, total: int, unit: str, began: float) -> None:
+        self._total, self._unit, self._began, self._at = total, unit, began, 0.0
         self._spot = Spot()
 
     def put(self, done: int, text: str) -> None:
@@ -116,7 +119,7 @@ class _Cell:
         if now >= self._at:
             self._at = now + 0.2
             share = min(1.0, done / self._total if self._total else 1.0)
-            said = " · ".join(filter(None, (_so_far(self._total, done, self._began), text)))
+            said = " · ".join(filter(None, (_so_far(self._total, done, self._unit, self._began), text)))
             self._spot.put(f'<progress value="{share:.4f}" max="1"></progress> {html.escape(said)}')
 
     def close(self) -> None:
@@ -126,7 +129,7 @@ class _Cell:
 class _Bar:
     """On a terminal, gone when it is done."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, unit: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
@@ -135,7 +138,7 @@ class _Bar:
         class Rate(ProgressColumn):
             def render(self, task: Any) -> Text:
                 speed = task.finished_speed or task.speed
-                return Text("" if speed is None else f"{speed / 1e6:.1f} M run-rounds/s", style="dim")
+                return Text("" if speed is None else f"{speed / 1e6:.1f} M {unit}/s", style="dim")
 
         self._bar = Bar(
             TextColumn("{task.percentage:>3.0f} %"),

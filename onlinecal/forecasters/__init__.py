@@ -17,6 +17,7 @@ from onlinecal.forecasters.defensive import DefensiveForecasting
 from onlinecal.forecasters.delayed import Delayed
 from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
 from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
+from onlinecal.forecasters.minimax import Minimax
 from onlinecal.forecasters.perturbed import PerturbedLeader
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
 from onlinecal.forecasters.separate import Separate
@@ -39,6 +40,7 @@ FORECASTERS = registry(
         CDLMinimiser,
         DefensiveForecasting,
         PerturbedLeader,
+        Minimax,
         BlumMansour,
         Calibeating,
         OnlinePlatt,
@@ -69,6 +71,7 @@ __all__ = [
     "LastOutcome",
     "Law",
     "Logistic",
+    "Minimax",
     "OnlinePlatt",
     "PerturbedLeader",
     "Round",

@@ -101,6 +101,11 @@ class Forecaster:
         raise TypeError(f"{type(self).__name__} has no method start(horizon, runs, stream)")
 
     @property
+    def length(self) -> int | None:
+        """How many rounds it can play; None for any number."""
+        return None
+
+    @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What is proved about it; empty for nothing."""
         return ()

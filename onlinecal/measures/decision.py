@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.decisions.tasks import Task, as_task, v_shaped
@@ -249,6 +251,41 @@ def cdl_of_levels(v, n, q):
     if not wrong:
         return 1.0, 0.5, 0.0, 0.5, 0.0
     return at_half(v, r)
+
+
+@kernel
+def _levels(v, counts, row, levels):
+    """The levels of a row of `counts` that have rounds, into (3, k): values, weights, means; how many there are."""
+    k = 0
+    for i in range(len(v)):
+        if counts[row, i, 0] > 0:
+            n = float(counts[row, i, 0])
+            levels[0, k], levels[1, k], levels[2, k] = v[i], n, counts[row, i, 1] / n
+            k += 1
+    return k
+
+
+@kernel
+def cdl_totals(v, counts):
+    """T·CDL of many Γ on one grid: rows of rounds and outcomes 1 of each point, (B, k, 2)."""
+    out, levels = np.zeros(len(counts)), np.empty((3, len(v)))
+    for row in range(len(counts)):
+        k = _levels(v, counts, row, levels)
+        if k > 0:
+            share, _, r1, _, r2 = cdl_of_levels(levels[0, :k], levels[1, :k], levels[2, :k])
+            out[row] = min(2.0 * (share * r1 + (1.0 - share) * r2), levels[1, :k].sum())
+    return out
+
+
+@kernel
+def v_cdl_totals(v, counts):
+    """The same of V-CDL."""
+    out, levels = np.zeros(len(counts)), np.empty((3, len(v)))
+    for row in range(len(counts)):
+        k = _levels(v, counts, row, levels)
+        if k > 0:
+            out[row] = min(_v_cdl(levels[0, :k], levels[1, :k], levels[2, :k])[0], levels[1, :k].sum())
+    return out
 
 
 @kernel

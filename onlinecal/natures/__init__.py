@@ -6,6 +6,7 @@ from onlinecal.natures.adversarial import Contrarian, Greedy
 from onlinecal.natures.base import Nature, NatureRound, Sight
 from onlinecal.natures.composed import Mixture, Switch
 from onlinecal.natures.kinks import KinkApproach, SparseBias
+from onlinecal.natures.maximin import Maximin
 from onlinecal.natures.nonstationary import Markov, Piecewise, RandomWalk
 from onlinecal.natures.replay import Replay
 from onlinecal.natures.scalar import Scalar, as_nature
@@ -26,6 +27,7 @@ NATURES = registry(
         Replay,
         Contrarian,
         Greedy,
+        Maximin,
         KinkApproach,
         SparseBias,
         EarlyStopping,
@@ -48,6 +50,7 @@ __all__ = [
     "KinkApproach",
     "LogisticFeatures",
     "Markov",
+    "Maximin",
     "Mixture",
     "Nature",
     "NatureRound",

@@ -169,13 +169,14 @@ def _plain(label: str) -> str:
 def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) -> Panel:
     """A panel of what `play` takes, and of words of the command line: tables, as in a scenario, in braces."""
     return Panel.of(
-        [measure_of(_said("measure", spec)) for spec in measures],
-        [task_of(_said("task", spec)) for spec in tasks],
+        [measure_of(said_table("measure", spec)) for spec in measures],
+        [task_of(said_table("task", spec)) for spec in tasks],
         rounds=rounds,
     )
 
 
-def _said(kind: str, spec: Any) -> Any:
+def said_table(kind: str, spec: Any) -> Any:
+    """A table in braces, as in a scenario, for what the command line was given; anything else as it is."""
     if not isinstance(spec, str) or not spec.lstrip().startswith("{"):
         return spec
     try:

@@ -70,13 +70,19 @@ def check_specification(role: str, strategy: Any) -> None:
 
 
 def check_pair(forecaster: Any, nature: Any, horizon: int) -> None:
-    """Refuse a nature that cannot play as long, or does not reveal what the forecaster needs."""
+    """Refuse players that cannot play as long, or a nature that does not reveal what the forecaster needs."""
     check_specification("forecaster", forecaster)
     check_specification("nature", nature)
     if nature.length is not None and horizon > nature.length:
         raise InvalidParameter(
             f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "
             f"expected at most {nature.length}"
+        )
+    longest = getattr(forecaster, "length", None)
+    if longest is not None and horizon > longest:
+        raise InvalidParameter(
+            f"horizon = {horizon}, but forecaster {strategy_name(forecaster)!r} plays {longest} rounds; "
+            f"expected at most {longest}"
         )
     missing = sorted(forecaster.needs - nature.reveals)
     if missing:

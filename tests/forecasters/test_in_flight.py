@@ -82,6 +82,7 @@ RULES = [
     (f.DefensiveForecasting(), lambda s, T, *_: rule.Defensive("laplace", 1.0)),
     (f.DefensiveForecasting("gaussian", 0.5), lambda s, T, *_: rule.Defensive("gaussian", 0.5)),
     (f.PerturbedLeader(), perturbed),
+    (f.Minimax(), lambda s, T, *_: rule.MinimaxOnHalves(T)),
     (f.Calibeating(6), lambda s, T, *_: rule.Calibeating(6)),
     (f.OnlinePlatt(), lambda s, T, *_: rule.OnlinePlatt(0.1, 1.0, 100.0)),
     (f.TrackingPlatt(bins=6), lambda s, T, *_: rule.Calibeating(6, rule.OnlinePlatt(0.1, 1.0, 100.0))),

@@ -48,6 +48,42 @@ class LastOutcome:
         self.last = float(outcome)
 
 
+class MinimaxOnHalves:
+    """On 0, 1/2, 1, where only the bias of 1/2 can shrink: the value with r rounds left by that bias, in halves."""
+
+    def __init__(self, horizon):
+        bias = np.arange(-2 * horizon - 2, 2 * horizon + 3)
+        self.zero, self.horizon, self.bias = 2 * horizon + 2, horizon, 0
+        self.values = [np.abs(bias) / 2]
+        for _ in range(horizon):
+            before = self.values[-1]
+            low, high = np.append(before[0] + 0.5, before[:-1]), np.append(before[1:], before[-1] + 0.5)
+            # The middle alone, or with an end such that both outcomes cost the same, or the two ends.
+            value = np.minimum(np.maximum(low, high), before + 0.5)
+            for near, far in ((low, high), (high, low)):
+                share = 1 / (
+                    1 + np.maximum(far - near, 0)
+                )  # of the middle, the rest on the end that `far` spares
+                mixed = share * far + (1 - share) * before
+                value = np.where((far > near) & (near < before), np.minimum(value, mixed), value)
+            self.values.append(value)
+
+    def forecast(self, number, context):
+        before = self.values[max(self.horizon - number, 0)]
+        at = self.zero + self.bias
+        here, low, high = before[at], before[at - 1], before[at + 1]
+        laws = {max(low, high): {0.5: 1.0}, here + 0.5: {0.0: 0.5, 1.0: 0.5}}
+        for near, far, end in ((low, high, 1.0), (high, low, 0.0)):
+            if far > near and near < here:
+                share = 1 / (1 + far - near)
+                laws[share * far + (1 - share) * here] = {0.5: share, end: 1 - share}
+        return laws[min(laws)], None
+
+    def update(self, law, memo, value, outcome, context):
+        if value == 0.5:
+            self.bias += 2 * outcome - 1
+
+
 class UniformRandom(Constant):
     def forecast(self, number, context):
         return {i / self.p: 1 / (self.p + 1) for i in range(self.p + 1)}, None

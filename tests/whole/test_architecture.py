@@ -11,8 +11,8 @@ from tests.readme import ROOT
 
 #: in the order of imports; the last are files
 ROOMS = (
-    "core", "rounds", "decisions", "measures", "forecasters", "natures", "schedules", "decision_makers", "engine",
-    "growth", "study",
+    "core", "rounds", "decisions", "measures", "exact", "forecasters", "natures", "exploit", "schedules",
+    "decision_makers", "engine", "growth", "study",
     "forecasts", "naming", "recalibration", "monitoring",
     "sweeping", "scenario", "checks", "report", "face", "commands", "cli", "__main__",
 )  # fmt: skip

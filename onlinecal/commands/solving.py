@@ -1,0 +1,145 @@
+"""Commands about games that are solved exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onlinecal.commands.base import Json
+
+
+def solve(
+    m: Annotated[int, typer.Option("--m", help="steps of the grid 0, 1/m, …, 1")],
+    horizon: Annotated[int, typer.Option(help="T")],
+    measure: Annotated[str, typer.Option(help="whose total T·μ the forecaster pays")] = "ece",
+    sight: Annotated[
+        str,
+        typer.Option(help="what nature sees before it chooses: law, draw, or history (both choose at once)"),
+    ] = "law",
+    after: Annotated[
+        str, typer.Option(help="rounds that have been played, as forecast:outcome: 0.5:1,0.25:0")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """The exact value of the calibration game on a grid, and how both sides play for it."""
+    from onlinecal.exact import game, states
+    from onlinecal.report import console as tables
+
+    counts = states.counts_of(after, m, horizon)
+    solution = game.solve(m, horizon, measure, sight, keep=bool(after))
+    here = solution.at(counts, horizon - int(counts[:, 0].sum()))
+    rational = states.rational_text(m, horizon, measure, sight)
+    if as_json:
+        tables.print_json(
+            {
+                "m": m, "horizon": horizon, "measure": measure, "sight": sight, "value": solution.value,
+                "error": solution.error, "rational": rational or None, "states": solution.states,
+                "stages": solution.stages, "left": here.left, "value_here": here.value,
+                "law": [{"forecast": p, "weight": w} for p, w in zip(here.forecasts, here.weights, strict=True)],
+                "q": here.q, "after": here.after.tolist(),
+            }
+        )  # fmt: skip
+        return
+    for line in _said(solution, here, rational):
+        print(line)
+
+
+def _said(solution: Any, here: Any, rational: str) -> list[str]:
+    sees = {"law": "nature sees the law", "draw": "nature sees the draw", "history": "both choose at once"}
+    lines = [
+        f"total {solution.measure} on 0, 1/{solution.m}, …, 1 in T = {solution.horizon} rounds; {sees[solution.sight]}",
+        f"value       {solution.value:.12g} ± {solution.error:.1g}" + (f" = {rational}" if rational else ""),
+        f"states      {solution.states:,} at most with the same rounds left, {solution.stages:,} in all",
+    ]
+    if here.left < solution.horizon:
+        lines.append(f"after {solution.horizon - here.left} rounds, the value is {here.value:.12g}")
+    law = ", ".join(
+        f"{p:.6g} with probability {w:.6g}" for p, w in zip(here.forecasts, here.weights, strict=True)
+    )
+    lines.append(f"forecaster  {law}")
+    if solution.sight == "draw":
+        lines.append(f"nature      y = {here.q:.0f} for that forecast")
+    else:
+        lines.append(f"nature      y = 1 with probability {here.q:.6g}, which holds every law to the value")
+    return lines
+
+
+def exploit(
+    forecaster: Annotated[
+        str, typer.Argument(help="a name, or a table { name = ..., ... } as in a scenario")
+    ],
+    horizon: Annotated[int, typer.Option(help="T")],
+    m: Annotated[
+        int | None, typer.Option("--m", help="the forecaster's parameter m, steps of its grid")
+    ] = None,
+    measure: Annotated[str, typer.Option(help="whose total T·μ the forecaster pays")] = "ece",
+    sight: Annotated[str, typer.Option(help="what nature sees before it chooses: law or draw")] = "law",
+    as_json: Json = False,
+) -> None:
+    """The worst nature for a forecaster, exactly, and what the forecaster pays beyond the best on its grid."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.core.strategy import strategy_label
+    from onlinecal.exploit import reply
+    from onlinecal.naming import strategies_in
+    from onlinecal.report import console as tables
+    from onlinecal.report.kept import said_table
+
+    spec = said_table("forecaster", forecaster)
+    spec = {"name": spec} if isinstance(spec, str) else dict(spec)
+    if m is not None:
+        spec["m"] = m
+    if not isinstance(spec.get("name"), str):
+        raise InvalidParameter(f"forecaster {forecaster}; expected a name or a table with a name")
+    chosen = strategies_in("forecaster", spec)
+    found = reply.exploit(chosen, horizon, measure, sight)
+    try:
+        least, why = found.minimax(), ""
+    except InvalidParameter as error:
+        least, why = None, str(error)
+    if as_json:
+        tables.print_json(
+            {
+                "forecaster": strategy_label(chosen), "horizon": horizon, "measure": measure, "sight": sight,
+                "m": found.m, "value": found.value, "error": found.error, "states": found.states, "minimax": least,
+                "exploitability": None if least is None else found.value - least,
+            }
+        )  # fmt: skip
+        return
+    sees = {"law": "sees the law", "draw": "sees the draw"}[sight]
+    print(
+        f"total {measure} of {strategy_label(chosen)} in T = {horizon} rounds, against the worst nature that {sees}"
+    )
+    print(f"value           {found.value:.12g} ± {found.error:.1g}")
+    print(f"states          {found.states:,} in all rounds")
+    if least is None:
+        print(f"minimax         {why or 'of an even grid 0, 1/m, …, 1 only'}")
+    else:
+        print(f"minimax         {least:.12g}, of the best forecaster on the same grid, m = {found.m}")
+        print(f"exploitability  {found.value - least:.12g}")
+
+
+def games(
+    folder: Annotated[Path, typer.Argument(help="where exact.md and its pictures are written")],
+) -> None:
+    """Write the page of exact values, optimal laws and exploitability: some minutes."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from onlinecal.report import games as tables
+    from onlinecal.report import games_plot as drawn
+    from onlinecal.report.style import save, uncaptioned
+
+    found = tables.games()
+    pictures = [
+        ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
+        ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
+        ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
+    ]
+    with uncaptioned():
+        for file, draw, _ in pictures:
+            save(draw(found), folder / file)
+    text = tables.page(found, [(file, words) for file, _, words in pictures], f"onlinecal games {folder}")
+    (folder / "exact.md").write_text(text, encoding="utf-8")
+    print(f"wrote {folder / 'exact.md'} and {len(pictures)} pictures")

@@ -1,0 +1,235 @@
+"""What the total of a game depends on: at each grid point one letter, which a round there replaces by another.
+
+A state of the game is a word with a letter for each point. A letter costs the least number of rounds in which its
+point can come to it. Where a round can be lost without a trace (played at 0 with y = 0), the words of cost at most t
+are those that t rounds can reach; where letters count rounds, the words of cost t are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Letters:
+    """The letters of one point with r rounds left.
+
+    Attributes
+    ----------
+    cost : (K,) ints
+        Ascending.
+    stay : (K,) ints
+        What a letter is called with one round fewer left, where the point is not played.
+    turn : (2, K) ints
+        What it becomes if it is played, with outcome 0, and with outcome 1.
+    shift : (2, K) floats
+        What that adds to the total beyond the letters.
+    mirror : (K,) ints
+        The letter at the mirrored point with all outcomes exchanged.
+    """
+
+    cost: Ints
+    stay: Ints
+    turn: Ints
+    shift: Floats
+    mirror: Ints
+
+
+class Alphabet(Protocol):
+    """The letters of all points, for any number of rounds left."""
+
+    #: steps of the grid
+    m: int
+    #: the points that have more than one letter
+    points: tuple[int, ...]
+    #: the others, at which a round changes nothing but the total
+    fixed_points: tuple[int, ...]
+    #: (fixed points, 2): what a round there adds to the total with outcome 0, and with 1
+    fixed: Floats
+    #: whether all words of t rounds have cost t
+    counted: bool
+    #: whether the total is counted when it comes, and not from the letters at the end
+    separate: bool
+
+    def letters(self, point: int, left: int) -> Letters:
+        """The letters of one point with `left` ≥ 1 rounds left."""
+
+    def costs(self, point: int, left: int) -> Ints:
+        """Their costs alone, also for `left` = 0."""
+
+    def letter(self, point: int, left: int, value: Any) -> int:
+        """The letter for what has become of the point: a bias m·E, or (n, s). −1 where there is none."""
+
+    def rounds(self, point: int, value: Any) -> int:
+        """In how many rounds a point can come to that, at least; more than the horizon where it cannot."""
+
+    def values(self, point: int, left: int) -> Any:
+        """What each letter stands for: numbers m·E, or rows (n, s)."""
+
+
+class Biases:
+    """Letters are the biases m·E_i = Σ (m·y − i) of each point.
+
+    Parameters
+    ----------
+    m, horizon : int
+    separate : bool
+        Whether the total is Σ |E_i|. The value is then counted without the Σ |E_i| so far, and biases of which no
+        round that is left can change the sign are one letter: all that can still happen at their point is linear. So
+        the points 0 and m, whose biases never change sign, have one letter for ever.
+    """
+
+    counted = False
+
+    def __init__(self, m: int, horizon: int, separate: bool) -> None:
+        self.m, self.horizon, self.separate = m, horizon, separate
+        #: points with one letter: at 0 the outcome 1 costs 1 for ever, and at m the outcome 0
+        fixed = {0: (0.0, 1.0), m: (1.0, 0.0)} if separate else {}
+        if m == 1:
+            fixed.pop(0, None)  # so that there is a word
+        self.points = tuple(i for i in range(m + 1) if i not in fixed)
+        self.fixed_points = tuple(fixed)
+        self.fixed = np.array(list(fixed.values())).reshape(-1, 2)
+        self._kept: dict[tuple[int, int], tuple[Ints, Ints, Ints]] = {}
+
+    @cached_property
+    def _least(self) -> list[tuple[Ints, Ints]]:
+        """Of each point all biases of at most T rounds, and the least number of rounds for each, ascending in that."""
+        found = []
+        for i in range(self.m + 1):
+            # Rounds whose biases cancel are no part of what is cheapest: fewer than `ones` outcomes 1, or `zeros` 0.
+            common = math.gcd(self.m, i)
+            ones, zeros = i // common, (self.m - i) // common
+            pairs = [(n, s) for s in range(ones) for n in range(s, self.horizon + 1)]
+            pairs += [(s + z, s) for z in range(zeros) for s in range(ones, self.horizon - z + 1)]
+            n, s = np.array(pairs, np.int64).T
+            value = self.m * s - i * n
+            order = np.lexsort((value, n))
+            found.append((n[order], value[order]))
+        return found
+
+    def _letters(self, point: int, left: int) -> tuple[Ints, Ints, Ints]:
+        """Costs, values, and, by value from −(point · T) on, the letters."""
+        key = point, left
+        if key not in self._kept:
+            if len(self._kept) > 4 * (self.m + 1):
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = self._made(point, left)
+        return self._kept[key]
+
+    def _made(self, point: int, left: int) -> tuple[Ints, Ints, Ints]:
+        cost, value = self._least[point]
+        played = self.horizon - left
+        known = slice(np.searchsorted(cost, played, side="right"))
+        cost, value = cost[known], value[known]
+        if self.separate:
+            # Of the values beyond which the sign is settled the cheapest stands for all.
+            above, below = value >= left * point, value <= -left * (self.m - point)
+            below &= ~above
+            keep = ~(above | below)
+            for settled in (above, below):
+                keep[np.flatnonzero(settled)[:1]] = True
+            cost, value = cost[keep], value[keep]
+        letter = np.full(self.m * self.horizon + 1, -1)
+        letter[value + point * self.horizon] = np.arange(len(value))
+        if self.separate:
+            high, low = left * point, -left * (self.m - point)
+            zero = point * self.horizon
+            for k in np.flatnonzero((value <= low) & (value < high)):
+                letter[: max(zero + low, -1) + 1] = k
+            for k in np.flatnonzero(value >= high):
+                letter[zero + high :] = k
+        return cost, value, letter
+
+    def costs(self, point: int, left: int) -> Ints:
+        """As `Alphabet` says."""
+        return self._letters(point, left)[0]
+
+    def values(self, point: int, left: int) -> Ints:
+        """The biases m·E; of a letter for several the one that is reached soonest."""
+        return self._letters(point, left)[1]
+
+    def letter(self, point: int, left: int, value: Any) -> int:
+        """As `Alphabet` says, for a bias m·E."""
+        at = int(value) + point * self.horizon
+        letters = self._letters(point, left)[2]
+        return int(letters[at]) if 0 <= at < len(letters) else -1
+
+    def letters_from(self, point: int, left: int, low: int, high: int) -> Ints:
+        """The letters of the biases from `low` to `high`."""
+        zero = point * self.horizon
+        return self._letters(point, left)[2][zero + low : zero + high + 1]
+
+    def rounds(self, point: int, value: Any) -> int:
+        """As `Alphabet` says."""
+        cost, values = self._least[point]
+        found = cost[values == int(value)]
+        return int(found[0]) if len(found) else self.horizon + 1
+
+    def letters(self, point: int, left: int) -> Letters:
+        """As `Alphabet` says."""
+        cost, value, _ = self._letters(point, left)
+        later = self._letters(point, left - 1)[2]
+        after = value + np.array([[-point], [self.m - point]])
+        zero = point * self.horizon
+        shift = (np.abs(after) - np.abs(value)) / self.m if self.separate else np.zeros(after.shape)
+        mirrored = self._letters(self.m - point, left)[2]
+        return Letters(
+            cost,
+            later[value + zero],
+            later[after + zero],
+            shift,
+            mirrored[-value + (self.m - point) * self.horizon],
+        )
+
+
+class Counts:
+    """Letters are the numbers of rounds and of outcomes 1 at each point, (n_i, s_i).
+
+    Parameters
+    ----------
+    m, horizon : int
+    """
+
+    counted = True
+    separate = False
+
+    def __init__(self, m: int, horizon: int) -> None:
+        self.m, self.horizon = m, horizon
+        self.points = tuple(range(m + 1))
+        self.fixed_points: tuple[int, ...] = ()
+        self.fixed = np.empty((0, 2))
+
+    def costs(self, point: int, left: int) -> Ints:
+        """As `Alphabet` says."""
+        return np.tril_indices(self.horizon - left + 1)[0]
+
+    def values(self, point: int, left: int) -> Ints:
+        """(K, 2): the rounds and the outcomes 1."""
+        return np.stack(np.tril_indices(self.horizon - left + 1), axis=1)
+
+    def letter(self, point: int, left: int, value: Any) -> int:
+        """As `Alphabet` says, for (n, s)."""
+        n, s = (int(number) for number in value)
+        return n * (n + 1) // 2 + s if 0 <= s <= n <= self.horizon - left else -1
+
+    def rounds(self, point: int, value: Any) -> int:
+        """As `Alphabet` says."""
+        n, s = (int(number) for number in value)
+        return n if 0 <= s <= n else self.horizon + 1
+
+    def letters(self, point: int, left: int) -> Letters:
+        """As `Alphabet` says."""
+        n, s = np.tril_indices(self.horizon - left + 1)
+        place = n * (n + 1) // 2 + s
+        after = place + n + 1
+        return Letters(n, place, np.stack([after, after + 1]), np.zeros((2, len(n))), place - s + (n - s))

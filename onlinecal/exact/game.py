@@ -1,0 +1,332 @@
+"""The value of the calibration game on a grid, and how both sides play for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.progress import Progress
+from onlinecal.core.sight import Sight
+from onlinecal.core.validation import count
+from onlinecal.exact.alphabets import Alphabet
+from onlinecal.exact.matrix import against_draw, against_law
+from onlinecal.exact.memory import KEPT, all_states, check_memory, threads_here
+from onlinecal.exact.stage import UNITS, look, moves, stage
+from onlinecal.exact.totals import SYMMETRIC, alphabet_for, measure_named, totals
+from onlinecal.exact.words import Words, words, words_between
+from onlinecal.measures.base import Measure
+
+Floats = NDArray[np.float64]
+
+#: what nature may see, by name, and what a game is called where it does
+SIGHTS = {"history": Sight.HISTORY, "law": Sight.LAW, "draw": Sight.DRAW}
+
+#: states that one thread works on at a time
+CHUNK = 1 << 17
+
+
+@dataclass(frozen=True)
+class Round:
+    """How both sides play in one state.
+
+    Attributes
+    ----------
+    value : float
+        What the total comes to in the end if both go on like this, in expectation.
+    left : int
+        Rounds that are left, this one included.
+    forecasts : tuple of float
+        The points of the forecaster's law, one or two.
+    weights : tuple of float
+    q : float
+        With this probability of y = 1 nature holds every law to the value, without seeing it. Where it sees the draw,
+        its outcome for this forecast.
+    after : (m + 1, 2) floats
+        The value after each point was played and each outcome came.
+    """
+
+    value: float
+    left: int
+    forecasts: tuple[float, ...]
+    weights: tuple[float, ...]
+    q: float
+    after: Floats
+
+
+@dataclass
+class Solution:
+    """A solved game.
+
+    Attributes
+    ----------
+    m, horizon : int
+    measure : str
+        Whose total T·μ the forecaster pays to nature.
+    sight : str
+    value : float
+    error : float
+        The value is wrong by at most this: rounding, and what the measure itself leaves open.
+    states : int
+        The most states that are reached at the same number of rounds left, counted as the programme does.
+    stages : int
+        How many states were looked at.
+    values : (T,) floats or None
+        The values of the games of 1, …, T rounds, each within `error`, which come on the way where the total depends on
+        the biases alone; else None.
+    """
+
+    m: int
+    horizon: int
+    measure: str
+    sight: str
+    value: float = math.nan
+    error: float = math.nan
+    states: int = 0
+    stages: int = 0
+    values: Floats | None = field(default=None, repr=False)
+    _game: Any = field(default=None, repr=False)
+
+    def at(self, ends: Any, left: int) -> Round:
+        """How both sides play where so many rounds are left.
+
+        Parameters
+        ----------
+        ends : (m + 1,) or (m + 1, 2) ints
+            What has become of each point: the biases m·E_i, or, for a measure that depends on more, the rounds and
+            the outcomes 1, (n_i, s_i). Counts are always taken; biases where they are all that the total depends on.
+        left : int
+            From 1 to the horizon.
+
+        Raises
+        ------
+        InvalidParameter
+            So many rounds cannot have led there.
+        """
+        return self._game.look(ends, count("left", left, 1, self.horizon))
+
+    @property
+    def bracket(self) -> tuple[float, float]:
+        """Value − error, value + error."""
+        return self.value - self.error, self.value + self.error
+
+
+def solve(
+    m: int, horizon: int, measure: str = "ece", sight: str = "law", *, keep: bool = False,
+    progress: bool | None = None, threads: int | None = None,
+) -> Solution:  # fmt: skip
+    r"""The exact value of the calibration game on the grid 0, 1/m, …, 1.
+
+    In each of T rounds the forecaster states a law on the grid, nature chooses y, a forecast is drawn from the law, and
+    both see it; in the end the forecaster pays T·μ. With nature seeing the law the value from a state x with r rounds
+    left is V_r(x) = min over laws w of max over y of Σ_i w_i V_{r−1}(x after i was played and y came). With nature
+    seeing the draw it is min_i max_y V_{r−1}, so that laws are of no use; with both choosing at once it is that of a
+    nature that sees the law, by the minimax theorem.
+
+    Parameters
+    ----------
+    m : int
+        Steps of the grid, from 1.
+    horizon : int
+        T.
+    measure : str, default "ece"
+        Its total is what is paid. Of those that depend on the biases E_i alone far larger games can be solved, and of
+        total ECE, Σ |E_i|, the largest.
+    sight : {"law", "draw", "history"}, default "law"
+        What nature sees before it chooses; "history": both choose at once.
+    keep : bool, default False
+        Whether `Solution.at` answers for any number of rounds left, and not only for the first ones of the game. It
+        then computes them twice, and needs room for about 2√T layers of states.
+    progress : bool, optional
+        As for `onlinecal.play`.
+    threads : int, optional
+        Default: as many as there are processors for this process.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+        A measure or a sight that there is not; a game that memory has no room for.
+
+    Source
+    ------
+    Backward induction; von Neumann 1928 for the minimax theorem.
+
+    Deviations
+    ----------
+    States are counted without what can no longer change the play, see `onlinecal.exact.alphabets`. The value is that
+    of laws which are each within the reported gap of the best, so that the errors of all rounds add up to at most
+    `error`.
+
+    Examples
+    --------
+    >>> solution = solve(2, 3)
+    >>> round(solution.value, 6), solution.error < 1e-13
+    (1.035714, True)
+    >>> solution.at([0, 0, 0], 3).forecasts
+    (0.5,)
+    """
+    record = measure_named(measure)
+    if sight not in SIGHTS:
+        raise InvalidParameter(f"sight = {sight!r}{suggestion(str(sight), SIGHTS)}")
+    m, horizon = count("m", m), count("horizon", horizon)
+    game = _Game(record, m, horizon, sight, keep, count("threads", threads or threads_here()))
+    check_memory(game.alphabet, horizon, measure, keep)
+    solution = Solution(m, horizon, measure, sight, _game=game)
+    game.run(solution, progress)
+    return solution
+
+
+class _Game:
+    """The layers of a game: the values of all states by the number of rounds left."""
+
+    def __init__(self, measure: Measure, m: int, horizon: int, sight: str, keep: bool, threads: int) -> None:
+        self.measure, self.m, self.horizon, self.keep, self.threads = measure, m, horizon, keep, threads
+        self.alphabet: Alphabet = alphabet_for(measure, m, horizon)
+        self.drawn = SIGHTS[sight] is Sight.DRAW
+        self.symmetric = measure.name in SYMMETRIC and m > 1
+        self.apart = math.isqrt(horizon - 1) + 1
+        #: rounds left → values
+        self.layers: dict[int, Floats] = {}
+
+    def words(self, left: int) -> Words:
+        """Those of the states with so many rounds left."""
+        return words(self.alphabet, left, self.horizon - left)
+
+    def run(self, solution: Solution, progress: bool | None) -> None:
+        """Solves it."""
+        its = self.words(0)
+        values, error = self.ends(its)
+        solution.states = its.number
+        self._store(0, values)
+        shorter: list[float] = []
+        work = int(all_states(self.alphabet, self.horizon))
+        with Progress(work, shown=progress, unit="states") as bar, self._pool() as pool:
+            bar.describe(f"m = {self.m}, T = {self.horizon}")
+            for left in range(1, self.horizon + 1):
+                now = self.words(left)
+                values, own = self.stage(left, now, its, values, pool)
+                error += own
+                its = now
+                solution.states, solution.stages = (
+                    max(solution.states, now.number),
+                    solution.stages + now.number,
+                )
+                self._store(left, values)
+                shorter.append(float(values[0]))  # of the state without any bias, which is the first
+                bar.advance(now.number)
+        solution.value, solution.error = float(values[0]), error
+        solution.values = None if self.alphabet.counted else np.array(shorter)
+
+    def _store(self, left: int, values: Floats) -> None:
+        """Keeps one layer in `apart`, or the last ones that there is room for."""
+        self.layers[left] = values
+        if self.keep:
+            if (left - 1) % self.apart:
+                self.layers.pop(left - 1, None)
+            return
+        while len(self.layers) > 1 and sum(each.nbytes for each in self.layers.values()) > KEPT:
+            del self.layers[min(self.layers)]
+
+    def ends(self, its: Words) -> tuple[Floats, float]:
+        """The totals at the end, and how much they can be wrong."""
+        if self.alphabet.separate:
+            return np.zeros(its.number), 0.0  # all of Σ |E_i| is counted when it comes
+        values, error = np.empty(its.number), 0.0
+        grid = np.arange(self.m + 1) / self.m
+        known = [self.alphabet.values(point, 0) for point in self.alphabet.points]
+        for low in range(0, its.number, CHUNK):
+            rows = words_between(low, min(low + CHUNK, its.number), its)
+            ends = np.stack([value[row] for value, row in zip(known, rows.T, strict=True)], axis=1)
+            values[low : low + CHUNK], own = totals(
+                self.measure, grid, ends if self.alphabet.counted else ends / self.m
+            )
+            error = max(error, own)
+        return values, error
+
+    def stage(self, left: int, now: Words, then: Words, values: Floats, pool: Any) -> tuple[Floats, float]:
+        """The values with so many rounds left, from those with one fewer, and by how much they err beyond those."""
+        made = np.empty(now.number)
+        change = moves(self.alphabet, left, self.symmetric)
+        chunks = [(low, min(low + CHUNK, now.number)) for low in range(0, now.number, CHUNK)]
+
+        def work(ends: tuple[int, int]) -> tuple[float, float]:
+            found = stage(*ends, self.drawn, now, change, then, values, made)
+            return float(found[0]), float(found[1])
+
+        gap, largest = np.max(
+            list((map if pool is None or len(chunks) < 2 else pool.map)(work, chunks)), axis=0
+        )
+        return made, float(gap) + UNITS * 2.0**-53 * float(largest)
+
+    @contextmanager
+    def _pool(self) -> Iterator[Any]:
+        if self.threads == 1:
+            yield None
+            return
+        pool = ThreadPoolExecutor(self.threads, thread_name_prefix="onlinecal")
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def layer(self, left: int) -> Floats:
+        """The values with so many rounds left, computed again if need be."""
+        if left in self.layers:
+            return self.layers[left]
+        if not self.keep:
+            raise InvalidParameter(
+                f"left = {left} was not kept; expected one of the first rounds of the game, or solve(…, keep=True)"
+            )
+        base = left - left % self.apart
+        self.layers = {r: values for r, values in self.layers.items() if r % self.apart == 0}
+        its, values = self.words(base), self.layers[base]
+        for r in range(base + 1, min(base + self.apart, self.horizon + 1)):
+            now = self.words(r)
+            values, _ = self.stage(r, now, its, values, None)
+            self.layers[r], its = values, now
+        return self.layers[left]
+
+    def look(self, ends: Any, left: int) -> Round:
+        """`Solution.at`."""
+        ends = self._ends(ends, left)
+        word = [self.alphabet.letter(point, left, ends[point]) for point in self.alphabet.points]
+        played = sum(self.alphabet.rounds(point, end) for point, end in enumerate(ends))
+        if played > self.horizon - left or (self.alphabet.counted and played < self.horizon - left):
+            raise InvalidParameter(
+                f"{ends.tolist()} with {left} rounds left; expected what {self.horizon - left} rounds can come to"
+            )
+        change = moves(self.alphabet, left, self.symmetric)
+        own_a, own_b = look(word, change, self.words(left - 1), self.layer(left - 1))
+        order = np.argsort([*self.alphabet.points, *self.alphabet.fixed_points])
+        a, b = own_a[order], own_b[order]
+        find: Callable[..., Any] = against_draw if self.drawn else against_law
+        value, _, i, j, share, q = find(a, b)
+        so_far = float(np.abs(ends).sum()) / self.m if self.alphabet.separate else 0.0
+        law = {i: 1.0} if i == j else {i: share, j: 1.0 - share}
+        places = sorted(law)
+        return Round(
+            float(value) + so_far, left, tuple(p / self.m for p in places), tuple(float(law[p]) for p in places),
+            float(q), np.stack([a, b], axis=1) + so_far,
+        )  # fmt: skip
+
+    def _ends(self, ends: Any, left: int) -> NDArray[np.int64]:
+        given = np.asarray(ends)
+        counted = self.alphabet.counted
+        shapes = [(self.m + 1, 2)] if counted else [(self.m + 1,), (self.m + 1, 2)]
+        if given.shape not in shapes or given.dtype.kind not in "iu":
+            wanted = "rounds and outcomes 1" if counted else "biases m·E"
+            raise InvalidParameter(f"a state of shape {given.shape}; expected {self.m + 1} whole {wanted}")
+        if counted or given.ndim == 1:
+            return given.astype(np.int64)
+        return self.m * given[:, 1] - np.arange(self.m + 1) * given[:, 0]

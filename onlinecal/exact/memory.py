@@ -1,0 +1,94 @@
+"""How much memory a game takes, before it is solved."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.exact.alphabets import Alphabet, Biases
+from onlinecal.exact.words import how_many
+
+Floats = NDArray[np.float64]
+
+#: layers that are counted: all of a game that has no more
+LOOKED_AT = 128
+
+#: bytes of a state's value
+VALUE = 8.0
+
+#: bytes of layers that are kept beside the two that the programme needs
+KEPT = 1 << 26
+
+
+def threads_here() -> int:
+    """Processors for this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory_there() -> float:
+    """Bytes that this process may take now, as far as the system tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            known = dict(line.split(":", 1) for line in file)
+        return 1024.0 * float(known["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError, IndexError):
+        return 8e9  # of a machine that does not say
+
+
+def _layers(alphabet: Alphabet, horizon: int) -> tuple[Floats, Floats]:
+    """Numbers of rounds left, all or some of them, and how many states there are with so many."""
+    lefts = np.unique(np.linspace(0, horizon, min(horizon + 1, LOOKED_AT)).astype(int))
+    return lefts, np.array([how_many(alphabet, left, horizon - left) for left in lefts.tolist()])
+
+
+def all_states(alphabet: Alphabet, horizon: int) -> float:
+    """The states with any number of rounds left from 1; of long games about."""
+    lefts, states = _layers(alphabet, horizon)
+    return float(np.interp(np.arange(1, horizon + 1), lefts, states).sum())
+
+
+def needed(alphabet: Alphabet, horizon: int, keep: bool) -> float:
+    """Bytes for a game; of long games about."""
+    layers = 2.0 * math.sqrt(horizon) + 2.0 if keep else 2.0
+    return KEPT + float(_layers(alphabet, horizon)[1].max()) * layers * VALUE
+
+
+def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> None:
+    """Refuses a game that memory has no room for.
+
+    Raises
+    ------
+    InvalidParameter
+        With what it would need, and the longest game on this grid that there is room for.
+    """
+    room = memory_there()
+    wanted = needed(alphabet, horizon, keep)
+    if wanted <= room:
+        return
+    low, high = 0, horizon
+    while high - low > 1:
+        middle = (low + high) // 2
+        if needed(shorter(alphabet, middle), middle, keep) <= room:
+            low = middle
+        else:
+            high = middle
+    longest = f"the largest T that fits is {low}" if low else "none of this grid fits"
+    raise InvalidParameter(
+        f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {_bytes(wanted)}, and there are {_bytes(room)}; "
+        f"{longest}"
+    )
+
+
+def shorter(alphabet: Alphabet, horizon: int) -> Alphabet:
+    """That of a game of another length."""
+    if isinstance(alphabet, Biases):
+        return Biases(alphabet.m, horizon, alphabet.separate)
+    return type(alphabet)(alphabet.m, horizon)  # type: ignore[call-arg]
+
+
+def _bytes(number: float) -> str:
+    return f"{number / 2**30:,.1f} GiB"

@@ -1,0 +1,113 @@
+"""Totals T·μ of a measure, for many ends of a game on a grid at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.exact.alphabets import Alphabet, Biases, Counts
+from onlinecal.measures import MEASURES
+from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.decision import cdl_totals, v_cdl_totals
+
+Floats = NDArray[np.float64]
+
+#: measures that stay what they are when all predictions p become 1 − p and all outcomes 1 − y
+SYMMETRIC = frozenset(
+    {"ece", "smooth_ce", "kernel_ce", "cutoff_ce", "cdl", "v_cdl", "u_calibration", "distance_lower"}
+)
+
+#: kernels for many ends at once, of measures that depend on more than biases
+_AT_ONCE = {"cdl": cdl_totals, "v_cdl": v_cdl_totals}
+
+#: how much the total of a measure that is exact up to rounding may err, as a share of T
+ROUNDING = 1e-12
+
+
+def measure_named(name: str) -> Measure:
+    """The measure of the catalogue, if a game can be about it.
+
+    Raises
+    ------
+    UnknownName
+        There is none.
+    InvalidParameter
+        It has options that must be given, can be infinite, or is an approximation.
+    """
+    if name not in MEASURES:
+        raise UnknownName.of("measure", name, MEASURES, LIST)
+    measure = MEASURES[name]
+    if measure.example:
+        needed = ", ".join(measure.example)
+        raise InvalidParameter(f"measure {name!r} needs {needed}; expected a measure without such an option")
+    if not np.isfinite(measure.largest):
+        raise InvalidParameter(
+            f"measure {name!r} can be infinite, so its game has no value; expected one that is bounded"
+        )
+    if measure.accuracy:
+        raise InvalidParameter(
+            f"measure {name!r} is known {measure.accuracy} only; expected one that is exact or a bracket"
+        )
+    return measure
+
+
+def of_biases(measure: Measure) -> bool:
+    """Whether its total depends on the biases E_i alone: it is a norm of the residuals."""
+    return measure.sampling is not None and getattr(measure.sampling, "norm", None) is not None
+
+
+def alphabet_for(measure: Measure, m: int, horizon: int) -> Alphabet:
+    """The letters that the total of a measure depends on."""
+    if of_biases(measure):
+        return Biases(m, horizon, separate=measure.name == "ece")
+    return Counts(m, horizon)
+
+
+def totals(measure: Measure, grid: Floats, ends: NDArray[Any]) -> tuple[Floats, float]:
+    """T·μ for each row of what has become of the points, and how much it can be wrong.
+
+    Parameters
+    ----------
+    measure : Measure
+    grid : (points,) floats
+        Ascending.
+    ends : (B, points) floats or (B, points, 2) numbers
+        The biases E_i of a measure for which `of_biases` holds; else the rounds and outcomes 1, (n_i, s_i).
+
+    Returns
+    -------
+    values : (B,) floats
+        Of a measure that is a bracket its middle.
+    error : float
+    """
+    if ends.ndim == 2:
+        gamma = JointDistribution.from_counts(grid, np.ones(len(grid)), np.zeros(len(grid)))
+        assert measure.sampling is not None
+        norm: Any = measure.sampling.norm  # type: ignore[union-attr]
+        found = np.asarray(norm(gamma, ends), float)
+        return found, ROUNDING * float(found.max(initial=0.0))
+    if measure.name in _AT_ONCE:
+        found = _AT_ONCE[measure.name](grid, np.ascontiguousarray(ends))
+        return found, ROUNDING * float(ends[:1, :, 0].sum())
+    rows = list(_one_by_one(measure, grid, ends.astype(float)))
+    values, errors = np.array(rows).reshape(-1, 2).T
+    return values, float(errors.max(initial=0.0))
+
+
+def _one_by_one(measure: Measure, grid: Floats, ends: Floats) -> Iterator[tuple[float, float]]:
+    for end in ends:
+        if not end[:, 0].any():
+            yield 0.0, 0.0
+            continue
+        gamma = JointDistribution.from_counts(grid, end[:, 0], end[:, 1])
+        found = measure.function(gamma)
+        if isinstance(found, Bracket):
+            middle = found.lower + found.width / 2.0
+            yield gamma.weight * middle, gamma.weight * (found.width / 2.0 + ROUNDING)
+        else:
+            yield gamma.weight * found, gamma.weight * ROUNDING

@@ -1,0 +1,144 @@
+"""The forecaster that plays the solved game."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinecal.core.columns import Column
+from onlinecal.core.guarantee import Guarantee, Potential
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import check_whole
+from onlinecal.core.streams import Stream
+from onlinecal.exact.tables import play
+from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.rounds.steps import (
+    Memory,
+    ints,
+    law,
+    law_atoms,
+    law_weights,
+    learn,
+    scratch,
+    shared,
+    shared_ints,
+)
+
+
+@dataclass(frozen=True)
+class Minimax(Forecaster):
+    r"""Plays optimally for total ECE on a grid: no forecaster on it pays less against its worst nature.
+
+    With biases E and r rounds left it states the law that attains V_r(E) = min_w max_y Σ_i w_i V_{r−1}(E + (y − i/m)
+    e_i), V_0(E) = Σ |E_i|. The game is solved when it begins.
+
+    Parameters
+    ----------
+    m : int, default 2
+        Steps of the grid 0, 1/m, …, 1, from 1 to 8. Each has a longest game: `length`.
+
+    Guarantee
+    ---------
+    E[T·ECE] ≤ V_T(0), the value of the game (`onlinecal solve`), against natures that see the law; no forecaster on
+    this grid has a smaller bound. V moves by at most 1 when a bias does, so the mean of N runs exceeds it by more than
+    √(2T ln(1/δ)/N) with probability δ at most (Azuma).
+
+    Information
+    -----------
+    O(m²) time a round; all runs share tables of the values of all states, which take some seconds and 100 MB at most.
+
+    Source
+    ------
+    Backward induction; `onlinecal.exact`. Deviations: none.
+    """
+
+    deterministic: ClassVar[bool | None] = False
+    needs_horizon: ClassVar[bool | None] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
+
+    m: int = 2
+
+    def __post_init__(self) -> None:
+        check_whole("m", self.m, 1, 8)
+
+    @property
+    def length(self) -> int | None:
+        """The longest game on this grid that is solved."""
+        from onlinecal.exact.policy import longest
+
+        return longest(int(self.m))
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player of the solved game."""
+        from onlinecal.exact.policy import policy
+
+        m = int(self.m)
+        solved = policy(m, horizon)
+        memory = Memory(runs, ints=m + 1, scratch=2 * (m + 1), shared_ints=solved.ints, shared=solved.floats)
+        return CompiledForecaster(_state, _learn, memory, size=2, grid=grid_of(m))
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The value of the game."""
+        from onlinecal.exact.policy import longest, policy
+
+        m = int(self.m)
+
+        def bound(horizon: float) -> float:
+            if horizon > longest(m):
+                return float(horizon)
+            solved = policy(m, int(horizon))
+            return solved.value + solved.error
+
+        def slack(horizon: float, runs: int, rate: float) -> float:
+            return math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs)
+
+        return (
+            Guarantee(
+                column=Column("measure", "ece"),
+                formula=f"V_T, the value of the game on {m} steps",
+                bound=bound,
+                kind="expected",
+                against=Sight.LAW,
+                source="onlinecal.exact",
+                slack=slack,
+                potential=Potential(_value_of(m), lambda gamma, v, horizon: ROUNDING * horizon),
+            ),
+        )
+
+
+#: what a round may add to the value in expectation by rounding, as a share of T
+ROUNDING = 1e-12
+
+
+def _value_of(m: int) -> Any:
+    def of(gamma: Any, horizon: int) -> float:
+        from onlinecal.exact.policy import policy
+
+        places = np.rint(m * gamma.predictions).astype(int)
+        biases = np.zeros(m + 1, np.int64)
+        np.add.at(biases, places, np.rint(m * gamma.positives - places * gamma.counts).astype(np.int64))
+        return policy(m, int(horizon)).value_at(biases, int(horizon - round(gamma.weight)))
+
+    return of
+
+
+@law
+def _state(run, number):
+    """The state is m·E_0, …, m·E_m of the rounds that are known."""
+    bias, atoms, weights = ints(run), law_atoms(run), law_weights(run)
+    atoms[0], atoms[1], share, _ = play(shared_ints(run), shared(run), number, bias, scratch(run))
+    weights[0], weights[1] = share, 1.0 - share
+    return 1 if atoms[0] == atoms[1] else 2
+
+
+@learn
+def _learn(run, number, size, drawn, outcome):
+    bias, i = ints(run), law_atoms(run)[drawn]
+    bias[i] += (len(bias) - 1) * outcome - i
+    return 0

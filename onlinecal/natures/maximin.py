@@ -1,0 +1,118 @@
+"""The nature that plays the solved game."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onlinecal.core.columns import Column
+from onlinecal.core.guarantee import Guarantee, OnGrid
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import check_whole
+from onlinecal.core.streams import Stream
+from onlinecal.exact.tables import play
+from onlinecal.natures.base import Nature, NaturePlayer
+from onlinecal.natures.compiled import CompiledNature
+from onlinecal.rounds.steps import Memory, hear, ints, move, scratch, shared, shared_ints
+
+
+@dataclass(frozen=True)
+class Maximin(Nature):
+    r"""Plays optimally for total ECE against forecasters on a grid: nobody on it pays less than the value of the game.
+
+    With biases E and r rounds left it states the q that attains V_r(E) = max_q min_i (1 − q) V_{r−1}(E − (i/m) e_i) +
+    q V_{r−1}(E + (1 − i/m) e_i), V_0(E) = Σ |E_i|. It is counted as if forecasts off the grid were their nearest point
+    on it. The game is solved when it begins.
+
+    Parameters
+    ----------
+    m : int, default 2
+        Steps of the grid 0, 1/m, …, 1, from 1 to 8. Each has a longest game: `length`.
+
+    Guarantee
+    ---------
+    E[T·ECE] ≥ V_T(0), the value of the game (`onlinecal solve`), for every forecaster on 0, 1/m, …, 1, also for one
+    that knows this rule; no nature that sees at most the law can force more on all of them. Forecasts between the
+    points can cost less.
+
+    Information
+    -----------
+    Sees HISTORY. O(m²) time a round; all runs share tables of the values of all states, which take some seconds and
+    100 MB at most.
+
+    Source
+    ------
+    Backward induction; `onlinecal.exact`. Deviations: none.
+    """
+
+    sight = Sight.HISTORY
+    needs_horizon: ClassVar[bool | None] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(m)"
+
+    m: int = 2
+
+    def __post_init__(self) -> None:
+        check_whole("m", self.m, 1, 8)
+
+    @property
+    def length(self) -> int | None:
+        """The longest game on this grid that is solved."""
+        from onlinecal.exact.policy import longest
+
+        return longest(int(self.m))
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+        """A player of the solved game."""
+        from onlinecal.exact.policy import policy
+
+        solved = policy(int(self.m), horizon)
+        points = int(self.m) + 1
+        memory = Memory(runs, ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
+        return CompiledNature(_mix, memory, sight=self.sight, hear=_note)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The value of the game."""
+        from onlinecal.exact.policy import longest, policy
+
+        m = int(self.m)
+
+        def bound(horizon: float) -> float:
+            if horizon > longest(m):
+                return 0.0
+            solved = policy(m, int(horizon))
+            return solved.value - solved.error
+
+        def slack(horizon: float, runs: int, rate: float) -> float:
+            # The total moves by at most 1 a round, in either direction.
+            return math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs)
+
+        return (
+            Guarantee(
+                column=Column("measure", "ece"),
+                formula=f"V_T, the value of the game on {m} steps",
+                bound=bound,
+                kind="expected",
+                against=OnGrid(m),
+                source="onlinecal.exact",
+                upper=False,
+                slack=slack,
+            ),
+        )
+
+
+@move
+def _mix(run, number, size, forecast):
+    """The state is m·E_0, …, m·E_m of the rounds that are known."""
+    return play(shared_ints(run), shared(run), number, ints(run), scratch(run))[3]
+
+
+@hear
+def _note(run, number, size, forecast, outcome):
+    bias = ints(run)
+    m = len(bias) - 1
+    i = math.floor(forecast * m + 0.5)
+    bias[i] += m * outcome - i
+    return 0

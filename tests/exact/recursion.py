@@ -1,0 +1,76 @@
+"""The value of a game from its definition: a linear program in each state, and all policies where those are few."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+from scipy.optimize import linprog
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import MEASURES
+
+
+def total(measure, m, counts):
+    """T·μ of a tuple of (n, s) for each point."""
+    n, s = np.array(counts, float).T
+    found = MEASURES[measure].function(JointDistribution.from_counts(np.arange(m + 1) / m, n, s))
+    return n.sum() * (found if isinstance(found, float) else found.lower + found.width / 2)
+
+
+def played(counts, i, y):
+    n, s = counts[i]
+    return (*counts[:i], (n + 1, s + y), *counts[i + 1 :])
+
+
+def matrix_value(a):
+    """min over laws w of max over y of (w a)_y, by linear programming."""
+    points = len(a)
+    solved = linprog(
+        [*np.zeros(points), 1.0],
+        A_ub=np.hstack([np.transpose(a), -np.ones((2, 1))]),
+        b_ub=np.zeros(2),
+        A_eq=[[*np.ones(points), 0.0]],
+        b_eq=[1.0],
+        bounds=[(0, None)] * points + [(None, None)],
+    )
+    return solved.fun
+
+
+def dual_value(a):
+    """max over q of min_i (1 − q) a_i + q b_i, by linear programming: nature chooses without seeing the law."""
+    solved = linprog(
+        [0.0, -1.0],
+        A_ub=[[x - y, 1.0] for x, y in a],
+        b_ub=[x for x, _ in a],
+        bounds=[(0, 1), (None, None)],
+    )
+    return -solved.fun
+
+
+def value_by_programs(measure, m, horizon, of_state=matrix_value):
+    @cache
+    def value(left, counts):
+        if left == 0:
+            return total(measure, m, counts)
+        after = [[value(left - 1, played(counts, i, y)) for y in (0, 1)] for i in range(m + 1)]
+        return of_state(np.array(after))
+
+    return value(horizon, ((0, 0),) * (m + 1))
+
+
+def value_of_deterministic_policies(measure, m, horizon):
+    """The least, over all deterministic policies, of the largest total over all sequences of outcomes."""
+    histories = [h for t in range(horizon) for h in itertools.product((0, 1), repeat=t)]
+    best = np.inf
+    for policy in itertools.product(range(m + 1), repeat=len(histories)):
+        plays = dict(zip(histories, policy, strict=True))
+        worst = -np.inf
+        for outcomes in itertools.product((0, 1), repeat=horizon):
+            counts = ((0, 0),) * (m + 1)
+            for t, y in enumerate(outcomes):
+                counts = played(counts, plays[outcomes[:t]], y)
+            worst = max(worst, total(measure, m, counts))
+        best = min(best, worst)
+    return best

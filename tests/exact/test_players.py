@@ -1,0 +1,171 @@
+"""Both players of the solved game hold their side of the value, in exact expectation, whoever plays against them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.checks import guarantees
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import OnGrid
+from onlinecal.engine.game import Game
+from onlinecal.exact import solve
+from onlinecal.exact.policy import LONGEST, longest, policy
+from onlinecal.exploit import exploit
+from onlinecal.rounds.protocol import start
+from onlinecal.rounds.record import Recorder, Round, tell
+from tests import examples
+from tests.exact.game_tree import expectation
+
+ROUNDING = 1e-10
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 6])
+def test_the_worst_nature_takes_the_value_of_minimax_and_no_more(m):
+    horizon = 7
+    found = exploit(f.Minimax(m), horizon)
+    assert found.value == pytest.approx(solve(m, horizon).value, abs=ROUNDING)
+    assert found.value <= f.Minimax(m).guarantees[0].bound(horizon) + ROUNDING
+
+
+def test_minimax_pays_the_value_at_most_to_every_registered_nature(tmp_path):
+    value, tried = solve(2, 3).value, set()
+    for nature in examples.natures(tmp_path):
+        if nature.sight <= n.Sight.LAW and nature != n.Piecewise(
+            change_rate="20/T"
+        ):  # of no more than 20 rounds
+            assert expectation(f.Minimax(2), nature, 3) <= value + ROUNDING, nature
+            tried.add(type(nature))
+    assert tried == set(n.NATURES.values())
+    # The control: who sees the draw takes more, which the guarantee says nothing of.
+    assert expectation(f.Minimax(2), n.Contrarian("draw"), 3) > value + 0.1
+
+
+def test_maximin_takes_the_value_at_least_from_everybody_on_the_grid(tmp_path):
+    m, horizon = 2, 4
+    value = solve(m, horizon).value
+    rules = [
+        f.Minimax(m), f.ForecastHedging(m), f.CDLMinimiser(m), f.AlmostOneStepAhead(m), f.FosterVohra(m),
+        f.UniformRandom(m), f.LastOutcome(), f.Constant(0.5), f.Constant(0.0),
+        f.Rounded(f.EmpiricalMean(), m, "random"),
+    ]  # fmt: skip
+    found = [expectation(rule, n.Maximin(m), horizon) for rule in rules]
+    assert min(found) >= value - ROUNDING
+    assert found[0] == pytest.approx(value, abs=ROUNDING)
+
+
+def test_between_the_points_one_can_do_better(seed):
+    """The guarantee is about the grid: a finer one pays less."""
+    study = oc.play(f.Minimax(4), n.Maximin(2), horizon=40, runs=400, seed=seed, measures=["ece"])
+    # Azuma, as above: by chance with probability 1e-9 at most.
+    beyond = math.sqrt(2 * 40 * math.log(1e9) / 400)
+    assert study.cells[0].totals["ece"][-1].mean() + beyond < solve(2, 40).value
+
+
+def test_a_forecaster_that_errs_once_pays_more():
+    """The control: minimax's law in all states but the first."""
+
+    class Late(f.Minimax):
+        def start(self, horizon, runs, stream):
+            player = super().start(horizon, runs, stream)
+            player.memory.ints[:, 1] = 2  # as if the middle had been too low twice
+            return player
+
+    value = solve(2, 7).value
+    assert exploit(Late(2), 7).value > value + 0.1
+    assert Late(2).guarantees[0].bound(7) < exploit(Late(2), 7).value
+
+
+def test_the_guarantees_are_checked(seed):
+    names = list(guarantees.check([f.Minimax()], [n.Maximin(), n.Drift()], horizon=60, runs=16, seed=seed))
+    assert {(v.strategy, v.opponent) for v in names} == {
+        ("minimax", "maximin"), ("maximin", "minimax"), ("minimax", "drift"),
+    }  # fmt: skip
+    for v in names:
+        assert v.holds is not False
+        assert math.isnan(v.step) or v.step <= 1.0
+    theirs = next(v for v in names if v.strategy == "maximin")
+    assert theirs.guarantee.against == OnGrid(2)
+    assert "every forecaster on 0, 1/2, …, 1" in str(theirs.guarantee)
+
+
+def test_a_nature_that_forces_less_than_it_states_fails(seed):
+    class Idle(n.Maximin):
+        def start(self, horizon, runs, stream):
+            return n.Bernoulli(0.0).start(horizon, runs, stream)
+
+        sight = n.Sight.NOTHING
+
+    (found,) = guarantees.check([f.Constant(0.0)], [Idle()], horizon=400, runs=64, seed=seed)
+    assert found.holds is False
+
+
+def test_a_forecaster_that_breaks_the_rule_fails_in_a_single_round(seed):
+    class Broken(f.Minimax):
+        def start(self, horizon, runs, stream):
+            return f.UniformRandom(2).start(horizon, runs, stream)
+
+    (found,) = guarantees.check([Broken()], [n.Bernoulli()], horizon=100, runs=8, seed=seed)
+    assert found.step > 1.0
+    assert found.holds is False
+
+
+def test_maximin_binds_only_on_its_grid(seed):
+    assert OnGrid(2).fits(np.array([0.0, 0.5, 1.0]))
+    assert OnGrid(4).fits(np.arange(3) / 2)
+    assert all(OnGrid(m).fits(np.arange(m + 1) / m) for m in range(1, 9))
+    assert not OnGrid(2).fits(np.arange(4) / 3)
+    assert not OnGrid(2).fits(None)
+    assert not list(guarantees.check([f.EmpiricalMean()], [n.Maximin()], horizon=50, runs=2, seed=seed))
+
+
+@pytest.mark.parametrize("m", LONGEST)
+def test_the_tables_say_what_the_solution_says(m):
+    horizon = min(longest(m), 9)
+    solved, solution = policy(m, horizon), solve(m, horizon)
+    assert solved.value == solution.value
+    rng = np.random.default_rng(m)
+    for _ in range(100):
+        left = int(rng.integers(1, horizon + 1))
+        counts = np.zeros((m + 1, 2), int)
+        for _ in range(horizon - left):
+            counts[rng.integers(0, m + 1)] += (1, rng.integers(0, 2))
+        biases = m * counts[:, 1] - np.arange(m + 1) * counts[:, 0]
+        assert solved.value_at(biases, left) == pytest.approx(solution.at(counts, left).value, abs=1e-12)
+    with pytest.raises(ValueError, match="read-only"):
+        solved.floats[0] = 1.0
+
+
+def test_games_that_are_not_solved_are_refused():
+    for pair in ((f.Minimax(2), n.Bernoulli()), (f.Constant(), n.Maximin(2))):
+        with pytest.raises(InvalidParameter, match="at most 1200"):
+            Game(*pair, horizon=1201, runs=range(1))
+    for m in (0, 9, 2.5):
+        with pytest.raises(InvalidParameter, match="m = "):
+            f.Minimax(m)
+        with pytest.raises(InvalidParameter, match="m = "):
+            n.Maximin(m)
+    with pytest.raises(InvalidParameter, match="expected T ≤ 16"):
+        policy(8, 17)
+    with pytest.raises(InvalidParameter, match="at most 8 steps"):
+        longest(9)
+
+
+def test_the_value_is_met_in_play(seed):
+    study = oc.play(f.Minimax(4), n.Maximin(4), horizon=24, runs=4000, seed=seed, measures=["ece"])
+    mean = study.cells[0].totals["ece"][-1].mean()
+    # Azuma, as in the docstring: beyond this with probability 2e-9 at most.
+    assert abs(mean - solve(4, 24).value) <= math.sqrt(2 * 24 * math.log(1e9) / 4000)
+
+
+def test_rounds_beyond_the_game_are_played_too():
+    player, recorder = start("forecaster", f.Minimax(2), 3, range(2), 0), Recorder(2)
+    for number in range(1, 9):
+        round = Round(number, float(number))
+        recorder.record(round, player.forecast(round))
+        tell(round, np.zeros(2, int), np.array([0, 1]))
+        player.update(round)
+    assert player.law.weights.sum() == pytest.approx(2.0)

@@ -1,0 +1,278 @@
+"""Values of games, against programs in every state, all policies, and rational arithmetic."""
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.exact import game as solver
+from onlinecal.exact import solve
+from onlinecal.exact.alphabets import Biases, Counts
+from onlinecal.exact.rational import LONGEST, rational_value
+from tests.exact.recursion import dual_value, value_by_programs, value_of_deterministic_policies
+
+PROGRAM = 1e-7  # of a linear program
+
+
+@pytest.mark.parametrize("measure", ["ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce", "cdl", "v_cdl"])
+@pytest.mark.parametrize(("m", "horizon"), [(1, 4), (2, 3), (3, 2)])
+def test_as_a_program_in_every_state(measure, m, horizon):
+    expected = value_by_programs(measure, m, horizon)
+    assert solve(m, horizon, measure).value == pytest.approx(expected, abs=PROGRAM)
+
+
+def test_five_rounds_and_the_lower_distance():
+    assert solve(2, 5).value == pytest.approx(value_by_programs("ece", 2, 5), abs=PROGRAM)
+    found = solve(2, 3, "distance_lower")
+    assert found.value == pytest.approx(value_by_programs("distance_lower", 2, 3), abs=PROGRAM)
+    assert 1e-12 < found.error < 1e-6
+
+
+@pytest.mark.parametrize("measure", ["ece", "cdl"])
+def test_moving_at_once_is_worth_what_seeing_the_law_is(measure):
+    expected = value_by_programs(measure, 2, 4, dual_value)
+    law, at_once = solve(2, 4, measure), solve(2, 4, measure, "history")
+    assert at_once.value == law.value == pytest.approx(expected, abs=PROGRAM)
+
+
+@pytest.mark.parametrize(("m", "horizon"), [(1, 3), (2, 3), (3, 2)])
+@pytest.mark.parametrize("measure", ["ece", "step_ce", "smooth_ce", "cdl"])
+def test_against_who_sees_the_draw_laws_are_of_no_use(measure, m, horizon):
+    # Deterministic policies are seen through by whoever sees the law; a law is no better than its best point.
+    assert solve(m, horizon, measure, "draw").value == pytest.approx(
+        value_of_deterministic_policies(measure, m, horizon), abs=1e-12
+    )
+
+
+def test_who_sees_the_draw_forces_half_of_all_rounds():
+    for m in (
+        2,
+        4,
+    ):  # 1/2 is on the grid, and is at least 1/2 away from every outcome, as all others are from one
+        assert solve(m, 9, sight="draw").value == 4.5
+
+
+@pytest.mark.parametrize("sight", ["law", "draw"])
+@pytest.mark.parametrize(
+    ("m", "horizon", "measure"),
+    [
+        (1, 6, "ece"),
+        (2, 8, "ece"),
+        (3, 6, "ece"),
+        (4, 6, "ece"),
+        (5, 5, "ece"),
+        (2, 6, "cutoff_ce"),
+        (3, 4, "step_ce"),
+    ],
+)
+def test_within_the_error_of_the_rational_value(m, horizon, measure, sight):
+    found = solve(m, horizon, measure, sight)
+    assert abs(found.value - rational_value(m, horizon, measure, sight)) <= found.error < 1e-9
+
+
+@pytest.mark.parametrize("measure", ["ece", "cutoff_ce"])
+def test_shorter_games_come_on_the_way(measure):
+    solution = solve(3, 7, measure)
+    assert solution.values == pytest.approx([solve(3, t, measure).value for t in range(1, 8)], abs=1e-13)
+    assert solve(2, 3, "cdl").values is None
+
+
+def test_known_values():
+    two = [
+        0.5,
+        0.75,
+        29 / 28,
+        1.301020,
+        1.564877,
+        1.824800,
+        2.082777,
+        2.339123,
+        2.594303,
+        2.848570,
+        3.102126,
+        3.355114,
+    ]
+    four = [0.5, 0.75, 1.035714, 1.277014, 1.476271, 1.660286]
+    for m, known in ((2, two), (4, four)):
+        assert solve(m, len(known)).values == pytest.approx(known, abs=1e-6)
+    assert solve(4, 8).value == pytest.approx(float(rational_value(4, 8)), abs=1e-12)
+
+
+def test_on_one_step_every_round_costs_a_half():
+    # 0 and 1 are the only forecasts, whose biases never shrink: a fair coin makes each of them wrong half of the time.
+    assert [solve(1, t).value for t in (1, 2, 7)] == [0.5, 1.0, 3.5]
+
+
+@pytest.mark.parametrize(("m", "horizon"), [(2, 9), (3, 6), (4, 5)])
+def test_letters_for_several_biases_lose_nothing(monkeypatch, m, horizon):
+    merged = solve(m, horizon)
+    for alphabet in (Counts(m, horizon), Biases(m, horizon, separate=False)):
+        monkeypatch.setattr(solver, "alphabet_for", lambda *_, alphabet=alphabet: alphabet)
+        plain = solve(m, horizon)
+        assert plain.states > merged.states
+        assert plain.value == pytest.approx(merged.value, abs=1e-11)
+
+
+def test_merging_more_would(monkeypatch):
+    right = solve(2, 9).value
+    monkeypatch.setattr(Biases, "_made", _merged_too_early(Biases._made))
+    assert abs(solve(2, 9).value - right) > 1e-3
+
+
+def _merged_too_early(made):
+    def wrong(self, point, left):
+        cost, value, letter = made(self, point, left)
+        if len(value) < 4:
+            return cost, value, letter
+        letter = letter.copy()
+        zero = point * self.horizon
+        letter[zero + 2 :] = letter[zero + value[value > 0].min()]
+        return cost, value, letter
+
+    return wrong
+
+
+@pytest.mark.parametrize("measure", ["ece", "smooth_ce", "cdl"])
+def test_symmetry_is_used_only_where_it_holds(monkeypatch, measure):
+    with_it = solve(3, 6, measure).value
+    monkeypatch.setattr(solver, "SYMMETRIC", frozenset())
+    assert solve(3, 6, measure).value == pytest.approx(with_it, abs=1e-12)
+    # The bias below a threshold is another than that above it.
+    right = solve(2, 5, "step_ce").value
+    monkeypatch.setattr(solver, "SYMMETRIC", frozenset({"step_ce"}))
+    assert abs(solve(2, 5, "step_ce").value - right) > 1e-3
+
+
+def test_threads_and_kept_layers_change_nothing(monkeypatch):
+    monkeypatch.setattr(solver, "CHUNK", 50)
+    one, many = solve(3, 14, threads=1), solve(3, 14, threads=3, keep=True)
+    assert (one.value, one.error, one.stages) == (many.value, many.error, many.stages)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        left = int(rng.integers(1, 15))
+        counts = _some_counts(rng, 3, 14 - left)
+        a, b = one.at(counts, left), many.at(counts, left)
+        assert a.value == b.value
+        assert (a.after == b.after).all()
+
+
+def _some_counts(rng, m, rounds):
+    counts = np.zeros((m + 1, 2), int)
+    for _ in range(rounds):
+        counts[rng.integers(0, m + 1)] += (1, rng.integers(0, 2))
+    return counts
+
+
+@pytest.mark.parametrize("measure", ["ece", "smooth_ce", "cdl"])
+@pytest.mark.parametrize("m", [2, 3])
+def test_both_sides_hold_the_value_in_every_state(measure, m, seed):
+    horizon = 7
+    solution, rng = solve(m, horizon, measure), np.random.default_rng(seed)
+    for _ in range(60):
+        left = int(rng.integers(1, horizon + 1))
+        counts = _some_counts(rng, m, horizon - left)
+        state = solution.at(counts, left)
+        law = np.zeros(m + 1)
+        law[np.rint(m * np.array(state.forecasts)).astype(int)] = state.weights
+        assert len(state.forecasts) <= 2
+        assert sum(state.weights) == pytest.approx(1.0, abs=1e-15)
+        # Duality: the law costs no more than the value, nature's q gets no less from any point.
+        assert (law @ state.after).max() <= state.value + 1e-10
+        assert (state.after @ [1 - state.q, state.q]).min() >= state.value - 1e-10
+        if left == 1:
+            for i in range(m + 1):
+                for y in (0, 1):
+                    after = counts.copy()
+                    after[i] += (1, y)
+                    assert state.after[i, y] == pytest.approx(_total(measure, m, after), abs=1e-10)
+        else:
+            i, y = int(rng.integers(0, m + 1)), int(rng.integers(0, 2))
+            after = counts.copy()
+            after[i] += (1, y)
+            assert solution.at(after, left - 1).value == pytest.approx(state.after[i, y], abs=1e-10)
+
+
+def _total(measure, m, counts):
+    from tests.exact.recursion import total
+
+    return total(measure, m, tuple(map(tuple, counts.tolist())))
+
+
+def test_states_are_given_as_biases_or_counts():
+    solution = solve(2, 4)
+    counts = np.array([[0, 0], [2, 2], [0, 0]])
+    assert solution.at(counts, 2).value == solution.at([0, 2, 0], 2).value
+    with pytest.raises(InvalidParameter, match="expected what 2 rounds can come to"):
+        solution.at([0, 3, 0], 2)
+    with pytest.raises(InvalidParameter, match="expected what 3 rounds can come to"):
+        solve(2, 4, "cdl").at(counts, 1)
+    with pytest.raises(InvalidParameter, match="expected 3 whole biases"):
+        solution.at([0, 1], 2)
+    with pytest.raises(InvalidParameter, match="expected 3 whole"):
+        solution.at([0.0, 1.0, 0.0], 2)
+    with pytest.raises(InvalidParameter, match="left = 5"):
+        solution.at([0, 0, 0], 5)
+    with pytest.raises(InvalidParameter, match="expected 3 whole rounds and outcomes"):
+        solve(2, 3, "cdl").at([0, 0, 0], 3)
+
+
+def test_what_was_not_kept_is_said(monkeypatch):
+    monkeypatch.setattr(solver, "KEPT", 0)
+    with pytest.raises(InvalidParameter, match="keep=True"):
+        solve(2, 6).at([0, 0, 0], 3)
+    assert solve(2, 6, keep=True).at([0, 0, 0], 3).value > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"m": 0, "horizon": 3}, "m = 0"),
+        ({"m": 2, "horizon": 0}, "horizon = 0"),
+        ({"m": 2.0, "horizon": 3}, "m = 2.0"),
+        ({"m": 2, "horizon": 3, "sight": "nothing"}, "sight = 'nothing'; known: draw, history, law"),
+        ({"m": 2, "horizon": 3, "measure": "log_loss"}, "can be infinite"),
+        ({"m": 2, "horizon": 3, "measure": "random_interval_ce"}, "needs epsilon"),
+        ({"m": 2, "horizon": 3, "measure": "smooth_ece"}, "within 1.1e-6"),
+        ({"m": 2, "horizon": 3, "threads": 0.5}, "threads = 0.5"),
+    ],
+)
+def test_bad_input(arguments, said):
+    with pytest.raises(InvalidParameter, match=said):
+        solve(**arguments)
+
+
+def test_an_unknown_measure():
+    with pytest.raises(UnknownName, match="did you mean 'ece'"):
+        solve(2, 3, "ecee")
+
+
+def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
+    from onlinecal.exact import memory
+
+    monkeypatch.setattr(memory, "memory_there", lambda: memory.KEPT + 1e5)
+    with pytest.raises(
+        InvalidParameter, match=r"m = 4, T = 300: the game of ece needs .* GiB.*largest T that fits is"
+    ) as e:
+        solve(4, 300)
+    fits = int(str(e.value).rsplit(" ", 1)[1])
+    assert solve(4, fits).value > 0
+    with pytest.raises(InvalidParameter, match=f"largest T that fits is {fits}"):
+        solve(4, fits + 1)
+    monkeypatch.setattr(memory, "memory_there", lambda: 10.0)
+    with pytest.raises(InvalidParameter, match="none of this grid fits"):
+        solve(4, 2)
+
+
+def test_the_estimate_of_memory_counts_the_states():
+    from onlinecal.exact.memory import _layers, all_states
+
+    for m, horizon, measure in ((4, 30, "ece"), (3, 12, "smooth_ce"), (2, 9, "cdl")):
+        solution = solve(m, horizon, measure)
+        alphabet = solution._game.alphabet
+        assert _layers(alphabet, horizon)[1].max() == solution.states
+        assert all_states(alphabet, horizon) == pytest.approx(solution.stages)
+
+
+def test_rational_values_refuse_what_they_cannot():
+    for options in ({"horizon": LONGEST + 1}, {"measure": "smooth_ce"}, {"sight": "nothing"}):
+        with pytest.raises(InvalidParameter, match="expected"):
+            rational_value(**{"m": 2, "horizon": 3} | options)

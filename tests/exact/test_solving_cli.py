@@ -1,0 +1,80 @@
+"""`onlinecal solve` and `onlinecal exploit`, as a user gives them."""
+
+import json
+
+import pytest
+
+from onlinecal.exact import solve
+from onlinecal.exact.states import counts_of, rational_text
+from onlinecal.exploit import exploit
+from onlinecal.forecasters import EmpiricalMean, ForecastHedging, Rounded
+from tests.whole.test_cli import onlinecal
+
+
+def test_solve(tmp_path):
+    said = onlinecal("solve", "--m", 2, "--horizon", 3, cwd=tmp_path).stdout
+    assert "value       1.03571428571 ± " in said
+    assert "= 29/28" in said
+    assert "forecaster  0.5 with probability 1" in said
+    found = json.loads(
+        onlinecal("solve", "--m", 4, "--horizon", 6, "--after", "0.5:1, 0.5:1", "--json", cwd=tmp_path).stdout
+    )
+    solution = solve(4, 6)
+    here = solution.at([0, 0, 4, 0, 0], 4)
+    assert found["value"] == solution.value
+    assert found["value_here"] == here.value
+    assert found["left"] == 4
+    assert [each["forecast"] for each in found["law"]] == list(here.forecasts)
+    assert found["after"] == here.after.tolist()
+    assert (
+        "y = 1 for that forecast"
+        in onlinecal("solve", "--m", 3, "--horizon", 5, "--sight", "draw", cwd=tmp_path).stdout
+    )
+
+
+def test_exploit(tmp_path):
+    said = onlinecal("exploit", "forecast_hedging", "--m", 4, "--horizon", 6, cwd=tmp_path).stdout
+    found = exploit(ForecastHedging(4), 6)
+    assert f"value           {found.value:.12g} ±" in said
+    assert f"exploitability  {found.value - solve(4, 6).value:.12g}" in said
+    table = '{ name = "rounded", m = 2, of = { name = "empirical_mean" } }'
+    read = json.loads(onlinecal("exploit", table, "--horizon", 6, "--json", cwd=tmp_path).stdout)
+    assert read["value"] == exploit(Rounded(EmpiricalMean(), 2), 6).value
+    assert read["exploitability"] == read["value"] - read["minimax"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("solve", "--m", 0, "--horizon", 4), "m = 0"),
+        (("solve", "--m", 2, "--horizon", 4, "--measure", "smooth_c"), "did you mean 'smooth_ce'"),
+        (("solve", "--m", 2, "--horizon", 4, "--after", "0.3:1"), "expected forecast:outcome"),
+        (("solve", "--m", 12, "--horizon", 400), "the largest T that fits is"),
+        (("exploit", "empirical_mean", "--horizon", 4), "round it to a grid"),
+        (("exploit", "{ m = 2 }", "--horizon", 4), "expected a name or a table with a name"),
+        (("exploit", "forecast_hedgin", "--horizon", 4), "did you mean 'forecast_hedging'"),
+    ],
+    ids=lambda value: " ".join(map(str, value[:1])) if isinstance(value, tuple) else value[:24],
+)
+def test_mistakes_are_one_line(arguments, said, tmp_path):
+    error = onlinecal(*arguments, cwd=tmp_path, rc=2).stderr
+    assert said in error
+    assert error.count("\n") == 1
+    assert error.startswith("error: ")
+
+
+def test_rounds_are_read():
+    assert counts_of("", 2, 3).sum() == 0
+    assert counts_of("1:0,0.3333333333:1", 3, 3).tolist() == [[0, 0], [1, 1], [0, 0], [1, 0]]
+    for wrong in ("0.5", "0.5:2", "x:1", "nan:1", "2:1", "-0.5:1", "0.5:0.5"):
+        with pytest.raises(Exception, match="expected forecast:outcome"):
+            counts_of(wrong, 2, 4)
+    with pytest.raises(Exception, match="expected fewer"):
+        counts_of("0.5:1,0.5:1", 2, 2)
+
+
+def test_only_fractions_that_one_would_read_are_printed():
+    assert rational_text(2, 3, "ece", "law") == "29/28"
+    assert rational_text(4, 6, "ece", "law") == ""
+    assert rational_text(2, 60, "ece", "law") == ""
+    assert rational_text(2, 3, "smooth_ce", "law") == ""
