@@ -46,6 +46,7 @@ NAMED = sorted(
         for file in (
             *ROOT.glob("*.md"),
             *ROOT.glob("docs/**/*.md"),
+            *ROOT.glob("scenarios/**/*.md"),
             *ROOT.glob("onlinecal/**/*.py"),
             *ROOT.glob("tests/**/*.py"),
         )
