@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
@@ -254,14 +255,16 @@ class _Given(NamedTuple):
         given: dict[str, Any] = {"p": self.gamma}
         if self.samples is not None:
             given = dict(zip(("p", "y", "weights"), self.samples, strict=True))
-        return evaluate(
-            **given,
-            measures=measures,
-            bootstrap=settings.draws,
-            level=settings.level,
-            seed=settings.seed,
-            **options,
-        )
+        # Threads of linear algebra wait for each other longer than they work here.
+        with threadpool_limits(1, user_api="blas"):
+            return evaluate(
+                **given,
+                measures=measures,
+                bootstrap=settings.draws,
+                level=settings.level,
+                seed=settings.seed,
+                **options,
+            )
 
     def resample(self) -> Resample:
         """What draws from it."""
