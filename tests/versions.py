@@ -59,7 +59,7 @@ class Script(Nature):
 
     against: bool = False
     sight = Sight.DRAW
-    reveals = frozenset({"base", "truth", "stream"})  # all that any forecaster needs
+    reveals = frozenset({"base", "features", "truth", "stream"})  # all that any forecaster needs
 
     def start(self, horizon, runs, stream):
         return _Script(self.against, runs)
@@ -72,7 +72,8 @@ class _Script:
 
     def context(self, round):
         self.base.fill(weight(round.number, 2) / 2.0)
-        return {"base": self.base, "truth": self.base, "stream": np.full(len(self.base), round.number % 3)}
+        kinds = dict.fromkeys(("base", "features", "truth"), self.base)
+        return kinds | {"stream": np.full(len(self.base), round.number % 3)}
 
     def probability(self, round):
         mean = round.law.mean

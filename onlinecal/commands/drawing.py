@@ -121,8 +121,8 @@ def report(
     path = output or results.with_suffix(".html")
     if path.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(f"{path}: expected a name that ends in .html")
-    study = study_of(results)
+    study, status = study_of(results), Status.of(results)
     with Store.open(results) as store:
-        meta, planned = store.meta, len(store.plan())
-    write(html(page_of(study, meta, planned, str(results), Status.of(results).failed)), path)
+        meta = store.meta
+    write(html(page_of(study, meta, status.cells, str(results), status.failed)), path)
     print(f"wrote {path}")

@@ -31,7 +31,7 @@ def content(thing: Any) -> Any:
     its source (`onlinecal.core.sources`) and the version of onlinecal, any part of which it may use. Defaults of a
     function and the values that it closes over belong to it. A class or function may name what else it depends on,
     such as data that it reads, in an attribute `fingerprint`. The field metadata ``{"key": False}`` leaves a parameter
-    of a dataclass out.
+    of a dataclass out, and ``{"key": "unless default"}`` one that was added later, where it is what it was before.
 
     Raises
     ------
@@ -45,6 +45,16 @@ def content(thing: Any) -> Any:
     {'class': 'Bernoulli', 'version': 1, 'parameters': {'q': 0.25}}
     """
     return _content(thing, ())
+
+
+def keyed_fields(thing: Any) -> list[dataclasses.Field[Any]]:
+    """The fields of a dataclass that tell one from another, by their metadata `key`; see `content`."""
+    found = []
+    for field in dataclasses.fields(thing):
+        key = field.metadata.get("key", True)
+        if key and not (key == "unless default" and getattr(thing, field.name) == field.default):
+            found.append(field)
+    return found
 
 
 def digest(data: Any) -> str:
@@ -118,7 +128,7 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The parameters of a dataclass; of any other object, what pickling would keep of it."""
     # A subclass of a dataclass that is none itself may keep its state elsewhere than in fields.
     if "__dataclass_fields__" in vars(type(thing)):
-        fields = [f for f in dataclasses.fields(thing) if f.init and f.metadata.get("key", True)]
+        fields = [f for f in keyed_fields(thing) if f.init]
         state = {"parameters": {f.name: _content(getattr(thing, f.name), above) for f in fields}}
     else:
         try:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onlinecal.core.content import content, digest
+from onlinecal.core.content import content, digest, keyed_fields
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, suggestion
 from onlinecal.core.plain import Copier, Maker
 from onlinecal.core.validation import is_number, is_whole
@@ -39,11 +39,12 @@ def strategy_key(strategy: Any) -> str:
 
     It is not what results are kept under, for it says nothing of code (see `onlinecal.core.content`). A strategy that
     reads a file adds the digest of what it read, its attribute `fingerprint`, and keeps the path out with the field
-    metadata ``{"key": False}``.
+    metadata ``{"key": False}``; a parameter that was added later is not in the text where it is the default
+    (``{"key": "unless default"}``).
     """
-    hidden = {f.name for f in dataclasses.fields(strategy) if not f.metadata.get("key", True)}
+    shown = {field.name for field in keyed_fields(strategy)}
     values = [
-        f"{name}={_text(value)}" for name, value in sorted(parameters(strategy).items()) if name not in hidden
+        f"{name}={_text(value)}" for name, value in sorted(parameters(strategy).items()) if name in shown
     ]
     fingerprint = getattr(strategy, "fingerprint", None)
     if fingerprint is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -73,7 +74,35 @@ class GridHistory:
         return of_counts(self.grid, self.counts, self.positives)
 
 
-class RealHistory:
+class _Keyed(ABC):
+    """Keys of all runs, (runs, room), of which so many are filled."""
+
+    keys: Keys
+    rounds: int
+    filled: int
+
+    @property
+    def room(self) -> int:
+        """How many keys of a run there is room for in memory."""
+        return self.keys.shape[1]
+
+    def update(self, round: Round) -> None:
+        """Appends the forecasts with their outcomes."""
+        self.reserve(1)
+        _append(round.forecast.view(np.int64), round.outcome, self.keys, self.filled)
+        self.played(1)
+
+    def played(self, rounds: int) -> None:
+        """There are so many more keys."""
+        self.rounds += rounds
+        self.filled += rounds
+
+    @abstractmethod
+    def reserve(self, rounds: int) -> None:
+        """Makes room for so many more keys."""
+
+
+class RealHistory(_Keyed):
     """Every forecast with its outcome in 8 bytes, sorted piece by piece.
 
     Up to the last checkpoint the keys in memory are sorted; a checkpoint sorts only what has come since and merges the
@@ -100,22 +129,6 @@ class RealHistory:
         # A file without a name cannot be found again: what is in it goes with the pickle.
         loaded = [piece.load() if isinstance(piece, Piece) else piece for piece in self.pieces]
         return self.__dict__ | {"pieces": loaded}
-
-    @property
-    def room(self) -> int:
-        """How many keys of a run there is room for in memory."""
-        return self.keys.shape[1]
-
-    def update(self, round: Round) -> None:
-        """Appends the forecasts with their outcomes."""
-        self.reserve(1)
-        _append(round.forecast.view(np.int64), round.outcome, self.keys, self.filled)
-        self.played(1)
-
-    def played(self, rounds: int) -> None:
-        """There are so many more keys."""
-        self.rounds += rounds
-        self.filled += rounds
 
     def reserve(self, rounds: int) -> None:
         """Makes room, at least twice as much as there was where it is not enough, or in the file.
@@ -160,7 +173,7 @@ class RealHistory:
         return self.keys[:, : self.filled]
 
 
-class MovedHistory:
+class MovedHistory(_Keyed):
     """Counts on a grid of forecasts that were moved to it, and how far: memory does not grow with time.
 
     Keys wait in a small buffer until many are counted at a time.
@@ -179,22 +192,6 @@ class MovedHistory:
         self._distances = np.zeros((runs, 2))
         self.keys = np.empty((runs, 64), np.int64)
         self.rounds = self.filled = 0
-
-    @property
-    def room(self) -> int:
-        """Of the buffer."""
-        return self.keys.shape[1]
-
-    def update(self, round: Round) -> None:
-        """Adds the forecasts with their outcomes."""
-        self.reserve(1)
-        _append(round.forecast.view(np.int64), round.outcome, self.keys, self.filled)
-        self.played(1)
-
-    def played(self, rounds: int) -> None:
-        """There are so many more keys."""
-        self.rounds += rounds
-        self.filled += rounds
 
     def reserve(self, rounds: int) -> None:
         """Counts what is in the buffer where it has no room."""

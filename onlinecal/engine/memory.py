@@ -56,11 +56,17 @@ def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> flo
     horizon : int
     kept : float
         Bytes of the history of a run that are in memory.
+    """
+    return kept + sum(bytes_at(player, horizon, horizon) for player in (forecaster, nature))
+
+
+def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
+    """Refuses players of which a single run has no room.
 
     Raises
     ------
     InvalidParameter
-        The players of a single run need more than is free.
+        They need more than is free.
     """
     players = [bytes_at(player, horizon, horizon) for player in (forecaster, nature)]
     needed, free = sum(players), free_memory()
@@ -73,7 +79,6 @@ def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> flo
             f"one run of {horizon} rounds needs up to {growth:.1f} GiB for what the players remember, most of it "
             f"{strategy_name(who)!r} ({who.memory}), and {free / GIB:.1f} GiB are free; expected a shorter horizon"
         )
-    return kept + needed
 
 
 def check_counts(runs: int, points: int, tables: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -237,6 +238,109 @@ def _temper(run, number):
         odds = ((1.0 - q) / q) ** beta
         p = 1.0 / (1.0 + odds)
     law_values(run)[0], law_weights(run)[0] = p, 1.0
+    return 1
+
+
+@dataclass(frozen=True)
+class Shifted(Forecaster):
+    """Says nature's q_t with the same amount added, where nature reveals it; no more than 1 and no less than 0.
+
+    Parameters
+    ----------
+    by : float, default 0.1
+        In [−1, 1].
+
+    Guarantee
+    ---------
+    None proved: biased on purpose, by an amount that is known.
+
+    Information
+    -----------
+    Needs the context ``truth``.
+
+    Source
+    ------
+    Hu, Jambulapati, Tian and Yang 2024, §6: with −0.01, beside truths that are uniform on [0.01, 1], forecasts that are
+    uniform on [0, 0.99] and everywhere 0.01 too low. Deviations: none.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"truth"})
+    deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
+
+    by: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_number("by", self.by, -1.0, 1.0)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player without state."""
+        memory = Memory(runs, shared=[float(self.by)], context=1)
+        return CompiledForecaster(_shift, nothing, memory, size=1, needs=["truth"])
+
+
+@law
+def _shift(run, number):
+    law_values(run)[0] = min(1.0, max(0.0, context(run)[0] + shared(run)[0]))
+    law_weights(run)[0] = 1.0
+    return 1
+
+
+@dataclass(frozen=True)
+class Logistic(Forecaster):
+    """Says σ(slope · x_t + intercept) of nature's feature x_t: a logistic regression that was fitted before.
+
+    σ(z) = 1/(1 + e^−z).
+
+    Parameters
+    ----------
+    slope : float, default 1.0
+        In [−1000, 1000]. The other sign is the same regression of the feature −x_t.
+    intercept : float, default 0.0
+        In [−1000, 1000].
+
+    Guarantee
+    ---------
+    None proved: as well calibrated as the regression fits.
+
+    Information
+    -----------
+    Needs the context ``features``.
+
+    Source
+    ------
+    Rossellini et al. 2025 and Bairaktari, Hu, Nissim and Ullman 2026, §9, who fit one to samples of their own first.
+    Deviations: the coefficients are given.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"features"})
+    deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
+
+    slope: float = 1.0
+    intercept: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("slope", self.slope, -1000.0, 1000.0)
+        check_number("intercept", self.intercept, -1000.0, 1000.0)
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player without state."""
+        memory = Memory(runs, shared=[float(self.slope), float(self.intercept)], context=1)
+        return CompiledForecaster(_regress, nothing, memory, size=1, needs=["features"])
+
+
+@law
+def _regress(run, number):
+    z = shared(run)[0] * context(run)[0] + shared(run)[1]
+    # Of the number that is not positive: no overflow.
+    small = math.exp(-abs(z))
+    law_values(run)[0] = 1.0 / (1.0 + small) if z >= 0.0 else small / (1.0 + small)
+    law_weights(run)[0] = 1.0
     return 1
 
 

@@ -24,7 +24,7 @@ from onlinecal.forecasters import _potentials
 from onlinecal.forecasters.base import Forecaster, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, state_pair
 from onlinecal.rounds.law import Floats
-from onlinecal.rounds.steps import Memory, ints, law, law_atoms, law_weights, learn
+from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class CDLMinimiser(Forecaster):
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
         m = grid_steps("m", self.m, horizon)
-        memory = Memory(runs, ints=2 * (m + 1))
+        memory = Memory(runs, ints=2 * (m + 1), floats=np.full(m + 1, 1.0 / 3.0))
         return CompiledForecaster(_hedge_anytime, _learn_and_count, memory, size=2, grid=grid_of(m))
 
     @property
@@ -349,11 +349,10 @@ def _sinh(x):
 
 @law
 def _hedge_anytime(run, number):
-    """Also n_0, …, n_m."""
-    state = ints(run)
-    points = len(state) // 2
-    bias, rounds = state[:points], state[points:]
-    step = 1.0 / (points - 1)
+    """Also n_0, …, n_m, and 1/(3(n_0 + 1)), …, as a division takes longer than looking it up."""
+    scale = floats(run)
+    points = len(scale)
+    bias, step = ints(run)[:points], 1.0 / (points - 1)
     i = pair(bias)
     a, b = step * bias[i], -step * bias[i + 1]
     if a == 0.0:
@@ -361,10 +360,12 @@ def _hedge_anytime(run, number):
     elif b == 0.0:
         share = 0.0
     else:
-        s, t = 1.0 / (3.0 * (rounds[i] + 1)), 1.0 / (3.0 * (rounds[i + 1] + 1))
-        # The two weights side by side: their ratio is finite, or infinite with the limit 0 for the share.
-        ratio = math.exp((a * a + 1.0) * s - (b * b + 1.0) * t) * _sinh(2.0 * a * s) / _sinh(2.0 * b * t)
-        share = 1.0 / (1.0 + ratio)
+        s, t = scale[i], scale[i + 1]
+        # The two weights without the exponential of the second; that of the first may become infinite, with the
+        # limit 0 for the share.
+        left = math.exp((a * a + 1.0) * s - (b * b + 1.0) * t) * _sinh(2.0 * a * s)
+        right = _sinh(2.0 * b * t)
+        share = right / (left + right)
     return state_pair(run, i, share)
 
 
@@ -374,6 +375,7 @@ def _learn_and_count(run, number, size, drawn, outcome):
     points = len(state) // 2
     state[i] += (points - 1) * outcome - i
     state[points + i] += 1
+    floats(run)[i] = 1.0 / (3.0 * (state[points + i] + 1))
     return 0
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.sight import Sight
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.rounds.parts import reserve_parts
+from onlinecal.rounds.parts import Whole, reserve_parts
 from onlinecal.rounds.steps import (
     ATOMS,
     FIELDS,
@@ -18,7 +18,6 @@ from onlinecal.rounds.steps import (
     SCRATCH,
     VALUES,
     WEIGHTS,
-    Memory,
     call_hear,
     call_move,
     call_reveal,
@@ -37,7 +36,7 @@ from onlinecal.rounds.steps import (
 FIRST, HEARS, REVEALS, SEES_LAW, SEES_DRAW, ROOM_AT, MEMO_AT, LISTED, PART = range(9)
 
 
-class Parts(Memory):
+class Parts(Whole):
     """The memory of a nature whose parts are natures that are made of steps.
 
     Parameters
@@ -53,56 +52,27 @@ class Parts(Memory):
     def __init__(
         self, runs: int, players: Sequence[Any], *, kinds: Sequence[str] = (), shared: Any = ()
     ) -> None:
-        rooms, memos = (
-            [len(player.memory.room) for player in players],
-            [player.memory.memo for player in players],
-        )
-        listed = [player.reveals.index(kind) for player in players for kind in kinds]
+        rooms = [len(player.memory.room) for player in players]
+        memos = [player.memory.memo for player in players]
+        listed = [[player.reveals.index(kind) for kind in kinds] for player in players]
         super().__init__(
-            runs, ints=len(players) * FIELDS, shared=shared, scratch=sum(rooms), context=len(kinds), memo=sum(memos),
-            shared_ints=np.zeros(len(players) * PART + len(listed)),
-        )  # fmt: skip
-        self.players, self.listed = tuple(players), listed
+            runs,
+            players,
+            PART,
+            listed,
+            shared=shared,
+            scratch=sum(rooms),
+            context=len(kinds),
+            memo=sum(memos),
+        )
         self.starts = [(sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
-        self.linked = False
-        for player in players:
-            player.memory.whole = self
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What `give` takes, with the addresses of the parts' arrays as they are now."""
-        self._link()
-        return super().arrays
-
-    def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
-        """As of any memory, with the addresses of the parts' arrays as they are now."""
-        self._link()
-        return super().table(context, atoms, values, weights)
-
-    def touched(self) -> None:
-        """An array of a part is another now."""
-        self.__dict__["linked"] = False
-        super().touched()
-
-    def _link(self) -> None:
-        if self.linked:
-            return
-        at, none = len(self.players) * PART, np.zeros(0)
-        rows = self.shared_ints[:at].reshape(-1, PART)
-        fields = self.ints.reshape(self.runs, len(self.players), FIELDS)
-        for k, (player, start) in enumerate(zip(self.players, self.starts, strict=True)):
-            # The law is the whole's, as far as the part may see it.
-            _, first, more = player.table(none, none).reshape(3, FIELDS)
-            fields[:, k] = first + np.arange(self.runs)[:, None] * more
-            steps = [0 if step is None else step.address for step in player.steps]
-            sees = player.sight >= Sight.LAW, player.sight >= Sight.DRAW
-            rows[k] = [*steps, *sees, *start, at + k * self.context]
-        self.shared_ints[at:] = self.listed
-        self.__dict__["linked"] = True
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Addresses are of the process in which they were taken.
-        self.__dict__.update(state, linked=False)
+    def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
+        """As `Whole` says; the law is the whole's, as far as the part may see it."""
+        player, none = self.players[k], np.zeros(0)
+        steps = [0 if step is None else step.address for step in player.steps]
+        sees = player.sight >= Sight.LAW, player.sight >= Sight.DRAW
+        return player.table(none, none), [*steps, *sees, *self.starts[k], listed]
 
 
 def of_steps(natures: Sequence[Any], players: Sequence[Any], runs: int) -> bool:

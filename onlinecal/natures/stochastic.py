@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from onlinecal.core._compile import kernel
@@ -204,7 +204,12 @@ class Sinusoid(Nature):
 
 @dataclass(frozen=True)
 class UniformTruth(Nature):
-    """A fresh truth in every round: q_t uniform on [0, 1], revealed to forecasters that ask for it.
+    """A fresh truth in every round: q_t uniform on [low, high], revealed to forecasters that ask for it.
+
+    Parameters
+    ----------
+    low, high : float, default 0 and 1
+        0 ≤ low ≤ high ≤ 1.
 
     Guarantee
     ---------
@@ -216,17 +221,26 @@ class UniformTruth(Nature):
 
     Source
     ------
-    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the calibrated family D_1. Deviations: none.
+    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the calibrated family D_1; with [0.01, 1] the truths of Hu,
+    Jambulapati, Tian and Yang 2024, §6. Deviations: none.
     """
+
+    low: float = field(default=0.0, metadata={"key": "unless default"})
+    high: float = field(default=1.0, metadata={"key": "unless default"})
 
     reveals: ClassVar[frozenset[str]] = frozenset({"truth"})
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(1)"
 
+    def __post_init__(self) -> None:
+        check_probability("high", self.high)
+        check_number("low", self.low, 0.0, float(self.high))
+
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that draws its truths from `stream`."""
-        memory = Memory(runs, floats=[-1.0, 0.0, 0.0, 0.0, 0.0], stream=stream, context=1)
+        ends = [float(self.low), float(self.high) - float(self.low)]
+        memory = Memory(runs, floats=[-1.0, 0.0, 0.0, 0.0, 0.0], shared=ends, stream=stream, context=1)
         return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
 
 
@@ -303,14 +317,21 @@ def _swing(run, number, size, forecast):
     return min(1.0, max(0.0, 0.5 + shared(run)[1] * math.sin(shared(run)[0] * number)))
 
 
+@kernel
+def _truth(run, number):
+    """Of the least truth, and how much the largest is above it."""
+    # Rounding could leave [0, 1] by the upper end.
+    return min(1.0, shared(run)[0] + shared(run)[1] * cached_uniform(run, number - 1, floats(run)))
+
+
 @move
 def _any(run, number, size, forecast):
-    return cached_uniform(run, number - 1, floats(run))
+    return _truth(run, number)
 
 
 @reveal
 def _show_any(run, number):
-    context(run)[0] = cached_uniform(run, number - 1, floats(run))
+    context(run)[0] = _truth(run, number)
     return 0
 
 

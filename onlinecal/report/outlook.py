@@ -81,7 +81,7 @@ def lines(found: Outlook) -> Iterator[str]:
     if found.disk >= LARGE:
         yield f"results file: about {_bytes(found.disk)}"
     if found.memory >= LARGE:
-        yield f"memory: up to {_bytes(found.memory)} for a batch of runs, where forecasts are on no grid"
+        yield f"memory: up to {_bytes(found.memory)} for a batch of runs"
 
 
 def duration_range(found: Outlook) -> str:

@@ -40,7 +40,75 @@ from onlinecal.rounds.steps import (
 LAW, LEARN, SIZE, GRID, POINTS, NEEDS, LISTED, ROOM_AT, MEMO_AT, PART = range(10)
 
 
-class Parts(Memory):
+class Whole(Memory):
+    """The memory of a player whose parts are players that are made of steps: it knows where theirs is.
+
+    The whole numbers of its state are the parts' runs; those that all runs share are a row of numbers for each part and
+    then lists of kinds of context.
+
+    Parameters
+    ----------
+    runs : int
+    players : sequence of CompiledForecaster or of CompiledNature
+    width : int
+        Of the rows.
+    listed : sequence of sequences of int
+        The kinds of context of each part.
+    **more
+        As for `Memory`, of the whole itself.
+    """
+
+    def __init__(
+        self, runs: int, players: Sequence[Any], width: int, listed: Sequence[Sequence[int]], **more: Any
+    ) -> None:
+        numbers = len(players) * width + sum(map(len, listed))
+        super().__init__(runs, ints=len(players) * FIELDS, shared_ints=np.zeros(numbers), **more)
+        self.width, self.listed = width, [list(kinds) for kinds in listed]
+        self.players = tuple(players)
+        self.linked = False
+        for player in players:
+            player.memory.whole = self
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What `give` takes, with the addresses of the parts' arrays as they are now."""
+        self._link()
+        return super().arrays
+
+    def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
+        """As of any memory, with the addresses of the parts' arrays as they are now."""
+        self._link()
+        return super().table(context, atoms, values, weights)
+
+    def touched(self) -> None:
+        """An array of a part is another now."""
+        self.__dict__["linked"] = False
+        super().touched()
+
+    def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
+        """The table of part k, and its row; its kinds of context are listed from that place on."""
+        raise NotImplementedError
+
+    def _link(self) -> None:
+        if self.linked:
+            return
+        at = len(self.players) * self.width
+        rows = self.shared_ints[:at].reshape(-1, self.width)
+        fields = self.ints.reshape(self.runs, len(self.players), FIELDS)
+        for k, kinds in enumerate(self.listed):
+            table, rows[k] = self.described(k, at)
+            _, first, more = table.reshape(3, FIELDS)
+            fields[:, k] = first + np.arange(self.runs)[:, None] * more
+            self.shared_ints[at : at + len(kinds)] = kinds
+            at += len(kinds)
+        self.__dict__["linked"] = True
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Addresses are of the process in which they were taken.
+        self.__dict__.update(state, linked=False)
+
+
+class Parts(Whole):
     """The memory of a forecaster whose parts are forecasters that are made of steps.
 
     Parameters
@@ -75,52 +143,20 @@ class Parts(Memory):
         else:
             starts = [(scratch + sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
             room, memo = scratch + sum(rooms), sum(memos)
-        listed = [needs.index(kind) for player in players for kind in player.needs]
+        listed = [[needs.index(kind) for kind in player.needs] for player in players]
         super().__init__(
-            runs, ints=len(players) * FIELDS, floats=floats, shared=shared, scratch=room, stream=stream,
-            shared_ints=np.zeros(len(players) * PART + len(listed)), context=len(needs), memo=memo,
+            runs, players, PART, listed, floats=floats, shared=shared, scratch=room, stream=stream, context=len(needs),
+            memo=memo,
         )  # fmt: skip
-        self.players, self.starts, self.listed = tuple(players), starts, listed
+        self.starts = starts
         self.grids = [None if player.grid is None else np.array(player.grid) for player in players]
-        self.linked = False
-        for player in players:
-            player.memory.whole = self
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What `give` takes, with the addresses of the parts' arrays as they are now."""
-        self._link()
-        return super().arrays
-
-    def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
-        """As of any memory, with the addresses of the parts' arrays as they are now."""
-        self._link()
-        return super().table(context, atoms, values, weights)
-
-    def touched(self) -> None:
-        """An array of a part is another now."""
-        self.__dict__["linked"] = False
-        super().touched()
-
-    def _link(self) -> None:
-        if self.linked:
-            return
-        rows = self.shared_ints[: len(self.players) * PART].reshape(-1, PART)
-        at = len(self.players) * PART
-        fields = self.ints.reshape(self.runs, len(self.players), FIELDS)
-        for k, (player, grid, start) in enumerate(zip(self.players, self.grids, self.starts, strict=True)):
-            _, first, more = player.table().reshape(3, FIELDS)
-            fields[:, k] = first + np.arange(self.runs)[:, None] * more
-            values = (0, 0) if grid is None else (address(grid), len(grid))
-            steps = [step.address for step in player.steps]
-            rows[k] = [*steps, player.size, *values, len(player.needs), at, *start]
-            at += len(player.needs)
-        self.shared_ints[len(self.players) * PART :] = self.listed
-        self.__dict__["linked"] = True
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Addresses are of the process in which they were taken.
-        self.__dict__.update(state, linked=False)
+    def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
+        """As `Whole` says."""
+        player, grid = self.players[k], self.grids[k]
+        values = (0, 0) if grid is None else (address(grid), len(grid))
+        steps = [step.address for step in player.steps]
+        return player.table(), [*steps, player.size, *values, len(player.needs), listed, *self.starts[k]]
 
 
 def reserve_parts(memory: Any, rounds: int) -> None:

@@ -15,7 +15,7 @@ from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.lineup import Lineup
 from onlinecal.study.plan import Cell, Plan
-from onlinecal.study.run import BATCH, ROOM, batch_size
+from onlinecal.study.run import batch_bytes, batch_size
 
 #: pairs that are measured at most
 MEASURED = 24
@@ -91,8 +91,8 @@ class Outlook:
     estimate : Estimate or None
         None where nothing is to be played, or nothing could be measured.
     disk, memory : int
-        Bytes that the results file takes in the end, without the Γ that it may keep, and that a batch of runs in play
-        takes at most, about.
+        Bytes, about, that the results file takes in the end, without the Γ that it may keep, and that the largest batch
+        of runs takes, of pairs of all families: history, and what the players remember.
     """
 
     forecasters: int
@@ -184,7 +184,7 @@ def outlook(
         looked_at=looked_at,
         estimate=_estimate(plan, work, len(plan) - counts[0], known, budget),
         disk=totals * len(plan.schedules) * columns * plan.runs * TOTAL + len(plan) * CELL,
-        memory=_memory(plan),
+        memory=max((batch_bytes(cell) for *_, cell in _chosen(plan, work)), default=0),
     )
 
 
@@ -274,12 +274,6 @@ def _share(found: Mapping[int, bool], places: range) -> float:
     """Which part of them is able, of those that were looked at."""
     own = [found[i] for i in places if i in found] if len(places) <= len(found) else list(found.values())
     return sum(own) / len(own) if own else 0.0
-
-
-def _memory(plan: Plan) -> int:
-    """Bytes that a batch of runs takes at most: where forecasts are real numbers, 8 for a round and a run."""
-    longest = max(t for *_, horizons in plan.matches() for t in horizons)
-    return 8 * longest * max(1, min(BATCH, plan.runs, ROOM // (8 * longest)))
 
 
 # ---------------------------------------------------------------- how long it takes

@@ -21,7 +21,7 @@ from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
 from onlinecal.engine.keeping import OnGrid
-from onlinecal.engine.memory import bytes_of_run
+from onlinecal.engine.memory import bytes_of_run, check_players
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules.base import load
@@ -100,10 +100,9 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
     at_once : int, default 1
         How many batches share the memory of the machine.
     """
+    check_players(cell.forecaster.strategy, cell.nature.strategy, cell.horizon)
     room = min(ROOM, 4 * ROOM // at_once)
-    kept = cell.history.bytes_of_run(cell.horizon)
-    a_run = bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, kept)
-    size = max(1, min(BATCH, int(room // a_run)))
+    size = _that_fit(cell, room)
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.
         grid = getattr(
@@ -113,6 +112,20 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
         tables = 2 * min(len(cell.people.cuts) + 1, cell.horizon) * (2 + len(cell.nature.strategy.streams))
         size = max(1, min(size, room // (8 * points * tables)))
     return size
+
+
+def batch_bytes(cell: Cell) -> int:
+    """How many bytes the largest batch of a cell takes at most, about, but for what decision makers take."""
+    return int(min(cell.runs, _that_fit(cell, ROOM)) * _bytes_of_run(cell))
+
+
+def _that_fit(cell: Cell, room: float) -> int:
+    return max(1, min(BATCH, int(room // _bytes_of_run(cell))))
+
+
+def _bytes_of_run(cell: Cell) -> float:
+    kept = cell.history.bytes_of_run(cell.horizon)
+    return bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, kept)
 
 
 def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:

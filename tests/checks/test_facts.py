@@ -58,7 +58,7 @@ def cases(folder):
         n.UniformTruth(),
         n.Replay(str(examples.recording(folder)), base="base"),
     )
-    of_kind = {"": coins, "base": base, "stream": desks}
+    of_kind = {"": coins, "base": base, "features": n.LogisticFeatures(), "stream": desks}
     found = [("forecaster", spec, [of_kind.get(min(spec.needs, default=""), truth)]) for spec in forecasters]
     return found + [("nature", spec, [f.Constant(0.9), as_forecaster(Pair)]) for spec in natures]
 

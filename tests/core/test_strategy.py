@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core import strategy as s
+from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidParameter, UnknownName
 
 
@@ -125,3 +126,17 @@ def test_what_is_no_whole_number_of_the_range_is_refused(bad):
 def test_a_large_end_of_a_range_is_written_as_a_power():
     with pytest.raises(InvalidParameter, match=r"from 1 to 10\^6$"):
         s.check_whole("m", 0, 1, 10**6)
+
+
+@dataclass(frozen=True)
+class Grown:
+    q: float = 0.5
+    later: float = field(default=1.0, metadata={"key": "unless default"})
+
+
+def test_a_parameter_that_was_added_later_changes_nothing_where_it_is_the_default():
+    assert s.strategy_key(Grown(0.25)) == s.strategy_key(Grown(0.25, 1)) == "grown(q=0.25)"
+    assert s.strategy_key(Grown(0.25, 2.0)) == "grown(later=2, q=0.25)"
+    assert s.parameters(Grown()) == {"q": 0.5, "later": 1.0}
+    assert content(Grown(0.25))["parameters"] == {"q": 0.25}
+    assert content(Grown(0.25, 2.0))["parameters"] == {"q": 0.25, "later": 2.0}

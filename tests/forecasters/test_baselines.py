@@ -9,6 +9,8 @@ from onlinecal.forecasters import (
     Constant,
     EmpiricalMean,
     LastOutcome,
+    Logistic,
+    Shifted,
     Tempered,
     Truthful,
     UniformRandom,
@@ -44,6 +46,21 @@ def test_baselines():
     assert first_law(Tempered(2.0).start(9, 1, None), truth)[0][0] == pytest.approx(0.04 / (0.04 + 0.64))
     for q in (0.0, 1.0, 0.5):
         assert first_law(Tempered(3.0).start(9, 1, None), {"truth": np.array([q])})[0][0] == q
+    assert first_law(Shifted(0.25).start(9, 1, None), truth)[0][0] == pytest.approx(0.45)
+    assert first_law(Shifted(-0.25).start(9, 1, None), truth)[0][0] == 0.0
+    assert first_law(Shifted(1.0).start(9, 1, None), truth)[0][0] == 1.0
+
+
+@pytest.mark.parametrize("x", [-1.0, -0.3, 0.0, 0.4, 1.0])
+def test_logistic(x):
+    def said(slope, intercept=0.0):
+        player = Logistic(slope, intercept).start(9, 1, None)
+        return first_law(player, {"features": np.array([x])})[0][0]
+
+    assert said(4.0, 0.5) == pytest.approx(1 / (1 + np.exp(-(4 * x + 0.5))), rel=1e-14)
+    assert said(-4.0) == pytest.approx(1 - said(4.0), rel=1e-12)  # the flipped one
+    # So steep that the exponential of the larger number would overflow.
+    assert said(1000.0) == pytest.approx(0.5 + 0.5 * np.sign(x), abs=1e-100)
 
 
 def test_last_outcome_remembers():
@@ -79,6 +96,9 @@ def test_the_truthful_are_calibrated_and_the_tempered_are_not(seed):
         lambda: EmpiricalMean(-1),
         lambda: UniformRandom(0),
         lambda: Tempered(-1),
+        lambda: Shifted(1.5),
+        lambda: Logistic(float("nan")),
+        lambda: Logistic(1.0, 1e4),
     ],
 )
 def test_parameters_out_of_range(make):

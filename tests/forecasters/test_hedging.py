@@ -72,6 +72,7 @@ def test_the_series_is_the_hyperbolic_sine(x):
 def test_weights_of_huge_biases_do_not_overflow():
     player = CDLMinimiser(2).start(10**9, 1, None)
     player.memory.ints[0] = (0, 2 * 10**8, -2 * 10**8, 10, 10**8, 10**8)
+    player.memory.floats[0] = 1 / (3 * (player.memory.ints[0, 3:] + 1))
     law = player.forecast(asked(1))
     assert np.isfinite(law.weights).all()
     assert law.weights.sum() == 1.0

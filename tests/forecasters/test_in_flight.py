@@ -70,6 +70,8 @@ RULES = [
     (f.UniformRandom(7), lambda s, T, *_: rule.UniformRandom(7)),
     (f.Truthful(), lambda s, T, *_: rule.Tempered(1)),
     (f.Tempered(2.5), lambda s, T, *_: rule.Tempered(2.5)),
+    (f.Shifted(-0.2), lambda s, T, *_: rule.Shifted(-0.2)),
+    (f.Logistic(-3, 0.5), lambda s, T, *_: rule.Logistic(-3, 0.5)),
     (f.ForecastHedging(), lambda s, T, *_: rule.Pairs(root(T, 3), rule.bias_itself)),
     (f.CDLMinimiser(), lambda s, T, *_: rule.Pairs(root(T, 2), rule.ada_normal_hedge)),
     (f.AlmostOneStepAhead(), lambda s, T, *_: rule.Ahead(root(T, 2))),
@@ -139,6 +141,8 @@ def nature_for(forecaster, folder):
         return n.Streams((replay, replay), "random", (1, 2)) if "stream" in forecaster.needs else replay
     if "stream" in forecaster.needs:
         return n.Streams((n.Drift(), n.Greedy(), n.UniformTruth()))
+    if "features" in forecaster.needs:
+        return n.LogisticFeatures()
     return n.UniformTruth() if forecaster.needs else n.Drift()
 
 

@@ -40,6 +40,11 @@ def test_uniform_truths_are_uniform_and_known_before(seed):
     assert np.abs(ranks - (np.arange(8000) + 0.5) / 8000).max() < 4.5 / math.sqrt(8000)
     player = UniformTruth().start(10, 2, Stream(seed, ("nature",), range(2)))
     assert (player.context(question(3))["truth"] == q[2]).all()
+    assert truths(UniformTruth(0.2, 0.6), 4000, runs=2, seed=seed) == pytest.approx(0.2 + 0.4 * q, abs=1e-15)
+    assert (truths(UniformTruth(1.0, 1.0), 9) == 1.0).all()
+    for low, high in ((0.5, 0.4), (-0.1, 1), (0, 1.1)):
+        with pytest.raises(InvalidParameter):
+            UniformTruth(low, high)
 
 
 def uniforms(horizon, runs=3, seed=0):

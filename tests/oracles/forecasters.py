@@ -59,6 +59,22 @@ class Tempered(Constant):
         return {q**beta / (q**beta + (1 - q) ** beta) if beta != 1 else q: 1.0}, None
 
 
+class Shifted(Constant):
+    def forecast(self, number, context):
+        return {min(1.0, max(0.0, context["truth"] + self.p)): 1.0}, None
+
+
+class Logistic:
+    def __init__(self, slope, intercept):
+        self.slope, self.intercept = slope, intercept
+
+    def forecast(self, number, context):
+        return {1 / (1 + math.exp(-(self.slope * context["features"] + self.intercept))): 1.0}, None
+
+    def update(self, law, memo, value, outcome, context):
+        pass
+
+
 class Pairs:
     """Forecast hedging and the CDL minimiser: `weight` makes one of the other."""
 

@@ -124,3 +124,20 @@ def test_a_million_cells_are_described(tmp_path, tables):
     said = "\n".join(lines(found))
     assert "1,000,000 cells: 1,000,000 new" in said
     assert "results file: about" in said
+
+
+def test_memory_is_of_histories_and_of_players():
+    horizon, runs = 200_000, 3
+    forecasters = [F.EmpiricalMean(), F.DefensiveForecasting(), F.ForecastHedging()]
+
+    def memory(*some):
+        planned = plan(
+            [Entry.of(f) for f in some], [Entry.of(N.Drift())], horizons=[100, horizon], runs=runs, seed=0,
+            panel=PANEL,
+        )  # fmt: skip
+        return outlook(planned, 0.0).memory
+
+    history = 8 * horizon * runs
+    assert history <= memory(F.EmpiricalMean()) < 1.1 * history
+    assert 10 * history < memory(F.DefensiveForecasting())  # each past prediction is kept in a tree
+    assert memory(*forecasters) == memory(F.DefensiveForecasting())

@@ -1,0 +1,85 @@
+"""Błasiok and Nakkiran 2024: SmoothECE beside the distance from calibration and beside the diagram that shows it.
+
+With c = √(2/π), the mean size of a normal number: reflection only shortens a way. The constants of the theorems are
+derived here in one line each, since the copies of the paper have lost them; they are not larger than the paper's.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import distance_lower, smooth_ce, smooth_ece, smooth_ece_at
+from tests.gammas_metric import ANY
+
+C = math.sqrt(2.0 / math.pi)
+SIGMA = st.floats(0.005, 1.0)
+ROUNDING = 1e-7
+
+
+@settings(deadline=None)
+@given(gamma=ANY, sigma=SIGMA)
+def test_lemma_8(gamma, sigma):
+    """E|v − (v + σZ)| = cσ is all that smoothing changes of a 1-Lipschitz function: smCE ≤ smECE_σ + cσ."""
+    assert smooth_ce(gamma) <= smooth_ece_at(gamma, sigma=sigma) + C * sigma + ROUNDING
+    assert distance_lower(gamma).lower <= 2.0 * (smooth_ece_at(gamma, sigma=sigma) + C * sigma) + ROUNDING
+
+
+@settings(deadline=None)
+@given(gamma=ANY, sigma=SIGMA)
+def test_lemma_9(gamma, sigma):
+    """Kernels at u and v differ by c|u − v|/σ in total: smECE_σ ≤ (1 + c/σ) · lower distance."""
+    assert smooth_ece_at(gamma, sigma=sigma) <= (1.0 + C / sigma) * distance_lower(gamma).upper + ROUNDING
+
+
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_theorem_7(gamma):
+    """½·lower distance ≤ smECE ≤ 2·√(lower distance), as printed. The lemmas at σ* = smECE give the right side, and the
+    left with (1 + c)·smECE.
+    """
+    value, lower = smooth_ece(gamma), distance_lower(gamma)
+    assert 0.5 * lower.lower <= value + ROUNDING
+    assert value <= 2.0 * math.sqrt(lower.upper) + ROUNDING
+
+
+def test_the_root_in_theorem_7_is_needed():
+    # Fair coins at ½ ± a: the lower distance is of order a², SmoothECE of order a.
+    a = 1e-3
+    gamma = JointDistribution.from_levels([0.5 - a, 0.5 + a], [0.5, 0.5], [0.5, 0.5])
+    assert smooth_ece(gamma) > 100 * distance_lower(gamma).upper
+
+
+def kernel(v, t, sigma):
+    """Reflected Gaussian of centre v at the points t, image after image."""
+    images = range(-math.ceil(4.5 * sigma) - 1, math.ceil(4.5 * sigma) + 2)
+    places = [2 * k + side * v for k in images for side in (1, -1)]
+    density = sum(np.exp(-0.5 * ((t - place) / sigma) ** 2) for place in places)
+    return density / (sigma * math.sqrt(2 * math.pi))
+
+
+def error_of_the_diagram(gamma, sigma, points=20_000):
+    """Eq. (8): the ECE that a reader of the smoothed diagram sees, ∫ |ŷ(t) − t| δ(t) dt."""
+    t = (np.arange(points) + 0.5) / points
+    smoothed = sum(
+        w * (q - t) * kernel(v, t, sigma)
+        for v, w, q in zip(gamma.predictions, gamma.mass, gamma.means, strict=True)
+    )
+    return float(np.abs(smoothed).mean())
+
+
+@settings(deadline=None, max_examples=40)
+@given(gamma=ANY, sigma=st.floats(0.02, 1.0))
+def test_lemma_13(gamma, sigma):
+    seen = error_of_the_diagram(gamma, sigma)
+    assert abs(seen - smooth_ece_at(gamma, sigma=sigma)) <= C * sigma + 1e-5
+
+
+def test_the_diagram_of_calibrated_forecasts_shows_an_error_once_it_is_smoothed():
+    # The remark below eq. (8): it need not stay small, whereas SmoothECE at any bandwidth is 0.
+    gamma = JointDistribution.from_levels([0.0], [1.0], [0.0])
+    assert smooth_ece_at(gamma, sigma=0.2) == pytest.approx(0.0, abs=1e-12)
+    assert error_of_the_diagram(gamma, 0.2) == pytest.approx(0.2 * C, rel=1e-3)

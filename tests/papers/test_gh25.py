@@ -1,0 +1,82 @@
+"""Gopalan and Hu 2025: tight examples of §4.6, and why ECE and CDL need a random forecaster and smCE does not."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import onlinecal as oc
+from onlinecal.core.joint import JointDistribution
+from onlinecal.engine.game import Game
+from onlinecal.measures import cdl, cfdl, ece, smooth_ce
+from tests.gammas_metric import ANY
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 0.1, 1e-3, 1e-9])
+def test_section_4_6_one_level(epsilon):
+    """v = ½ and q = ½ + ε: CDL is twice the ECE, the most that Theorem 4.3 allows."""
+    gamma = JointDistribution.from_levels([0.5], [1.0], [0.5 + epsilon])
+    assert ece(gamma) == pytest.approx(epsilon, rel=1e-6)
+    assert cdl(gamma) == pytest.approx(2 * epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.01, 0.002])
+def test_section_4_6_even_shift(epsilon):
+    """v uniform on [⅓, ⅔], each ε too low: CDL is at most 3ε², near the least that Theorem 4.3 allows."""
+    v = np.linspace(1 / 3, 2 / 3, 4001)
+    gamma = JointDistribution.from_levels(v, np.full(len(v), 1 / len(v)), v + epsilon)
+    assert ece(gamma) == pytest.approx(epsilon, rel=1e-9)
+    apart = v[1] - v[0]  # a sum over levels in place of the integral
+    assert epsilon**2 * (1 - 1e-9) <= cdl(gamma) <= 3 * epsilon * (epsilon + apart)
+
+
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_theorem_4_3(gamma):
+    assert ece(gamma) ** 2 - 1e-12 <= cfdl(gamma, task="quadratic") + 1e-12
+    assert cfdl(gamma, task="quadratic") <= cdl(gamma) + 1e-12
+    assert cdl(gamma) <= 2 * ece(gamma) + 1e-12
+
+
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_the_loss_of_a_task_is_a_mean_of_divergences(gamma):
+    """Theorem 4.6: the quadratic task's is E[(q − v)²], of which the kinks are those of all V-shaped ones, twice."""
+    thresholds = (np.arange(20_000) + 0.5) / 20_000
+    v, w, means = gamma.predictions, gamma.mass, gamma.means
+    crossed = (v[:, None] <= thresholds) & (thresholds < means[:, None]) | (means[:, None] < thresholds) & (
+        thresholds <= v[:, None]
+    )
+    density = (w[:, None] * np.abs(means[:, None] - thresholds) * crossed).sum(axis=0)
+    assert 2 * density.mean() == pytest.approx(cfdl(gamma, task="quadratic"), abs=2e-4)
+
+
+DETERMINISTIC = [
+    oc.forecasters.AlmostOneStepAhead(),
+    oc.forecasters.DefensiveForecasting(),
+    oc.forecasters.EmpiricalMean(),
+]
+
+
+@pytest.mark.parametrize("forecaster", DETERMINISTIC, ids=lambda f: type(f).__name__)
+def test_who_is_not_random_has_large_ece_and_cdl(forecaster):
+    """§5: nature says 1 exactly if the forecast is below ½. All rounds of a forecast then have one outcome, at least ½
+    away from it, and whoever acts at ½ loses in each; smCE may be small all the same.
+    """
+    horizon = 2000
+    game = Game(forecaster, oc.natures.Contrarian(), horizon=horizon, runs=range(1))
+    game.advance(horizon)
+    (gamma,) = game.gammas()
+    assert set(gamma.means) <= {0.0, 1.0}
+    assert ece(gamma) >= 0.5
+    assert cdl(gamma) == pytest.approx(1.0, abs=1e-12)
+    if not isinstance(forecaster, oc.forecasters.EmpiricalMean):
+        assert horizon * smooth_ce(gamma) <= 2 * (2 * np.sqrt(horizon) + 1)
+
+
+def test_who_is_random_has_not():
+    horizon = 2000
+    game = Game(oc.forecasters.ForecastHedging(), oc.natures.Contrarian(), horizon=horizon, runs=range(4))
+    game.advance(horizon)
+    for gamma in game.gammas():
+        assert ece(gamma) < 0.25
+        assert cdl(gamma) < 0.5
