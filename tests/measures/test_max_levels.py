@@ -25,6 +25,7 @@ LIMITED = {
     "random_interval_ce": [{"epsilon": 0.1}, {"epsilon": 0.03}],
     "surrogate_interval_ce": [{}],
     "brier": [{}],
+    "atb": [{}],
     "smooth_ece": [{}],
     "smooth_ece_at": [{"sigma": 0.1}, {"sigma": 0.01}],
     "scdl": [{}],

@@ -79,6 +79,7 @@ TIGHT = {
     ),
     "distance_lower": ({}, levels([0.3], [1], [0.5]), levels([0.2], [1], [0.5]), 0.1, 0.999),
     "brier": ({}, levels([0.0], [1], [1]), levels([N], [1], [1]), N, 0.99),
+    "atb": ({}, levels([0.0], [1], [1]), levels([N], [1], [1]), N, 0.49),
     "weighted_ce": ({}, levels([0.3], [1], [1]), levels([0.2], [1], [1]), 0.1, 0.999),
     "low_degree_ce": (
         {"degree": 1},
@@ -181,6 +182,7 @@ JUMPS = {
     "ece": ({}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.49),
     "binned_ece": ({"bins": 2}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.49),
     "binned_ece_width": ({"bins": 2}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.49),
+    "binned_ce": ({"bins": 2}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.49),
     "interval_ce": ({}, lambda h: (crossed(h), uncrossed(h)), 0.05),
     "interval_ce_bracket": ({}, lambda h: (crossed(h), uncrossed(h)), 0.05),
     "distance_upper": ({}, lambda h: (fair(h), fair(0.0)), 0.08),
