@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 
 import onlinecal
@@ -17,7 +18,7 @@ def scenarios() -> dict[str, Path]:
     folder = next(
         (place / "scenarios" for place in (_HOME, _HOME.parent) if (place / "scenarios").is_dir()), _HOME
     )
-    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    return {file.stem: file for file in sorted(folder.rglob("*.toml"))}
 
 
 def scenario_file(name: Path) -> Path:
@@ -57,13 +58,13 @@ def create(path: Path, like: str = TEMPLATE) -> None:
         raise UnknownName.of("scenario", like, known)
     if path.suffix != ".toml":
         raise InvalidParameter(f"{path}: expected a name that ends in .toml")
+    if os.path.lexists(path):
+        raise InvalidParameter(f"{path} exists; expected the name of a new file")
     text = known[like].read_text(encoding="utf-8")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
-    except FileExistsError:
-        raise InvalidParameter(f"{path} exists; expected the name of a new file") from None
     except (OSError, ValueError) as error:
         raise ScenarioError(
             f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"

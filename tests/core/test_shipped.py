@@ -15,8 +15,11 @@ FOLDER = README.parent / "scenarios"
 def test_all_of_them_are_in_the_wheel():
     config = tomllib.loads((README.parent / "pyproject.toml").read_text())
     included = config["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert included == {f"scenarios/{f.name}": f"onlinecal/scenarios/{f.name}" for f in FOLDER.glob("*.toml")}
-    assert {"quickstart", "template"} <= scenarios().keys()
+    files = [*FOLDER.rglob("*.toml")]
+    names = [file.relative_to(FOLDER).as_posix() for file in files]
+    assert included == {f"scenarios/{name}": f"onlinecal/scenarios/{name}" for name in names}
+    assert scenarios().keys() == {file.stem for file in files}  # each name once
+    assert len(scenarios()) == len(files)
 
 
 def test_a_file_of_the_user_comes_first(tmp_path, monkeypatch):
@@ -36,7 +39,7 @@ def test_a_file_of_the_user_comes_first(tmp_path, monkeypatch):
             "quikstart",
             "no such file, and unknown scenario 'quikstart'; did you mean 'quickstart'?",
         ),
-        ("min", "known: delays, "),
+        ("min", "unknown scenario 'min'; known: "),
         ("", "is a directory"),
     ],
 )
