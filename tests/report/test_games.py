@@ -42,7 +42,7 @@ def test_the_page(found):
     row = next(line for line in text.splitlines() if line.startswith("| 12 |"))
     assert f"**{found.best(12)[1]:.6f}**" in row
     assert row.count("**") == 2
-    assert "| 20 | 10.000000 | **" in text
+    assert "| 18 | 9.000000 | **" in text
     paid, least = found.exploited[0].values[-1], found.value(2, 8)
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in text
     assert "onlinecal games here" in text
