@@ -109,6 +109,7 @@ TABLE = "day,outcome,p\n2020-01-01,1,0.25\n2020-01-02,0,0.5\n2020-01-03,1,1\n"
         ("a.csv.bz2", bz2.compress(TABLE.encode())),
         ("a.csv.xz", lzma.compress(TABLE.replace(",", "\t").encode())),
     ],
+    ids=list("abcdefghijklmno"),  # what is packed holds the time
 )
 def test_the_ways_to_write_one_table(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
