@@ -33,6 +33,11 @@ FEW = 64
 Measure = Callable[[str, Forecaster, Nature, int], str]
 
 
+def playable(horizon: int, *players: Any) -> int:
+    """The horizon, or the most rounds that all of them can play."""
+    return min([horizon, *(player.length for player in players if player.length is not None)])
+
+
 def stated_facts(strategy: Any) -> Iterator[tuple[str, Measure]]:
     """What a forecaster or nature states that a game can refute: label and measurement."""
     if getattr(strategy, "deterministic", None) is True:
@@ -57,7 +62,7 @@ def certainty(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> s
 
 def horizon(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     """Whether players that are started with different horizons state the same; their streams are the same."""
-    for short, long in ((SHORT, MIDDLE), (MIDDLE, min(nature.length or LONG, LONG))):
+    for short, long in ((SHORT, MIDDLE), (MIDDLE, playable(LONG, forecaster, nature))):
         games = [_watched(role, forecaster, nature, seed, started) for started in (short, long)]
         for number in range(1, short + 1):
             for game in games:
@@ -109,8 +114,8 @@ def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     if role == "nature":
         forecaster = EmpiricalMean()
     strategy = forecaster if role == "forecaster" else nature
-    large = min(LARGE, nature.length or LARGE)
-    games = ((SMALL, SMALL), (min(2 * LARGE, nature.length or LONG), SMALL), (large, large))
+    large = playable(LARGE, forecaster, nature)
+    games = ((SMALL, SMALL), (playable(2 * LARGE, forecaster, nature), SMALL), (large, large))
     try:
         sizes = [max(state_bytes(role, forecaster, nature, seed, *game), FEW) for game in games]
     except (pickle.PicklingError, AttributeError, TypeError) as error:

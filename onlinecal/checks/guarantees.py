@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.checks.conformance import Finding, conformance
+from onlinecal.checks.facts import playable
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
 from onlinecal.core.joint import JointDistribution
@@ -185,7 +186,7 @@ def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon
     for forecaster, nature in pairs:
         if strategy in (forecaster, nature) and forecaster.needs <= nature.reveals:
             try:
-                _play(forecaster, nature, _shorter(horizon, forecaster, nature), 1, seed, None)
+                _play(forecaster, nature, playable(horizon, forecaster, nature), 1, seed, None)
                 fault = ""
             except OnlinecalError as error:
                 fault = str(error)
@@ -255,12 +256,7 @@ def check(
             check_specification("forecaster", forecaster)
             check_specification("nature", nature)
             if forecaster.needs <= nature.reveals:
-                yield from _pair(forecaster, nature, _shorter(horizon, forecaster, nature), runs, seed)
-
-
-def _shorter(horizon: int, *players: Any) -> int:
-    """The horizon, or the most rounds that all of them can play."""
-    return min([horizon, *(player.length for player in players if player.length is not None)])
+                yield from _pair(forecaster, nature, playable(horizon, forecaster, nature), runs, seed)
 
 
 def _pair(

@@ -113,7 +113,7 @@ def test_how_much_state_there_is(cases, seed):
         role, spec, _ = case
         for _, forecaster, nature in games(case)[:1]:
             assert facts.memory(role, forecaster, nature, seed) == "", strategy_key(spec)
-            large = min(facts.LARGE, nature.length or facts.LARGE)
+            large = facts.playable(facts.LARGE, forecaster, nature)
             stated = memory_at(spec, large, large) - memory_at(spec, facts.SMALL, facts.SMALL)
             # The parts of streams have a share of the rounds each, which is not enough to make a table grow here.
             if stated > 0.0 and not isinstance(spec, n.Streams):

@@ -16,6 +16,7 @@ import pytest
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.checks.conformance import conformance
+from onlinecal.checks.facts import playable
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters.compiled import CompiledForecaster
@@ -255,7 +256,7 @@ def test_a_state_that_grows_elsewhere_is_found_again(seed, monkeypatch):
 def test_the_loops_give_the_same_bytes_in_longer_games(pairs, seed, full):
     """Beyond a block of uniforms, and where states have grown."""
     for pair in pairs if full else pairs[seed % 7 :: 7]:
-        until = 3 * BLOCK + 7 if pair[1].length is None else pair[1].length
+        until = playable(3 * BLOCK + 7, *pair)
         whole = came_to(played(pair, range(3), until, "event", seed))
         assert came_to(played(pair, range(3), until, "compiled", seed)) == whole, pair
 
