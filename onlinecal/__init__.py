@@ -35,6 +35,8 @@ _HOMES = {
 }
 _ROOMS = {
     "errors": "onlinecal.core.errors",
+    "exact": "onlinecal.exact",
+    "exploit": "onlinecal.exploit",
     "forecasters": "onlinecal.forecasters",
     "growth": "onlinecal.growth",
     "measures": "onlinecal.measures",
@@ -58,6 +60,8 @@ __all__ = [
     "decomposition",
     "errors",
     "evaluate",
+    "exact",
+    "exploit",
     "forecasters",
     "growth",
     "isotonic",
@@ -78,7 +82,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import forecasters, growth, measures, natures, study
+    from onlinecal import exact, exploit, forecasters, growth, measures, natures, study
     from onlinecal.core import errors
     from onlinecal.core.errors import OnlinecalError
     from onlinecal.core.guarantee import Guarantee
