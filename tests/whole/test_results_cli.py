@@ -230,7 +230,8 @@ def test_an_interrupt_before_anything_is_played(waiting):
     (waiting / "own.py").write_text(waits)
     process = begun(waiting)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == "stopped\n"
+    said = process.communicate(timeout=60)[1]
+    assert said == "stopped while forecaster 'own:Same' was being imported (own.py:3)\n"
     assert process.returncode == 130
     assert not (waiting / "results").exists()
 
