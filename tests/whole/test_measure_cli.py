@@ -52,7 +52,7 @@ def test_standard_input_and_options(tmp_path):
         cwd=tmp_path, input=text,
     )  # fmt: skip
     assert "standard input: 60 rows, forecasts 'chance', outcome 'happened'" in done.stdout
-    assert "outcome 1 is 'yes' in 'happened', and 0 is 'no'" in done.stdout
+    assert "Outcome 1 is 'yes' in 'happened', and 0 is 'no'" in done.stdout
     table = done.stdout.partition("Calibration\n")[2].partition("\n\n")[0]
     assert re.findall(r"^(\w+) ", table, re.M)[:2] == ["measure", "smooth_ce"]
 
