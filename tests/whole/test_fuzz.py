@@ -1,5 +1,5 @@
 """Inputs that something has garbled: whatever is in a file, commands end with 0, 1 or 2, an error is one line, and no
-exception gets out. The number of inputs is fixed; `--seed` garbles others."""
+exception gets out. The number of inputs is fixed, 1,000 with `--full`; `--seed` garbles others."""
 
 import random
 
@@ -8,8 +8,8 @@ import pytest
 from tests.whole.test_cli import SCENARIO
 from tests.whole.test_first_day import EMA, inside
 
-#: of each of the four kinds
-INPUTS = 250
+#: of each of the four kinds; with `--full`
+INPUTS, ALL = 80, 250
 #: what stands in place of something else
 ODD = [
     "", "-1", "0", "0.3", "nan", "inf", "1e400", "9" * 400, "true", "'x'", "[]", "{}", "[[1]]", '"drift"', "2020-01-01",
@@ -84,10 +84,16 @@ def user(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def inputs(full):
+    """How many of each kind."""
+    return ALL if full else INPUTS
+
+
 @pytest.mark.slow
-def test_scenarios(user, choose):
+def test_scenarios(user, choose, inputs):
     seen = set()
-    for i in range(INPUTS):
+    for i in range(inputs):
         garble = garbled_words if i % 4 else lambda text, *rest: garbled(text.encode(), *rest)
         (user / "small.toml").write_bytes(garble(SCENARIO, choose, choose.choice((1, 1, 2, 4))))
         seen.add(told(user, *RUN))
@@ -95,11 +101,11 @@ def test_scenarios(user, choose):
 
 
 @pytest.mark.slow
-def test_tables(user, choose):
+def test_tables(user, choose, inputs):
     text = SCENARIO.replace('"drift"', '"replay"\nfile = "outcomes.csv"\nbase = "p"\ntime = "day"')
     (user / "small.toml").write_text(text)
     seen = set()
-    for i in range(INPUTS):
+    for i in range(inputs):
         garble = garbled_words if i % 2 else lambda text, *rest: garbled(text.encode(), *rest)
         (user / "outcomes.csv").write_bytes(garble(TABLE, choose, choose.choice((0, 1, 2, 4))))
         seen.add(told(user, *RUN))
@@ -107,22 +113,24 @@ def test_tables(user, choose):
 
 
 @pytest.mark.slow
-def test_plug_ins(user, choose):
+def test_plug_ins(user, choose, inputs):
     (user / "small.toml").write_text(SCENARIO.replace('"constant"', '"mine.py:EMA"'))
     seen = set()
-    for i in range(INPUTS):
+    for i in range(inputs):
         garble = garbled_words if i % 2 else lambda text, *rest: garbled(text.encode(), *rest)
         (user / "mine.py").write_bytes(garble(EMA, choose, choose.choice((0, 1, 1, 2))))
         seen.add(told(user, *RUN))
-    assert seen == {0, 1, 2}
+    assert {0, 2} <= seen
+    if inputs == ALL:  # cells that fail are rarer
+        assert 1 in seen
 
 
 @pytest.mark.slow
-def test_results(user, choose):
+def test_results(user, choose, inputs):
     (user / "small.toml").write_text(SCENARIO)
     good, seen = (user / "good.db").read_bytes(), set()
     commands = ("status", "bad.db"), ("compare", "bad.db", "--json"), ("export", "bad.db", "-o", "x.csv")
-    for i in range(INPUTS):
+    for i in range(inputs):
         data = bytearray(good)
         for _ in range(choose.choice((1, 4, 64))):
             data[choose.randrange(len(data))] = choose.randrange(256)
