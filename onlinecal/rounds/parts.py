@@ -7,6 +7,7 @@ of parts may be open as those of the whole are.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ from onlinecal.rounds.steps import (
 LAW, LEARN, SIZE, GRID, POINTS, NEEDS, LISTED, ROOM_AT, MEMO_AT, PART = range(10)
 
 
-class Whole(Memory):
+class Whole(Memory, ABC):
     """The memory of a player whose parts are players that are made of steps: it knows where theirs is.
 
     The whole numbers of its state are the parts' runs; those that all runs share are a row of numbers for each part and
@@ -85,9 +86,9 @@ class Whole(Memory):
         self.__dict__["linked"] = False
         super().touched()
 
+    @abstractmethod
     def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
         """The table of part k, and its row; its kinds of context are listed from that place on."""
-        raise NotImplementedError
 
     def _link(self) -> None:
         if self.linked:
