@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -35,6 +36,13 @@ def longest(m: int) -> int:
             f"m = {m}; expected a grid of at most {max(LONGEST)} steps, for which games are solved beforehand"
         )
     return LONGEST[m]
+
+
+def slack(horizon: float, runs: int, rate: float) -> float:
+    """By how much the mean of so many runs may miss the value, with probability `rate`, as the total of those who play
+    by it moves by at most 1 a round in either direction (Azuma).
+    """
+    return math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs)
 
 
 @dataclass(frozen=True)

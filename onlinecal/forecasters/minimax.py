@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -85,7 +84,7 @@ class Minimax(Forecaster):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The value of the game."""
-        from onlinecal.exact.policy import longest, policy
+        from onlinecal.exact.policy import longest, policy, slack
 
         m = int(self.m)
 
@@ -94,9 +93,6 @@ class Minimax(Forecaster):
                 return float(horizon)
             solved = policy(m, int(horizon))
             return solved.value + solved.error
-
-        def slack(horizon: float, runs: int, rate: float) -> float:
-            return math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs)
 
         return (
             Guarantee(

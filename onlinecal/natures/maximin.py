@@ -75,7 +75,7 @@ class Maximin(Nature):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The value of the game."""
-        from onlinecal.exact.policy import longest, policy
+        from onlinecal.exact.policy import longest, policy, slack
 
         m = int(self.m)
 
@@ -84,10 +84,6 @@ class Maximin(Nature):
                 return 0.0
             solved = policy(m, int(horizon))
             return solved.value - solved.error
-
-        def slack(horizon: float, runs: int, rate: float) -> float:
-            # The total moves by at most 1 a round, in either direction.
-            return math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs)
 
         return (
             Guarantee(
