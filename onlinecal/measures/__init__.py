@@ -4,7 +4,8 @@ To add one: write it in the file of its family, with its row in that file's ``ME
 
 Three kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
-and sooner; ``true_distance``, which needs the sequence of rounds and not only Γ; and what returns something else than
+and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
+``true_distance``, which needs the sequence of rounds and not only Γ; and what returns something else than
 one number (``brier_decomposition``, ``soft_rounding``).
 """
 
@@ -21,6 +22,7 @@ from onlinecal.measures import (
     kernel,
     scores,
     soft_binned,
+    subsampled,
     surrogate,
     two_bin,
     witnesses,
@@ -48,6 +50,12 @@ from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.smooth_ece import MEASURES as SMOOTH_ECE
 from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_rounding
+from onlinecal.measures.subsampled import (
+    subsampled_smooth_ce,
+    subsampled_smooth_ce_sampled,
+    subsampled_step_ce,
+    subsampled_step_ce_sampled,
+)
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from onlinecal.measures.two_bin import atb
 
@@ -55,7 +63,7 @@ from onlinecal.measures.two_bin import atb
 _ROWS = (
     binned.MEASURES, binned_orders.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE,
     DISTANCE_LOWER, DISTANCE_UPPER, kernel.MEASURES, two_bin.MEASURES, decision.MEASURES, soft_binned.MEASURES,
-    cutoff.MEASURES, scores.MEASURES,
+    cutoff.MEASURES, subsampled.MEASURES, scores.MEASURES,
 )  # fmt: skip
 
 #: name → what is known about it
@@ -78,8 +86,8 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     A witness is an object that proves a bound: a weight function, a task or an interval proves that a supremum is at
     least so large, a partition or a coupling that an infimum is at most so large, and a sum that is compared term by
     term proves both. Every explanation proves both bounds; see `onlinecal.measures.witnesses`. Measures that are plain
-    sums over levels, bins or edges (`atb`, `binned_ce`, `cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`) have no
-    witness.
+    sums over levels, bins or edges (`atb`, `binned_ce`, `cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`), and means
+    over many subsets (`subsampled_smooth_ce`, `subsampled_step_ce`) have no witness.
 
     Parameters
     ----------
@@ -203,6 +211,10 @@ __all__ = [
     "smooth_ece_at",
     "soft_rounding",
     "step_ce",
+    "subsampled_smooth_ce",
+    "subsampled_smooth_ce_sampled",
+    "subsampled_step_ce",
+    "subsampled_step_ce_sampled",
     "surrogate_interval_ce",
     "surrogate_interval_ce_sampled",
     "true_distance",
