@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 # Where each public name is. It is imported when first asked for: the command line answers before numba is loaded.
 _HOMES = {
     "JointDistribution": "onlinecal.core.joint",
+    "binary_forecasts": "onlinecal.forecasts.multiclass",
     "evaluate": "onlinecal.forecasts.evaluation",
     "decomposition": "onlinecal.forecasts.decomposition",
     "isotonic": "onlinecal.forecasts.decomposition",
@@ -57,6 +58,7 @@ __all__ = [
     "OnlinecalError",
     "Recalibrator",
     "Study",
+    "binary_forecasts",
     "decomposition",
     "errors",
     "evaluate",
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
     from onlinecal.face import load, play, sweep
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
+    from onlinecal.forecasts.multiclass import binary_forecasts
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier
