@@ -17,6 +17,7 @@ _HOMES = {
     "binary_forecasts": "onlinecal.forecasts.multiclass",
     "evaluate": "onlinecal.forecasts.evaluation",
     "decomposition": "onlinecal.forecasts.decomposition",
+    "alpha_n": "onlinecal.forecasts.alpha",
     "isotonic": "onlinecal.forecasts.decomposition",
     "play": "onlinecal.face",
     "sweep": "onlinecal.face",
@@ -58,6 +59,7 @@ __all__ = [
     "OnlinecalError",
     "Recalibrator",
     "Study",
+    "alpha_n",
     "binary_forecasts",
     "decomposition",
     "errors",
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
     from onlinecal.face import load, play, sweep
+    from onlinecal.forecasts.alpha import alpha_n
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.forecasts.multiclass import binary_forecasts

@@ -110,19 +110,23 @@ def test_bad_options():
         oc.binary_forecasts(frame, pd.Series(LABEL, index=[3, 2, 1, 0]))
 
 
-def test_the_numbers_of_torchmetrics():
-    """torchmetrics 1.9.0 (torch 2.15.0) on the same samples; it adds the top label's in single precision."""
+def test_the_numbers_of_torchmetrics_and_netcal():
+    """torchmetrics 1.9.0 (torch 2.15.0), which adds the top label's in single precision, and netcal 1.4.0."""
     i = np.arange(300)
     raw = np.stack([1 + np.sin(i * (k + 1) * 0.7) for k in range(4)], axis=1) ** 2 + 0.05
     table, label = raw / raw.sum(axis=1, keepdims=True), (i * i + i // 3) % 4
     p, y = oc.binary_forecasts(table, label)
-    # multiclass_calibration_error(table, label, num_classes=4, n_bins=10 and 15, norm="l1")
+    # torchmetrics: multiclass_calibration_error(table, label, num_classes=4, n_bins=10 and 15, norm="l1")
     assert binned_ece(p, y, bins=10) == pytest.approx(0.21446309983730316, abs=2e-8)
     assert binned_ece(p, y, bins=15) == pytest.approx(0.21922241151332855, abs=2e-8)
     # … n_bins=10, norm="l2" and "max"
     assert binned_ce(p, y, bins=10, order=2) == pytest.approx(0.2414422631263733, abs=2e-8)
     assert binned_ce(p, y, bins=10, order=np.inf) == pytest.approx(0.558895468711853, abs=1e-7)
-    # binary_calibration_error(table[:, k], label == k, n_bins=10)
+    # netcal: ECE(10), ECE(15) and MCE(10).measure(table, label)
+    assert binned_ece(p, y, bins=10) == pytest.approx(0.2144630949708904, abs=1e-14)
+    assert binned_ece(p, y, bins=15) == pytest.approx(0.2192224112721456, abs=1e-14)
+    assert binned_ce(p, y, bins=10, order=np.inf) == pytest.approx(0.558895438204557, abs=1e-14)
+    # torchmetrics: binary_calibration_error(table[:, k], label == k, n_bins=10)
     p, y = oc.binary_forecasts(table, label, reduction="class_wise")
     want = [0.18978948187676611, 0.20370333654458678, 0.1976119612839705, 0.1995219450077899]
     assert [binned_ece(p[:, k], y[:, k], bins=10) for k in range(4)] == pytest.approx(want, abs=1e-14)
