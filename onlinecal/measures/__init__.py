@@ -2,11 +2,11 @@
 
 To add one: write it in the file of its family, with its row in that file's ``MEASURES``.
 
-Three kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
+Four kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
 and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
-``true_distance``, which needs the sequence of rounds and not only Γ; and what returns something else than
-one number (``brier_decomposition``, ``soft_rounding``).
+``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a convex function; and
+what returns something else than one number (``brier_decomposition``, ``soft_rounding``).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ from onlinecal.measures.estimators import (
 )
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
-from onlinecal.measures.scores import brier, brier_decomposition, log_loss, nce
+from onlinecal.measures.scores import bregman, brier, brier_decomposition, log_loss, nce
 from onlinecal.measures.smooth_ce import MEASURES as SMOOTH_CE
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.smooth_ece import MEASURES as SMOOTH_ECE
@@ -185,6 +185,7 @@ __all__ = [
     "binned_ece",
     "binned_ece_width",
     "bracket_of_moved",
+    "bregman",
     "brier",
     "brier_decomposition",
     "cdl",
