@@ -56,9 +56,10 @@ LEAST = 2**17
 #: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
 LANES = 2
 #: what a lane holds of its run: the fields of both players; where the keys of the uniforms for forecasts and for
-#: outcomes are, and the rows of the history; the uniforms that were made last; then the vectors of both players
-THEIRS, FORECAST_KEYS, OUTCOME_KEYS, COUNTS, ONES, KEPT = FIELDS, *range(2 * FIELDS, 2 * FIELDS + 5)
-FORECAST_DRAWN, OUTCOME_DRAWN, VECTORS = 2 * FIELDS + 5, 2 * FIELDS + 10, 2 * FIELDS + 15
+#: outcomes are, and the rows of the history; the size of its law; the uniforms that were made last; then the vectors of
+#: both players
+THEIRS, FORECAST_KEYS, OUTCOME_KEYS, COUNTS, ONES, KEPT, STATED = FIELDS, *range(2 * FIELDS, 2 * FIELDS + 6)
+FORECAST_DRAWN, OUTCOME_DRAWN, VECTORS = 2 * FIELDS + 6, 2 * FIELDS + 11, 2 * FIELDS + 16
 #: what a kernel says of the round in which it stopped
 FINE, SIZE, LAW, PROBABILITY, LEARN, HEAR, REVEAL = range(7)
 
@@ -235,14 +236,22 @@ def play_rounds(
             )
         stopped = FINE, 0, 0, 0, 0.0, 0
         for number in range(first + 1, last + 1):
+            # All laws first: while one waits for its own numbers, the next is worked on.
             lane = 0
             while lane < playing:
-                what, code, q = _round(
-                    address_of(lanes) + 8 * length * lane, number, addresses, draw, alone, taken, value,
+                what, code = _ask(address_of(lanes) + 8 * length * lane, number, addresses, alone, taken)
+                if what != FINE:
+                    # The runs before it play on, as the first that stops is named.
+                    stopped = what, r + lane, number, code, 0.0, lane
+                    playing = lane
+                lane += 1
+            lane = 0
+            while lane < playing:
+                what, code, q = _resolve(
+                    address_of(lanes) + 8 * length * lane, number, addresses, draw, value,
                     before + number - first - 1,
                 )  # fmt: skip
                 if what != FINE:
-                    # The runs before it play on, as the first that stops is named.
                     stopped = what, r + lane, number, code, q, lane
                     playing = lane
                 lane += 1
@@ -286,24 +295,34 @@ def _uniform(lane, keys, drawn, number):
 
 
 @part_of_kernel
-def _round(lane, number, addresses, draw, alone, gather, grid, at):
-    """One round of the run in this lane, number `at` of its history. What stopped it, or `FINE`; the size of its law
-    or the code of the step; q.
-    """
-    law, learn, move, hear, reveal = addresses
-    own, points = ints_at(lane, VECTORS), len(grid)
+def _ask(lane, number, addresses, alone, gather):
+    """Asks the run in this lane for its law. What stopped it, or `FINE`; the code of nature's step."""
+    law, _, _, _, reveal = addresses
+    own = ints_at(lane, VECTORS)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-    atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
     if len(gather) > 0:
         code = call_reveal(reveal, (nature, number))
         if code < 0:
-            return REVEAL, code, 0.0
+            return REVEAL, code
         for i in range(len(gather)):
             context(run)[i] = context(nature)[gather[i]]
     if alone:
         own[ALONE] = 1
         floats_at(lane, VECTORS)[UNIFORM] = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
-    size = call_law(law, (run, number))
+    own[STATED] = call_law(law, (run, number))
+    return FINE, 0
+
+
+@part_of_kernel
+def _resolve(lane, number, addresses, draw, grid, at):
+    """Draws from the law of the run in this lane, asks nature, and tells both; round `number` of the game, number `at`
+    of its history. What stopped it, or `FINE`; the size of its law or the code of the step; q.
+    """
+    _, learn, move, hear, _ = addresses
+    own, points = ints_at(lane, VECTORS), len(grid)
+    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
+    size = own[STATED]
     if not 1 <= size <= len(weights):
         return SIZE, size, 0.0
     total, pick, u = 0.0, 0, np.inf
