@@ -56,10 +56,13 @@ LEAST = 2**17
 #: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
 LANES = 2
 #: what a lane holds of its run: the fields of both players; where the keys of the uniforms for forecasts and for
-#: outcomes are, and the rows of the history; the size of its law; the uniforms that were made last; then the vectors of
-#: both players
-THEIRS, FORECAST_KEYS, OUTCOME_KEYS, COUNTS, ONES, KEPT, STATED = FIELDS, *range(2 * FIELDS, 2 * FIELDS + 6)
-FORECAST_DRAWN, OUTCOME_DRAWN, VECTORS = 2 * FIELDS + 6, 2 * FIELDS + 11, 2 * FIELDS + 16
+#: outcomes are, and the rows of the history; the size of its law; where the law stands that nature hears; the uniforms
+#: that were made last; then the vectors of both players
+THEIRS, FORECAST_KEYS, OUTCOME_KEYS, COUNTS, ONES, KEPT, STATED, HEARD = (
+    FIELDS,
+    *range(2 * FIELDS, 2 * FIELDS + 7),
+)
+FORECAST_DRAWN, OUTCOME_DRAWN, VECTORS = 2 * FIELDS + 7, 2 * FIELDS + 12, 2 * FIELDS + 17
 #: what a kernel says of the round in which it stopped
 FINE, SIZE, LAW, PROBABILITY, LEARN, HEAR, REVEAL = range(7)
 
@@ -122,7 +125,7 @@ class CompiledLoop:
             (len(memory.room), memory.context, memory.memo, *law)
             for memory, law in ((mine.memory, (mine.size, mine.size)), (theirs.memory, (0, shown)))
         )
-        lanes = _lanes(1 if mine.grows else LANES, VECTORS + sum(map(sum, sizes)) + mine.size + shown)
+        lanes = _lanes(1 if mine.grows else LANES, VECTORS + sum(map(sum, sizes)) + mine.size + 3 * shown)
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q, lane = play_rounds(
             addresses, mine.memory.arrays, theirs.memory.arrays, lanes, sizes, theirs.sight >= Sight.DRAW,
@@ -264,12 +267,12 @@ def play_rounds(
 def _enter(lane, r, mine, theirs, sizes, keys, counts, positives, kept):
     """Gives a lane to run r."""
     at = _give(lane, lane + 8 * VECTORS, r, mine, sizes[0])
-    _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
+    heard = _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
     own, drawn = ints_at(lane, VECTORS), floats_at(lane, VECTORS)
     own[FORECAST_KEYS], own[OUTCOME_KEYS] = address_of(keys[0]) + 16 * r, address_of(keys[1]) + 16 * r
     own[COUNTS] = address_of(counts) + 8 * r * counts.shape[1]
     own[ONES] = address_of(positives) + 8 * r * positives.shape[1]
-    own[KEPT] = address_of(kept) + 8 * r * kept.shape[1]
+    own[KEPT], own[HEARD] = address_of(kept) + 8 * r * kept.shape[1], heard
     drawn[FORECAST_DRAWN], drawn[OUTCOME_DRAWN] = -1.0, -1.0
 
 
@@ -322,6 +325,9 @@ def _resolve(lane, number, addresses, draw, grid, at):
     own, points = ints_at(lane, VECTORS), len(grid)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
     atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
+    # A law for each of nature's steps, as a step may write into what it is given.
+    told, shares, room = law_values(nature), law_weights(nature), len(law_values(nature))
+    heard, heard_shares = floats_at(own[HEARD], room), floats_at(own[HEARD] + 8 * room, room)
     size = own[STATED]
     if not 1 <= size <= len(weights):
         return SIZE, size, 0.0
@@ -345,12 +351,13 @@ def _resolve(lane, number, addresses, draw, grid, at):
             # which way it went could not be foreseen.
             pick += (j - pick) * np.int64(total <= u)
         total += w
+        if j < room:
+            told[j] = heard[j] = values[j]
+            shares[j] = heard_shares[j] = w
     if not abs(total - 1.0) <= 1e-9:
         return LAW, size, 0.0
     forecast = values[pick]
-    shown = min(size, len(law_values(nature)))
-    for j in range(shown):
-        law_values(nature)[j], law_weights(nature)[j] = values[j], weights[j]
+    shown = min(size, room)
     q = call_move(move, (nature, number, shown, forecast if draw else np.nan))
     if not 0.0 <= q <= 1.0:
         return PROBABILITY, size, q
@@ -367,9 +374,10 @@ def _resolve(lane, number, addresses, draw, grid, at):
     if code < 0:
         return LEARN, code, 0.0
     if hear != 0:
-        for j in range(shown):
-            law_values(nature)[j], law_weights(nature)[j] = values[j], weights[j]
+        theirs = ints_at(lane + 8 * THEIRS, FIELDS)
+        theirs[VALUES], theirs[WEIGHTS] = own[HEARD], own[HEARD] + 8 * room
         code = call_hear(hear, (nature, number, shown, forecast, y))
+        theirs[VALUES], theirs[WEIGHTS] = address_of(told), address_of(shares)
         if code < 0:
             return HEAR, code, 0.0
     return FINE, 0, 0.0

@@ -1,9 +1,10 @@
 """What natures keep of each level that has been forecast: numbers of its own, found by a hash table, in each run.
 
-Levels are told apart by all bits of their value, and numbered in the order in which they come. The whole numbers of the
-state are how many levels there are, for how many there is room and how many places of the table are in use; the levels
-that were looked up last, since most laws have the values of the law before; the bits of each level; and the table, whose places hold the number of a level, plus 1, or 0. The others are a few numbers of the
-nature's own and then, column after column, those of the levels.
+Levels are told apart by all bits of their value, and numbered in the order in which they come. The whole numbers of
+the state are how many levels there are, for how many there is room and how many places of the table are in use; the
+levels that were looked up last, since most laws have the values of the law before; the bits of each level; and the
+table, whose places hold the number of a level, plus 1, or 0. The others are a few numbers of the nature's own and
+then, column after column, those of the levels.
 
 The engine asks for room before it plays on. Of the table only as many places are in use as the levels need, so that
 what is looked up lies close together however long the game is, and memory that is not needed is never touched.
