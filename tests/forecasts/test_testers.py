@@ -32,7 +32,7 @@ def too_many(found, probability, runs=RUNS):
 def test_both_errors_are_as_rare_as_promised(near, far, measure, seed):
     if measure == "smooth_ce" and near > 0:
         near /= 2
-    runs = 20 if measure == "distance_lower" else 100
+    runs = 8 if measure == "distance_lower" else 100
     n = samples_to_test(far=far, near=near, alpha=0.05, beta=0.05, measure=measure)
     rng = np.random.default_rng(seed)
     found = {
