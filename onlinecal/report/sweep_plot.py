@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 #: positive values of a parameter that differ by a larger factor have a logarithmic axis
 WIDE = 10
 #: of the width of the axes: how far lines are set apart
-APART = 0.008
+APART = 0.005
 _MIDDLE = {
     "deviation": "mean of {}, and one standard deviation of the runs to either side",
     "quartiles": "median of {}, and their quartiles",
