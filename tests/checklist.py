@@ -74,7 +74,7 @@ def tables() -> str:
             "|---" * 7 + "|",
         ]
         for row in paper["row"]:
-            seen = "<br>".join(f"`{_short(each)}`" for each in row.get("seen", []))
+            seen = "<br>".join(map(_short, row.get("seen", [])))
             cells = [
                 row["id"],
                 row["where"],
@@ -90,10 +90,13 @@ def tables() -> str:
 
 
 def _short(seen: str) -> str:
-    """A test by its folder and name: what is before says nothing more.
+    """A test by its file and its name in words, which fill several lines where code would not.
 
     >>> _short("tests/papers/test_bn24.py::test_theorem_7"), _short("scenarios/papers/bn24.py")
-    ('papers/test_bn24.py: theorem_7', 'scenarios/papers/bn24.py')
+    ('papers/test_bn24: theorem 7', 'scenarios/papers/bn24.py')
     """
     file, _, name = seen.partition("::")
-    return f"{file.removeprefix('tests/')}: {name.removeprefix('test_')}" if name else file
+    if not name:
+        return file
+    words = name.removeprefix("test_").replace("_", " ")
+    return f"{file.removeprefix('tests/').removesuffix('.py')}: {words}"

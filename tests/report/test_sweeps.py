@@ -17,7 +17,7 @@ def study():
     """Temperatures out of order, one who has none, two natures, two horizons."""
     return oc.play(
         [*(F.Tempered(beta) for beta in BETAS), F.Truthful()], [N.UniformTruth(), N.UniformTruth(low=0.5)],
-        horizon=[50, 100], runs=5, measures=["smooth_ce", "ece", "distance_lower"],
+        horizon=[50, 100], runs=5, measures=["smooth_ce", "ece", "interval_ce_bracket"],
     )  # fmt: skip
 
 
@@ -60,25 +60,25 @@ def test_bars_are_what_they_are_said_to_be(study):
 
 def test_a_parameter_of_natures_and_of_players_under_others():
     played = oc.play(
-        [F.Delayed(F.ForecastHedging(m=m), slots=4) for m in (3, 6)], [N.Bernoulli(q) for q in (0.2, 0.7)], horizon=40,
+        [F.Delayed(F.Constant(p=p), slots=4) for p in (0.3, 0.6)], [N.Bernoulli(q) for q in (0.2, 0.7)], horizon=40,
         runs=1, measures=["ece"],
     )  # fmt: skip
     by_nature = swept(played, ["ece"], "q").frames
     assert [frame.lines[0].at.tolist() for frame in by_nature] == [[0.2, 0.7]] * 2
     assert all("bernoulli, T = 40" in frame.heading for frame in by_nature)
-    under = swept(played, ["ece"], "of.m").frames
-    assert [frame.lines[0].at.tolist() for frame in under] == [[3, 6]] * 2
+    under = swept(played, ["ece"], "of.p").frames
+    assert [frame.lines[0].at.tolist() for frame in under] == [[0.3, 0.6]] * 2
     # One run has no spread: a point without a bar, and words that say so.
     assert np.isnan(under[0].lines[0].upper).all()
-    assert "of 1 run, which has no spread" in oc.plots.captions["sweep"](played, ["ece"], "of.m")
+    assert "of 1 run, which has no spread" in oc.plots.captions["sweep"](played, ["ece"], "of.p")
 
 
 def test_against_the_number_of_rounds(study):
-    found = swept(study, ["ece", "distance_lower[lower]"], "T", "quartiles")
+    found = swept(study, ["ece", "interval_ce_bracket[lower]"], "T", "quartiles")
     assert len(found.frames) == 8
     line = found.frames[0].lines[1]
     assert line.at.tolist() == [50, 100]
-    curve = study.curve("distance_lower[lower]", study.forecasters[0], study.natures[0])
+    curve = study.curve("interval_ce_bracket[lower]", study.forecasters[0], study.natures[0])
     assert line.middle == pytest.approx(np.median(curve.totals / curve.rounds[:, None], axis=1))
 
 
@@ -127,3 +127,17 @@ def test_what_is_refused(study):
         measures=["ece"],
     )  # fmt: skip
     assert swept(both, ["ece"], "by").left == (both.forecasters[0],)
+
+
+def test_on_the_command_line(study, tmp_path, capsys):
+    from onlinecal.commands.drawing import plot
+
+    path = tmp_path / "family.db"
+    study.save(path)
+    plot(path, measure=["ece"], against="beta", bars="quartiles")
+    assert (tmp_path / "family-sweep.png").stat().st_size > 10_000
+    assert "wrote" in capsys.readouterr().out
+    with pytest.raises(InvalidParameter, match="--runs and --against are two pictures"):
+        plot(path, against="beta", runs=True)
+    with pytest.raises(InvalidParameter, match="--curves has no use for --bars"):
+        plot(path, bars="quartiles")
