@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 Bars = Literal["deviation", "quartiles", "interval"]
 
 BARS: tuple[str, ...] = get_args(Bars)
+#: panels in one picture
+MOST = 36
 #: what stands for the number of rounds
 TIME = "T"
 
@@ -101,7 +103,8 @@ def swept(study: Study, measures: Sequence[str], against: str, bars: Bars = "dev
     UnknownName
         A measure that was not played; a parameter that nobody has with a number as its value.
     InvalidParameter
-        No measures; other bars; a parameter of forecasters and natures at once.
+        No measures, or none that was taken there; other bars; more than `MOST` panels; a parameter of which both
+        forecasters and natures have several values.
     """
     choice("sweep", "bars", bars, BARS)
     if not measures:
@@ -112,7 +115,7 @@ def swept(study: Study, measures: Sequence[str], against: str, bars: Bars = "dev
     columns = [study.columns[name] for name in dict.fromkeys(measures)]
     found = _against_time(study, columns, bars) if against == TIME else None
     if found is not None:
-        return Swept(against, bars, found, ())
+        return _few(Swept(against, bars, found, ()))
     role = _role(study, against)
     games: dict[tuple[str, str, int], list[tuple[float, Played]]] = {}
     headings: dict[tuple[str, str, int], set[str]] = {}
@@ -139,7 +142,19 @@ def swept(study: Study, measures: Sequence[str], against: str, bars: Bars = "dev
                 lines.append(_line(column, there, bars))
         if lines:
             frames.append(SweepFrame(f"{who} against {whom}, T = {key[2]:,}", tuple(lines)))
-    return Swept(against, bars, tuple(frames), tuple(left))
+    return _few(Swept(against, bars, tuple(frames), tuple(left)))
+
+
+def _few(drawn: Swept) -> Swept:
+    """The same, if there is something to draw and not too much."""
+    if not drawn.frames:
+        raise InvalidParameter(f"no measure was taken in games with {drawn.parameter}; expected one that was")
+    if len(drawn.frames) > MOST:
+        raise InvalidParameter(
+            f"{len(drawn.frames)} panels against {drawn.parameter}; expected at most {MOST}, chosen by --forecaster "
+            "and --nature"
+        )
+    return drawn
 
 
 def _against_time(study: Study, columns: Sequence[Column], bars: str) -> tuple[SweepFrame, ...]:
@@ -172,11 +187,15 @@ def _line(column: Column, there: Mapping[float, Floats], bars: str) -> SweepLine
 def spread(values: Floats, bars: str) -> tuple[float, float, float]:
     """The lower end, the middle and the upper end of some runs; see `swept`. NaN where a single run has no spread.
 
+    Where a run is infinite the middle is, and there is no spread.
+
     >>> spread(np.array([1.0, 2.0, 3.0, 6.0]), "quartiles")
     (1.75, 2.5, 3.75)
     >>> spread(np.array([1.0, 3.0]), "deviation")[1]
     2.0
     """
+    if not np.isfinite(values).all():
+        return float("nan"), float("inf"), float("nan")
     if bars == "quartiles":
         low, middle, high = np.percentile(values, [25.0, 50.0, 75.0]).tolist()
         return low, middle, high

@@ -57,6 +57,7 @@ def flares(path: Path, method: str = "DAFFS") -> Samples:
     if not rows or method not in rows[0] or "rlz.C1" not in rows[0]:
         raise InvalidData(f"{path}: no columns {method!r} and 'rlz.C1'; expected {SOURCE}")
     there = [(float(row[method]), float(row["rlz.C1"])) for row in rows if row[method] != "NA"]
+    there = [pair for pair in there if pair[0] >= 0.0]  # −0.01 is another word for it
     p, y = np.array(there).T
     return p, y
 

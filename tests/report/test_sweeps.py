@@ -141,3 +141,24 @@ def test_on_the_command_line(study, tmp_path, capsys):
         plot(path, against="beta", runs=True)
     with pytest.raises(InvalidParameter, match="--curves has no use for --bars"):
         plot(path, bars="quartiles")
+
+
+def test_infinite_values_have_no_point_and_it_is_said():
+    certain = oc.play(
+        [F.Constant(p) for p in (0.0, 0.3)], N.Bernoulli(0.5), horizon=[50], runs=3, measures=["log_loss"]
+    )
+    for bars in ("deviation", "quartiles", "interval"):
+        line = swept(certain, ["log_loss"], "p", bars).frames[0].lines[0]
+        assert line.middle[0] == np.inf
+        assert np.isfinite([line.middle[1], line.lower[1], line.upper[1]]).all()
+    axes = oc.plots.sweep(certain, ["log_loss"], "p")
+    assert axes[0].lines[0].get_xdata() == pytest.approx([0.3])
+    assert "Not drawn: infinite values." in oc.plots.captions["sweep"](certain, ["log_loss"], "p")
+
+
+def test_too_many_panels_are_refused(study, monkeypatch):
+    monkeypatch.setattr("onlinecal.report.sweeps.MOST", 3)
+    with pytest.raises(
+        InvalidParameter, match="4 panels against beta; expected at most 3, chosen by --forecaster"
+    ):
+        swept(study, ["ece"], "beta")
