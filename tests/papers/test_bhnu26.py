@@ -92,14 +92,3 @@ def test_cutoff_calibration_hides_what_alternates(cells):
     assert cutoff_ce(gamma) == pytest.approx(bias / cells, rel=1e-6)
     assert ece(gamma) == pytest.approx(bias, rel=1e-9)
     assert cdl(gamma) >= bias / 2
-
-
-@pytest.mark.parametrize("n", [16, 64, 256])
-def test_the_example_of_theorem_8_1(n):
-    """Forecasts ½ of fair coins are calibrated; the mean of SCDL over samples, summed exactly, is of order n^−½."""
-    ones = np.arange(n + 1)
-    weights = np.array([math.comb(n, k) / 2**n for k in ones.tolist()])
-    found = np.array(
-        [scdl(JointDistribution.from_counts([0.5], [float(n)], [float(k)])) for k in ones.tolist()]
-    )
-    assert 0.2 < math.sqrt(n) * float(weights @ found) < 1.0
