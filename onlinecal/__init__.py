@@ -19,6 +19,8 @@ _HOMES = {
     "decomposition": "onlinecal.forecasts.decomposition",
     "alpha_n": "onlinecal.forecasts.alpha",
     "isotonic": "onlinecal.forecasts.decomposition",
+    "samples_to_test": "onlinecal.forecasts.testers",
+    "tolerant_test": "onlinecal.forecasts.testers",
     "play": "onlinecal.face",
     "sweep": "onlinecal.face",
     "load": "onlinecal.face",
@@ -78,11 +80,13 @@ __all__ = [
     "rates",
     "recalibrate",
     "responses",
+    "samples_to_test",
     "schedules",
     "smooth_recalibration",
     "study",
     "sweep",
     "tasks",
+    "tolerant_test",
 ]
 
 if TYPE_CHECKING:
@@ -99,6 +103,7 @@ if TYPE_CHECKING:
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.forecasts.multiclass import binary_forecasts
+    from onlinecal.forecasts.testers import samples_to_test, tolerant_test
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier

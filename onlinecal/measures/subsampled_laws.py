@@ -32,11 +32,11 @@ _SPREAD = 5.4
 def _laws(gamma: JointDistribution, most: int) -> Iterator[Law | None]:
     """Of each level the values that Σ_{t ∈ S} (y_t − p_t) has, and their probabilities.
 
-    None where weights are not whole, or pairs of numbers of outcomes 1 and 0 more than 64 for each of `most` values.
+    None where weights are not whole, or pairs of numbers of outcomes 1 and 0 more than 16 for each of `most` values.
     """
     parts = gamma.predictions.tolist(), gamma.positives.tolist(), (gamma.counts - gamma.positives).tolist()
     for v, ones, zeros in zip(*parts, strict=True):
-        yield _level(v, ones, zeros, min(64 * most, MOST))
+        yield _level(v, ones, zeros, min(16 * most, MOST))
 
 
 def _level(v: float, ones: float, zeros: float, most: int) -> Law | None:
@@ -102,10 +102,10 @@ def enumerated(laws: list[Law]) -> Iterator[tuple[Floats, Floats]]:
 
 
 def largest_prefix(gamma: JointDistribution, most: int) -> float | None:
-    """E of the largest size of a prefix sum; None where more than `most` states come up, or 64 as many to be merged."""
+    """E of the largest size of a prefix sum; None where more than `most` states come up, or 16 as many to be merged."""
     at, largest, chance = np.zeros(1), np.zeros(1), np.ones(1)
     for law in _laws(gamma, most):
-        if law is None or len(at) * len(law[0]) > min(64 * most, MOST):
+        if law is None or len(at) * len(law[0]) > min(16 * most, MOST):
             return None
         values, own = law
         at = np.add.outer(at, values).ravel()
