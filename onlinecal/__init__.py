@@ -45,6 +45,7 @@ _ROOMS = {
     "rates": "onlinecal.growth.rates",
     "responses": "onlinecal.decision_makers.responses",
     "schedules": "onlinecal.schedules",
+    "search": "onlinecal.search",
     "study": "onlinecal.study",
     "tasks": "onlinecal.decisions.tasks",
 }
@@ -75,6 +76,7 @@ __all__ = [
     "recalibrate",
     "responses",
     "schedules",
+    "search",
     "smooth_recalibration",
     "study",
     "sweep",
@@ -82,7 +84,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import exact, exploit, forecasters, growth, measures, natures, study
+    from onlinecal import exact, exploit, forecasters, growth, measures, natures, search, study
     from onlinecal.core import errors
     from onlinecal.core.errors import OnlinecalError
     from onlinecal.core.guarantee import Guarantee

@@ -8,6 +8,7 @@ from onlinecal.natures.composed import Mixture, Switch
 from onlinecal.natures.kinks import KinkApproach, SparseBias
 from onlinecal.natures.maximin import Maximin
 from onlinecal.natures.nonstationary import Markov, Piecewise, RandomWalk
+from onlinecal.natures.policies import LogisticPolicy, Ratchet
 from onlinecal.natures.replay import Replay
 from onlinecal.natures.scalar import Scalar, as_nature
 from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
@@ -30,6 +31,8 @@ NATURES = registry(
         Maximin,
         KinkApproach,
         SparseBias,
+        LogisticPolicy,
+        Ratchet,
         EarlyStopping,
         Sidestepping,
         HalfCrossing,
@@ -49,6 +52,7 @@ __all__ = [
     "HalfCrossing",
     "KinkApproach",
     "LogisticFeatures",
+    "LogisticPolicy",
     "Markov",
     "Maximin",
     "Mixture",
@@ -56,6 +60,7 @@ __all__ = [
     "NatureRound",
     "Piecewise",
     "RandomWalk",
+    "Ratchet",
     "Replay",
     "Sawtooth",
     "Scalar",
