@@ -11,6 +11,7 @@ from onlinecal.natures.nonstationary import Markov, Piecewise, RandomWalk
 from onlinecal.natures.policies import LogisticPolicy, Ratchet
 from onlinecal.natures.replay import Replay
 from onlinecal.natures.scalar import Scalar, as_nature
+from onlinecal.natures.signs import SignPreservation
 from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
 from onlinecal.natures.streams import Streams
 
@@ -35,6 +36,7 @@ NATURES = registry(
         Ratchet,
         EarlyStopping,
         Sidestepping,
+        SignPreservation,
         HalfCrossing,
         Mixture,
         Switch,
@@ -66,6 +68,7 @@ __all__ = [
     "Scalar",
     "Sidestepping",
     "Sight",
+    "SignPreservation",
     "Sinusoid",
     "SparseBias",
     "Streams",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
 from onlinecal.exact.game import Solution, solve
+from onlinecal.exact.signs import sign_preservation
 from onlinecal.exploit.reply import exploit
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
@@ -199,6 +200,23 @@ def page(found: Games, pictures: Sequence[tuple[str, str]], command: str) -> str
             lines.append(f"| {each.label} | " + " | ".join(row) + " |")
         lines.append("")
     return "\n".join([*lines, *_figure(pictures[2])]).rstrip() + "\n"
+
+
+#: rounds of the columns of the table of signs
+SIGN_ROUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20)
+
+
+def sign_table(cells: int = 10) -> str:
+    """The values of the sign preservation game, by cells and rounds, as Markdown; last without reuse."""
+    lines = [
+        "| n | " + " | ".join(f"{s} rounds" if s > 1 else "1 round" for s in SIGN_ROUNDS) + " | no reuse |",
+        "|---:|" + "---:|" * (len(SIGN_ROUNDS) + 1),
+    ]
+    for n in range(1, cells + 1):
+        values = sign_preservation(n, max(SIGN_ROUNDS)).values
+        once = sign_preservation(n, n, reuse=False).value
+        lines.append(f"| {n} | " + " | ".join(str(values[s]) for s in SIGN_ROUNDS) + f" | {once} |")
+    return "\n".join(lines)
 
 
 def _cell(value: float, best: float) -> str:

@@ -14,6 +14,7 @@ from onlinecal.scenario import load
 from onlinecal.search import search, worst
 from onlinecal.search.optimiser import Cube
 from onlinecal.search.scenario import table_of
+from tests.readme import ROOT
 
 #: without free parameters, which no optimiser is needed for
 FIXED = ["contrarian", {"name": "bernoulli", "q": 0.9}, "drift"]
@@ -209,6 +210,27 @@ def test_the_command(tmp_path):
     said = json.loads(CliRunner().invoke(app, [*given[:-1], str(tmp_path / "b.toml"), "--json"]).stdout)
     assert said["nature"] == search("constant", "ece", natures=["contrarian", {"name": "bernoulli", "q": 0.9}],
                                     horizon=60, runs=2, fresh=4, progress=False).nature  # fmt: skip
+
+
+@pytest.mark.slow
+def test_what_the_page_says_of_the_nature_that_was_found(seed, full):
+    """docs/games.md; in other games the mean of 64 is within five of its standard errors, about 11, and of their own."""
+    if not full:
+        pytest.skip("64 games of 10^5 rounds")
+    page = (ROOT / "docs" / "games.md").read_text("utf-8")
+    nature = oc.natures.KinkApproach(kink=0.503114, dwell=0.166058)
+    assert f"kink = {nature.kink}, dwell = {nature.dwell}" in page
+    for given, tolerance in ((search_seed(0), 0.5), (seed + 1, 80.0)):
+        cell = oc.play("cdl_minimiser", nature, horizon=[10**5], runs=64, seed=given, measures=["cdl"]).cells[
+            0
+        ]
+        assert cell.totals["cdl"][-1].mean() == pytest.approx(1765.48, abs=tolerance)
+    assert 1765.48 / (np.sqrt(1e5) * np.log(1e5)) == pytest.approx(0.485, abs=5e-4)
+
+
+def search_seed(seed):
+    """Of the fresh games."""
+    return worst._Games(None, "cdl", 1, seed).seed_for(worst.FRESH)
 
 
 @pytest.mark.slow
