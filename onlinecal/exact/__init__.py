@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["SignGame", "Solution", "sign_preservation", "solve"]
+__all__ = ["SignGame", "Solution", "ValueBracket", "sign_preservation", "solve", "value_bracket"]
 
 if TYPE_CHECKING:
+    from onlinecal.exact.brackets import ValueBracket, value_bracket
     from onlinecal.exact.game import Solution, solve
     from onlinecal.exact.signs import SignGame, sign_preservation
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     # Players look tables up without what makes them.
     if name in __all__:
-        from onlinecal.exact import game, signs
+        from onlinecal.exact import brackets, game, signs
 
-        return getattr(signs if hasattr(signs, name) else game, name)
+        home = next(module for module in (game, brackets, signs) if hasattr(module, name))
+        return getattr(home, name)
     raise AttributeError(f"module 'onlinecal.exact' has no attribute {name!r}")

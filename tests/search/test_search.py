@@ -214,7 +214,7 @@ def test_the_command(tmp_path):
 
 @pytest.mark.slow
 def test_what_the_page_says_of_the_nature_that_was_found(seed, full):
-    """docs/games.md; in other games the mean of 64 is within five of its standard errors, about 11, and of their own."""
+    """docs/games.md; in other games the mean of 64 is within five standard errors, 11 each, of this and of its own."""
     if not full:
         pytest.skip("64 games of 10^5 rounds")
     page = (ROOT / "docs" / "games.md").read_text("utf-8")
