@@ -87,7 +87,7 @@ def test_the_figures_of_the_page(full):
             assert found.upper == pytest.approx(upper, abs=1e-6)
 
 
-@pytest.mark.parametrize("clip", [0.5, -1.0, float("nan"), float("inf"), "x"])
+@pytest.mark.parametrize("clip", [0.5, -1.0, float("nan"), "x"])
 def test_what_is_no_clip(clip):
     with pytest.raises(InvalidParameter, match="clip"):
         value_bracket(2, 5, clip)
