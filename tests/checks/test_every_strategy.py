@@ -200,7 +200,7 @@ def test_the_checks_for_plug_ins_find_no_fault_in_ours(folder, monkeypatch):
 
 @pytest.mark.slow
 def test_the_checks_for_plug_ins_find_no_false_fact_in_ours(folder, seed, full):
-    """Against the opponents of `onlinecal check`; in the small size a sixth of the strategies, others for other seeds."""
+    """Against the opponents of `onlinecal check`; in the small size a sixth of them, another one for other seeds."""
     every = [*examples.forecasters(folder), *examples.natures(folder)]
     for strategy in every if full else every[seed % 6 :: 6]:
         assert faults(strategy) == {}, strategy_key(strategy)

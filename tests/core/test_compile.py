@@ -22,7 +22,10 @@ CALLER = (
 
 @pytest.mark.parametrize(
     "elsewhere",
-    [pytest.param(False, id="beside the sources"), pytest.param(True, id="NUMBA_CACHE_DIR", marks=pytest.mark.slow)],
+    [
+        pytest.param(False, id="beside the sources"),
+        pytest.param(True, id="NUMBA_CACHE_DIR", marks=pytest.mark.slow),
+    ],
 )
 def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere):
     """In a package of the same name with nothing but the decorator and two kernels."""
@@ -55,8 +58,7 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
 
 
 A_MEASURE = (
-    "from onlinecal.measures.cutoff import cutoff_ce\n"
-    "print(cutoff_ce([0.25, 0.75], [1, 0]) > 0.0, 9)\n"
+    "from onlinecal.measures.cutoff import cutoff_ce\nprint(cutoff_ce([0.25, 0.75], [1, 0]) > 0.0, 9)\n"
 )
 A_GAME = (
     "from onlinecal.engine.game import Game\n"
@@ -69,7 +71,8 @@ A_GAME = (
 
 
 @pytest.mark.parametrize(
-    "what", [pytest.param(A_MEASURE, id="a measure"), pytest.param(A_GAME, id="a game", marks=pytest.mark.slow)]
+    "what",
+    [pytest.param(A_MEASURE, id="a measure"), pytest.param(A_GAME, id="a game", marks=pytest.mark.slow)],
 )
 def test_without_a_cache_it_works_and_says_so_once(what):
     code = (

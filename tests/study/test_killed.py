@@ -447,7 +447,11 @@ def test_a_scheduler_without_workers_and_one_that_goes_away(folder, tmp_path, mo
 @pytest.mark.parametrize("patience", [1, pytest.param(None, marks=pytest.mark.slow, id="as it is")])
 def test_a_scheduler_that_does_not_answer(folder, patience):
     pytest.importorskip("distributed")
-    less = "" if patience is None else f"from onlinecal.study.executors import cluster; cluster.PATIENCE = {patience}; "
+    less = (
+        ""
+        if patience is None
+        else f"from onlinecal.study.executors import cluster; cluster.PATIENCE = {patience}; "
+    )
     began = time.monotonic()
     done = begin(folder, "--scheduler", "tcp://127.0.0.1:9", before=less)
     _, err = done.communicate(timeout=60)
