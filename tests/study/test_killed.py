@@ -456,7 +456,7 @@ def test_a_scheduler_that_does_not_answer(folder, patience):
     done = begin(folder, "--scheduler", "tcp://127.0.0.1:9", before=less)
     _, err = done.communicate(timeout=60)
     wait = patience or 10
-    assert time.monotonic() - began < wait + 15.0  # and the seconds in which a busy machine begins
+    assert time.monotonic() - began < wait + 30.0  # and the seconds in which a busy machine begins
     assert done.returncode == 2
     assert err.startswith(f"error: no Dask scheduler answers at tcp://127.0.0.1:9 within {wait} s (")
     assert err.count("\n") == 1
