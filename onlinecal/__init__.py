@@ -47,6 +47,7 @@ _ROOMS = {
     "rates": "onlinecal.growth.rates",
     "responses": "onlinecal.decision_makers.responses",
     "schedules": "onlinecal.schedules",
+    "search": "onlinecal.search",
     "study": "onlinecal.study",
     "tasks": "onlinecal.decisions.tasks",
 }
@@ -78,6 +79,7 @@ __all__ = [
     "responses",
     "samples_to_test",
     "schedules",
+    "search",
     "smooth_recalibration",
     "study",
     "sweep",
@@ -86,7 +88,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import exact, exploit, forecasters, growth, measures, natures, study
+    from onlinecal import exact, exploit, forecasters, growth, measures, natures, search, study
     from onlinecal.core import errors
     from onlinecal.core.errors import OnlinecalError
     from onlinecal.core.guarantee import Guarantee
