@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import settings
 
-# The first example may pay for a compilation, so examples have no deadline; a failure prints how to get it again.
-settings.register_profile("onlinecal", deadline=None, print_blob=True)
+# The first example may pay for a compilation, so examples have no deadline; a failure prints how to get it again. They
+# are others each time, so that few in a run are many in all.
+settings.register_profile("onlinecal", deadline=None, print_blob=True, max_examples=40)
 settings.load_profile("onlinecal")
 
 

@@ -20,7 +20,13 @@ CALLER = (
 )
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["beside the sources", "NUMBA_CACHE_DIR"])
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        pytest.param(False, id="beside the sources"),
+        pytest.param(True, id="NUMBA_CACHE_DIR", marks=pytest.mark.slow),
+    ],
+)
 def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere):
     """In a package of the same name with nothing but the decorator and two kernels."""
     package = tmp_path / "onlinecal"
@@ -51,17 +57,29 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     assert result(30, asleep) == (41, 1)
 
 
-def test_without_a_cache_it_works_and_says_so_once():
+A_MEASURE = (
+    "from onlinecal.measures.cutoff import cutoff_ce\nprint(cutoff_ce([0.25, 0.75], [1, 0]) > 0.0, 9)\n"
+)
+A_GAME = (
+    "from onlinecal.engine.game import Game\n"
+    "from onlinecal.forecasters import Constant\n"
+    "from onlinecal.natures import Bernoulli\n"
+    "game = Game(Constant(), Bernoulli(), horizon=9, runs=range(1))\n"
+    "game.advance(9)\n"
+    "print(game.compiled, game.gammas()[0].counts.sum())\n"
+)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(A_MEASURE, id="a measure"), pytest.param(A_GAME, id="a game", marks=pytest.mark.slow)],
+)
+def test_without_a_cache_it_works_and_says_so_once(what):
     code = (
         "import numba.core.caching as caching\n"
         "caching.CacheImpl._locator_classes = []  # as where neither the package nor the home can be written\n"
-        "from onlinecal.engine.game import Game\n"
-        "from onlinecal.forecasters import Constant\n"
-        "from onlinecal.natures import Bernoulli\n"
-        "game = Game(Constant(), Bernoulli(), horizon=9, runs=range(1))\n"
-        "game.advance(9)\n"
-        "print(game.compiled, game.gammas()[0].counts.sum())\n"
     )
+    code += what
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["True", "9"] or done.stdout.split() == ["True", "9.0"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def decision_tasks(draw: st.DrawFn, most: int = 4) -> DecisionTask:
 
 
 @given(gammas(max_levels=4), decision_tasks(3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_account_equals_enumeration_over_all_swaps(gamma, task):
     assume(not oracle.crowded(gamma, task))
     account = task.account(gamma)
@@ -85,13 +86,18 @@ def test_swap_regret_is_an_average_bregman_divergence(gamma, task):
 def test_quadratic_task_is_its_grid_in_the_limit(gamma):
     # Actions i/n lose at most 1/(4 n²) against the continuum, for the response and for the swap.
     n = 2000
-    grid = np.arange(n + 1) / n
-    fine = DecisionTask("grid", np.stack([1 - grid**2, 1 - (1 - grid) ** 2], axis=1))
+    fine = quadratic_on_a_grid(n)
     exact, near = QuadraticTask().account(gamma), fine.account(gamma)
     # A response half a step from v_i changes the payoff by up to |q − v|/n and a little.
     assert exact.payoff == pytest.approx(near.payoff, abs=1.1 / n)
     assert exact.swap == pytest.approx(near.swap, abs=1.1 / n)
     assert exact.external == pytest.approx(near.external, abs=1.1 / n)
+
+
+@cache
+def quadratic_on_a_grid(n):
+    grid = np.arange(n + 1) / n
+    return DecisionTask("grid", np.stack([1 - grid**2, 1 - (1 - grid) ** 2], axis=1))
 
 
 def test_ties_go_against_the_forecaster():
@@ -126,7 +132,7 @@ def test_of_two_levels_as_good_as_on_a_kink_one_is():
 
 
 @given(close_gammas(), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_two_actions_on_levels_that_are_as_good_as_equal(gamma, data):
     t = data.draw(st.sampled_from([*gamma.predictions.tolist(), 0.3, 0.5, 0.0, 1.0]))
     table = data.draw(
@@ -176,7 +182,7 @@ def test_a_random_task_of_more_actions_than_there_is_memory_for_is_refused():
 
 
 @given(st.integers(1, 12), st.integers(0, 10_000))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_random_task_uses_every_action_and_the_whole_range(count, seed):
     task = tasks.random_task(count, seed)
     assert task == tasks.random_task(count, seed)

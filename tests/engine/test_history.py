@@ -24,7 +24,7 @@ from tests.engine.test_game import same
 from tests.rounds_by_hand import played
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.data())
 def test_the_history_of_reals_is_the_sorted_history_at_every_checkpoint(data):
     stops = sorted(data.draw(st.sets(st.integers(1, 200), min_size=1, max_size=8)))

@@ -59,7 +59,7 @@ def seen(game, stops, streams=(None,)):
 # ---------------------------------------------------------------- the file
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1)), max_size=30), min_size=1, max_size=9),
     st.data(),

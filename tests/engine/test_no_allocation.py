@@ -1,10 +1,10 @@
 """No strategy allocates per round.
 
-What is asserted of every registered forecaster and nature: from round 249 to 272 a game of 3072 runs, the engine
+What is asserted of every registered forecaster and nature: from round 121 to 144 a game of 3072 runs, the engine
 included, never has `ROOM` bytes more than before. An array with one bool a run would be 3 KiB, with one number a run
 24 KiB; the Python objects of a stretch (records of rounds, views, integers) are some 1.5 KiB. The stretch contains
-round 257, in which the engine's blocks of uniforms, which are of 256 rounds here, are used up and filled anew, as are
-those of the players, whose lengths divide 256.
+round 129, in which the engine's blocks of uniforms, which are of 128 rounds here, are used up and filled anew, as are
+those of the players, whose lengths divide 128.
 
 Records of rounds are written to fresh arrays, since players may keep them; these are allocated for many rounds at a
 time. Here the blocks are as long as the stretch, and begin before it (a game comes out of a pickle with new ones).
@@ -47,8 +47,8 @@ from tests import examples
 
 RUNS = 3072
 #: rounds of a block of the engine's uniforms; what blocks do does not depend on how long they are
-BLOCK = 256
-FIRST, LAST, HORIZON = BLOCK - 8, BLOCK + 16, 300
+BLOCK = 128
+FIRST, LAST, HORIZON = BLOCK - 8, BLOCK + 16, BLOCK + 44
 #: between what Python objects take, and that with an array of one bool a run
 ROOM = 3072
 

@@ -104,10 +104,11 @@ def folder(tmp_path_factory):
 
 def test_every_pair_plays_what_is_played_by_hand(folder, seed):
     """The players are those of the registry; `test_in_flight` holds each against a rule that is told late."""
-    for forecaster, nature in examples.pairs(folder):
+    some = SCHEDULES[1::3]
+    for i, (forecaster, nature) in enumerate(examples.pairs(folder)):
         if nature.length is not None and nature.length < T:
             continue
-        for schedule in SCHEDULES[1::3]:
+        for schedule in [some[(i + seed) % len(some)]]:
             if getattr(forecaster, "slots", None) and load(schedule, T, seed).most_open > forecaster.slots:
                 continue
             scheduled, hand = (

@@ -59,7 +59,7 @@ def test_calibeating_keeps_its_word(pairs, bins):
     assert total <= refinement + bins * (1 + math.log(len(pairs))) + 1e-9
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(streams, st.sampled_from([100.0, 1.5]))
 def test_platt_scaling_takes_newton_steps(pairs, radius):
     base, truth = zip(*pairs, strict=True)

@@ -27,7 +27,7 @@ SCALES = [1.0, 0.2, 0.0225, 0.0223, 1e-3, 30.0]  # two of them on either side of
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("scale", SCALES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(gamma=ANY)
 def test_equals_the_double_sum(kernel, scale, gamma):
     value = kernel_ce(gamma, kernel=kernel, scale=scale)
@@ -40,7 +40,7 @@ def test_equals_the_double_sum(kernel, scale, gamma):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(gamma=ANY)
 def test_the_witness_attains_the_value(kernel, gamma):
     value = kernel_ce(gamma, kernel=kernel)

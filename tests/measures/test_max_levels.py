@@ -56,7 +56,7 @@ def test_which_measures_take_max_levels():
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
 @given(gamma=gammas(max_levels=20), most=st.integers(2, 12))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_the_widened_bracket_holds_the_value(name, options, gamma, most):
     record = MEASURES[name]
     exact = record.function(gamma, **options)

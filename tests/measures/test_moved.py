@@ -42,7 +42,7 @@ def moves(draw):
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
 @given(case=moves())
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_the_bracket_holds_the_value_before_the_move(name, options, case):
     before, after, moved = case
     if MEASURES[name].modulus is None:

@@ -14,7 +14,7 @@ from onlinecal.measures.distance_upper import distance_upper
 from tests.gammas_metric import many_levels
 
 for seed in range(3):
-    gamma = many_levels(seed, 200, 0.1 * seed)
+    gamma = many_levels(seed, 60, 0.1 * seed)
     for metric in ("identity", "logit"):
         print(smooth_ce(gamma, metric=metric).hex())
         print(smooth_ce_witness(gamma, metric=metric).value(gamma).hex())

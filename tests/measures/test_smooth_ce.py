@@ -18,7 +18,7 @@ METRICS = ["identity", "logit"]
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(gamma=ANY)
 def test_equals_the_linear_program(metric, gamma):
     assert smooth_ce(gamma, metric=metric) == pytest.approx(oracle.smooth_ce(gamma, metric), abs=1e-9)

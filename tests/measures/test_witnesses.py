@@ -178,7 +178,7 @@ EXACT = [
     ("name", "options", "so"), EXACT, ids=[f"{name} {options}" for name, options, _ in EXACT]
 )
 @given(gamma=FEW)
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_rounding_is_on_the_safe_side(name, options, so, gamma):
     """The exact value of the measure lies between the proved bounds, with no tolerance at all."""
     proved = explain(gamma, name, **options).verify()
@@ -187,7 +187,7 @@ def test_rounding_is_on_the_safe_side(name, options, so, gamma):
 
 @pytest.mark.parametrize("m", [3 * 2**40, 10**12 + 39, 2**50 - 27])
 @given(v=st.floats(0.0, 1.0), apart=st.integers(1, 9))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_shares_of_a_fine_grid_are_not_rounded(m, v, apart):
     """The share v m − ⌊v m⌋ is exact where a quotient j/m would lose m units of it."""
     near = v + apart * 1e-16 if v < 0.5 else v - apart * 1.2e-16
@@ -234,7 +234,7 @@ def test_rounding_matters():
 
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 @given(data=st.data(), gamma=FEW)
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_a_forged_witness_never_proves_what_is_false(record, options, data, gamma):
     truth = Truth(gamma)
     for witness in explain(gamma, record.name, **options).witnesses:
@@ -246,7 +246,7 @@ def test_a_forged_witness_never_proves_what_is_false(record, options, data, gamm
 
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 @given(gamma=FEW, other=FEW)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_the_witness_of_another_gamma_never_proves_what_is_false(record, options, gamma, other):
     truth = Truth(gamma)
     for witness in explain(other, record.name, **options).witnesses:

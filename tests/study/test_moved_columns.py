@@ -19,7 +19,7 @@ TASKS = [{"name": "umbrella", "response": {"name": "rounded", "m": 4}}]
 def play(**options):
     return oc.play(
         **{
-            "forecaster": "defensive_forecasting", "nature": "drift", "horizon": 800, "runs": 3, "seed": 5,
+            "forecaster": "defensive_forecasting", "nature": "drift", "horizon": 300, "runs": 3, "seed": 5,
             "measures": MEASURES, "tasks": TASKS,
         }
         | options
