@@ -23,8 +23,8 @@ from onlinecal.report.ranking import ranking
 from onlinecal.report.style import DARK
 from onlinecal.study.entries import Planned
 from onlinecal.study.played import Played, Promise
+from tests.command_line import onlinecal
 from tests.results import cells, study
-from tests.whole.test_cli import onlinecal
 
 F, N = oc.forecasters, oc.natures
 

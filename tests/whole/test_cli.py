@@ -1,7 +1,6 @@
 """The command line, end to end, as a user would use it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import time
 import pytest
 
 from onlinecal.study.store import Store
+from tests.command_line import onlinecal
 
 SCENARIO = """
 title = "A small study"
@@ -26,15 +26,6 @@ name = "drift"
 [[natures]]
 name = "contrarian"
 """
-
-
-def onlinecal(*arguments, cwd, rc=0, columns=120, **options):
-    done = subprocess.run(
-        [sys.executable, "-m", "onlinecal", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=300,
-        env=os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"}, **options,
-    )  # fmt: skip
-    assert done.returncode == rc, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from onlinecal.schedules import ARRIVALS, DELAYS
-from tests.whole.test_cli import onlinecal
+from tests.command_line import onlinecal
 from tests.whole.test_late_scenarios import small
 
 

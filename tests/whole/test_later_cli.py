@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import onlinecal as oc
+from tests.command_line import onlinecal
 from tests.results import read
-from tests.whole.test_cli import onlinecal
 
 SCENARIO = """
 runs = 16

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from tests.command_line import onlinecal
 from tests.readme import README
-from tests.whole.test_cli import onlinecal
 
 EXAMPLE = README.parent / "scenarios" / "forecasts"
 

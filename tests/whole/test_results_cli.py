@@ -11,8 +11,8 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.study.store import Store
+from tests.command_line import onlinecal
 from tests.results import equal, read
-from tests.whole.test_cli import onlinecal
 
 SCENARIO = """
 runs = 2

@@ -12,7 +12,7 @@ from onlinecal.core.strategy import strategy_key
 from onlinecal.core.sweeps import LOOKED_AT
 from onlinecal.report.plots import plot_curves
 from onlinecal.rounds import protocol
-from tests.whole.test_cli import onlinecal
+from tests.command_line import onlinecal
 from tests.whole.test_scenario import loaded
 
 HEAD = "horizon = 30\nruns = 2\n"
