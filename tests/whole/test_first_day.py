@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from onlinecal.report import page_pictures
 from onlinecal.study.store import Store
 from tests.command_line import onlinecal
 from tests.whole.test_cli import SCENARIO
@@ -55,12 +56,13 @@ def test_a_scenario_of_the_package_leaves_its_results_with_the_user(tmp_path):
         assert {(cell.horizon, cell.runs) for cell in store.plan()} == {(100, 2)}
 
 
-def test_options_in_place_of_keys_are_told_with_the_results(tmp_path):
+def test_options_in_place_of_keys_are_told_with_the_results(tmp_path, monkeypatch):
     (tmp_path / "small.toml").write_text(SCENARIO)
     other = ("--seed", "7", "--runs", "2", "--horizon", "50", "--horizon", "70")
     rows = json.loads(onlinecal("run", "small.toml", *other, "--json", cwd=tmp_path).stdout)
     assert {row["runs"] for row in rows} == {2}
     assert {row["horizon"] for row in rows} == {70}
+    monkeypatch.setattr(page_pictures, "drawn_twice", lambda figure: ("", ""))  # the words are looked at
     onlinecal("report", "results/small.db", cwd=tmp_path)
     page = (tmp_path / "results" / "small.html").read_text()
     assert "onlinecal run small.toml --horizon 50 --horizon 70 --runs 2 --seed 7" in page
