@@ -21,10 +21,11 @@ class Said(NamedTuple):
     returncode: int
 
 
-def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", input=""):
+def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", errors="strict", input=""):
     """The command line in this process, in the folder `cwd`; nothing of what it imports from there is left behind.
 
     `rc` is the exit status that it must have, or several that it may have. An exception that gets out is one here, too.
+    `errors` is how what is no text in the encoding is read.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
@@ -47,7 +48,7 @@ def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", input=""):
         said = []
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-            said.append(stream.buffer.getvalue().decode(encoding))
+            said.append(stream.buffer.getvalue().decode(encoding, errors))
     done = Said(*said, end.value.code)
     assert done.returncode in (rc if isinstance(rc, tuple) else (rc,)), done.stdout + done.stderr
     return done

@@ -108,7 +108,7 @@ COMMANDS = [
     ("compare", DB, "--all"), ("compare", DB, "--ranking"), ("compare", DB, "--pareto", "ece", "smooth_ce"),
     ("compare", DB, "--paired"), ("list",), ("list", "rates"), ("list", "scenarios"),
     ("show", "cdl"), ("show", "replay"),
-    ("show", "almost_one_step_ahead"), ("plot", DB),
+    ("show", "almost_one_step_ahead"), ("plot", DB, "--nature", "drift"),
     ("run", "--help"), ("new", "--help"),
 ]  # fmt: skip
 

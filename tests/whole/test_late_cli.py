@@ -76,7 +76,7 @@ def test_plots(folder):
         (("results/delays.db", "--delays", "--nature", "drift"), "results/delays-delays.png"),
         (("results/newsroom.db", "--people"), "results/newsroom-people.png"),
         (("newsroom.toml", "--questions"), "results/newsroom-questions.png"),
-        (("results/newsroom.db",), "results/newsroom.png"),
+        (("results/newsroom.db", "--measure", "ece"), "results/newsroom.png"),
     ):
         said = onlinecal("plot", *arguments, cwd=folder).stdout
         assert said.startswith(f"wrote {file}")

@@ -17,7 +17,7 @@ EXAMPLE = README.parent / "scenarios" / "forecasts"
 
 def test_the_example_from_file_to_table_and_page(tmp_path):
     done = onlinecal(
-        "measure", EXAMPLE / "rain.csv", "--time", "date", "--draws", 30, "--html", "rain.html", cwd=tmp_path
+        "measure", EXAMPLE / "rain.csv", "--time", "date", "--draws", 10, "--html", "rain.html", cwd=tmp_path
     )
     assert done.stderr == ""
     assert max(map(len, done.stdout.splitlines())) <= 80 + len(str(EXAMPLE))
