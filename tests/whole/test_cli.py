@@ -306,7 +306,7 @@ def test_check(tmp_path):
     )
     small = ("--horizon", "50", "--runs", "2")
     said = onlinecal("check", "drift", "boastful:Boastful", *small, cwd=tmp_path, rc=1).stdout
-    assert said.count("ok  ") == 9 + 10
+    assert said.count("ok  ") == 8 + 10
     assert "FAILS against" in said
     rows = json.loads(onlinecal("check", "boastful:Boastful", *small, "--json", cwd=tmp_path, rc=1).stdout)
     assert any(row["holds"] is False for row in rows["guarantees"])
