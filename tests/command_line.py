@@ -1,10 +1,12 @@
 """The command line, as tests call it: in this process, which costs no imports, or in a process of its own."""
 
+import contextlib
 import io
 import linecache
 import os
 import subprocess
 import sys
+import tempfile
 from typing import NamedTuple
 
 import pytest
@@ -33,17 +35,12 @@ def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", errors="stri
         patch.setenv("NO_COLOR", "1")
         patch.setattr(sys, "path", sys.path[:])
         patch.setattr(sys, "argv", ["onlinecal", *map(str, arguments)])
-        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(input.encode(encoding)), encoding=encoding))
         for name in ("stdout", "stderr"):
             patch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-        # A command that cannot write puts nothing in place of what stdout is to the system.
-        outside = os.dup(1)
         try:
-            with pytest.raises(SystemExit) as end:
+            with _given(input.encode(encoding)), pytest.raises(SystemExit) as end:
                 main()
         finally:
-            os.dup2(outside, 1)
-            os.close(outside)
             _forget(cwd)
         said = []
         for stream in (sys.stdout, sys.stderr):
@@ -52,6 +49,28 @@ def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", errors="stri
     done = Said(*said, end.value.code)
     assert done.returncode in (rc if isinstance(rc, tuple) else (rc,)), done.stdout + done.stderr
     return done
+
+
+@contextlib.contextmanager
+def _given(text):
+    """Standard input, also to who reads it from the system; and stdout to the system is afterwards what it was.
+
+    A command whose output nobody takes puts nothing in its place.
+    """
+    outside = [os.dup(descriptor) for descriptor in (0, 1)]
+    before = sys.stdin
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(text)
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+            with open(0, encoding="utf-8", closefd=False) as sys.stdin:
+                yield
+    finally:
+        sys.stdin = before
+        for descriptor, was in enumerate(outside):
+            os.dup2(was, descriptor)
+            os.close(was)
 
 
 def _forget(folder):
