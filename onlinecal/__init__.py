@@ -17,6 +17,8 @@ _HOMES = {
     "evaluate": "onlinecal.forecasts.evaluation",
     "decomposition": "onlinecal.forecasts.decomposition",
     "isotonic": "onlinecal.forecasts.decomposition",
+    "samples_to_test": "onlinecal.forecasts.testers",
+    "tolerant_test": "onlinecal.forecasts.testers",
     "play": "onlinecal.face",
     "sweep": "onlinecal.face",
     "load": "onlinecal.face",
@@ -45,6 +47,7 @@ _ROOMS = {
     "rates": "onlinecal.growth.rates",
     "responses": "onlinecal.decision_makers.responses",
     "schedules": "onlinecal.schedules",
+    "search": "onlinecal.search",
     "study": "onlinecal.study",
     "tasks": "onlinecal.decisions.tasks",
 }
@@ -74,15 +77,18 @@ __all__ = [
     "rates",
     "recalibrate",
     "responses",
+    "samples_to_test",
     "schedules",
+    "search",
     "smooth_recalibration",
     "study",
     "sweep",
     "tasks",
+    "tolerant_test",
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import exact, exploit, forecasters, growth, measures, natures, study
+    from onlinecal import exact, exploit, forecasters, growth, measures, natures, search, study
     from onlinecal.core import errors
     from onlinecal.core.errors import OnlinecalError
     from onlinecal.core.guarantee import Guarantee
@@ -93,6 +99,7 @@ if TYPE_CHECKING:
     from onlinecal.face import load, play, sweep
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
+    from onlinecal.forecasts.testers import samples_to_test, tolerant_test
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier

@@ -56,11 +56,32 @@ def create(path: Path, like: str = TEMPLATE) -> None:
     known = scenarios()
     if like not in known:
         raise UnknownName.of("scenario", like, known)
+    check_new(path)
+    write_new(path, known[like].read_text(encoding="utf-8"))
+
+
+def check_new(path: Path) -> None:
+    """Refuses what is no name of a new scenario.
+
+    Raises
+    ------
+    InvalidParameter
+        The name does not end in ``.toml``, or there is such a file.
+    """
     if path.suffix != ".toml":
         raise InvalidParameter(f"{path}: expected a name that ends in .toml")
     if os.path.lexists(path):
         raise InvalidParameter(f"{path} exists; expected the name of a new file")
-    text = known[like].read_text(encoding="utf-8")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Writes a scenario to a new file.
+
+    Raises
+    ------
+    ScenarioError
+        It cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
