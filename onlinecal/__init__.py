@@ -14,8 +14,10 @@ __version__ = "0.1.0"
 # Where each public name is. It is imported when first asked for: the command line answers before numba is loaded.
 _HOMES = {
     "JointDistribution": "onlinecal.core.joint",
+    "binary_forecasts": "onlinecal.forecasts.multiclass",
     "evaluate": "onlinecal.forecasts.evaluation",
     "decomposition": "onlinecal.forecasts.decomposition",
+    "alpha_n": "onlinecal.forecasts.alpha",
     "isotonic": "onlinecal.forecasts.decomposition",
     "samples_to_test": "onlinecal.forecasts.testers",
     "tolerant_test": "onlinecal.forecasts.testers",
@@ -60,6 +62,8 @@ __all__ = [
     "OnlinecalError",
     "Recalibrator",
     "Study",
+    "alpha_n",
+    "binary_forecasts",
     "decomposition",
     "errors",
     "evaluate",
@@ -97,8 +101,10 @@ if TYPE_CHECKING:
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
     from onlinecal.face import load, play, sweep
+    from onlinecal.forecasts.alpha import alpha_n
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
+    from onlinecal.forecasts.multiclass import binary_forecasts
     from onlinecal.forecasts.testers import samples_to_test, tolerant_test
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
