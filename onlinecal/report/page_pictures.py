@@ -383,21 +383,23 @@ def _picture(title: str, caption: str, plot: Callable[..., Any], *, wide: bool =
 
 
 def drawn_twice(figure: Callable[..., Any]) -> tuple[str, str]:
-    """A figure for light and for dark paper as text that is the same for the same figure."""
+    """A figure for light and for dark paper."""
+    return drawn(figure, dark=False), drawn(figure, dark=True)
+
+
+def drawn(figure: Callable[..., Any], *, dark: bool) -> str:
+    """A figure as text that is the same for the same figure."""
     import matplotlib as mpl
 
     from onlinecal.report.style import uncaptioned
 
-    found = []
-    for dark in (False, True):
-        text = io.StringIO()
-        settings: Any = {"svg.hashsalt": "onlinecal", "svg.fonttype": "none", "savefig.facecolor": "auto"}
-        with uncaptioned():
-            drawn = figure(dark=dark)
-        with mpl.rc_context(settings):
-            drawn.savefig(text, format="svg", metadata={"Date": None})
-        found.append(text.getvalue())
-    return found[0], found[1]
+    text = io.StringIO()
+    settings: Any = {"svg.hashsalt": "onlinecal", "svg.fonttype": "none", "savefig.facecolor": "auto"}
+    with uncaptioned():
+        made = figure(dark=dark)
+    with mpl.rc_context(settings):
+        made.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
 
 
 def _address(svg: str) -> str:

@@ -8,7 +8,7 @@ from onlinecal.exact import solve
 from onlinecal.exact.states import counts_of, rational_text
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, Rounded
-from tests.whole.test_cli import onlinecal
+from tests.command_line import onlinecal
 
 
 def test_solve(tmp_path):

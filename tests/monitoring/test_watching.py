@@ -15,8 +15,8 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.monitoring.feed import Columns, Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import watch
+from tests.command_line import onlinecal
 from tests.monitoring.streams import biased
-from tests.whole.test_cli import onlinecal
 
 
 def text_of(p, y):

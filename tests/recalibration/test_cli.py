@@ -8,7 +8,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.recalibration.files import recalibrate_file
-from tests.whole.test_cli import onlinecal
+from tests.command_line import onlinecal
 
 NOTES = '"a, b"', "NA"
 TEXT = "id,day,forecast,outcome,note\n" + "".join(

@@ -365,10 +365,10 @@ def test_pictures_of_gamma_take_axes_and_labels(plot, words, gamma, tmp_path):
     for mine, theirs in zip(own.lines, given.lines, strict=True):
         assert np.array_equal(mine.get_xydata(), theirs.get_xydata())
     several = {"$a_b$ against 100 % {x}": gamma, "the other": gamma, "third": gamma, "fourth": gamma}
-    for width, kind in (("column", "png"), ("page", "svg"), (11, "pdf")):
-        axes = plot(several, width=width, dark=kind == "png")
+    for width in ("column", "page", 11):
+        axes = plot(several, width=width, dark=width == "column")
         assert axes.shape == (4,)
-        save(axes[0].figure, tmp_path / f"a.{kind}")
+    save(axes[0].figure, tmp_path / "a.png")
     assert axes[0].get_title().startswith(r"\$a_b\$ against 100 % {x}")
     with pytest.raises(InvalidParameter, match="expected 4 matplotlib Axes, one for each"):
         plot(several, axes=Figure().subplots(2))

@@ -13,18 +13,19 @@ from scipy.stats import binom
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.sight import Sight
-from onlinecal.report import page_rows
+from onlinecal.report import page_pictures, page_rows
 from onlinecal.report.console import grown
 from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary
 from onlinecal.report.page import html, page_of
-from onlinecal.report.page_pictures import FORECASTERS, MOST
+from onlinecal.report.page_pictures import MOST
 from onlinecal.report.ranking import ranking
 from onlinecal.report.style import DARK
 from onlinecal.study.entries import Planned
+from onlinecal.study.panel import Panel
 from onlinecal.study.played import Played, Promise
+from tests.command_line import onlinecal
 from tests.results import cells, study
-from tests.whole.test_cli import onlinecal
 
 F, N = oc.forecasters, oc.natures
 
@@ -61,6 +62,33 @@ def promise(bound, kind="expected", upper=True, measure="ece"):
 
 def of(*played, **options):
     return oc.Study(played, "name", "A title", **options)
+
+
+@pytest.fixture(scope="module")
+def rich():
+    """With Γ, a task, somebody who acts on the forecasts, two measures, three T and two schedules."""
+    return oc.play(
+        [F.ForecastHedging(), F.EmpiricalMean()], [N.Drift()], horizon=[50, 100, 200], runs=3, seed=1,
+        measures=["ece", "smooth_ce"], tasks=["umbrella"], decision_makers=["umbrella"],
+        delays=[0, 5],
+    )  # fmt: skip
+
+
+META = {"scenario": "runs = 1", "version": "1"}
+
+
+@pytest.fixture(scope="module")
+def page(rich):
+    """The page of the rich study, drawn once, with three curves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_pictures, "MOST", 13)
+        return page_of(rich, META, len(rich.cells), "x.db")
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pictures have their captions but are not drawn, for what looks at all else."""
+    monkeypatch.setattr(page_pictures, "drawn_twice", lambda figure: ("<svg></svg>", "<svg></svg>"))
 
 
 # ---------------------------------------------------------------- tables and sentences
@@ -157,7 +185,7 @@ def test_marks_are_wrong_no_more_often_than_is_said(seed):
     assert wrong <= binom.isf(1e-9, 300, 0.05)
 
 
-def test_what_was_not_played_is_listed_with_its_reason(whole):
+def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
     def planned(horizon, who="a <b>"):
         return Planned("key", who, "rain", "delay 3", horizon, 3, False, Sight.NOTHING)
 
@@ -233,7 +261,13 @@ def test_many_names_are_counted():
 def test_names_are_text_and_nothing_is_fetched():
     bad = '<script>alert("x")</script> $&amp;'
     mine = study(
-        cells(horizons=(20, 40), runs=2, forecasters=[(F.Constant(0.2), bad), (F.Constant(0.7), "b")])
+        cells(
+            horizons=(20, 40),
+            runs=2,
+            forecasters=[(F.Constant(0.2), bad), (F.Constant(0.7), "b")],
+            natures=(N.Drift(),),
+            panel=Panel.of(["ece"], []),
+        )
     )
     mine = replace(mine, name="study", title=bad)
     text = html(page_of(mine, {"scenario": f'title = """{bad}"""', "version": "1"}, 4, "x.db"))
@@ -251,8 +285,7 @@ def test_names_are_text_and_nothing_is_fetched():
     assert not re.search(r"url\(|@import|fetch\(|XMLHttp", text)
 
 
-def test_every_picture_is_a_drawing_with_its_words(whole):
-    page = page_of(whole, {"scenario": "", "version": "1"}, len(whole.cells), "x.db")
+def test_every_picture_is_a_drawing_with_its_words(page):
     seen = Seen(html(page))
     images = [attributes for tag, attributes in seen.tags if tag == "img"]
     sources = [attributes for tag, attributes in seen.tags if tag == "source"]
@@ -263,8 +296,8 @@ def test_every_picture_is_a_drawing_with_its_words(whole):
             drawing = base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode()
             assert drawing == svg
             assert "</svg>" in drawing
-            # Nothing that a browser would fetch: links within the drawing only.
-            assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', drawing))
+            # Nothing that a browser would fetch: links within the drawing, and what is in it.
+            assert all(link.startswith(("#", "data:")) for link in re.findall(r'href="([^"]*)"', drawing))
             # The page says the caption, so the drawing does not.
             assert len(picture.caption) < 30 or picture.caption[:30] not in drawing
         assert picture.caption in image["alt"]
@@ -272,13 +305,12 @@ def test_every_picture_is_a_drawing_with_its_words(whole):
         assert DARK.lower() not in picture.svg
 
 
-def test_what_captions_of_curves_share_is_said_once(whole):
-    page = page_of(whole, {}, len(whole.cells), "x.db")
+def test_what_captions_of_curves_share_is_said_once(rich, page):
     words = Seen(html(page)).words
     said = {
-        f"{measure} against {nature}": sentences(whole.only(natures=[nature]).curves([measure]))
-        for nature in whole.natures
-        for measure in whole.measures
+        f"{measure} against {nature}": sentences(rich.only(natures=[nature]).curves([measure]))
+        for nature in rich.natures
+        for measure in rich.measures
     }
     assert "Line: mean of 3 runs." in page.shared
     assert words.count("Line: mean of 3 runs. ") == 1 + sum(
@@ -293,12 +325,17 @@ def test_what_captions_of_curves_share_is_said_once(whole):
     assert all(each in page.shared for each in set.intersection(*every))
 
 
-def test_the_same_study_gives_the_same_page(whole):
-    meta = {"scenario": "runs = 1", "version": "1"}
-    assert html(page_of(whole, meta, 4, "x.db")) == html(page_of(whole, meta, 4, "x.db"))
+def test_the_same_study_gives_the_same_page(rich, page, monkeypatch):
+    """Drawn for light paper only: for dark paper it is the same with other colours."""
+    monkeypatch.setattr(page_pictures, "MOST", len(page.pictures))
+    monkeypatch.setattr(
+        page_pictures, "drawn_twice", lambda figure: (page_pictures.drawn(figure, dark=False), "")
+    )
+    light = {part: [replace(p, dark="") for p in getattr(page, part)] for part in ("curves", "others")}
+    assert html(page_of(rich, META, len(rich.cells), "x.db")) == html(replace(page, **light))
 
 
-def test_pictures_that_are_left_out_are_counted():
+def test_pictures_that_are_left_out_are_counted(undrawn):
     natures = [N.Bernoulli(q=(i + 1) / 20) for i in range(MOST // 3 + 1)]
     mine = study(cells(horizons=(10,), runs=1, natures=natures))
     page = page_of(mine, {}, len(mine.cells), "x.db")
@@ -310,30 +347,23 @@ def test_pictures_that_are_left_out_are_counted():
     )
 
 
-def test_of_many_forecasters_the_lowest_are_drawn():
-    forecasters = [(F.Constant(i / 40), f"f{i}") for i in range(FORECASTERS + 3)]
-    mine = study(cells(horizons=(20, 40), runs=2, forecasters=forecasters, natures=(N.Drift(),)))
+def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
+    monkeypatch.setattr(page_pictures, "FORECASTERS", 3)
+    forecasters = [(F.Constant(i / 10), f"f{i}") for i in range(6)]
+    few = cells(
+        horizons=(20, 40), runs=2, forecasters=forecasters, natures=(N.Drift(),), panel=Panel.of(["ece"], [])
+    )
+    mine = study(few)
     page = page_of(mine, {}, len(mine.cells), "x.db")
-    assert f"Of up to {FORECASTERS + 3} forecasters those {FORECASTERS} are drawn" in page.left
+    assert "Of up to 6 forecasters those 3 are drawn" in page.left
     drawn = next(p for p in page.pictures if p.title == "ece against drift")
     means = {c.forecaster: c.mean[-1] for c in mine.curves(["ece"])}
     there = {who for who in means if re.search(rf">\W*{who}\b", drawn.svg)}
-    assert len(there) == FORECASTERS
+    assert len(there) == 3
     assert max(means[who] for who in there) <= min(mean for who, mean in means.items() if who not in there)
 
 
-@pytest.fixture(scope="module")
-def rich():
-    """With Γ, a task, somebody who acts on the forecasts, two measures, three T and two schedules."""
-    return oc.play(
-        [F.ForecastHedging(), F.EmpiricalMean()], [N.Drift()], horizon=[50, 100, 200], runs=3, seed=1,
-        measures=["ece", "smooth_ce"], tasks=["umbrella"], decision_makers=["umbrella"],
-        delays=[0, 5],
-    )  # fmt: skip
-
-
-def test_there_is_a_picture_of_all_that_the_study_has(rich):
-    page = page_of(rich, {}, len(rich.cells), "x.db")
+def test_there_is_a_picture_of_all_that_the_study_has(page):
     titles = [picture.title for picture in page.others]
     for part in (
         "Growth exponents",
@@ -350,7 +380,7 @@ def test_there_is_a_picture_of_all_that_the_study_has(rich):
     assert "Reliability" not in page.left
 
 
-def test_without_levels_there_is_no_diagram_but_a_sentence():
+def test_without_levels_there_is_no_diagram_but_a_sentence(undrawn):
     bare = study(cells(horizons=(20,), runs=1))
     page = page_of(of(*(replace(cell, gammas=type(cell.gammas)()) for cell in bare.cells)), {}, 4, "x.db")
     assert not [picture for picture in page.others if picture.title.startswith("Reliability")]
@@ -358,11 +388,11 @@ def test_without_levels_there_is_no_diagram_but_a_sentence():
     assert "Reliability diagrams are drawn" not in page.left
 
 
-def test_unfinished_studies_say_so(whole):
+def test_unfinished_studies_say_so(whole, undrawn):
     assert page_of(whole, {}, 9, "x.db").state == f"{len(whole.cells)} of 9 cells are finished."
 
 
-def test_the_command(results, tmp_path):
+def test_the_command(results, tmp_path, undrawn):
     def report(*arguments, rc=0):
         return onlinecal("report", results, *arguments, cwd=tmp_path, rc=rc)
 

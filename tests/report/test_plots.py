@@ -509,10 +509,11 @@ def test_a_measure_that_is_named_twice_is_drawn_once(study):
 
 
 def test_saving(study, tmp_path):
+    part = study.only(natures=["drift"])
     for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         first, second = tmp_path / f"a.{kind}", tmp_path / "new" / f"b.{kind}"
-        save(study.plot(["ece"])[0, 0].figure, first)
-        save(study.plot(["ece"])[0, 0].figure, second)
+        save(part.plot(["ece"])[0, 0].figure, first)
+        save(part.plot(["ece"])[0, 0].figure, second)
         assert first.read_bytes().startswith(magic)
         assert first.read_bytes() == second.read_bytes()
     ET.parse(tmp_path / "a.svg")

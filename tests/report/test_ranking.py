@@ -24,7 +24,7 @@ from onlinecal.report.ranking import ranking
 from onlinecal.report.style import paper
 from onlinecal.report.verdicts import front_legend, print_fronts, print_ranking
 from onlinecal.study import Played
-from tests.whole.test_cli import onlinecal
+from tests.command_line import onlinecal
 
 ECE, CDL = Column("measure", "ece"), Column("measure", "cdl")
 PAID = Column("decision_task", "payoff", task="umbrella")

@@ -281,9 +281,9 @@ def test_pictures_of_runs_take_axes_pages_and_widths(name, study, tmp_path):
     colours = {line.get_color() for line in drawn.flat[0].lines}
     assert "#D55E00" in colours
     assert "#0072B2" not in colours
-    for width, kind in (("column", "png"), ("page", "svg"), (9, "pdf")):
+    for width in ("page", 9, "column"):
         axes = draw(width=width, dark=True)
         assert axes.flat[0].figure.get_figwidth() == {"column": 3.4, "page": 7.0}.get(width, width)
-        save(axes.flat[0].figure, tmp_path / f"a.{kind}")
+    save(axes.flat[0].figure, tmp_path / "a.png")
     with pytest.raises(InvalidParameter, match="matplotlib Axes, natures × "):
         draw(axes=Figure().subplots(5))

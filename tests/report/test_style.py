@@ -129,12 +129,13 @@ def test_many_points_keep_some_markers(study):
 def pictures(study, late):
     """Every picture of a study, by name, as a function of the page and the width."""
     bars = [question_bars(Schedule(delays=Constant(3)), 50)]
-    curves = study.curves()
+    part = study.only(natures=["drift"])  # the other nature has the same panels
+    curves, two = part.curves(), part.only(["forecast hedging", "empirical mean"])
     return {
         "curves": lambda **o: plot_curves(curves, title="A title", **o),
         "exponents": lambda **o: heat_map(study, ["ece", "cdl"], title="A title", **o),
         "delays": lambda **o: plot_delays(late, ["ece"], title="A title", **o),
-        "people": lambda **o: plot_people(study, title="A title", **o),
+        "people": lambda **o: plot_people(two, title="A title", **o),
         "questions": lambda **o: plot_questions(bars, title="A title", **o),
     }
 

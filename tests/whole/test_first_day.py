@@ -1,16 +1,14 @@
 """The first day of a new user: from nothing to an own forecaster, in any terminal, with the mistakes that happen."""
 
-import io
 import json
 import re
-import sys
-from typing import NamedTuple
 
 import pytest
 
-from onlinecal.cli import main
+from onlinecal.report import page_pictures
 from onlinecal.study.store import Store
-from tests.whole.test_cli import SCENARIO, onlinecal
+from tests.command_line import onlinecal
+from tests.whole.test_cli import SCENARIO
 
 EMA = (
     "class EMA:\n"
@@ -18,35 +16,6 @@ EMA = (
     "    def forecast(self): return self.p\n"
     "    def update(self, forecast, outcome): self.p += self.rate * (outcome - self.p)\n"
 )
-
-
-def inside(*arguments, cwd, rc=0, columns=120, encoding="utf-8"):
-    """The command line in this process: what it says on stdout and on stderr."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(cwd)
-        patch.setenv("COLUMNS", str(columns))
-        patch.setenv("NO_COLOR", "1")
-        patch.setattr("sys.path", sys.path[:])
-        patch.setattr("sys.argv", ["onlinecal", *arguments])
-        for name in ("stdout", "stderr"):
-            patch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = []
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-            said.append(stream.buffer.getvalue().decode(encoding))
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", "")).startswith(str(cwd)):
-            del sys.modules[name]
-    assert end.value.code in (rc if isinstance(rc, tuple) else (rc,)), said
-    return Said(*said, end.value.code)
-
-
-class Said(NamedTuple):
-    stdout: str
-    stderr: str
-    code: int
 
 
 def uncommented(text):
@@ -78,47 +47,50 @@ def test_from_an_empty_folder_to_an_own_forecaster(tmp_path):
 
 
 def test_a_scenario_of_the_package_leaves_its_results_with_the_user(tmp_path):
-    listed = inside("list", "scenarios", cwd=tmp_path).stdout
+    listed = onlinecal("list", "scenarios", cwd=tmp_path).stdout
     assert "quickstart" in listed
-    inside("run", "quickstart", "--runs", "2", "--horizon", "100", cwd=tmp_path)
+    onlinecal("run", "quickstart", "--runs", "2", "--horizon", "100", cwd=tmp_path)
     assert sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.db")) == ["results/quickstart.db"]
     with Store.open(tmp_path / "results" / "quickstart.db") as store:
         assert store.meta["options"] == "--horizon 100 --runs 2"
         assert {(cell.horizon, cell.runs) for cell in store.plan()} == {(100, 2)}
 
 
-def test_options_in_place_of_keys_are_told_with_the_results(tmp_path):
+def test_options_in_place_of_keys_are_told_with_the_results(tmp_path, monkeypatch):
     (tmp_path / "small.toml").write_text(SCENARIO)
     other = ("--seed", "7", "--runs", "2", "--horizon", "50", "--horizon", "70")
-    rows = json.loads(inside("run", "small.toml", *other, "--json", cwd=tmp_path).stdout)
+    rows = json.loads(onlinecal("run", "small.toml", *other, "--json", cwd=tmp_path).stdout)
     assert {row["runs"] for row in rows} == {2}
     assert {row["horizon"] for row in rows} == {70}
-    inside("report", "results/small.db", cwd=tmp_path)
+    monkeypatch.setattr(page_pictures, "drawn_twice", lambda figure: ("", ""))  # the words are looked at
+    onlinecal("report", "results/small.db", cwd=tmp_path)
     page = (tmp_path / "results" / "small.html").read_text()
     assert "onlinecal run small.toml --horizon 50 --horizon 70 --runs 2 --seed 7" in page
     # The same as a file that says so.
     text = SCENARIO.replace("runs = 4", "runs = 2\nseed = 7").replace("[100, 200, 400]", "[50, 70]")
     (tmp_path / "same.toml").write_text(text)
-    assert json.loads(inside("run", "same.toml", "--json", cwd=tmp_path).stdout) == rows
+    assert json.loads(onlinecal("run", "same.toml", "--json", cwd=tmp_path).stdout) == rows
     # Without the options it is another study.
-    said = inside("run", "small.toml", "--resume", cwd=tmp_path, rc=2).stderr
+    said = onlinecal("run", "small.toml", "--resume", cwd=tmp_path, rc=2).stderr
     options = "--horizon 50 --horizon 70 --runs 2 --seed 7"
     assert "nothing that is in it fits the scenario any more" in said
     assert f"the scenario was played with {options} before, and is now with no options" in said
-    said = inside("run", "small.toml", "--resume", *other[:2], "--runs", "3", *other[4:], cwd=tmp_path).stderr
+    said = onlinecal(
+        "run", "small.toml", "--resume", *other[:2], "--runs", "3", *other[4:], cwd=tmp_path
+    ).stderr
     assert (
         f"was played with {options} before, and is now with {options.replace('--runs 2', '--runs 3')}" in said
     )
     # One horizon: one game, read on the way.
     rows = json.loads(
-        inside("run", "small.toml", "--horizon", "60", "-o", "o.db", "--json", cwd=tmp_path).stdout
+        onlinecal("run", "small.toml", "--horizon", "60", "-o", "o.db", "--json", cwd=tmp_path).stdout
     )
     assert {row["horizon"] for row in rows} == {60}
     for options, said in (
         (("--runs", "0"), "runs = 0: expected at least 1"),
         (("--horizon", "-1"), "expected at least 1"),
     ):
-        assert said in inside("run", "small.toml", *options, cwd=tmp_path, rc=2).stderr
+        assert said in onlinecal("run", "small.toml", *options, cwd=tmp_path, rc=2).stderr
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +98,7 @@ def folder(tmp_path_factory):
     """A folder in which there are results."""
     folder = tmp_path_factory.mktemp("user")
     (folder / "small.toml").write_text(SCENARIO)
-    inside("run", "small.toml", cwd=folder)
+    onlinecal("run", "small.toml", cwd=folder)
     return folder
 
 
@@ -136,15 +108,15 @@ COMMANDS = [
     ("compare", DB, "--all"), ("compare", DB, "--ranking"), ("compare", DB, "--pareto", "ece", "smooth_ce"),
     ("compare", DB, "--paired"), ("list",), ("list", "rates"), ("list", "scenarios"),
     ("show", "cdl"), ("show", "replay"),
-    ("show", "almost_one_step_ahead"), ("plot", DB),
+    ("show", "almost_one_step_ahead"), ("plot", DB, "--nature", "drift"),
     ("run", "--help"), ("new", "--help"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_eighty_columns_of_ascii_are_enough(folder, arguments):
-    wide = inside(*arguments, cwd=folder, columns=80).stdout
-    plain = inside(*arguments, cwd=folder, columns=80, encoding="ascii").stdout
+    wide = onlinecal(*arguments, cwd=folder, columns=80).stdout
+    plain = onlinecal(*arguments, cwd=folder, columns=80, encoding="ascii").stdout
     for said in (wide, plain):
         assert max(map(len, map(str.rstrip, said.splitlines()))) <= 80
     assert plain.isascii()
@@ -154,7 +126,7 @@ def test_eighty_columns_of_ascii_are_enough(folder, arguments):
 
 
 def test_compare_without_a_measure_takes_the_first_that_there_is(folder):
-    assert inside("compare", "results/small.db", cwd=folder).stdout.startswith("ece: total T")
+    assert onlinecal("compare", "results/small.db", cwd=folder).stdout.startswith("ece: total T")
 
 
 def numbers(value):
@@ -180,7 +152,7 @@ def test_json_has_numbers_or_null_only(tmp_path):
     )  # fmt: skip
     asked = [("compare", "results/endless.db", *more) for more in questions]
     for arguments in (("run", "endless.toml"), *asked, ("status", "results/endless.db")):
-        rows = json.loads(inside(*arguments, "--json", cwd=tmp_path).stdout, parse_constant=refuse)
+        rows = json.loads(onlinecal(*arguments, "--json", cwd=tmp_path).stdout, parse_constant=refuse)
         found += numbers(rows).count("inf")
     assert found  # what is not finite is null, and said beside
 
@@ -191,7 +163,7 @@ def test_what_plug_ins_print_is_not_among_the_results(tmp_path):
         "print('begins')\nclass Loud:\n    def __init__(self): print('made')\n    def forecast(self): return 0.5\n"
         "    def update(self, forecast, outcome): print('told')\n"
     )
-    done = inside("run", "small.toml", "--horizon", "20", "--json", cwd=tmp_path)
+    done = onlinecal("run", "small.toml", "--horizon", "20", "--json", cwd=tmp_path)
     json.loads(done.stdout)
     assert (
         "note: forecaster 'loud.py:Loud': module 'loud.py' prints 'begins' (loud.py:1) while" in done.stderr
@@ -224,7 +196,7 @@ def test_a_plug_in_that_goes_wrong_is_named(tmp_path, body, rc, said):
         text += "    def update(self, forecast, outcome): pass\n"
     (tmp_path / "odd.py").write_text(text)
     (tmp_path / "odd.toml").write_text(SCENARIO.replace('"constant"', '"odd:Odd"'))
-    done = inside("run", "odd.toml", "--horizon", "20", "--runs", "1", cwd=tmp_path, rc=rc)
+    done = onlinecal("run", "odd.toml", "--horizon", "20", "--runs", "1", cwd=tmp_path, rc=rc)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -249,7 +221,7 @@ def nested(text, times, inside, end):
 )  # fmt: skip
 def test_scenarios_at_the_edges_are_one_line(tmp_path, old, new, said):
     (tmp_path / "edge.toml").write_text(SCENARIO.replace(old, new).replace('tasks = ["umbrella"]\n', ""))
-    done = inside("run", "edge.toml", cwd=tmp_path, rc=2)
+    done = onlinecal("run", "edge.toml", cwd=tmp_path, rc=2)
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
     assert len(done.stderr) < 600
@@ -258,7 +230,8 @@ def test_scenarios_at_the_edges_are_one_line(tmp_path, old, new, said):
 
 def test_scenarios_with_a_mark_of_their_encoding_and_without_an_end(tmp_path):
     (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf" + SCENARIO.replace("\n", "\r\n").encode())
-    inside("run", "bom.toml", "--horizon", "20", "--runs", "1", cwd=tmp_path)
+    onlinecal("run", "bom.toml", "--horizon", "20", "--runs", "1", cwd=tmp_path)
     assert (
-        "expected a scenario, which is a short text" in inside("run", "/dev/zero", cwd=tmp_path, rc=2).stderr
+        "expected a scenario, which is a short text"
+        in onlinecal("run", "/dev/zero", cwd=tmp_path, rc=2).stderr
     )

@@ -5,8 +5,9 @@ import random
 
 import pytest
 
+from tests.command_line import onlinecal
 from tests.whole.test_cli import SCENARIO
-from tests.whole.test_first_day import EMA, inside
+from tests.whole.test_first_day import EMA
 
 #: of each of the four kinds; with `--full`
 INPUTS, ALL = 80, 250
@@ -56,12 +57,12 @@ def garbled_words(text, choose, times):
 
 def told(folder, *arguments):
     """With what status a command ends on a garbled input: a result, or an error in one line."""
-    said = inside(*arguments, cwd=folder, rc=(0, 1, 2))
-    if said.code == 2:
+    said = onlinecal(*arguments, cwd=folder, rc=(0, 1, 2))
+    if said.returncode == 2:
         assert [
             line for line in said.stderr.splitlines() if line.startswith("error: ")
         ] == said.stderr.splitlines()[-1:]
-    return said.code
+    return said.returncode
 
 
 RUN = "run", "small.toml", "--runs", "1", "--horizon", "20", "--overwrite"
@@ -80,7 +81,7 @@ def user(tmp_path_factory):
     (folder / "mine.py").write_text(EMA)
     (folder / "outcomes.csv").write_text(TABLE)
     (folder / "small.toml").write_text(SCENARIO)
-    inside("run", "small.toml", "--runs", "2", "--horizon", "20", "-o", "good.db", cwd=folder)
+    onlinecal("run", "small.toml", "--runs", "2", "--horizon", "20", "-o", "good.db", cwd=folder)
     return folder
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from onlinecal.schedules import ARRIVALS, DELAYS
-from tests.whole.test_cli import onlinecal
+from tests.command_line import onlinecal
 from tests.whole.test_late_scenarios import small
 
 
@@ -76,7 +76,7 @@ def test_plots(folder):
         (("results/delays.db", "--delays", "--nature", "drift"), "results/delays-delays.png"),
         (("results/newsroom.db", "--people"), "results/newsroom-people.png"),
         (("newsroom.toml", "--questions"), "results/newsroom-questions.png"),
-        (("results/newsroom.db",), "results/newsroom.png"),
+        (("results/newsroom.db", "--measure", "ece"), "results/newsroom.png"),
     ):
         said = onlinecal("plot", *arguments, cwd=folder).stdout
         assert said.startswith(f"wrote {file}")

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -10,8 +11,8 @@ import pandas as pd
 import pytest
 
 import onlinecal as oc
+from tests.command_line import onlinecal
 from tests.results import read
-from tests.whole.test_cli import onlinecal
 
 SCENARIO = """
 runs = 16
@@ -23,12 +24,20 @@ natures = ["drift", "bernoulli"]
 """
 
 
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A folder in which the scenario has been played."""
+    folder = tmp_path_factory.mktemp("played")
+    (folder / "s.toml").write_text(SCENARIO)
+    (folder / "gauges.py").write_text("def bias(gamma):\n    return float(gamma.residuals.sum())\n")
+    onlinecal("run", "s.toml", cwd=folder)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "s.toml").write_text(SCENARIO)
-    (tmp_path / "gauges.py").write_text("def bias(gamma):\n    return float(gamma.residuals.sum())\n")
-    onlinecal("run", "s.toml", cwd=tmp_path)
-    return tmp_path
+def folder(played, tmp_path):
+    """The same of the test's own."""
+    return shutil.copytree(played, tmp_path / "own")
 
 
 def test_columns_are_added_without_a_scenario(folder):

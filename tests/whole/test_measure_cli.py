@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from tests.command_line import onlinecal
 from tests.readme import README
-from tests.whole.test_cli import onlinecal
 
 EXAMPLE = README.parent / "scenarios" / "forecasts"
 
 
 def test_the_example_from_file_to_table_and_page(tmp_path):
     done = onlinecal(
-        "measure", EXAMPLE / "rain.csv", "--time", "date", "--draws", 30, "--html", "rain.html", cwd=tmp_path
+        "measure", EXAMPLE / "rain.csv", "--time", "date", "--draws", 10, "--html", "rain.html", cwd=tmp_path
     )
     assert done.stderr == ""
     assert max(map(len, done.stdout.splitlines())) <= 80 + len(str(EXAMPLE))

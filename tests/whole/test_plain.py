@@ -17,7 +17,7 @@ from onlinecal.forecasters import Constant, as_forecaster
 from onlinecal.naming import kind_of
 from onlinecal.natures import Bernoulli, Sight, as_nature
 from onlinecal.scenario import load
-from tests.whole.test_cli import onlinecal
+from tests.command_line import onlinecal
 
 
 class EMA:

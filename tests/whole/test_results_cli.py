@@ -11,8 +11,9 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.study.store import Store
+from tests.command_line import onlinecal, process
+from tests.readme import ROOT
 from tests.results import equal, read
-from tests.whole.test_cli import onlinecal
 
 SCENARIO = """
 runs = 2
@@ -41,6 +42,7 @@ def bias(gamma):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # as users have it
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     (tmp_path / "s.toml").write_text(SCENARIO.replace("own:bias", "gauges:bias"))
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "gauges.py").write_text(MEASURES)
@@ -197,30 +199,27 @@ def test_a_second_process_is_told_who_writes_and_nothing_is_lost(waiting):
     assert equal(read(waiting / "results" / "s.db"), fresh(waiting))
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how",
+    [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGINT],
+    ids=["kill", "terminate", "interrupt"],
+)
 def test_a_process_that_is_killed_leaves_what_is_finished_and_no_lock(waiting, how):
-    first = begun(waiting)
+    first = begun(waiting, "--output", "my results.db")
     first.send_signal(how)
     _, err = first.communicate(timeout=60)
     if how == signal.SIGINT:
         assert first.returncode == 130
-        assert err == (
-            "stopped: 1 of 4 cells are finished and kept in results/s.db; go on with: onlinecal run s.toml --resume\n"
+        assert err == (  # the way to go on can be pasted
+            "stopped: 1 of 4 cells are finished and kept in my results.db; go on with: onlinecal run s.toml "
+            "--output 'my results.db' --resume\n"
         )
     else:
         assert first.returncode == -how
-    assert len(read(waiting / "results" / "s.db").cells) == 1
+    assert len(read(waiting / "my results.db").cells) == 1
     (waiting / "go").touch()
-    assert onlinecal("run", "s.toml", "--resume", cwd=waiting).stderr == ""
-    assert equal(read(waiting / "results" / "s.db"), fresh(waiting))
-
-
-def test_the_way_to_go_on_can_be_pasted(waiting):
-    process = begun(waiting, "--output", "my results.db")
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1].endswith(
-        "go on with: onlinecal run s.toml --output 'my results.db' --resume\n"
-    )
+    assert onlinecal("run", "s.toml", "-o", "my results.db", "--resume", cwd=waiting).stderr == ""
+    assert equal(read(waiting / "my results.db"), fresh(waiting))
 
 
 def test_an_interrupt_before_anything_is_played(waiting):
@@ -239,8 +238,25 @@ def test_an_interrupt_before_anything_is_played(waiting):
 # ---------------------------------------------------------------- disks
 
 
+#: all commands in one process; what they say on stderr is collected
+SCRIPT = """
+import json, os, pathlib, shutil, subprocess
+from tests.command_line import onlinecal, process
+from tests.readme import ROOT
+errors = []
+def oc(*arguments, rc=0):
+    done = onlinecal(*arguments, cwd=".", rc=rc)
+    errors.extend(done.stderr.splitlines())
+    return done.stdout
+def edit(*pairs):
+    file = pathlib.Path("s.toml")
+    for old, new in pairs:
+        file.write_text(file.read_text().replace(old, new))
+"""
+
+
 def mounted(folder, script):
-    """The script in a name space of its own, in which a small disk is mounted on ``disk``; root or not."""
+    """What a script prints in a name space of its own, in which a small disk is mounted on ``disk``; root or not."""
     (folder / "disk").mkdir()
     mount = "mount -t tmpfs -o size=300k tmpfs disk && "
     try:
@@ -249,33 +265,43 @@ def mounted(folder, script):
         able = None
     if able is None or able.returncode != 0:
         pytest.skip("no name space in which a disk can be mounted")
+    (folder / "script").write_text(SCRIPT + script)
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", mount + script],
+        ["unshare", "-rm", "sh", "-c", mount + f'exec "{sys.executable}" script'],
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=300,
-        env=os.environ | {"OC": f"{sys.executable} -m onlinecal"},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
 
 
 def test_a_disk_that_is_full(folder):
-    done = mounted(
+    errors, left = mounted(
         folder,
-        "$OC run s.toml -o disk/a.db >/dev/null && cp disk/a.db kept.db && "
-        "dd if=/dev/zero of=disk/filler bs=1k count=1000 2>/dev/null; "
-        "sed -i 's/20, 40/20, 40, 80, 160, 320/; s/runs = 2/runs = 60/' s.toml; "
-        "$OC run s.toml -o disk/a.db --resume; echo rc $?; "
-        "$OC run s.toml -o disk/a.db --overwrite; echo rc $?; "
-        "$OC run s.toml -o disk/b.db; echo rc $?; "
-        "cp disk/a.db after.db; rm disk/filler; sed -i 's/runs = 60/runs = 2/' s.toml; "
-        "$OC run s.toml -o disk/a.db --resume >/dev/null; echo rc $?; cp disk/a.db end.db; ls -A disk",
+        """
+oc("run", "s.toml", "-o", "disk/a.db")
+shutil.copy("disk/a.db", "kept.db")
+with open("disk/filler", "wb", 0) as filler:
+    try:
+        while filler.write(bytes(1024)): pass
+    except OSError: pass
+edit(("20, 40", "20, 40, 80, 160, 320"), ("runs = 2", "runs = 60"))
+oc("run", "s.toml", "-o", "disk/a.db", "--resume", rc=2)
+oc("run", "s.toml", "-o", "disk/a.db", "--overwrite", rc=2)
+oc("run", "s.toml", "-o", "disk/b.db", rc=2)
+shutil.copy("disk/a.db", "after.db")
+os.remove("disk/filler")
+edit(("runs = 60", "runs = 2"))
+refused = [line for line in errors if line.startswith("error:")]
+oc("run", "s.toml", "-o", "disk/a.db", "--resume")
+shutil.copy("disk/a.db", "end.db")
+print(json.dumps([refused, os.listdir("disk")]))
+""",
     )
-    assert done.stdout.split()[:8] == ["rc", "2", "rc", "2", "rc", "2", "rc", "0"]
-    assert ".a.db.new" not in done.stdout
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert ".a.db.new" not in left
     assert len(errors) == 3
     for error in errors:
         assert "full" in error or "No space left on device" in error or "cannot be" in error, error
@@ -288,21 +314,26 @@ def test_a_disk_that_is_full(folder):
 
 
 def test_a_disk_that_is_read_only(folder):
-    done = mounted(
+    errors, rows = mounted(
         folder,
-        "$OC run s.toml -o disk/a.db >/dev/null && touch disk/empty.db && mount -o remount,ro disk && "
-        "for how in '' --resume --overwrite; do $OC run s.toml -o disk/a.db $how; echo rc $?; done; "
-        "$OC run s.toml -o disk/empty.db --overwrite; $OC run s.toml -o disk/new.db; "
-        "$OC run s.toml -o disk/sub/new.db; "
-        "$OC compare disk/a.db --measure ece --json",
+        """
+oc("run", "s.toml", "-o", "disk/a.db")
+open("disk/empty.db", "w").close()
+subprocess.run("mount -o remount,ro disk", shell=True, check=True)
+for how in ((), ("--resume",), ("--overwrite",)):
+    oc("run", "s.toml", "-o", "disk/a.db", *how, rc=2)
+oc("run", "s.toml", "-o", "disk/empty.db", "--overwrite", rc=2)
+oc("run", "s.toml", "-o", "disk/new.db", rc=2)
+oc("run", "s.toml", "-o", "disk/sub/new.db", rc=2)
+rows = json.loads(oc("compare", "disk/a.db", "--measure", "ece", "--json"))
+print(json.dumps([errors, rows]))
+""",
     )
-    assert done.stdout.startswith("rc 2\nrc 2\nrc 2\n[")
-    errors = done.stderr.splitlines()
     assert len(errors) == 6
     for error in errors:
         assert error.startswith("error: ")
         assert "cannot be written: Read-only file system" in error
-    assert json.loads(done.stdout.partition("[")[1] + done.stdout.partition("[")[2])
+    assert rows
 
 
 def test_a_file_that_may_not_be_written(folder):
@@ -395,13 +426,12 @@ EVERY = (
 
 
 @pytest.mark.parametrize(("encoding", "commands"), [("ascii", EVERY), ("latin-1", EVERY[-1:])])
-def test_a_terminal_that_cannot_show_everything(endless, encoding, commands, monkeypatch):
-    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+def test_a_terminal_that_cannot_show_everything(endless, encoding, commands):
     for command in commands:
         done = onlinecal(*command, cwd=endless, encoding=encoding)
         assert done.stderr == ""
         assert done.stdout
-    assert onlinecal("compare", "--help", cwd=endless, encoding="utf-8", errors="replace").stderr == ""
+    assert onlinecal("compare", "--help", cwd=endless, encoding=encoding, errors="replace").stderr == ""
     # A "?" would be another name: JSON has escapes.
     done = onlinecal("compare", "results/e.db", "--measure", "ece", "--json", cwd=endless, encoding=encoding)
     assert {row["forecaster"] for row in strict(done.stdout)} == {"sûr × ±", "constant"}
@@ -410,26 +440,37 @@ def test_a_terminal_that_cannot_show_everything(endless, encoding, commands, mon
     assert said.count("\n") == 1
 
 
-def test_output_that_nobody_takes(endless):
+def test_a_terminal_of_a_process_of_its_own(endless, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = process("compare", "results/e.db", "--measure", "ece", cwd=endless, encoding="ascii")
+    assert done.stderr == ""
+    assert (
+        done.stdout
+        == onlinecal("compare", "results/e.db", "--measure", "ece", cwd=endless, encoding="ascii").stdout
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list --json",
+        *(pytest.param(c, marks=pytest.mark.slow) for c in ("list", "compare results/e.db --measure ece")),
+    ],
+)
+def test_output_that_nobody_takes(endless, command):
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no device that is always full")
-    for command in ("list", "list --json", "compare results/e.db --measure ece"):
-        line = f"{sys.executable} -m onlinecal {command}"
-        full, closed = (
-            subprocess.run(line + to, shell=True, cwd=endless, capture_output=True, text=True)
-            for to in (">/dev/full", ">&-")
-        )
-        assert full.returncode == 2
-        assert (
-            full.stderr
-            == "error: what was to be printed cannot be read or written: No space left on device\n"
-        )
-        assert (closed.returncode, closed.stderr) == (0, "")
-        # A reader who has seen enough, before the first letter.
-        reading, writing = os.pipe()
-        os.close(reading)
-        gone = subprocess.run(
-            line, shell=True, cwd=endless, stdout=writing, stderr=subprocess.PIPE, text=True
-        )
-        os.close(writing)
-        assert (gone.returncode, gone.stderr) == (0, "")
+    line = f"{sys.executable} -m onlinecal {command}"
+    full, closed = (
+        subprocess.run(line + to, shell=True, cwd=endless, capture_output=True, text=True)
+        for to in (">/dev/full", ">&-")
+    )
+    assert full.returncode == 2
+    assert full.stderr == "error: what was to be printed cannot be read or written: No space left on device\n"
+    assert (closed.returncode, closed.stderr) == (0, "")
+    # A reader who has seen enough, before the first letter.
+    reading, writing = os.pipe()
+    os.close(reading)
+    gone = subprocess.run(line, shell=True, cwd=endless, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (gone.returncode, gone.stderr) == (0, "")

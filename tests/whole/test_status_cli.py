@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from tests.command_line import onlinecal
 from tests.results import read
-from tests.whole.test_cli import onlinecal
 
 SCENARIO = """
 runs = 2

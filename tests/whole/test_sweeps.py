@@ -1,7 +1,6 @@
 """Several values in scenarios and in Python: what is played is every combination, under labels that tell them apart."""
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -12,7 +11,8 @@ from onlinecal.core.strategy import strategy_key
 from onlinecal.core.sweeps import LOOKED_AT
 from onlinecal.report.plots import plot_curves
 from onlinecal.rounds import protocol
-from tests.whole.test_cli import onlinecal
+from onlinecal.study.session import Session
+from tests.command_line import onlinecal
 from tests.whole.test_scenario import loaded
 
 HEAD = "horizon = 30\nruns = 2\n"
@@ -303,22 +303,20 @@ def test_a_dry_run_plays_nothing(tmp_path):
     assert said.endswith("results/a.db exists; --dry-run --resume counts what is in it\n")
 
 
-def test_a_long_run_says_so_before_it_begins(tmp_path):
+def test_a_long_run_says_so_before_it_begins(tmp_path, monkeypatch):
     (tmp_path / "slow.py").write_text(
-        "import time\nclass Slow:\n    def forecast(self):\n        time.sleep(0.05)\n        return 0.5\n"
+        "import time\nclass Slow:\n    def forecast(self):\n        time.sleep(0.01)\n        return 0.5\n"
         "    def update(self, forecast, outcome): pass\n"
     )
     (tmp_path / "a.toml").write_text(
-        'horizon = 20000000\nruns = 1\nmeasures = ["ece"]\nforecasters = ["slow:Slow"]\nnatures = ["drift"]'
+        'horizon = 100000000\nruns = 1\nmeasures = ["ece"]\nforecasters = ["slow:Slow"]\nnatures = ["drift"]'
     )
-    code = (
-        "import sys, onlinecal.study.session as s\n"
-        "def stop(self, executor): raise KeyboardInterrupt\n"
-        "s.Session.play = stop\n"
-        "from onlinecal.cli import main\nsys.argv = ['onlinecal', 'run', 'a.toml']\nmain()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    first, second = done.stderr.splitlines()
+
+    def stop(self, executor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "play", stop)
+    first, second = onlinecal("run", "a.toml", cwd=tmp_path, rc=130).stderr.splitlines()
     assert first.startswith("note: 1 cell, about ")
     assert " days (" in first
     assert "--dry-run says more" in first
