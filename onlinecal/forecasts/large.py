@@ -17,10 +17,11 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.memory import free_memory
 from onlinecal.forecasts.cautions import tiny_groups
+from onlinecal.forecasts.cells import EMPTY, as_number
 from onlinecal.forecasts.inference import Difference, holm, two_sided
 from onlinecal.forecasts.measuring import GROUPS, Part, Report, Settings, measure_gamma, part_of, with_holm
 from onlinecal.forecasts.reading import Asked, columns_of
-from onlinecal.forecasts.sheet import EMPTY, Sheet
+from onlinecal.forecasts.sheet import Sheet
 from onlinecal.study.run import cores
 
 #: rows that are looked at to guess columns
@@ -116,10 +117,11 @@ class _Large:
         """The outcome as SQL: 0, 1 or NULL."""
         word = f"lower(trim(CAST({self.place[self.outcome]} AS VARCHAR)))"
         if self.asked.positive is not None:
-            wanted = _text(self.asked.positive.strip().lower())
-            return (
-                f"(CASE WHEN {self.nothing(self.outcome)} THEN NULL WHEN {word} = {wanted} THEN 1 ELSE 0 END)"
-            )
+            wanted = self.asked.positive.strip().lower()
+            same = f"{word} = {_text(wanted)}"
+            if (value := as_number(wanted)[0]) is not None and math.isfinite(value):
+                same += f" OR coalesce(TRY_CAST({word} AS DOUBLE) = {value!r}, false)"
+            return f"(CASE WHEN {self.nothing(self.outcome)} THEN NULL WHEN {same} THEN 1 ELSE 0 END)"
         return (
             f"(CASE WHEN {word} IN ('true') OR TRY_CAST({word} AS DOUBLE) = 1 THEN 1 "
             f"WHEN {word} IN ('false') OR TRY_CAST({word} AS DOUBLE) = 0 THEN 0 END)"
