@@ -196,7 +196,7 @@ def recalibrate(
     )  # fmt: skip
     found, said = recalibrate_file(
         file, output, forecaster, column=column, asked=asked, delimiter=delimiter, encoding=encoding, bins=bins,
-        horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed,
+        horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed, progress=None,
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.progress import Progress
 from onlinecal.forecasts.reading import Asked, one_forecast, read_log
 from onlinecal.forecasts.sheet import Sheet
-from onlinecal.recalibration.replay import Recalibrated, recalibrate
+from onlinecal.recalibration.replay import Recalibrated, recalibrate, work
 
 #: what a file's name may end with
 FORMATS = ".csv", ".parquet"
@@ -29,6 +30,7 @@ def recalibrate_file(
     asked: Asked | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    progress: bool | None = False,
     **options: Any,
 ) -> tuple[Recalibrated, tuple[str, ...]]:
     """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`.
@@ -49,6 +51,8 @@ def recalibrate_file(
         that are sorted are so while they are recalibrated, and stay in their places.
     delimiter, encoding : str, optional
         As for `Sheet`.
+    progress : bool, optional
+        As `shown` of `Progress`.
 
     Returns
     -------
@@ -85,10 +89,11 @@ def recalibrate_file(
     log = read_log(sheet, named)
     if log.rows < 2:
         raise InvalidData(f"{sheet.name} has 1 row; expected at least 2")
-    made = recalibrate(
-        log.forecasts[named.forecasts[0]], log.outcomes, table_or_name(forecaster), times=log.times, known=log.known,
-        **options,
-    )  # fmt: skip
+    with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
+        made = recalibrate(
+            log.forecasts[named.forecasts[0]], log.outcomes, table_or_name(forecaster), times=log.times,
+            known=log.known, progress=bar.advance, **options,
+        )  # fmt: skip
     values = np.full(sheet.rows, np.nan)
     values[log.places] = made.forecasts
     write(sheet.with_column(column, values), output, sheet.delimiter or ",")
