@@ -46,7 +46,8 @@ def measure(
         typer.Option("--in-parts", help="read a file in parts, as is done with those larger than memory"),
     ] = False,
     html: Annotated[
-        Path | None, typer.Option(help="also write an HTML page that needs no other file")
+        Path | None,
+        typer.Option("--html", "-o", help="also write an HTML page that needs no other file"),
     ] = None,
     as_json: Json = False,
 ) -> None:

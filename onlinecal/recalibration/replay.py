@@ -66,9 +66,10 @@ class Recalibrated:
     def as_json(self) -> list[dict[str, Any]]:
         """A row for each measure."""
         found = []
-        for both in zip(self.before.rows, self.after.rows, self.changes, strict=True):
-            row: dict[str, Any] = {"measure": both[0].name}
-            for name, one in zip(("before", "after", "change"), both, strict=True):
+        for old, new, change in zip(self.before.rows, self.after.rows, self.changes, strict=True):
+            row: dict[str, Any] = {"measure": old.name}
+            three: tuple[tuple[str, Row | Change], ...] = ("before", old), ("after", new), ("change", change)
+            for name, one in three:
                 row |= {f"{name}_lower": one.ends[0], f"{name}_upper": one.ends[1]}
                 row[f"{name}_interval"] = None if one.interval is None else list(one.interval)
             found.append(row)
@@ -167,7 +168,7 @@ def recalibrate(
     changed = changes(p_known, made_known, y_known, rows, names, bootstrap, seed)
     if progress is not None:
         progress(work(len(forecasts), bootstrap) - 3 * len(forecasts))
-    return Recalibrated(made, *found, tuple(changed))
+    return Recalibrated(made, found[0], found[1], tuple(changed))
 
 
 def work(n: int, bootstrap: int) -> int:
