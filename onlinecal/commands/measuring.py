@@ -45,6 +45,10 @@ def measure(
         bool,
         typer.Option("--in-parts", help="read a file in parts, as is done with those larger than memory"),
     ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask cluster that reads the file in parts"),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", "-o", help="also write an HTML page that needs no other file"),
@@ -63,7 +67,7 @@ def measure(
         raise InvalidParameter(f"{html}: expected a name that ends in .html")
     asked = Asked(tuple(forecast or ()), outcome, positive, by, time, weight, percent, skip_missing, sort)
     settings = Settings(draws, level, seed, tuple(name) if name else None, grid=grid)
-    report = report_of(file, asked, settings, delimiter, encoding, in_parts)
+    report = report_of(file, asked, settings, delimiter, encoding, in_parts, scheduler)
     if html is not None:
         from onlinecal.report.measured_page import page_of
         from onlinecal.report.page import write
