@@ -56,9 +56,13 @@ LEAST = 2**17
 #: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
 LANES = 2
 #: what a lane holds of its run: the fields of both players; where the keys of the uniforms for forecasts and for
-#: outcomes are, and the rows of the history; the uniforms that were made last; then the vectors of both players
-THEIRS, FORECAST_KEYS, OUTCOME_KEYS, COUNTS, ONES, KEPT = FIELDS, *range(2 * FIELDS, 2 * FIELDS + 5)
-FORECAST_DRAWN, OUTCOME_DRAWN, VECTORS = 2 * FIELDS + 5, 2 * FIELDS + 10, 2 * FIELDS + 15
+#: outcomes are, and the rows of the history; the size of its law; where the law stands that nature hears; the uniforms
+#: that were made last; then the vectors of both players
+THEIRS, FORECAST_KEYS, OUTCOME_KEYS, COUNTS, ONES, KEPT, STATED, HEARD = (
+    FIELDS,
+    *range(2 * FIELDS, 2 * FIELDS + 7),
+)
+FORECAST_DRAWN, OUTCOME_DRAWN, VECTORS = 2 * FIELDS + 7, 2 * FIELDS + 12, 2 * FIELDS + 17
 #: what a kernel says of the round in which it stopped
 FINE, SIZE, LAW, PROBABILITY, LEARN, HEAR, REVEAL = range(7)
 
@@ -121,7 +125,7 @@ class CompiledLoop:
             (len(memory.room), memory.context, memory.memo, *law)
             for memory, law in ((mine.memory, (mine.size, mine.size)), (theirs.memory, (0, shown)))
         )
-        lanes = _lanes(1 if mine.grows else LANES, VECTORS + sum(map(sum, sizes)) + mine.size + shown)
+        lanes = _lanes(1 if mine.grows else LANES, VECTORS + sum(map(sum, sizes)) + mine.size + 3 * shown)
         addresses = tuple(0 if step is None else step.address for step in (*mine.steps, *theirs.steps))
         what, run, number, code, q, lane = play_rounds(
             addresses, mine.memory.arrays, theirs.memory.arrays, lanes, sizes, theirs.sight >= Sight.DRAW,
@@ -235,14 +239,22 @@ def play_rounds(
             )
         stopped = FINE, 0, 0, 0, 0.0, 0
         for number in range(first + 1, last + 1):
+            # All laws first: while one waits for its own numbers, the next is worked on.
             lane = 0
             while lane < playing:
-                what, code, q = _round(
-                    address_of(lanes) + 8 * length * lane, number, addresses, draw, alone, taken, value,
+                what, code = _ask(address_of(lanes) + 8 * length * lane, number, addresses, alone, taken)
+                if what != FINE:
+                    # The runs before it play on, as the first that stops is named.
+                    stopped = what, r + lane, number, code, 0.0, lane
+                    playing = lane
+                lane += 1
+            lane = 0
+            while lane < playing:
+                what, code, q = _resolve(
+                    address_of(lanes) + 8 * length * lane, number, addresses, draw, value,
                     before + number - first - 1,
                 )  # fmt: skip
                 if what != FINE:
-                    # The runs before it play on, as the first that stops is named.
                     stopped = what, r + lane, number, code, q, lane
                     playing = lane
                 lane += 1
@@ -255,12 +267,12 @@ def play_rounds(
 def _enter(lane, r, mine, theirs, sizes, keys, counts, positives, kept):
     """Gives a lane to run r."""
     at = _give(lane, lane + 8 * VECTORS, r, mine, sizes[0])
-    _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
+    heard = _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
     own, drawn = ints_at(lane, VECTORS), floats_at(lane, VECTORS)
     own[FORECAST_KEYS], own[OUTCOME_KEYS] = address_of(keys[0]) + 16 * r, address_of(keys[1]) + 16 * r
     own[COUNTS] = address_of(counts) + 8 * r * counts.shape[1]
     own[ONES] = address_of(positives) + 8 * r * positives.shape[1]
-    own[KEPT] = address_of(kept) + 8 * r * kept.shape[1]
+    own[KEPT], own[HEARD] = address_of(kept) + 8 * r * kept.shape[1], heard
     drawn[FORECAST_DRAWN], drawn[OUTCOME_DRAWN] = -1.0, -1.0
 
 
@@ -286,24 +298,37 @@ def _uniform(lane, keys, drawn, number):
 
 
 @part_of_kernel
-def _round(lane, number, addresses, draw, alone, gather, grid, at):
-    """One round of the run in this lane, number `at` of its history. What stopped it, or `FINE`; the size of its law
-    or the code of the step; q.
-    """
-    law, learn, move, hear, reveal = addresses
-    own, points = ints_at(lane, VECTORS), len(grid)
+def _ask(lane, number, addresses, alone, gather):
+    """Asks the run in this lane for its law. What stopped it, or `FINE`; the code of nature's step."""
+    law, _, _, _, reveal = addresses
+    own = ints_at(lane, VECTORS)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-    atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
     if len(gather) > 0:
         code = call_reveal(reveal, (nature, number))
         if code < 0:
-            return REVEAL, code, 0.0
+            return REVEAL, code
         for i in range(len(gather)):
             context(run)[i] = context(nature)[gather[i]]
     if alone:
         own[ALONE] = 1
         floats_at(lane, VECTORS)[UNIFORM] = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
-    size = call_law(law, (run, number))
+    own[STATED] = call_law(law, (run, number))
+    return FINE, 0
+
+
+@part_of_kernel
+def _resolve(lane, number, addresses, draw, grid, at):
+    """Draws from the law of the run in this lane, asks nature, and tells both; round `number` of the game, number `at`
+    of its history. What stopped it, or `FINE`; the size of its law or the code of the step; q.
+    """
+    _, learn, move, hear, _ = addresses
+    own, points = ints_at(lane, VECTORS), len(grid)
+    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
+    # A law for each of nature's steps, as a step may write into what it is given.
+    told, shares, room = law_values(nature), law_weights(nature), len(law_values(nature))
+    heard, heard_shares = floats_at(own[HEARD], room), floats_at(own[HEARD] + 8 * room, room)
+    size = own[STATED]
     if not 1 <= size <= len(weights):
         return SIZE, size, 0.0
     total, pick, u = 0.0, 0, np.inf
@@ -326,12 +351,13 @@ def _round(lane, number, addresses, draw, alone, gather, grid, at):
             # which way it went could not be foreseen.
             pick += (j - pick) * np.int64(total <= u)
         total += w
+        if j < room:
+            told[j] = heard[j] = values[j]
+            shares[j] = heard_shares[j] = w
     if not abs(total - 1.0) <= 1e-9:
         return LAW, size, 0.0
     forecast = values[pick]
-    shown = min(size, len(law_values(nature)))
-    for j in range(shown):
-        law_values(nature)[j], law_weights(nature)[j] = values[j], weights[j]
+    shown = min(size, room)
     q = call_move(move, (nature, number, shown, forecast if draw else np.nan))
     if not 0.0 <= q <= 1.0:
         return PROBABILITY, size, q
@@ -348,9 +374,10 @@ def _round(lane, number, addresses, draw, alone, gather, grid, at):
     if code < 0:
         return LEARN, code, 0.0
     if hear != 0:
-        for j in range(shown):
-            law_values(nature)[j], law_weights(nature)[j] = values[j], weights[j]
+        theirs = ints_at(lane + 8 * THEIRS, FIELDS)
+        theirs[VALUES], theirs[WEIGHTS] = own[HEARD], own[HEARD] + 8 * room
         code = call_hear(hear, (nature, number, shown, forecast, y))
+        theirs[VALUES], theirs[WEIGHTS] = address_of(told), address_of(shares)
         if code < 0:
             return HEAR, code, 0.0
     return FINE, 0, 0.0

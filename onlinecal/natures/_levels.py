@@ -1,9 +1,10 @@
 """What natures keep of each level that has been forecast: numbers of its own, found by a hash table, in each run.
 
-Levels are told apart by all bits of their value, and numbered in the order in which they come. The whole numbers of the
-state are how many levels there are, for how many there is room and how many places of the table are in use; the bits of
-each level; and the table, whose places hold the number of a level, plus 1, or 0. The others are a few numbers of the
-nature's own and then, column after column, those of the levels.
+Levels are told apart by all bits of their value, and numbered in the order in which they come. The whole numbers of
+the state are how many levels there are, for how many there is room and how many places of the table are in use; the
+levels that were looked up last, since most laws have the values of the law before; the bits of each level; and the
+table, whose places hold the number of a level, plus 1, or 0. The others are a few numbers of the nature's own and
+then, column after column, those of the levels.
 
 The engine asks for room before it plays on. Of the table only as many places are in use as the levels need, so that
 what is looked up lies close together however long the game is, and memory that is not needed is never touched.
@@ -21,7 +22,10 @@ from onlinecal.rounds.steps import Memory, ints, law_values
 #: levels that a fresh state has room for, and places of its table in use; powers of two
 FIRST, PLACES = 64, 32
 #: the first whole numbers of the state
-LEVELS, ROOM, MASK, HEAD = range(4)
+LEVELS, ROOM, MASK, LAST = range(4)
+#: how many levels that were looked up last are kept: one for each value of a law that has two
+LASTS = 2
+HEAD = LAST + LASTS
 
 
 def level_table(runs: int, *, columns: int = 1, own: Any = (), **more: Any) -> Memory:
@@ -38,7 +42,7 @@ def level_table(runs: int, *, columns: int = 1, own: Any = (), **more: Any) -> M
         For `Memory`.
     """
     numbers = [*own] + [0.0] * (columns * FIRST)
-    return Memory(runs, ints=[0, FIRST, PLACES - 1] + [0] * (3 * FIRST), floats=numbers, **more)
+    return Memory(runs, ints=[0, FIRST, PLACES - 1] + [0] * (LASTS + 3 * FIRST), floats=numbers, **more)
 
 
 def make_room(memory: Memory, rounds: int) -> None:
@@ -73,8 +77,14 @@ def find(run, j):
     values, state = law_values(run), ints(run)
     # The level of −0 is that of 0, as in the forecasts that are drawn.
     bits = values.view(np.int64)[j] if values[j] > 0.0 else 0
-    level = state[HEAD + state[ROOM] + _place(state, bits)] - 1
-    return level if level >= 0 else state[LEVELS]
+    last = LAST + j % LASTS
+    # As long as there is no level at all, it has the bits of 0, and the number of the level that 0 would have.
+    if state[HEAD + state[last]] != bits:
+        level = state[HEAD + state[ROOM] + _place(state, bits)] - 1
+        if level < 0:
+            return state[LEVELS]
+        state[last] = level
+    return state[last]
 
 
 @part_of_kernel
@@ -88,6 +98,9 @@ def enter(run, size, forecast):
     if j < 0:
         return -1
     bits = values.view(np.int64)[j] if values[j] > 0.0 else 0
+    last = state[LAST + j % LASTS]
+    if state[HEAD + last] == bits and state[LEVELS] > 0:
+        return last
     table = HEAD + state[ROOM]
     at = table + _place(state, bits)
     if state[at] == 0:

@@ -11,6 +11,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import CDLMinimiser
 from onlinecal.forecasters._potentials import normal_hedge_growth
 from onlinecal.measures import cdl
+from tests.forecasters.biases import set_biases
 from tests.rounds_by_hand import asked
 
 ROUNDING = 1e-9
@@ -82,7 +83,7 @@ def potentials(m, counts, ones):
 def test_no_round_raises_a_product_of_potentials(state, data):
     m, counts, ones = state
     player = CDLMinimiser(m).start(100, 1, None)
-    player.memory.ints[0] = [*(m * ones - np.arange(m + 1) * counts), *counts]
+    set_biases(player, m * ones - np.arange(m + 1) * counts, counts)
     player.memory.floats[0] = 1 / (3 * (counts + 1))
     law = player.forecast(asked())
     played = [(int(i), w) for i, w in zip(law.atoms[0], law.weights[0], strict=True) if w > 0]

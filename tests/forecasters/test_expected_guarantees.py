@@ -38,6 +38,7 @@ from onlinecal.natures import (
     Sidestepping,
     UniformTruth,
 )
+from tests.forecasters.biases import set_biases
 from tests.rounds_by_hand import asked
 
 RATE = 1e-9  # of false failures, for each expected bound
@@ -166,7 +167,7 @@ def test_the_proof_of_hedging_step_by_step(data):
     m, counts, ones = data.draw(states())
     horizon = data.draw(st.integers(1, 10_000))
     player = ForecastHedging(m).start(horizon, 1, None)
-    player.memory.ints[0] = m * ones - np.arange(m + 1) * counts
+    set_biases(player, m * ones - np.arange(m + 1) * counts)
     law = player.forecast(asked())
     c = math.sqrt(horizon / (2 * m))
 

@@ -17,6 +17,7 @@ from onlinecal.forecasters import (
 )
 from onlinecal.forecasters.hedging import _sinh, pair
 from onlinecal.natures import Bernoulli
+from tests.forecasters.biases import set_biases
 from tests.rounds_by_hand import asked
 
 
@@ -42,12 +43,14 @@ def test_biases_are_what_they_say(m, data):
     )
     game.advance(horizon)
     counts, ones = game.history.counts, game.history.positives
-    bias, rounds = np.split(game.forecaster.memory.ints, 2, axis=1)
+    state = game.forecaster.memory.ints
+    bias, pairs, rounds = state[:, : m + 1], state[:, m + 1], state[:, m + 2 :]
     assert (bias == m * ones - np.arange(m + 1) * counts).all()
     assert (rounds == counts).all()
     law = game.forecaster.forecast(asked(horizon + 1))
     for run in range(2):
         i = law.atoms[run, 0]
+        assert i == pairs[run] == pair(bias[run])
         h = [abs(ada_normal_hedge(bias[run, j] / m, counts[run, j])) for j in (i, i + 1)]
         share = 0.5 if sum(h) == 0 else h[1] / sum(h)
         assert law.weights[run, 0] == pytest.approx(share, abs=1e-12)
@@ -71,12 +74,13 @@ def test_the_series_is_the_hyperbolic_sine(x):
 
 def test_weights_of_huge_biases_do_not_overflow():
     player = CDLMinimiser(2).start(10**9, 1, None)
-    player.memory.ints[0] = (0, 2 * 10**8, -2 * 10**8, 10, 10**8, 10**8)
-    player.memory.floats[0] = 1 / (3 * (player.memory.ints[0, 3:] + 1))
+    rounds = np.array([10, 10**8, 10**8])
+    set_biases(player, np.array([0, 2 * 10**8, -2 * 10**8]), rounds)
+    player.memory.floats[0] = 1 / (3 * (rounds + 1))
     law = player.forecast(asked(1))
     assert np.isfinite(law.weights).all()
     assert law.weights.sum() == 1.0
-    player.memory.ints[0, :3] = (0, 2 * 10**8, -1)
+    set_biases(player, np.array([0, 2 * 10**8, -1]), rounds)
     assert player.forecast(asked(1)).weights[0].tolist() == [0.0, 1.0]
 
 
