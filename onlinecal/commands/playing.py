@@ -141,7 +141,9 @@ def _say_if_slow(cells: Any) -> None:
 
 
 def new(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="what is to be written, such as my.toml or log.csv")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="what is to be written, such as my.toml or log.csv")
+    ],
     like: Annotated[
         str | None, typer.Option(help="one of `onlinecal list scenarios`; default template")
     ] = None,
@@ -151,7 +153,11 @@ def new(
 
     create(file, like)
     name = shlex.quote(str(file))
-    then = f"play it: onlinecal run {name}" if file.suffix == ".toml" else f"measure it: onlinecal measure {name}"
+    then = (
+        f"play it: onlinecal run {name}"
+        if file.suffix == ".toml"
+        else f"measure it: onlinecal measure {name}"
+    )
     print(f"wrote {file}; {then}")
 
 

@@ -54,7 +54,9 @@ def create(path: Path, like: str | None = None) -> None:
         It cannot be written.
     """
     if path.suffix not in EXAMPLES:
-        raise InvalidParameter(f"{path}: expected a name that ends in .toml, or in .csv for an example of a log")
+        raise InvalidParameter(
+            f"{path}: expected a name that ends in .toml, or in .csv for an example of a log"
+        )
     known, wanted = scenarios(path.suffix), like or EXAMPLES[path.suffix]
     if wanted not in known:
         what = "scenario" if path.suffix == ".toml" else "example of a log"
