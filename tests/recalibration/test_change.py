@@ -95,8 +95,9 @@ def test_the_change_is_told_with_what_it_is_for(seed):
     found = oc.recalibrate(p, y, measures=["brier", "smooth_ce"], bootstrap=50, progress=done.append)
     assert sum(done) == work(400, 50)
     text = str(found)
-    assert "for the mean of its expected differences, each given all that was known before" in text
-    assert "both intervals at 97.5 %" in text
+    said = " ".join(text.split())
+    assert "for the mean of its expected differences, each given all that was known before" in said
+    assert "both intervals at 97.5 %" in said
     assert max(map(len, text.split("after − before")[0].splitlines()[:3])) <= 80
     rows = {row["measure"]: row for row in found.as_json()}
     for name, row in rows.items():
