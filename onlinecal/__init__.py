@@ -17,6 +17,8 @@ _HOMES = {
     "evaluate": "onlinecal.forecasts.evaluation",
     "decomposition": "onlinecal.forecasts.decomposition",
     "isotonic": "onlinecal.forecasts.decomposition",
+    "samples_to_test": "onlinecal.forecasts.testers",
+    "tolerant_test": "onlinecal.forecasts.testers",
     "play": "onlinecal.face",
     "sweep": "onlinecal.face",
     "load": "onlinecal.face",
@@ -74,11 +76,13 @@ __all__ = [
     "rates",
     "recalibrate",
     "responses",
+    "samples_to_test",
     "schedules",
     "smooth_recalibration",
     "study",
     "sweep",
     "tasks",
+    "tolerant_test",
 ]
 
 if TYPE_CHECKING:
@@ -93,6 +97,7 @@ if TYPE_CHECKING:
     from onlinecal.face import load, play, sweep
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
+    from onlinecal.forecasts.testers import samples_to_test, tolerant_test
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier

@@ -17,6 +17,7 @@ from types import ModuleType
 
 import onlinecal
 from onlinecal.report.catalogue import KINDS, kind_table, measure_table, rate_table, reference_list
+from tests.checklist import tables
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -91,6 +92,7 @@ def linked(kind: str) -> str:
 GENERATED: dict[str, Callable[[], str]] = {
     "references": reference_list,
     "rates": rate_table,
+    "checklist": tables,
     **{kind: partial(linked, kind) for kind in KINDS},
     **{f"names of {room}": partial(names_of, room) for room in rooms()},
 }

@@ -49,6 +49,13 @@ def plot(
     slopes: Annotated[
         bool, typer.Option("--slopes", help="how fast totals grow from T to T instead")
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(help="values against a parameter of forecasters or natures, or against T, instead"),
+    ] = None,
+    bars: Annotated[
+        str | None, typer.Option(help="of --against: deviation (default), quartiles, or interval")
+    ] = None,
     run: Annotated[
         int | None, typer.Option(help="which run of a picture of levels; default all", min=0)
     ] = None,
@@ -61,23 +68,24 @@ def plot(
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.report.grid import say
-    from onlinecal.report.pictures import Wanted, draw
+    from onlinecal.report.pictures import OPTIONS, Wanted, draw
     from onlinecal.report.style import inches, save
 
     others = {
         "exponents": exponents, "pareto": pareto, "delays": delays, "people": people, "questions": questions,
         "reliability": reliability, "regret": regret, "witness": witness, "tasks": tasks, "runs": runs,
-        "slopes": slopes,
+        "slopes": slopes, "sweep": against is not None,
     }  # fmt: skip
     asked = [name for name, wanted in others.items() if wanted]
     if len(asked) > 1:
-        raise InvalidParameter(f"--{asked[0]} and --{asked[1]} are two pictures; expected one of the two")
+        first, second = (OPTIONS.get(name, name) for name in asked[:2])
+        raise InvalidParameter(f"--{first} and --{second} are two pictures; expected one of the two")
     for option, given in (("forecaster", forecaster), ("nature", nature)):
         if given and questions:
             raise InvalidParameter(f"--questions draws no {option}s; expected no --{option}")
     inches(width, 0.0)  # before anything is read
     kind = asked[0] if asked else "curves"
-    wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, dark, width)
+    wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, against or "", bars, dark, width)
     if questions:
         _plot_questions(results, output, dark, width)
         return

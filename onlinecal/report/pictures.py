@@ -12,7 +12,20 @@ from onlinecal.report.curves import Study
 #: of Γ: of the level sets that a study keeps
 OF_GAMMA = ("reliability", "regret", "witness")
 #: beside the curves
-KINDS = ("exponents", "pareto", "delays", "people", "questions", *OF_GAMMA, "tasks", "runs", "slopes")
+KINDS = (
+    "exponents",
+    "pareto",
+    "sweep",
+    "delays",
+    "people",
+    "questions",
+    *OF_GAMMA,
+    "tasks",
+    "runs",
+    "slopes",
+)
+#: the option that asks for a picture, where it has another name
+OPTIONS = {"sweep": "against"}
 #: panels of Γ in one picture
 MOST = 36
 #: without measures of one's own
@@ -38,6 +51,10 @@ class Wanted:
         Of "reliability", in place of levels.
     linear : bool
         Of "runs": linear axes.
+    against : str
+        Of "sweep": a parameter, or "T".
+    bars : str, optional
+        Of "sweep"; see `sweep_plot.plot_sweep`.
     dark, width
         As in `curve_plot.plot_curves`.
 
@@ -53,6 +70,8 @@ class Wanted:
     round: int | None = None
     bins: int | None = None
     linear: bool = False
+    against: str = ""
+    bars: str | None = None
     dark: bool = False
     width: Any = None
 
@@ -63,6 +82,8 @@ class Wanted:
             "round": self.kind in OF_GAMMA,
             "bins": self.kind == "reliability",
             "linear": self.kind == "runs",
+            "against": self.kind == "sweep",
+            "bars": self.kind == "sweep",
         }
         given = {
             "measure": bool(self.measures),
@@ -70,11 +91,17 @@ class Wanted:
             "round": self.round is not None,
             "bins": self.bins is not None,
             "linear": self.linear,
+            "against": bool(self.against),
+            "bars": self.bars is not None,
         }
         for option, allowed in takes.items():
             if given[option] and not allowed:
                 draws = "draws no measures" if option == "measure" else f"has no use for --{option}"
-                raise InvalidParameter(f"--{self.kind} {draws}; expected no --{option}")
+                raise InvalidParameter(
+                    f"--{OPTIONS.get(self.kind, self.kind)} {draws}; expected no --{option}"
+                )
+        if self.kind == "sweep" and not self.against:
+            raise InvalidParameter("a sweep against nothing; expected --against with a parameter, or T")
         if self.kind == "regret" and len(self.measures) > 1:
             raise InvalidParameter(f"--regret of {' and '.join(self.measures)}; expected one --measure")
         if self.kind == "pareto" and len(self.measures) not in (0, 2):
@@ -109,6 +136,9 @@ def draw(study: Study, wanted: Wanted) -> tuple[Any, str]:
     left = f"not drawn, --measure adds them: {', '.join(others)}" if others else ""
     if kind in ("exponents", "pareto", "delays"):
         return getattr(plots, kind)(study, shown, **look), "" if kind == "exponents" else left
+    if kind == "sweep":
+        look["bars"] = wanted.bars or "deviation"
+        return plots.sweep(study, shown, wanted.against, **look), left
     if kind == "runs":
         look["scale"] = "linear" if wanted.linear else "log"
     return getattr(plots, kind)(study.curves(shown), **look), left
@@ -127,7 +157,7 @@ def _shown(study: Study, wanted: Wanted) -> tuple[list[str], list[str]]:
         for name, c in study.columns.items()
         if c.kind in ("measure", "function") and not c.end and not c.stream
     ] or study.measures
-    most = {"exponents": None, "delays": 2, "pareto": 2}.get(wanted.kind, 4)
+    most = {"exponents": None, "delays": 2, "pareto": 2, "sweep": 8}.get(wanted.kind, 4)
     shown = plain[:most]
     return shown, [name for name in study.measures if name not in shown]
 

@@ -7,7 +7,7 @@
 
 `reliability`, `decision`, `murphy`, `regret` and `witness` draw people's own forecasts: samples (p, y), predictions
 first, a `JointDistribution`, what `evaluate` returned, or several by label; `trajectory` draws samples in their order.
-`tasks`, `exponents`, `pareto`, `delays` and `people` draw a `Study`; `curves`, `runs` and `slopes` its curves;
+`tasks`, `exponents`, `pareto`, `sweep`, `delays` and `people` draw a `Study`; `curves`, `runs` and `slopes` its curves;
 `questions` schedules.
 All take ``axes=``, or make a figure with a caption below, for a dark page (``dark=True``) or of some width
 (``width="column"``, ``"page"`` or inches). Figures that they make show themselves in a notebook.
@@ -30,6 +30,7 @@ from onlinecal.report import (
     reliability_plot,
     run_plot,
     slope_plot,
+    sweep_plot,
     task_plot,
     trajectory_plot,
     witness_plot,
@@ -55,6 +56,7 @@ __all__ = [
     "runs",
     "save",
     "slopes",
+    "sweep",
     "tasks",
     "trajectory",
     "witness",
@@ -73,6 +75,7 @@ regret = showing(regret_plot.plot_regret)
 reliability = showing(reliability_plot.plot_reliability)
 runs = showing(run_plot.plot_runs)
 slopes = showing(slope_plot.plot_slopes)
+sweep = showing(sweep_plot.plot_sweep)
 tasks = showing(task_plot.plot_tasks)
 trajectory = showing(trajectory_plot.plot_trajectory)
 witness = showing(witness_plot.plot_witness)
@@ -92,6 +95,7 @@ captions: MappingProxyType[str, Callable[..., str]] = MappingProxyType(
         "reliability": reliability_plot.caption,
         "runs": run_plot.caption,
         "slopes": slope_plot.caption,
+        "sweep": sweep_plot.caption,
         "tasks": task_plot.caption,
         "trajectory": trajectory_plot.caption,
         "witness": witness_plot.caption,

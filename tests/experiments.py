@@ -1,0 +1,188 @@
+"""Plays the experiments of the papers and writes scenarios/papers/README.md: `python -m tests.experiments`.
+
+Scenarios whose results are in results/ already are not played again. It takes some minutes; needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import timeit
+from collections.abc import Mapping
+from importlib import util
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import onlinecal as oc
+from onlinecal.core.joint import JointDistribution
+from tests.readme import ROOT
+
+HERE = ROOT / "scenarios" / "papers"
+PAGE = HERE / "README.md"
+
+#: of Hu, Jambulapati, Tian, Yang 2024: the thresholds ε that are tried, largest first
+THRESHOLDS = (0.1, 0.07, 0.05, 0.03, 0.01, 0.007, 0.005, 0.003, 0.001)
+#: what their notebook smCE.ipynb prints for n = 2^i + 1
+#: (github.com/chutongyang98/Testing-Calibration-in-Nearly-Linear-Time)
+PRINTED: dict[str, tuple[float, ...]] = {
+    "smooth_ce": (0.1, 0.07, 0.05, 0.03, 0.03, 0.01, 0.01),
+    "smooth_ece": (0.1, 0.1, 0.1, 0.07, 0.07, 0.05, 0.03),
+    "distance_lower[lower]": (0.05, 0.03, 0.01, 0.01),
+}
+#: of ε, what a value is compared with
+SHARE = {"smooth_ce": 0.5, "smooth_ece": 0.5, "distance_lower[lower]": 1.0}
+
+
+def script(name: str) -> ModuleType:
+    """A file of scenarios/papers as a module."""
+    spec = util.spec_from_file_location(name, HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def study(name: str) -> oc.Study:
+    """The results of a scenario of the folder, which is played if there are none."""
+    path = ROOT / "results" / f"{name}.db"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        subprocess.run(
+            [sys.executable, "-m", "onlinecal", "run", str(HERE / f"{name}.toml"), "-o", str(path)], check=True,
+            cwd=ROOT, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+    return oc.load(path)
+
+
+def reached(values: Any, share: float) -> float:
+    """The largest threshold ε that more than half of the values reach, which are compared with share·ε; 0 for none.
+
+    >>> reached([0.06, 0.06, 0.01], 0.5), reached([0.06, 0.01], 0.5), reached([0.0], 0.5)
+    (0.1, 0.01, 0.0)
+    """
+    v = np.asarray(values)
+    return next((e for e in THRESHOLDS if 2 * int((v >= share * e).sum()) > len(v)), 0.0)
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
+
+
+def temperatures(played: oc.Study) -> str:
+    """Means and standard deviations at the larger n, a row for each β."""
+    from onlinecal.report.sweeps import swept
+
+    frame = swept(played, played.measures, "beta").frames[-1]
+    rows = []
+    for i, beta in enumerate(frame.lines[0].at):
+        cells = [f"{line.middle[i]:.3f} ± {line.upper[i] - line.middle[i]:.3f}" for line in frame.lines]
+        rows.append([f"{beta:g}", *cells])
+    return table(["β", "binned ECE (20)", "+ width", "smooth CE", "kernel CE", "SintCE"], rows)
+
+
+def thresholds(played: oc.Study) -> str:
+    """The largest threshold that more than half of the runs reach, beside what the authors' notebook prints."""
+    rows = []
+    who = played.forecasters[0]
+    for column, printed in PRINTED.items():
+        curve = played.curve(column, who)
+        for i, (n, totals) in enumerate(zip(curve.rounds, curve.totals, strict=True)):
+            theirs = f"{printed[i]:g}" if i < len(printed) else "–"
+            quartiles = np.percentile(totals / n, [25, 50, 75])
+            rows.append(
+                [column.partition("[")[0], f"{n:,}", *(f"{q:.4f}" for q in quartiles),
+                 f"{reached(totals / n, SHARE[column]):g}", theirs]
+            )  # fmt: skip
+    return table(["measure", "n", "25 %", "median", "75 %", "ε reached by half", "their notebook"], rows)
+
+
+def seconds(samples: tuple[int, ...] = (129, 513, 2049, 8193, 131_073)) -> str:
+    """How long a value takes, the median of five."""
+    rows = []
+    rng = np.random.default_rng(1)
+    for n in samples:
+        p = rng.uniform(0.0, 0.99, n)
+        gamma = JointDistribution.from_samples(p, rng.random(n) < p + 0.01)
+        cells = []
+        for measure in (oc.measures.smooth_ce, oc.measures.smooth_ece, oc.measures.distance_lower):
+            measure(gamma)
+            times = timeit.repeat(lambda m=measure, g=gamma: m(g), number=1, repeat=5)
+            cells.append(f"{1000 * float(np.median(times)):.3f}")
+        rows.append([f"{n:,}", *cells])
+    return table(["n", "smooth_ce, ms", "smooth_ece, ms", "distance_lower, ms"], rows)
+
+
+def by_samples(played: oc.Study, predictors: tuple[str, ...]) -> str:
+    """Value and standard deviation by n, for both predictors."""
+    sizes = sorted({cell.horizon for cell in played.cells})
+    rows = []
+    for column in played.measures:
+        row = [column]
+        for who in played.forecasters:
+            curve = played.curve(column, who)
+            values = curve.totals / curve.rounds[:, None]
+            row += [f"{v.mean():.4f} ± {v.std(ddof=1):.4f}" for v in values]
+        rows.append(row)
+    return table(["measure", *(f"{name}, n = {n:,}" for name in predictors for n in sizes)], rows)
+
+
+def correlated(found: Mapping[str, Mapping[str, float]]) -> str:
+    """Spearman's correlation of each measure with the swap regret."""
+    measures = list(next(iter(found.values())))
+    return table(
+        ["predictor", *measures],
+        [[name, *(f"{values[m]:.2f}" for m in measures)] for name, values in found.items()],
+    )
+
+
+def diagrams(betas: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0), samples: int = 10_000) -> Any:
+    """Figure 1 of BGHN23: reliability diagrams of D_β with the densities of its predictions."""
+    played = oc.play(
+        [oc.forecasters.Tempered(beta) for beta in betas], oc.natures.UniformTruth(), horizon=[samples], runs=1,
+        seed=2023, measures=["smooth_ce"], keep="all",
+    )  # fmt: skip
+    gammas = {f"β = {beta:g}": played.gamma(who) for beta, who in zip(betas, played.forecasters, strict=True)}
+    return oc.plots.reliability(gammas, bins=20, band=None, title="The family D_β")[0].figure
+
+
+def rewrite(name: str, content: str) -> None:
+    """Puts a table between the marks of that name in the page."""
+    text = PAGE.read_text("utf-8")
+    pattern = rf"(<!-- {name} -->\n\n)(.*?)(\n\n<!-- /{name} -->)"
+    assert re.search(pattern, text, re.DOTALL), f"{PAGE} has no block {name!r}"
+    PAGE.write_text(re.sub(pattern, lambda m: m[1] + content + m[3], text, flags=re.DOTALL), "utf-8")
+
+
+def main() -> None:
+    family, shifted = study("bghn23"), study("hjty24")
+    rewrite("temperatures", temperatures(family))
+    oc.plots.sweep(family, family.measures, "beta", title=family.title)[0].figure.savefig(
+        HERE / "bghn23-figure-2.png", dpi=110
+    )
+    diagrams().savefig(HERE / "bghn23-figure-1.png", dpi=110)
+    rewrite("thresholds", thresholds(shifted))
+    rewrite("seconds", seconds())
+    oc.plots.sweep(shifted, list(PRINTED), "T", bars="quartiles", title=shifted.title)[0].figure.savefig(
+        HERE / "hjty24-quartiles.png", dpi=110
+    )
+    swap = script("bhnu26")
+    played, found = swap.on_samples(), swap.actionability()
+    rewrite("testable", by_samples(played, swap.PREDICTORS))
+    rewrite("correlated", correlated(swap.correlations(found)))
+    swap.draw_on_samples(played).savefig(HERE / "bhnu26-testability.png", dpi=110)
+    swap.draw_actionability(found).savefig(HERE / "bhnu26-actionability.png", dpi=110)
+    smooth = script("bn24")
+    p, y = smooth.synthetic()
+    smooth.draw(p, y, smooth.truth).savefig(HERE / "bn24-synthetic.png", dpi=110)
+    said = smooth.numbers(p, y)
+    rewrite("synthetic", table(list(said), [[f"{v:.4g}" for v in said.values()]]))
+
+
+if __name__ == "__main__":
+    main()
