@@ -14,8 +14,10 @@ __version__ = "0.1.0"
 # Where each public name is. It is imported when first asked for: the command line answers before numba is loaded.
 _HOMES = {
     "JointDistribution": "onlinecal.core.joint",
+    "binary_forecasts": "onlinecal.forecasts.multiclass",
     "evaluate": "onlinecal.forecasts.evaluation",
     "decomposition": "onlinecal.forecasts.decomposition",
+    "alpha_n": "onlinecal.forecasts.alpha",
     "isotonic": "onlinecal.forecasts.decomposition",
     "samples_to_test": "onlinecal.forecasts.testers",
     "tolerant_test": "onlinecal.forecasts.testers",
@@ -47,6 +49,7 @@ _ROOMS = {
     "rates": "onlinecal.growth.rates",
     "responses": "onlinecal.decision_makers.responses",
     "schedules": "onlinecal.schedules",
+    "search": "onlinecal.search",
     "study": "onlinecal.study",
     "tasks": "onlinecal.decisions.tasks",
 }
@@ -59,6 +62,8 @@ __all__ = [
     "OnlinecalError",
     "Recalibrator",
     "Study",
+    "alpha_n",
+    "binary_forecasts",
     "decomposition",
     "errors",
     "evaluate",
@@ -78,6 +83,7 @@ __all__ = [
     "responses",
     "samples_to_test",
     "schedules",
+    "search",
     "smooth_recalibration",
     "study",
     "sweep",
@@ -86,7 +92,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import exact, exploit, forecasters, growth, measures, natures, study
+    from onlinecal import exact, exploit, forecasters, growth, measures, natures, search, study
     from onlinecal.core import errors
     from onlinecal.core.errors import OnlinecalError
     from onlinecal.core.guarantee import Guarantee
@@ -95,8 +101,10 @@ if TYPE_CHECKING:
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
     from onlinecal.face import load, play, sweep
+    from onlinecal.forecasts.alpha import alpha_n
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
+    from onlinecal.forecasts.multiclass import binary_forecasts
     from onlinecal.forecasts.testers import samples_to_test, tolerant_test
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor

@@ -6,7 +6,17 @@ from collections.abc import Callable
 
 import typer
 
-from onlinecal.commands import comparing, drawing, keeping, knowing, measuring, playing, solving, watching
+from onlinecal.commands import (
+    comparing,
+    drawing,
+    keeping,
+    knowing,
+    measuring,
+    playing,
+    searching,
+    solving,
+    watching,
+)
 from onlinecal.commands.base import guarded
 from onlinecal.core import encodings
 
@@ -29,6 +39,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": knowing.check,
     "solve": solving.solve,
     "exploit": solving.exploit,
+    "search": searching.search,
     "games": solving.games,
 }
 

@@ -17,6 +17,8 @@ from types import ModuleType
 
 import onlinecal
 from onlinecal.report.catalogue import KINDS, kind_table, measure_table, rate_table, reference_list
+from onlinecal.report.games import sign_table
+from tests import truthfulness
 from tests.checklist import tables
 
 ROOT = Path(__file__).parents[1]
@@ -91,7 +93,9 @@ def linked(kind: str) -> str:
 
 GENERATED: dict[str, Callable[[], str]] = {
     "references": reference_list,
+    "truthfulness": truthfulness.table,
     "rates": rate_table,
+    "sign table": sign_table,
     "checklist": tables,
     **{kind: partial(linked, kind) for kind in KINDS},
     **{f"names of {room}": partial(names_of, room) for room in rooms()},

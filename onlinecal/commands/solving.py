@@ -21,12 +21,21 @@ def solve(
     after: Annotated[
         str, typer.Option(help="rounds that have been played, as forecast:outcome: 0.5:1,0.25:0")
     ] = "",
+    clip: Annotated[
+        float | None,
+        typer.Option(
+            help="for longer games, of ece: a certified bracket of the value; biases of more are not told apart"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """The exact value of the calibration game on a grid, and how both sides play for it."""
     from onlinecal.exact import game, states
     from onlinecal.report import console as tables
 
+    if clip is not None:
+        _bracket(m, horizon, clip, (measure, sight, after), as_json)
+        return
     counts = states.counts_of(after, m, horizon)
     solution = game.solve(m, horizon, measure, sight, keep=bool(after))
     here = solution.at(counts, horizon - int(counts[:, 0].sum()))
@@ -44,6 +53,32 @@ def solve(
         return
     for line in _said(solution, here, rational):
         print(line)
+
+
+def _bracket(m: int, horizon: int, clip: float, given: tuple[str, str, str], as_json: bool) -> None:
+    """What `solve --clip` prints."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.exact.brackets import value_bracket
+    from onlinecal.report import console as tables
+
+    if given not in (("ece", "law", ""), ("ece", "history", "")):
+        raise InvalidParameter(
+            "--clip brackets the value of ece where nature sees the law; expected no other option"
+        )
+    found = value_bracket(m, horizon, clip)
+    if as_json:
+        tables.print_json(
+            {
+                "m": m, "horizon": horizon, "clip": clip, "lower": found.lower, "upper": found.upper,
+                "states": found.states,
+            }
+        )  # fmt: skip
+        return
+    print(f"total ece on 0, 1/{m}, …, 1 in T = {horizon} rounds; nature sees the law")
+    print(f"value       between {found.lower:.12g} and {found.upper:.12g}, certified")
+    print(
+        f"states      {found.states:,} at most with the same rounds left; biases to {found.clip:g} are told apart"
+    )
 
 
 def _said(solution: Any, here: Any, rational: str) -> list[str]:

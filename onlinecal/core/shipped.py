@@ -53,17 +53,42 @@ def create(path: Path, like: str | None = None) -> None:
     ScenarioError
         It cannot be written.
     """
-    if path.suffix not in EXAMPLES:
-        raise InvalidParameter(
-            f"{path}: expected a name that ends in .toml, or in .csv for an example of a log"
-        )
+    if path.suffix != ".csv":
+        check_new(path)
+    elif os.path.lexists(path):
+        raise InvalidParameter(_EXISTS.format(path))
     known, wanted = scenarios(path.suffix), like or EXAMPLES[path.suffix]
     if wanted not in known:
         what = "scenario" if path.suffix == ".toml" else "example of a log"
         raise UnknownName.of(what, wanted, known)
+    write_new(path, known[wanted].read_text(encoding="utf-8"))
+
+
+_EXISTS = "{} exists; expected the name of a new file"
+
+
+def check_new(path: Path) -> None:
+    """Refuses what is no name of a new scenario.
+
+    Raises
+    ------
+    InvalidParameter
+        The name does not end in ``.toml``, or there is such a file.
+    """
+    if path.suffix != ".toml":
+        raise InvalidParameter(f"{path}: expected a name that ends in .toml")
     if os.path.lexists(path):
-        raise InvalidParameter(f"{path} exists; expected the name of a new file")
-    text = known[wanted].read_text(encoding="utf-8")
+        raise InvalidParameter(_EXISTS.format(path))
+
+
+def write_new(path: Path, text: str) -> None:
+    """Writes a scenario, or an example of a log, to a new file.
+
+    Raises
+    ------
+    ScenarioError
+        It cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

@@ -126,23 +126,31 @@ class Biases:
             self._kept[key] = self._made(point, left)
         return self._kept[key]
 
+    def settled(self, point: int, left: int) -> tuple[int, int]:
+        """The biases from which on, downwards and upwards, no round that is left can change the sign."""
+        return -left * (self.m - point), left * point
+
+    def told_apart(self, value: Ints) -> NDArray[np.bool_]:
+        """Which biases are letters at all."""
+        return np.ones(len(value), bool)
+
     def _made(self, point: int, left: int) -> tuple[Ints, Ints, Ints]:
         cost, value = self._least[point]
-        played = self.horizon - left
-        known = slice(np.searchsorted(cost, played, side="right"))
+        known = slice(np.searchsorted(cost, self.horizon - left, side="right"))
         cost, value = cost[known], value[known]
+        keep = self.told_apart(value)
+        low, high = self.settled(point, left)
         if self.separate:
             # Of the values beyond which the sign is settled the cheapest stands for all.
-            above, below = value >= left * point, value <= -left * (self.m - point)
+            above, below = keep & (value >= high), keep & (value <= low)
             below &= ~above
-            keep = ~(above | below)
-            for settled in (above, below):
-                keep[np.flatnonzero(settled)[:1]] = True
-            cost, value = cost[keep], value[keep]
+            keep &= ~(above | below)
+            for beyond in (above, below):
+                keep[np.flatnonzero(beyond)[:1]] = True
+        cost, value = cost[keep], value[keep]
         letter = np.full(self.m * self.horizon + 1, -1)
         letter[value + point * self.horizon] = np.arange(len(value))
         if self.separate:
-            high, low = left * point, -left * (self.m - point)
             zero = point * self.horizon
             for k in np.flatnonzero((value <= low) & (value < high)):
                 letter[: max(zero + low, -1) + 1] = k
@@ -175,13 +183,19 @@ class Biases:
         found = cost[values == int(value)]
         return int(found[0]) if len(found) else self.horizon + 1
 
+    def moved(self, point: int, left: int, value: Ints) -> tuple[Ints, Floats]:
+        """(2, K) each: the biases after the point is played, with outcome 0 and 1, and what the total gains by it."""
+        after = value + np.array([[-point], [self.m - point]])
+        if not self.separate:
+            return after, np.zeros(after.shape)
+        return after, (np.abs(after) - np.abs(value)) / self.m
+
     def letters(self, point: int, left: int) -> Letters:
         """As `Alphabet` says."""
         cost, value, _ = self._letters(point, left)
         later = self._letters(point, left - 1)[2]
-        after = value + np.array([[-point], [self.m - point]])
+        after, shift = self.moved(point, left, value)
         zero = point * self.horizon
-        shift = (np.abs(after) - np.abs(value)) / self.m if self.separate else np.zeros(after.shape)
         mirrored = self._letters(self.m - point, left)[2]
         return Letters(
             cost,

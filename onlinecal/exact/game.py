@@ -190,9 +190,12 @@ def solve(
 class _Game:
     """The layers of a game: the values of all states by the number of rounds left."""
 
-    def __init__(self, measure: Measure, m: int, horizon: int, sight: str, keep: bool, threads: int) -> None:
+    def __init__(
+        self, measure: Measure, m: int, horizon: int, sight: str, keep: bool, threads: int,
+        alphabet: Alphabet | None = None,
+    ) -> None:  # fmt: skip
         self.measure, self.m, self.horizon, self.keep, self.threads = measure, m, horizon, keep, threads
-        self.alphabet: Alphabet = alphabet_for(measure, m, horizon)
+        self.alphabet: Alphabet = alphabet or alphabet_for(measure, m, horizon)
         self.drawn = SIGHTS[sight] is Sight.DRAW
         self.symmetric = measure.name in SYMMETRIC and m > 1
         self.apart = math.isqrt(horizon - 1) + 1

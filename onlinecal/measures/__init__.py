@@ -2,10 +2,11 @@
 
 To add one: write it in the file of its family, with its row in that file's ``MEASURES``.
 
-Three kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
+Four kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
-and sooner; ``true_distance``, which needs the sequence of rounds and not only Γ; and what returns something else than
-one number (``brier_decomposition``, ``soft_rounding``).
+and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
+``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a convex function; and
+what returns something else than one number (``brier_decomposition``, ``soft_rounding``).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from onlinecal.measures import (
     kernel,
     scores,
     soft_binned,
+    subsampled,
     surrogate,
     two_bin,
     witnesses,
@@ -42,12 +44,18 @@ from onlinecal.measures.estimators import (
 )
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
-from onlinecal.measures.scores import brier, brier_decomposition, log_loss, nce
+from onlinecal.measures.scores import bregman, brier, brier_decomposition, log_loss, nce
 from onlinecal.measures.smooth_ce import MEASURES as SMOOTH_CE
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.smooth_ece import MEASURES as SMOOTH_ECE
 from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_rounding
+from onlinecal.measures.subsampled import (
+    subsampled_smooth_ce,
+    subsampled_smooth_ce_sampled,
+    subsampled_step_ce,
+    subsampled_step_ce_sampled,
+)
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from onlinecal.measures.two_bin import atb
 
@@ -55,7 +63,7 @@ from onlinecal.measures.two_bin import atb
 _ROWS = (
     binned.MEASURES, binned_orders.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE,
     DISTANCE_LOWER, DISTANCE_UPPER, kernel.MEASURES, two_bin.MEASURES, decision.MEASURES, soft_binned.MEASURES,
-    cutoff.MEASURES, scores.MEASURES,
+    cutoff.MEASURES, subsampled.MEASURES, scores.MEASURES,
 )  # fmt: skip
 
 #: name → what is known about it
@@ -78,8 +86,8 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     A witness is an object that proves a bound: a weight function, a task or an interval proves that a supremum is at
     least so large, a partition or a coupling that an infimum is at most so large, and a sum that is compared term by
     term proves both. Every explanation proves both bounds; see `onlinecal.measures.witnesses`. Measures that are plain
-    sums over levels, bins or edges (`atb`, `binned_ce`, `cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`) have no
-    witness.
+    sums over levels, bins or edges (`atb`, `binned_ce`, `cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`), and means
+    over many subsets (`subsampled_smooth_ce`, `subsampled_step_ce`) have no witness.
 
     Parameters
     ----------
@@ -177,6 +185,7 @@ __all__ = [
     "binned_ece",
     "binned_ece_width",
     "bracket_of_moved",
+    "bregman",
     "brier",
     "brier_decomposition",
     "cdl",
@@ -203,6 +212,10 @@ __all__ = [
     "smooth_ece_at",
     "soft_rounding",
     "step_ce",
+    "subsampled_smooth_ce",
+    "subsampled_smooth_ce_sampled",
+    "subsampled_step_ce",
+    "subsampled_step_ce_sampled",
     "surrogate_interval_ce",
     "surrogate_interval_ce_sampled",
     "true_distance",

@@ -109,7 +109,7 @@ def step_ce(gamma: JointDistribution) -> float:
     True
     """
     low, _, high, _ = extremes(gamma.residuals)
-    return max(-low, high)
+    return max(high, -low)  # in this order 0.0 and not −0.0
 
 
 @of_gamma

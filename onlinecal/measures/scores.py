@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.validation import choice, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.sampling import Change, Ends, Known, around
 
 Floats = NDArray[np.float64]
+Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
 
 
 class BrierDecomposition(NamedTuple):
@@ -98,6 +102,94 @@ def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
         resolution=float((w * (q - b) ** 2).sum()),
         uncertainty=b * (1.0 - b),
     )
+
+
+@of_gamma
+def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
+    """Bregman divergence between Γ and what it would be if it were calibrated: the calibration part of a proper score.
+
+    D_φ(J_Γ ‖ J) = Σ w_i [φ(q_i) − φ(v_i) − φ'(v_i) (q_i − v_i)], for the proper score whose expected payoff is the
+    convex φ: what those who are paid by it lose for acting on v_i instead of q_i.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    phi : "log", "quadratic" or a pair of callables, default "log"
+        "log" is x ln x + (1 − x) ln(1 − x): the divergence is the mean KL(q ‖ v), KL calibration, of log loss.
+        "quadratic" is x²: the mean (q − v)², of the Brier score. A pair is a convex φ and its derivative (where φ has a
+        kink, any subgradient), functions of arrays in [0, 1].
+
+    Returns
+    -------
+    float
+        ≥ 0, and 0 for calibrated forecasts; infinite for "log" where what happened was called impossible. O(k).
+
+    Raises
+    ------
+    InvalidParameter
+        On another φ; functions whose values are not finite numbers, one for each argument, or with which a term is
+        negative, so that φ is not convex or the other not its derivative.
+
+    Source
+    ------
+    Gopalan & Hu 2025, Definitions 4.5 to 4.8, Theorems 4.6 and 4.9; Luo, Senapati & Sharan 2025 for KL calibration.
+
+    Deviations
+    ----------
+    Not scaled: payoffs of the catalogue's tasks are in [0, 1], those of log loss have no bound.
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.25], [1], [0.5])
+    >>> round(bregman(gamma), 6), bregman(gamma, phi="quadratic")
+    (0.143841, 0.0625)
+    >>> bregman(gamma, phi=(np.square, lambda x: 2 * x))
+    0.0625
+    """
+    v, q = gamma.predictions, gamma.means
+    if isinstance(phi, str):
+        if choice("bregman", "phi", phi, ("log", "quadratic")) == "quadratic":
+            return float(gamma.mass @ (q - v) ** 2)
+        return float(gamma.mass @ _divergence(q, v))
+    if not (isinstance(phi, tuple | list) and len(phi) == 2 and all(callable(part) for part in phi)):
+        raise InvalidParameter(
+            f"bregman: phi = {phi!r}; expected 'log', 'quadratic', or a function and its derivative"
+        )
+    at_q, at_v, slope = (
+        vector(f"bregman: {name}", function(x), InvalidParameter)
+        for name, function, x in (("phi", phi[0], q), ("phi", phi[0], v), ("the derivative", phi[1], v))
+    )
+    if not at_q.shape == at_v.shape == slope.shape == v.shape:
+        raise InvalidParameter("bregman: phi and its derivative give other shapes than what they are given")
+    with np.errstate(invalid="ignore", over="ignore"):
+        terms = at_q - at_v - slope * (q - v)
+    if not np.isfinite(terms).all():
+        i = int(np.argmin(np.isfinite(terms)))
+        raise InvalidParameter(
+            f"bregman: phi or its derivative is not finite at {float(v[i])!r} or {float(q[i])!r}; expected finite "
+            "numbers"
+        )
+    rounding = 1e-12 * (np.abs(at_q) + np.abs(at_v) + np.abs(slope))
+    if (terms < -rounding).any():
+        i = int(np.argmax(terms < -rounding))
+        raise InvalidParameter(
+            f"bregman: the divergence of {float(q[i])!r} from {float(v[i])!r} is {float(terms[i]):.3g}; expected a "
+            "convex phi and its derivative"
+        )
+    return float(gamma.mass @ np.maximum(terms, 0.0))
+
+
+def _divergence(q: Floats, v: Floats) -> Floats:
+    """KL(q ‖ v) of coins."""
+    gap = q - v
+    return np.maximum(_part(q, v, gap) + _part(1.0 - q, 1.0 - v, -gap), 0.0)
+
+
+def _part(a: Floats, b: Floats, gap: Floats) -> Floats:
+    """a ln(a/b) with gap = a − b, from which the digits of near ones come; 0 where a is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithm = np.where(np.abs(gap) < 0.5 * b, np.log1p(gap / b), np.log(a) - np.log(b))
+        return np.where(a > 0.0, a * logarithm, 0.0)
 
 
 @of_gamma

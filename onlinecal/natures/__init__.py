@@ -8,8 +8,10 @@ from onlinecal.natures.composed import Mixture, Switch
 from onlinecal.natures.kinks import KinkApproach, SparseBias
 from onlinecal.natures.maximin import Maximin
 from onlinecal.natures.nonstationary import Markov, Piecewise, RandomWalk
+from onlinecal.natures.policies import LogisticPolicy, Ratchet
 from onlinecal.natures.replay import Replay
 from onlinecal.natures.scalar import Scalar, as_nature
+from onlinecal.natures.signs import SignPreservation
 from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
 from onlinecal.natures.streams import Streams
 
@@ -30,8 +32,11 @@ NATURES = registry(
         Maximin,
         KinkApproach,
         SparseBias,
+        LogisticPolicy,
+        Ratchet,
         EarlyStopping,
         Sidestepping,
+        SignPreservation,
         HalfCrossing,
         Mixture,
         Switch,
@@ -49,6 +54,7 @@ __all__ = [
     "HalfCrossing",
     "KinkApproach",
     "LogisticFeatures",
+    "LogisticPolicy",
     "Markov",
     "Maximin",
     "Mixture",
@@ -56,11 +62,13 @@ __all__ = [
     "NatureRound",
     "Piecewise",
     "RandomWalk",
+    "Ratchet",
     "Replay",
     "Sawtooth",
     "Scalar",
     "Sidestepping",
     "Sight",
+    "SignPreservation",
     "Sinusoid",
     "SparseBias",
     "Streams",

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import kernel, part_of_kernel
-from onlinecal.rounds.steps import Memory, ints, law_values
+from onlinecal.rounds.steps import Memory, ints, law_values, law_weights
 
 #: levels that a fresh state has room for, and places of its table in use; powers of two
 FIRST, PLACES = 64, 32
@@ -69,6 +69,20 @@ def make_room(memory: Memory, rounds: int) -> None:
         for there, here, length in parts:
             new[:, here : here + length] = old[:, there : there + length]
     memory.ints[:, ROOM] = room
+
+
+@part_of_kernel
+def ends(run, size):
+    """The places of the lowest and of the highest forecast of a law."""
+    values, weights = law_values(run), law_weights(run)
+    lowest = highest = -1
+    for j in range(size):
+        if weights[j] > 0.0:
+            if lowest < 0 or values[j] < values[lowest]:
+                lowest = j
+            if highest < 0 or values[j] > values[highest]:
+                highest = j
+    return lowest, highest
 
 
 @part_of_kernel

@@ -8,7 +8,7 @@ from typing import ClassVar
 from onlinecal.core._compile import kernel
 from onlinecal.core.strategy import check_number, check_probability, check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import ROOM, enter, find, level_table, make_room
+from onlinecal.natures._levels import ROOM, ends, enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.steps import (
@@ -17,7 +17,6 @@ from onlinecal.rounds.steps import (
     hear,
     ints,
     law_values,
-    law_weights,
     move,
     shared,
     shared_ints,
@@ -105,7 +104,7 @@ def _approach(run, number, size, forecast):
         law_values(run),
         shared(run)[0],
         shared_ints(run)[0],
-        _ends(run, size),
+        ends(run, size),
     )
     middle = 0.5 * (values[lowest] + values[highest])
     if middle == kink:
@@ -124,20 +123,6 @@ def _count(run, number, size, forecast, outcome):
         return -1
     floats(run)[at] += 1.0
     return 0
-
-
-@kernel
-def _ends(run, size):
-    """The places of the lowest and of the highest forecast of a law."""
-    values, weights = law_values(run), law_weights(run)
-    lowest = highest = -1
-    for j in range(size):
-        if weights[j] > 0.0:
-            if lowest < 0 or values[j] < values[lowest]:
-                lowest = j
-            if highest < 0 or values[j] > values[highest]:
-                highest = j
-    return lowest, highest
 
 
 @dataclass(frozen=True)
@@ -207,7 +192,7 @@ SHARE = 0.85
 @move
 def _feed(run, number, size, forecast):
     """The state: the smallest step between two forecasts of one law so far; counts, and biases, of the levels."""
-    numbers, values, (lowest, highest) = floats(run), law_values(run), _ends(run, size)
+    numbers, values, (lowest, highest) = floats(run), law_values(run), ends(run, size)
     kink, reach, rounds = shared(run)[0], shared(run)[1], shared(run)[2]
     counts, bias = _columns(run)
     u, v = values[lowest], values[highest]
@@ -228,7 +213,7 @@ def _feed(run, number, size, forecast):
 
 @hear
 def _lean(run, number, size, forecast, outcome):
-    numbers, values, (lowest, highest) = floats(run), law_values(run), _ends(run, size)
+    numbers, values, (lowest, highest) = floats(run), law_values(run), ends(run, size)
     if values[highest] > values[lowest]:
         numbers[0] = min(numbers[0], values[highest] - values[lowest])
     at = enter(run, size, forecast)

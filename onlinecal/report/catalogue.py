@@ -55,6 +55,7 @@ REFERENCES: dict[str, str] = {
     "GKSZ22": "Gopalan, Kim, Singhal, Zhao, *Low-Degree Multicalibration*, COLT 2022",
     "Goo52": "Good, *Rational Decisions*, JRSS B 1952",
     "HHW26": "Hartline, Hu, Wu, *A Perfectly Truthful Calibration Measure*, COLT 2026",
+    "HQYZ24": "Haghtalab, Qiao, Yang, Zhao, *Truthfulness of Calibration Measures*, NeurIPS 2024",
     "HW24": "Hu, Wu, *Predict to Minimize Swap Regret for All Payoff-Bounded Tasks*, FOCS 2024",
     "KLM19": "Kumar, Liang, Ma, *Verified Uncertainty Calibration*, NeurIPS 2019",
     "KPST23": "Kleinberg, Paes Leme, Schneider, Teng, *U-Calibration: Forecasting for an Unknown Agent*, COLT 2023",

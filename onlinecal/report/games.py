@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
 from onlinecal.exact.game import Solution, solve
+from onlinecal.exact.signs import sign_preservation
 from onlinecal.exploit.reply import exploit
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
@@ -198,7 +199,50 @@ def page(found: Games, pictures: Sequence[tuple[str, str]], command: str) -> str
             row = [f"{paid[t]:.3f} ({paid[t] - found.value(m, t):.3f})" if t in paid else "–" for t in shown]
             lines.append(f"| {each.label} | " + " | ".join(row) + " |")
         lines.append("")
-    return "\n".join([*lines, *_figure(pictures[2])]).rstrip() + "\n"
+    return "\n".join([*lines, *_figure(pictures[2]), *measure_section()]).rstrip() + "\n"
+
+
+#: the measures of the biases whose games are compared, and the T at which they are, with m = 2
+MEASURES = ("ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce")
+MEASURE_TIMES = (4, 8, 12)
+
+
+def measure_section(times: Sequence[int] = MEASURE_TIMES) -> list[str]:
+    """What forecasters on m = 2 pay in other measures of the biases, as Markdown."""
+    lines = [
+        "## Other measures",
+        "",
+        "m = 2: what a forecaster pays to the nature that is worst for it in this very measure, T·μ in expectation,",
+        "and (in brackets) by how much that is more than the value of the game of this measure.",
+        "",
+        "| T | forecaster | " + " | ".join(MEASURES) + " |",
+        "|---:|---|" + "---:|" * len(MEASURES),
+    ]
+    for t in times:
+        values = [solve(2, t, measure, progress=False).value for measure in MEASURES]
+        lines.append(f"| {t} | *minimax* | " + " | ".join(f"{value:.3f}" for value in values) + " |")
+        for make in RULES[2]:
+            paid = [exploit(make(2), t, measure, progress=False).value for measure in MEASURES]
+            row = [f"{own:.3f} ({own - value:.3f})" for own, value in zip(paid, values, strict=True)]
+            lines.append(f"| {t} | {strategy_label(make(2))} | " + " | ".join(row) + " |")
+    return [*lines, ""]
+
+
+#: rounds of the columns of the table of signs
+SIGN_ROUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20)
+
+
+def sign_table(cells: int = 10) -> str:
+    """The values of the sign preservation game, by cells and rounds, as Markdown; last without reuse."""
+    lines = [
+        "| n | " + " | ".join(f"{s} rounds" if s > 1 else "1 round" for s in SIGN_ROUNDS) + " | no reuse |",
+        "|---:|" + "---:|" * (len(SIGN_ROUNDS) + 1),
+    ]
+    for n in range(1, cells + 1):
+        values = sign_preservation(n, max(SIGN_ROUNDS)).values
+        once = sign_preservation(n, n, reuse=False).value
+        lines.append(f"| {n} | " + " | ".join(str(values[s]) for s in SIGN_ROUNDS) + f" | {once} |")
+    return "\n".join(lines)
 
 
 def _cell(value: float, best: float) -> str:

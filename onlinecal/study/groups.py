@@ -30,7 +30,7 @@ class Group(NamedTuple):
     context : frozenset of str
         What a forecaster needs, or a nature reveals.
     length : int or None
-        How many rounds a nature can play.
+        How many rounds it can play.
     """
 
     places: range
@@ -77,5 +77,5 @@ def _traits(role: str, entry: Entry) -> tuple[frozenset[str], int | None]:
     """What decides whom it can play: what it needs or reveals, and how many rounds it can play."""
     check_specification(role, entry.strategy)
     if role == "forecaster":
-        return frozenset(entry.strategy.needs), None
+        return frozenset(entry.strategy.needs), getattr(entry.strategy, "length", None)
     return frozenset(entry.strategy.reveals), entry.strategy.length

@@ -239,7 +239,8 @@ def _loops(plan: Plan) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...]
         found = {}
         for i in lineup.samples():
             entry = lineup[i]
-            horizon = max(t for t in plan.horizons if t <= min(entry.longest or t, _length(entry, t)))
+            able_to = [t for t in plan.horizons if t <= min(entry.longest or t, _length(entry, t))]
+            horizon = max(able_to, default=_length(entry, plan.horizons[0]))
             player = start(role, entry.strategy, horizon, range(1), plan.seed)
             found[i] = made_of_steps(player) and not (role == "nature" and entry.strategy.streams)
         able.append(found)
@@ -347,7 +348,7 @@ def _chosen(plan: Plan, work: Work) -> list[tuple[int, int, Cell]]:
             nature = plan.natures[plan.natures.firsts[j] + round(share * (sizes[1] - 1))]
             horizons = [
                 t for t in plan.horizons
-                if t <= min(forecaster.longest or t, nature.longest or t, _length(nature, t))
+                if t <= min(forecaster.longest or t, nature.longest or t, _length(nature, t), _length(forecaster, t))
             ]  # fmt: skip
             if horizons:
                 found.append((i, j, plan.cell(forecaster, nature, horizons[-1], plan.schedules[-1])))

@@ -168,7 +168,13 @@ class Plan(Sequence[Cell]):
         }
 
     def _match(self, whom: Group, who: Group) -> tuple[int, ...]:
-        """The horizons of these; none if they cannot play each other."""
+        """The horizons of these that both can play; none if they cannot play each other."""
+        played = self._wanted(whom, who)
+        able = who.context <= whom.context and (whom.length is None or played[-1] <= whom.length)
+        return tuple(t for t in played if who.length is None or t <= who.length) if able else ()
+
+    def _wanted(self, whom: Group, who: Group) -> tuple[int, ...]:
+        """The horizons at which these are to be played."""
         longest = min(n for n in (who.longest, whom.longest, whom.horizons[-1]) if n is not None)
         played = tuple(t for t in whom.horizons if t <= longest)
         if not played:
@@ -177,19 +183,19 @@ class Plan(Sequence[Cell]):
                 f"{labels[0]!r} against {labels[1]!r} is to be played up to T = {longest}, but the shortest horizon is "
                 f"{whom.horizons[0]}"
             )
-        able = who.context <= whom.context and (whom.length is None or played[-1] <= whom.length)
-        return played if able else ()
+        return played
 
     @property
     def incompatible(self) -> tuple[Incompatible, ...]:
-        """Pairs that cannot play each other."""
+        """Pairs that cannot play each other, or not as long as the longest horizon."""
         found = []
         for (i, j), horizons in self._matched.items():
-            for nature in () if horizons else self._whom[i].places:
+            wanted = self._wanted(self._whom[i], self._who[j])
+            for nature in () if horizons == wanted else self._whom[i].places:
                 for forecaster in self._who[j].places:
                     pair = self.forecasters[forecaster], self.natures[nature]
                     try:
-                        check_pair(pair[0].strategy, pair[1].strategy, self._whom[i].horizons[-1])
+                        check_pair(pair[0].strategy, pair[1].strategy, wanted[-1])
                     except InvalidParameter as error:
                         found.append(Incompatible(pair[0].label, pair[1].label, str(error)))
         return tuple(found)

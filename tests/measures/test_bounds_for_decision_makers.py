@@ -110,6 +110,7 @@ SAID = {
     "scdl": "swap regret ≤ 4 SCDL after soft rounding, every task",
     "cutoff_ce": "regret of every task against monotone swaps ≤ 2 cutCE",
     "step_ce": "regret of every task against monotone swaps ≤ 4 stepCE",
+    "subsampled_step_ce": "regret of every task against monotone swaps ≤ 8 StepCE_sub",
     "brier": "twice the mean loss against foresight over cost-loss tasks with a uniform cost",
     "log_loss": "ln 2 − NLL is the growth rate of a gambler who bets v and 1 − v at even odds",
 }
@@ -136,6 +137,7 @@ def test_swap_regrets(gamma, task):
     gain = monotone_swap(gamma, task)
     assert gain <= 2 * value("cutoff_ce", gamma) + tight
     assert gain <= 4 * value("step_ce", gamma) + tight
+    assert gain <= 8 * value("subsampled_step_ce", gamma, subsets=64).lower + tight
     assert -tight <= gain <= regret + tight
 
 
@@ -250,6 +252,11 @@ ATTAIN = {
     "step_ce": lambda: (
         monotone_swap(g := levels([0.499, 0.4995], [1, 2], [0, 1]), HALF),
         4 * value("step_ce", g),
+    ),
+    # Of many rounds, of which chance leaves little beside the bias of half of them.
+    "subsampled_step_ce": lambda: (
+        monotone_swap(g := levels([0.499, 0.4995], [10**9, 2 * 10**9], [0, 1]), HALF),
+        8 * value("subsampled_step_ce", g).upper,
     ),
     "brier": lambda: (2 * over_costs(g := levels([0.3], [1], [1]), lambda c: against_foresight(g, c)), 0.49),
     "log_loss": lambda: (math.log(2 * 0.9), math.log(2) - value("log_loss", levels([0.9], [1], [1]))),

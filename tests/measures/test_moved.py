@@ -77,6 +77,14 @@ TIGHT = {
         N / 20,
         0.99,
     ),
+    # Of the subsets with the first round alone or with both, each a quarter, the first move half as much as the second.
+    "subsampled_smooth_ce": (
+        {},
+        levels([0.0, 1 - N], [1, 1], [1, 0]),
+        levels([N / 10, 1 - N], [1, 1], [1, 0]),
+        N / 20,
+        0.74,
+    ),
     "distance_lower": ({}, levels([0.3], [1], [0.5]), levels([0.2], [1], [0.5]), 0.1, 0.999),
     "brier": ({}, levels([0.0], [1], [1]), levels([N], [1], [1]), N, 0.99),
     "atb": ({}, levels([0.0], [1], [1]), levels([N], [1], [1]), N, 0.49),
@@ -188,6 +196,8 @@ JUMPS = {
     "distance_upper": ({}, lambda h: (fair(h), fair(0.0)), 0.08),
     "cutoff_ce": ({}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.24),
     "step_ce": ({}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.24),
+    # Of two rounds at ½ or just beside it: where both are drawn, the first is repaired or not.
+    "subsampled_step_ce": ({}, lambda h: (halves(h, 1, 0), levels([0.5], [2], [0.5])), 0.06),
     **{
         name: ({}, lambda h: (halves(h, 1, 0), halves(h, 0, 1)), 0.4)
         for name in ("cdl", "v_cdl", "u_calibration")

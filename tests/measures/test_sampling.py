@@ -34,13 +34,17 @@ CASES = [
 NORMED = [
     (name, options)
     for name, options in CASES
-    if getattr(MEASURES[name].sampling, "norm", None) is not None and not (name == "ece" and options)
+    if getattr(MEASURES[name].sampling, "norm", None) is not None
+    and not (name == "ece" and options)
+    and not MEASURES[name].sampling.refuses(**options)
 ]
 #: those of NCE have a test of their own, and what is between two others follows from them
 BOUNDED = [
     (name, options)
     for name, options in CASES
-    if isinstance(MEASURES[name].sampling, Sampling) and name != "nce"
+    if isinstance(MEASURES[name].sampling, Sampling)
+    and name != "nce"
+    and not MEASURES[name].sampling.refuses(**options)
 ]
 #: samples that families of bins and scales are made for
 SAMPLES = 3000.0

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
@@ -92,3 +93,31 @@ def test_cutoff_calibration_hides_what_alternates(cells):
     assert cutoff_ce(gamma) == pytest.approx(bias / cells, rel=1e-6)
     assert ece(gamma) == pytest.approx(bias, rel=1e-9)
     assert cdl(gamma) >= bias / 2
+
+
+@pytest.mark.parametrize("n", [100, 10_000, 1_000_000])
+def test_theorem_8_1(n):
+    """Nothing that bounds swap regret is estimated better than 1/√n: forecasts of ½ for coins of ½, or of ½ + ½/√n.
+
+    Their swap regrets are 0 and at least 1/√n, and no test tells n samples of one from those of the other with errors
+    that add to less than 0.6.
+    """
+    off = 0.5 / math.sqrt(n)
+    fair, biased = (JointDistribution.from_levels([0.5], [1.0], [0.5 + x]) for x in (0.0, off))
+    k = np.arange(n + 1)
+    apart = 0.5 * np.abs(binom.pmf(k, n, 0.5) - binom.pmf(k, n, 0.5 + off)).sum()
+    assert apart < 0.4
+    # The task that acts above ½: who acts at ½ by a tie, or not, loses nothing when fair, and the bias when not.
+    assert cdl(fair) == scdl(fair) == 0.0
+    assert cdl(biased) == pytest.approx(2 * off, rel=0.1)
+    # So SCDL too, which is at least a quarter of the regret after rounding, is as far apart as that by a constant.
+    assert scdl(biased) >= off / 2
+
+
+@pytest.mark.parametrize("n", [16, 64, 256, 1024])
+def test_what_samples_of_a_calibrated_forecast_show(n):
+    """The other side of Theorem 8.1, without a random number: E SCDL of n fair coins called ½ is of the order 1/√n."""
+    k = np.arange(n + 1)
+    values = np.array([scdl(JointDistribution.from_counts([0.5], [n], [ones])) for ones in k])
+    mean = float(binom.pmf(k, n, 0.5) @ values)
+    assert 0.2 <= mean * math.sqrt(n) <= 0.8

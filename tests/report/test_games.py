@@ -8,7 +8,8 @@ from onlinecal.exact import solve
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.report import games_plot
-from onlinecal.report.games import games, page
+from onlinecal.report.games import games, measure_section, page
+from tests.readme import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,16 @@ def test_the_page(found):
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in text
     assert "onlinecal games here" in text
     assert "![C](c.png)" in text
+
+
+def test_other_measures():
+    """The page in scenarios/ has the same rows, up to T = 8; one of its numbers by hand."""
+    lines = measure_section((4, 8))
+    text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
+    assert all(line in text for line in lines)
+    paid, least = exploit(ForecastHedging(2), 8, "smooth_ce").value, solve(2, 8, "smooth_ce").value
+    row = next(line for line in lines if line.startswith("| 8 | forecast hedging"))
+    assert f"| {paid:.3f} ({paid - least:.3f}) |" in row
 
 
 def test_pictures(found):

@@ -5,6 +5,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
+from onlinecal.study.outlook import outlook
 from tests.results import cells
 from tests.study.test_run import equal
 
@@ -91,6 +92,32 @@ def test_what_depends_on_the_horizon_is_refused_before_the_first_game(monkeypatc
 def test_labels_must_differ():
     with pytest.raises(InvalidParameter, match="two forecasters are called 'constant'"):
         oc.play([oc.forecasters.Constant(), oc.forecasters.Constant()], oc.natures.Drift(), horizon=5)
+
+
+class Short(oc.forecasters.Constant):
+    """Plays 16 rounds."""
+
+    length = 16
+
+
+def test_what_is_longer_than_a_forecaster_can_play_is_left_out():
+    F, N = oc.forecasters, oc.natures
+    minimax = Short()
+    planned = cells(horizons=[10, 16, 40], forecasters=[minimax, F.Constant()], natures=[N.Drift()])
+    played = [(cell.forecaster.strategy, cell.horizon) for cell in planned]
+    assert played == [(minimax, 10), (minimax, 16), *((F.Constant(), t) for t in (10, 16, 40))]
+    assert [planned[k].horizon for k in range(len(planned))] == [10, 16, 10, 16, 40]
+    ((_, whom, why),) = planned.incompatible
+    assert whom == "drift"
+    assert why == "horizon = 40, but forecaster 'short' plays 16 rounds; expected at most 16"
+    # One that is too long as a whole.
+    alone = cells(horizons=[40], forecasters=[minimax, F.Constant()], natures=[N.Drift()])
+    assert [cell.forecaster.strategy for cell in alone] == [F.Constant()]
+    assert len(alone.incompatible) == 1
+    with pytest.raises(InvalidParameter, match="plays 16 rounds"):
+        cells(horizons=[40], forecasters=[minimax], natures=[N.Drift()])
+    assert outlook(planned, 0.0).cells == 5
+    assert outlook(alone, 0.0).cells == 1
 
 
 def test_pairs_that_cannot_play_each_other_are_left_out(tmp_path):

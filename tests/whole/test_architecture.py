@@ -14,7 +14,7 @@ ROOMS = (
     "core", "rounds", "decisions", "measures", "exact", "forecasters", "natures", "exploit", "schedules",
     "decision_makers", "engine", "growth", "study",
     "forecasts", "naming", "recalibration", "monitoring",
-    "sweeping", "scenario", "checks", "report", "face", "commands", "cli", "__main__",
+    "sweeping", "scenario", "checks", "report", "face", "search", "commands", "cli", "__main__",
 )  # fmt: skip
 HOME = Path(onlinecal.__file__).parent
 FILES = sorted(HOME.rglob("*.py"))

@@ -1,0 +1,204 @@
+"""The sign preservation game: cells in a row, one player points, the other writes signs and would like them gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import count
+
+#: the longest row, and the most rounds on it: half a minute and 200 MB
+CELLS, ROUNDS = 14, 200
+
+#: what `SignGame.cell` says where pointing at no cell is better
+STOP = -1
+
+
+@dataclass(frozen=True)
+class SignGame:
+    """A solved game.
+
+    Attributes
+    ----------
+    cells, rounds : int
+    reuse : bool
+    values : (rounds + 1,) ints
+        How many signs are left in the end if both play optimally, for 0, 1, …, `rounds` rounds.
+    """
+
+    cells: int
+    rounds: int
+    reuse: bool
+    values: NDArray[np.int64]
+    #: (rounds + 1, states): the value, and the cell to point at, of every state
+    tables: tuple[NDArray[np.int8], NDArray[np.int8]] = field(repr=False, compare=False)
+
+    @property
+    def value(self) -> int:
+        """With all the rounds."""
+        return int(self.values[-1])
+
+    def at(self, signs: Sequence[int], left: int) -> tuple[int, int]:
+        """How many signs are left in the end, and at which cell to point now.
+
+        Parameters
+        ----------
+        signs : sequence of int
+            Of each cell: 1, −1, or 0 where it has none. Every + stands to the left of every −, as in every state that
+            play leads to. Without reuse, the cells whose signs were taken away are left out of the row.
+        left : int
+            Rounds, from 0.
+
+        Returns
+        -------
+        value, cell : int
+            The leftmost of the best; `STOP` where it is as well to point at no cell any more.
+
+        Raises
+        ------
+        InvalidParameter
+            No such state.
+        """
+        row, left = [int(sign) for sign in signs], count("left", left, 0, self.rounds)
+        marks = [sign for sign in row if sign]
+        if (
+            (len(row) != self.cells if self.reuse else len(row) > self.cells)
+            or any(sign not in (-1, 0, 1) for sign in row)
+            or marks != sorted(marks, reverse=True)
+        ):
+            raise InvalidParameter(
+                f"signs = {row}; expected {self.cells} of 1, 0 and -1, every 1 to the left of every -1"
+            )
+        mask = sum(1 << i for i, sign in enumerate(row) if sign)
+        place = _first(len(row)) * (not self.reuse) + mask * (len(row) + 1) + marks.count(1)
+        return int(self.tables[0][left, place]), int(self.tables[1][left, place])
+
+
+def _first(length: int) -> int:
+    """Where the states of rows of this length begin."""
+    return sum((1 << shorter) * (shorter + 1) for shorter in range(length))
+
+
+@lru_cache(maxsize=8)
+def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGame:
+    r"""The exact value of the sign preservation game.
+
+    There are `cells` cells in a row, all empty, and up to `rounds` rounds. In each the first player points at an empty
+    cell, or ends the game; the second writes + or − into it. Then every − to the left of the cell and every + to its
+    right is taken away. In the end the first player gets the number of signs that are left. Without `reuse` no cell is
+    pointed at twice; with it, cells whose signs were taken away are empty again.
+
+    In the calibration game cells are probabilities: nature tosses coins of one of them for a while, and the forecaster
+    has to choose the sign of the bias Σ (y − p) that it gets there. Outcomes of a larger mean repair the negative
+    biases to the left, those of a smaller one the positive biases to the right. What is left is an error that
+    the forecaster cannot repair.
+
+    Parameters
+    ----------
+    cells : int
+        From 1 to 14.
+    rounds : int
+        From 0 to 200.
+    reuse : bool, default True
+
+    Returns
+    -------
+    SignGame
+
+    Raises
+    ------
+    InvalidParameter
+
+    Source
+    ------
+    Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", without reuse; Dagan et al. 2025,
+    "Breaking the T^{2/3} barrier for sequential calibration", with it. Values by backward induction. After every move
+    all + stand to the left of the cell and all − to its right, so a state is which cells have signs and how many
+    of these are +; and without reuse, cells that have lost their signs are as if they were not there.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> [sign_preservation(n, 20).value for n in range(1, 7)]
+    [1, 1, 2, 2, 3, 3]
+    """
+    cells, rounds = count("cells", cells, 1, CELLS), count("rounds", rounds, 0, ROUNDS)
+    firsts = np.array([0 if reuse else _first(n) for n in range(cells + 2)], np.int64)
+    states = (1 << cells) * (cells + 1) if reuse else int(firsts[-1])
+    values, points = np.zeros((rounds + 1, states), np.int8), np.full((rounds + 1, states), STOP, np.int8)
+    _signs_now(cells, reuse, firsts, values[0])
+    for left in range(1, rounds + 1):
+        _one_round(cells, reuse, firsts, values[0], values[left - 1], values[left], points[left])
+    empty = values[:, firsts[cells]].astype(np.int64)
+    return SignGame(cells, rounds, bool(reuse), locked(empty), (locked(values), locked(points)))
+
+
+@kernel
+def marked(mask):
+    """How many cells have a sign."""
+    found = 0
+    while mask:
+        mask &= mask - 1
+        found += 1
+    return found
+
+
+@kernel
+def written(mask, plus, cell):
+    """The cells whose + and whose − stay when this one gets a sign; `plus` of the signs, the leftmost, are +."""
+    first, rest = 0, mask
+    for _ in range(plus):
+        first |= rest & -rest
+        rest &= rest - 1
+    return first & ((1 << cell) - 1), rest & ~((2 << cell) - 1)
+
+
+@kernel
+def _signs_now(cells, reuse, firsts, values):
+    for length in range(cells if reuse else 0, cells + 1):
+        for mask in range(1 << length):
+            for plus in range(length + 1):
+                values[firsts[length] + mask * (length + 1) + plus] = marked(mask)
+
+
+@kernel
+def _one_round(cells, reuse, firsts, now, earlier, values, points):
+    for length in range(cells if reuse else 0, cells + 1):
+        for mask in range(1 << length):
+            for plus in range(marked(mask) + 1):
+                at = firsts[length] + mask * (length + 1) + plus
+                best, point = now[at], -1
+                for cell in range(length):
+                    if mask >> cell & 1:
+                        continue
+                    left, right = written(mask, plus, cell)
+                    stays, row = left | right | (1 << cell), length
+                    if not reuse:
+                        # Without the cells that lose their signs.
+                        gone, stays, row = mask & ~stays, 0, 0
+                        for i in range(length):
+                            if not gone >> i & 1:
+                                if (left | right | (1 << cell)) >> i & 1:
+                                    stays |= 1 << row
+                                row += 1
+                    minus = firsts[row] + stays * (row + 1) + marked(left)
+                    value = min(earlier[minus], earlier[minus + 1])
+                    if value > best:
+                        best, point = value, cell
+                values[at], points[at] = best, point
+
+
+def sign_table(cells: int, rounds: int) -> Any:
+    """The cells to point at with reuse, for steps of players: (rounds + 1) × states, by left, signs, and how many +."""
+    return sign_preservation(cells, rounds).tables[1].astype(np.int64).ravel()

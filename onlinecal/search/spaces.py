@@ -1,0 +1,170 @@
+"""Natures with free parameters: tables as in a scenario, in which numbers may be ranges."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.strategy import named_table
+from onlinecal.core.sweeps import Kind
+from onlinecal.core.validation import is_number, is_whole
+from onlinecal.naming import strategies_in
+from onlinecal.sweeping import finder
+
+#: the keys of a range
+KEYS = ("from", "to", "spacing")
+#: significant digits of a parameter, so that the nature that is written is the one that was played
+DIGITS = 6
+
+
+def _range(low: float, high: float, spacing: str = "linear") -> dict[str, Any]:
+    return {"from": low, "to": high, "spacing": spacing}
+
+
+_KINK = _range(0.2, 0.8)
+_APPROACH = {"name": "kink_approach", "kink": _KINK, "dwell": _range(0.01, 10.0, "log")}
+
+#: what is searched where nothing else is said: thresholds and ratchets on biases, coins, drifts, Markov chains, pieces,
+#: and mixtures
+SPACES: tuple[dict[str, Any], ...] = (
+    _APPROACH,
+    {"name": "ratchet", "kink": _KINK, "low": _range(-3.0, 1.0), "width": _range(0.01, 3.0, "log")},
+    {"name": "logistic_policy", "weights": [_range(-1.0, 1.0)] * 8},
+    {"name": "sparse_bias", "kink": _KINK, "reach": _range(0.01, 1.0, "log")},
+    {"name": "greedy", "target": "kink", "kink": _KINK},
+    {"name": "greedy", "target": "ece"},
+    {"name": "contrarian"},
+    {"name": "bernoulli", "q": _range(0.0, 1.0)},
+    {"name": "drift", "first": _range(0.0, 1.0), "last": _range(0.0, 1.0)},
+    {"name": "markov", "p01": _range(0.0, 1.0), "p10": _range(0.0, 1.0)},
+    {"name": "piecewise", "change_rate": _range(1e-5, 0.1, "log")},
+    {"name": "sidestepping", "cells": _range(2, 200, "log")},
+    {
+        "name": "mixture",
+        "natures": [_APPROACH, {"name": "bernoulli", "q": _range(0.0, 1.0)}],
+        "weights": [1.0, _range(0.001, 1.0, "log")],
+    },
+)
+
+
+@dataclass(frozen=True)
+class _Free:
+    """A parameter that is searched."""
+
+    name: str
+    low: float
+    high: float
+    log: bool
+    whole: bool
+
+    def at(self, u: float) -> int | float:
+        """Its value at a place in [0, 1]."""
+        if self.log:
+            value = math.exp(math.log(self.low) + u * (math.log(self.high) - math.log(self.low)))
+        else:
+            value = self.low + u * (self.high - self.low)
+        value = min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+        return round(value) if self.whole else float(value)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The natures that a table with ranges stands for: one for each point of the unit cube.
+
+    Attributes
+    ----------
+    template : mapping
+        With a `_Free` in the place of each range.
+    free : tuple
+        The parameters that are searched, in the order of the coordinates.
+    """
+
+    template: Mapping[str, Any]
+    free: tuple[_Free, ...]
+
+    @classmethod
+    def of(cls, spec: Any) -> Space:
+        """Of a name, or a table with a name in which numbers may be ranges.
+
+        Raises
+        ------
+        UnknownName, InvalidParameter
+            A nature that there is not, a range that is none, or parameters that the nature refuses.
+        """
+        name, options = named_table("nature", spec)
+        free: list[_Free] = []
+        found = cls(_read({"name": name, **options}, finder(), free), tuple(free))
+        # All corners along the diagonal and the middle are natures, as far as can be told before a game.
+        for u in (0.0, 0.5, 1.0):
+            found.nature([u] * len(free))
+        return found
+
+    @property
+    def label(self) -> str:
+        """What is searched, in words."""
+        names = ", ".join(dict.fromkeys(re.sub(r"\[\d+\]", "", each.name) for each in self.free))
+        return f"{self.template['name']} ({names})" if names else str(self.template["name"])
+
+    def table(self, point: Iterable[float]) -> dict[str, Any]:
+        """The table of the nature at a point of [0, 1]^d."""
+        made: dict[str, Any] = _filled(self.template, iter(point))
+        return made
+
+    def nature(self, point: Iterable[float]) -> Any:
+        """The nature at a point."""
+        return nature_of(self.table(point))
+
+
+def nature_of(table: Mapping[str, Any]) -> Any:
+    """The nature of a table as in a scenario."""
+    return strategies_in("nature", dict(table))
+
+
+def _read(value: Any, find: Any, free: list[_Free], name: str = "", kind: Kind | None = None) -> Any:
+    """The same value with a `_Free` in the place of each range."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("name"), str):
+            known = find("nature", value).parameters
+            prefix = f"{name}." if name else ""
+            return {key: _read(item, find, free, prefix + key, known.get(key)) for key, item in value.items()}
+        free.append(_ranged(name, value, kind is not None and kind.whole))
+        return free[-1]
+    if isinstance(value, list | tuple):
+        return [_read(item, find, free, f"{name}[{i}]", kind) for i, item in enumerate(value)]
+    return value
+
+
+def _ranged(name: str, spec: Mapping[str, Any], whole: bool) -> _Free:
+    said = f"{name} = {dict(spec)!r}"
+    for key in spec:
+        if key not in KEYS:
+            raise InvalidParameter(
+                f"{said}: a range that is searched has no {key!r}{suggestion(str(key), KEYS)}"
+            )
+    for key in ("from", "to"):
+        if not is_number(spec.get(key)) or not math.isfinite(spec[key]):
+            raise InvalidParameter(f"{said}: expected from and to, finite numbers")
+        if whole and not is_whole(spec[key]):
+            raise InvalidParameter(f"{said}: expected whole numbers, as {name} is one")
+    low, high, spacing = spec["from"], spec["to"], spec.get("spacing", "linear")
+    if not low < high:
+        raise InvalidParameter(f"{said}: expected from < to")
+    if spacing not in ("linear", "log"):
+        raise InvalidParameter(f"{said}: spacing = {spacing!r}; expected 'linear' or 'log'")
+    if spacing == "log" and low <= 0:
+        raise InvalidParameter(f"{said}: expected from > 0 with spacing = 'log'")
+    return _Free(name, low, high, spacing == "log", whole)
+
+
+def _filled(value: Any, point: Iterator[float]) -> Any:
+    if isinstance(value, _Free):
+        return value.at(float(next(point)))
+    if isinstance(value, Mapping):
+        return {key: _filled(item, point) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, point) for item in value]
+    return value

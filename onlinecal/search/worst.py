@@ -1,0 +1,326 @@
+"""The search: which nature of several families makes a forecaster pay most, and how much that is in fresh games."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.progress import Progress
+from onlinecal.core.validation import count, integer
+from onlinecal.face import play
+from onlinecal.naming import strategies_in
+from onlinecal.report.curves import summary
+from onlinecal.search.optimiser import Cube
+from onlinecal.search.scenario import scenario_text, table_of
+from onlinecal.search.spaces import SPACES, Space, nature_of
+
+Floats = NDArray[np.float64]
+
+#: natures that are compared once more, in games that no search has seen, before one is chosen
+CHOSEN_FROM = 8
+#: what the seeds of the games are for
+SEARCH, CHOICE, FRESH = range(3)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of one family.
+
+    Attributes
+    ----------
+    label : str
+    evaluations : int
+        Natures that were played.
+    best : float
+        The largest mean of a nature in the games of the search: the largest of many, so above what it is worth.
+    """
+
+    label: str
+    evaluations: int
+    best: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """The worst nature that a search has found.
+
+    Attributes
+    ----------
+    against, nature : mapping
+        Tables of both players, as in a scenario.
+    measure : str
+    horizon, seed, fresh_seed : int
+    totals : (fresh,) floats
+        T·μ in games of which neither the search nor the choice has seen any; empty where these were interrupted.
+    tried : tuple of Tried
+    interrupted : bool
+        Whether Ctrl-C ended it.
+    """
+
+    against: Mapping[str, Any]
+    nature: Mapping[str, Any]
+    measure: str
+    horizon: int
+    seed: int
+    fresh_seed: int
+    totals: Floats = field(repr=False)
+    tried: tuple[Tried, ...] = field(repr=False)
+    interrupted: bool = False
+
+    @property
+    def mean(self) -> float:
+        """Of T·μ; NaN without fresh games."""
+        return summary(self.totals)[0] if len(self.totals) else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the mean by Student's t, from the fresh games alone."""
+        if not len(self.totals):
+            return math.nan, math.nan
+        mean, half = summary(self.totals)
+        return mean - half, mean + half
+
+    @property
+    def player(self) -> Any:
+        """The nature itself."""
+        return nature_of(self.nature)
+
+    @property
+    def evaluations(self) -> int:
+        """Natures that were played in the search."""
+        return sum(each.evaluations for each in self.tried)
+
+    def scenario(self) -> str:
+        """A scenario of exactly the fresh games, as text."""
+        return scenario_text(self)
+
+
+def search(
+    against: Any, measure: str = "cdl", *, horizon: int, natures: Iterable[Any] | None = None, runs: int = 8,
+    evaluations: int = 400, fresh: int = 64, seed: int = 0, progress: bool | None = None,
+) -> Found:  # fmt: skip
+    r"""Looks for the nature that makes a forecaster pay most, among families of natures with parameters.
+
+    Each family is searched by CMA-ES, and the better half of the families goes on after each of several stages
+    (successive halving) in which all that are left play as many natures. Natures are compared by the mean of T·μ in
+    `runs` games, in each generation others. In the end the most promising ones are compared in further games, and the
+    one that is chosen plays `fresh` games that had no part in all that: what these say of it is an unbiased estimate,
+    while the value of an optimised sample is too large. It is a lower bound on what the worst nature does.
+
+    Parameters
+    ----------
+    against : Forecaster, its name, or a table as in a scenario
+    measure : str, default "cdl"
+        Of the catalogue, one number.
+    horizon : int
+        T.
+    natures : iterable, optional
+        Names, or tables as in a scenario in which numbers may be ranges ``{"from": 0.1, "to": 0.9}``, also with
+        ``"spacing": "log"``; also within natures that are made of others. Default: `SPACES`.
+    runs : int, default 8
+        Games of each nature in the search.
+    evaluations : int, default 400
+        About how many natures are played in the search; at least one generation of each family.
+    fresh : int, default 64
+        Games of the estimate, from 2.
+    seed : int, default 0
+        The same seed gives the same search.
+    progress : bool, optional
+        As for `onlinecal.play`.
+
+    Returns
+    -------
+    Found
+        Also when it is interrupted (Ctrl-C) after the first generation: the best so far.
+
+    Raises
+    ------
+    UnknownName, InvalidParameter
+        A player or a measure that there is not, a range that is none, a pair that cannot play; `cma` is missing, and
+        there is something to be optimised.
+
+    Source
+    ------
+    Hansen and Ostermeier 2001, CMA-ES (the library `cma`); Jamieson and Talwalkar 2016, successive halving.
+
+    Deviations
+    ----------
+    none
+    """
+    own = _table(against)
+    spaces = [Space.of(spec) for spec in (SPACES if natures is None else _listed(natures))]
+    if not spaces:
+        raise InvalidParameter("natures = []; expected at least one")
+    games = _Games(
+        strategies_in("forecaster", dict(own)),
+        measure,
+        count("horizon", horizon),
+        integer("search", "seed", seed, 0),
+    )
+    runs, fresh = count("runs", runs), count("fresh", fresh, 2)
+    families = [
+        _Family(space, games, np.random.default_rng([games.seed, i])) for i, space in enumerate(spaces)
+    ]
+    interrupted = False
+    with Progress(
+        _work(families, count("evaluations", evaluations), runs, fresh) * horizon, shown=progress
+    ) as bar:
+        games.bar = bar
+        try:
+            _halve(families, evaluations, runs)
+        except KeyboardInterrupt:
+            if not any(family.best for family in families):
+                raise
+            interrupted = True
+        tried = tuple(
+            Tried(family.space.label, family.evaluations, family.best[0][0])
+            for family in sorted(families, key=lambda family: -family.value)
+            if family.best
+        )
+        nature, stopped = _chosen(families, games, fresh, interrupted)
+        found = Found(
+            own,
+            nature,
+            games.measure,
+            games.horizon,
+            games.seed,
+            games.seed_for(FRESH),
+            np.zeros(0),
+            tried,
+            interrupted or stopped,
+        )
+        try:
+            bar.describe("fresh games")
+            (totals,) = games.totals([nature], fresh, games.seed_for(FRESH))
+        except KeyboardInterrupt:
+            return replace(found, interrupted=True)
+    return replace(found, totals=totals)
+
+
+class _Games:
+    """Games of one forecaster."""
+
+    def __init__(self, forecaster: Any, measure: str, horizon: int, seed: int) -> None:
+        self.forecaster, self.measure, self.horizon, self.seed = forecaster, measure, horizon, seed
+        self.bar: Any = None
+
+    def seed_for(self, what: int, number: int = 0) -> int:
+        """The seed of games of one kind."""
+        return int(
+            np.random.SeedSequence([self.seed, what, number]).generate_state(1, np.uint64)[0] >> np.uint64(12)
+        )
+
+    def totals(self, tables: Sequence[Mapping[str, Any]], runs: int, seed: int) -> list[Floats]:
+        """T·μ of so many games of each nature; games of one seed have the same chance in them."""
+        # A nature that is there twice plays once.
+        found: dict[str, Floats] = {}
+        for table in tables:
+            if (key := repr(table)) not in found:
+                found[key] = self._played(nature_of(table), runs, seed)
+                self.bar.advance(runs * self.horizon)
+        return [found[repr(table)] for table in tables]
+
+    def _played(self, nature: Any, runs: int, seed: int) -> Floats:
+        study = play(
+            self.forecaster, nature, horizon=[self.horizon], runs=runs, seed=seed, measures=[self.measure],
+            keep="none", progress=False,
+        )  # fmt: skip
+        (cell,) = study.cells
+        if len(cell.totals) != 1:
+            raise InvalidParameter(
+                f"measure {self.measure!r} has the columns {', '.join(cell.totals)}; expected one of one number"
+            )
+        (totals,) = cell.totals.values()
+        last: Floats = totals[-1]
+        return last
+
+
+class _Family:
+    """One space with its optimiser, and the best natures so far."""
+
+    def __init__(self, space: Space, games: _Games, generator: np.random.Generator) -> None:
+        self.space, self.games = space, games
+        self.cube = Cube(len(space.free), generator)
+        self.evaluations = self.generations = 0
+        #: (mean, table), the largest first
+        self.best: list[tuple[float, dict[str, Any]]] = []
+
+    @property
+    def value(self) -> float:
+        """The largest mean so far."""
+        return self.best[0][0] if self.best else -math.inf
+
+    def play(self, evaluations: int, runs: int) -> None:
+        """Generations of about so many natures, one at least."""
+        for _ in range(max(1, evaluations // self.cube.size)):
+            if self.generations and self.cube.done:
+                return
+            self.games.bar.describe(self.space.label)
+            tables = [self.space.table(point) for point in self.cube.ask()]
+            found = self.games.totals(tables, runs, self.games.seed_for(SEARCH, self.generations))
+            means = [float(each.mean()) for each in found]
+            self.cube.tell(means)
+            self.generations += 1
+            self.evaluations += len(tables)
+            for pair in zip(means, tables, strict=True):
+                if all(table != pair[1] for _, table in self.best):
+                    self.best.append(pair)
+            self.best = sorted(self.best, key=lambda pair: -pair[0])[:CHOSEN_FROM]
+
+
+def _stages(families: Sequence[_Family]) -> int:
+    return max(1, math.ceil(math.log2(len(families)))) if len(families) > 1 else 1
+
+
+def _halve(families: Sequence[_Family], evaluations: int, runs: int) -> None:
+    left, stages = list(families), _stages(families)
+    for _ in range(stages):
+        for family in left:
+            family.play(evaluations // (stages * len(left)), runs)
+        left = sorted(left, key=lambda family: -family.value)[: (len(left) + 1) // 2]
+
+
+def _work(families: Sequence[_Family], evaluations: int, runs: int, fresh: int) -> int:
+    """About how many games."""
+    first = sum(family.cube.size for family in families)
+    return max(evaluations, first) * runs + (CHOSEN_FROM + 2) * fresh
+
+
+def _chosen(
+    families: Sequence[_Family], games: _Games, fresh: int, interrupted: bool
+) -> tuple[dict[str, Any], bool]:
+    """The best of the most promising natures, in games that the search has not seen; whether that was interrupted."""
+    pairs = sorted((pair for family in families for pair in family.best), key=lambda pair: -pair[0])
+    leader = max(families, key=lambda family: family.value)
+    tables = [table for _, table in pairs[:CHOSEN_FROM]]
+    if interrupted or len(tables) == 1:
+        return tables[0], False
+    if (middle := leader.space.table(leader.cube.middle)) not in tables:
+        tables.append(middle)
+    games.bar.describe("the most promising")
+    try:
+        found = games.totals(tables, fresh, games.seed_for(CHOICE))
+    except KeyboardInterrupt:
+        return tables[0], True
+    return tables[int(np.argmax([each.mean() for each in found]))], False
+
+
+def _table(against: Any) -> dict[str, Any]:
+    """The forecaster as a table."""
+    if isinstance(against, str):
+        return {"name": against}
+    if isinstance(against, Mapping):
+        if not isinstance(against.get("name"), str):
+            raise InvalidParameter(f"against = {dict(against)!r}; expected a table with a name")
+        return dict(against)
+    return table_of("forecaster", against)
+
+
+def _listed(natures: Any) -> list[Any]:
+    return [natures] if isinstance(natures, str | Mapping) else list(natures)

@@ -1,0 +1,96 @@
+"""The sign preservation game: its values are those of a search of the whole tree by the rules as they are told."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.exact.signs import CELLS, STOP, sign_preservation
+
+
+@functools.cache
+def by_the_rules(row, left, reuse):
+    """`row`: 1, −1, 0 for an empty cell, None for one that is not to be used again."""
+    best = sum(1 for sign in row if sign)
+    if left == 0:
+        return best
+    for i, mark in enumerate(row):
+        if mark == 0:
+            best = max(
+                best, min(by_the_rules(write(row, i, sign, reuse), left - 1, reuse) for sign in (1, -1))
+            )
+    return best
+
+
+def write(row, cell, sign, reuse):
+    after = list(row)
+    after[cell] = sign
+    for i, mark in enumerate(row):
+        if (i < cell and mark == -1) or (i > cell and mark == 1):
+            after[i] = 0 if reuse else None
+    return tuple(after)
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 5])
+def test_values_by_the_rules(cells, reuse):
+    found = sign_preservation(cells, 7, reuse=reuse)
+    assert found.values.tolist() == [by_the_rules((0,) * cells, left, reuse) for left in range(8)]
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+def test_the_strategy_attains_the_value_against_every_reply(reuse):
+    """From the empty row on, every reply of the other player leads to a state that is worth no less."""
+    game = sign_preservation(5, 8, reuse=reuse)
+
+    def play(row, left):
+        shown = [mark for mark in row if mark is not None]
+        value, point = game.at(shown, left)
+        assert value == by_the_rules(row, left, reuse)
+        if left == 0 or point == STOP:
+            assert value == sum(1 for mark in shown if mark)
+            return
+        cell = [i for i, mark in enumerate(row) if mark is not None][point]
+        for sign in (1, -1):
+            after = write(row, cell, sign, reuse)
+            assert by_the_rules(after, left - 1, reuse) >= value
+            play(after, left - 1)
+
+    play((0,) * 5, 8)
+
+
+def test_more_cells_rounds_and_reuse_do_no_harm():
+    values = {
+        reuse: np.array([sign_preservation(n, 12, reuse=reuse).values for n in range(1, 8)])
+        for reuse in (True, False)
+    }
+    for table in values.values():
+        assert (np.diff(table, axis=0) >= 0).all()
+        assert (np.diff(table, axis=1) >= 0).all()
+    assert (values[True] >= values[False]).all()
+    # Without reuse nothing happens after as many rounds as there are cells.
+    assert all((values[False][n - 1][n:] == values[False][n - 1][n]).all() for n in range(1, 8))
+
+
+def test_half_of_the_cells_keep_a_sign():
+    """What docs/games.md says: with reuse and as many rounds as help."""
+    assert [sign_preservation(n, 20).value for n in range(1, 13)] == [(n + 1) // 2 for n in range(1, 13)]
+    assert all((np.diff(sign_preservation(n, 40).values[20:]) == 0).all() for n in range(1, 9))
+
+
+def test_what_is_no_game():
+    with pytest.raises(InvalidParameter):
+        sign_preservation(CELLS + 1, 3)
+    with pytest.raises(InvalidParameter):
+        sign_preservation(0, 3)
+    with pytest.raises(InvalidParameter):
+        sign_preservation(3, -1)
+    game = sign_preservation(3, 4)
+    for signs in ([0, 0], [-1, 0, 1], [2, 0, 0]):
+        with pytest.raises(InvalidParameter, match="every 1 to the left"):
+            game.at(signs, 2)
+    with pytest.raises(InvalidParameter):
+        game.at([0, 0, 0], 5)
+    with pytest.raises(ValueError, match="read-only"):
+        game.values[0] = 3

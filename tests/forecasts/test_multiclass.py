@@ -1,0 +1,132 @@
+"""Forecasts of several classes as binary ones: both reductions by hand, other libraries' numbers, and bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.measures import binned_ce, binned_ece, ece
+
+P = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.1, 0.45, 0.45], [0.05, 0.05, 0.9]])
+LABEL = np.array([0, 1, 2, 2])
+
+
+def test_the_top_label_is_the_first_of_the_largest():
+    p, y = oc.binary_forecasts(P, LABEL)
+    assert p.tolist() == [0.7, 0.4, 0.45, 0.9]
+    assert y.tolist() == [1.0, 0.0, 0.0, 1.0]  # in the third row class 1 comes before class 2
+
+
+def test_class_by_class():
+    p, y = oc.binary_forecasts(P, LABEL, reduction="class_wise")
+    assert (p == P).all()
+    assert y.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    assert not np.shares_memory(p, P)
+
+
+@pytest.mark.parametrize("reduction", ["top_label", "class_wise"])
+def test_names_of_classes_and_other_containers(reduction):
+    want = oc.binary_forecasts(P, LABEL, reduction=reduction)
+    names = ["red", "green", "blue"]
+    frame = pd.DataFrame(P, columns=names, index=[3, 1, 4, 1])
+    named = pd.Series([names[i] for i in LABEL], index=frame.index)
+    for found in (
+        oc.binary_forecasts(P.tolist(), LABEL.tolist(), reduction=reduction),
+        oc.binary_forecasts(P, LABEL.astype(np.float32), reduction=reduction),
+        oc.binary_forecasts(frame, named, reduction=reduction, classes=names),
+        oc.binary_forecasts(P, LABEL + 10, reduction=reduction, classes=(10, 11, 12)),
+    ):
+        assert all((a == b).all() for a, b in zip(found, want, strict=True))
+
+
+def test_two_classes_are_the_binary_forecast_twice(seed):
+    rng = np.random.default_rng([seed, 1])
+    p = rng.integers(0, 65, 200) / 64
+    y = rng.integers(0, 2, 200)
+    both, outcomes = oc.binary_forecasts(np.stack([1 - p, p], axis=1), y, reduction="class_wise")
+    assert ece(both[:, 1], outcomes[:, 1]) == ece(p, y)
+    assert ece(both[:, 0], outcomes[:, 0]) == pytest.approx(ece(p, y), abs=1e-15)
+
+
+def bins_by_hand(p, y, bins):
+    """Σ share · |accuracy − confidence| over bins of equal width, sample by sample."""
+    sums = {}
+    for value, outcome in zip(p, y, strict=True):
+        n, s, v = sums.get(int(value * bins), (0, 0.0, 0.0))
+        sums[int(value * bins)] = n + 1, s + outcome, v + value
+    return sum(n * abs(s / n - v / n) for n, s, v in sums.values()) / len(p)
+
+
+def test_binned_errors_by_hand(seed):
+    rng = np.random.default_rng([seed, 2])
+    table = rng.dirichlet([0.5] * 5, 500)
+    label = np.array([rng.choice(5, p=row) for row in table])
+    p, y = oc.binary_forecasts(table, label)
+    correct = [float(np.argmax(row) == k) for row, k in zip(table, label, strict=True)]
+    assert binned_ece(p, y, bins=15) == pytest.approx(bins_by_hand(table.max(axis=1), correct, 15), abs=1e-14)
+    p, y = oc.binary_forecasts(table, label, reduction="class_wise")
+    by_class = [binned_ece(p[:, k], y[:, k], bins=10) for k in range(5)]
+    want = [bins_by_hand(table[:, k], (label == k) * 1.0, 10) for k in range(5)]
+    assert by_class == pytest.approx(want, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "labels", "said"),
+    [
+        ([0.5, 0.5], [0, 1], "expected \\(n, K\\)"),
+        ([[1.0], [1.0]], [0, 0], "K ≥ 2"),
+        (np.empty((0, 3)), [], "no samples"),
+        ([[2.0, -1.0, 0.0]], [0], r"probabilities\[:, 0\]\[0\] = 2.0 is outside"),
+        ([[0.5, np.nan, 0.5]], [0], r"probabilities\[:, 1\]\[0\] = nan is a missing"),
+        ([[0.5, 0.4, 0.05]], [0], r"probabilities\[0\] sum to 0.95; expected 1"),
+        ([[0.5, 0.5]], [2], r"labels\[0\] = 2.0 is no class; expected an integer from 0 to 1"),
+        ([[0.5, 0.5]], [0.5], "is no class"),
+        ([[0.5, 0.5]], [np.nan], "is no class"),
+        ([[0.5, 0.5]], ["a"], "is not a number"),
+        ([[0.5, 0.5]], [0, 1], "1 rows and labels 2 values"),
+        ([["a", "b"]], [0], "is not a number"),
+        (np.ma.masked_less([[0.2, 0.8]], 0.5), [0], "masked"),
+    ],
+)
+def test_bad_input(probabilities, labels, said):
+    for reduction in ("top_label", "class_wise"):
+        with pytest.raises(InvalidData, match=said):
+            oc.binary_forecasts(probabilities, labels, reduction=reduction)
+
+
+def test_bad_options():
+    with pytest.raises(InvalidParameter, match="'top_label', 'class_wise'"):
+        oc.binary_forecasts(P, LABEL, reduction="one-vs-rest")
+    for classes in (["a", "b"], ["a", "b", "b"]):
+        with pytest.raises(InvalidData, match="expected 3, one for each column"):
+            oc.binary_forecasts(P, ["a", "b", "a", "a"], classes=classes)
+    with pytest.raises(InvalidData, match=r"labels\[1\] = 'd' is no class"):
+        oc.binary_forecasts(P, ["a", "d", "a", "a"], classes=["a", "b", "c"])
+    with pytest.raises(InvalidData, match="one dimension"):
+        oc.binary_forecasts(P, [["a", "b"], ["a", "a"]], classes=["a", "b", "c"])
+    frame = pd.DataFrame(P)
+    with pytest.raises(InvalidData, match="different indices"):
+        oc.binary_forecasts(frame, pd.Series(LABEL, index=[3, 2, 1, 0]))
+
+
+def test_the_numbers_of_torchmetrics_and_netcal():
+    """torchmetrics 1.9.0 (torch 2.15.0), which adds the top label's in single precision, and netcal 1.4.0."""
+    i = np.arange(300)
+    raw = np.stack([1 + np.sin(i * (k + 1) * 0.7) for k in range(4)], axis=1) ** 2 + 0.05
+    table, label = raw / raw.sum(axis=1, keepdims=True), (i * i + i // 3) % 4
+    p, y = oc.binary_forecasts(table, label)
+    # torchmetrics: multiclass_calibration_error(table, label, num_classes=4, n_bins=10 and 15, norm="l1")
+    assert binned_ece(p, y, bins=10) == pytest.approx(0.21446309983730316, abs=2e-8)
+    assert binned_ece(p, y, bins=15) == pytest.approx(0.21922241151332855, abs=2e-8)
+    # … n_bins=10, norm="l2" and "max"
+    assert binned_ce(p, y, bins=10, order=2) == pytest.approx(0.2414422631263733, abs=2e-8)
+    assert binned_ce(p, y, bins=10, order=np.inf) == pytest.approx(0.558895468711853, abs=1e-7)
+    # netcal: ECE(10), ECE(15) and MCE(10).measure(table, label)
+    assert binned_ece(p, y, bins=10) == pytest.approx(0.2144630949708904, abs=1e-14)
+    assert binned_ece(p, y, bins=15) == pytest.approx(0.2192224112721456, abs=1e-14)
+    assert binned_ce(p, y, bins=10, order=np.inf) == pytest.approx(0.558895438204557, abs=1e-14)
+    # torchmetrics: binary_calibration_error(table[:, k], label == k, n_bins=10)
+    p, y = oc.binary_forecasts(table, label, reduction="class_wise")
+    want = [0.18978948187676611, 0.20370333654458678, 0.1976119612839705, 0.1995219450077899]
+    assert [binned_ece(p[:, k], y[:, k], bins=10) for k in range(4)] == pytest.approx(want, abs=1e-14)

@@ -1,0 +1,89 @@
+"""Bregman divergences: of log loss, of the Brier score, of kinks, and of a function that is given."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import bregman, brier_decomposition, cfdl, log_loss
+from tests.gammas_metric import ANY
+from tests.strategies import calibrated_gammas
+
+G = JointDistribution
+
+
+def entropy(q):
+    return sum(-x * math.log(x) for x in (q, 1 - q) if x > 0)
+
+
+@given(gamma=ANY)
+@settings(deadline=None, max_examples=60)
+def test_the_logarithm_is_log_loss_without_the_entropy_of_the_levels(gamma):
+    left = float(gamma.mass @ [entropy(q) for q in gamma.means.tolist()])
+    value, loss = bregman(gamma), log_loss(gamma)
+    assert value == loss == math.inf or value + left == pytest.approx(loss, abs=1e-12)
+    # Pinsker's inequality, of coins.
+    assert value >= 2 * bregman(gamma, phi="quadratic") - 1e-14
+
+
+@given(gamma=ANY)
+@settings(deadline=None, max_examples=60)
+def test_the_square_is_the_reliability_and_the_loss_of_the_quadratic_task(gamma):
+    value = bregman(gamma, phi="quadratic")
+    assert value == pytest.approx(brier_decomposition(gamma).reliability, abs=1e-15)
+    assert value == pytest.approx(cfdl(gamma, task="quadratic"), abs=1e-12)
+    assert value == pytest.approx(bregman(gamma, phi=(np.square, lambda x: 2 * x)), abs=1e-14)
+
+
+@given(gamma=ANY)
+@settings(deadline=None, max_examples=60)
+def test_a_kink_is_the_loss_of_two_actions(gamma):
+    """Theorem 4.10 of Gopalan and Hu: the V-shaped task is paid |x − ½| in expectation, up to what all get."""
+    kink = bregman(gamma, phi=(lambda x: np.abs(x - 0.5), lambda x: np.sign(x - 0.5)))
+    apart = np.abs(gamma.predictions - 0.5) > 1e-6
+    if apart.all():
+        # Both actions are paid between 0 and 1, so that the two slopes are apart by 2.
+        assert cfdl(gamma, task="v_shaped") == pytest.approx(kink, abs=1e-12)
+
+
+@given(gamma=calibrated_gammas())
+@settings(max_examples=30)
+def test_calibrated_is_exactly_zero(gamma):
+    for phi in ("log", "quadratic", (np.exp, np.exp)):
+        assert bregman(gamma, phi=phi) == 0.0
+
+
+def test_small_gaps_keep_their_digits():
+    for gap in (1e-3, 1e-6, 1e-9):
+        gamma = G.from_levels([0.25], [1], [0.25 + gap])
+        exact = gamma.means[0] - gamma.predictions[0]
+        want = exact**2 / (2 * 0.25 * 0.75)
+        assert bregman(gamma) == pytest.approx(want, rel=2 * gap + 1e-6)
+    assert bregman(G.from_levels([1e-300], [1], [0.5])) == pytest.approx(-math.log(2) + 150 * math.log(10))
+    assert bregman(G.from_levels([0.0, 1.0], [1, 1], [0.0, 1.0])) == 0.0
+    assert bregman(G.from_levels([0.0], [1], [1e-9])) == math.inf
+    assert bregman(G.from_levels([1.0], [1], [0.5])) == math.inf
+    assert bregman(G.from_levels([0.5], [1], [1.0])) == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize(
+    ("phi", "said"),
+    [
+        ("kl", "'log', 'quadratic'"),
+        (np.square, "a function and its derivative"),
+        ((np.square, 2.0), "a function and its derivative"),
+        ((np.square, np.exp), "expected a convex"),
+        ((lambda x: -np.square(x), lambda x: -2 * x), "expected a convex"),
+        ((np.log, lambda x: 1 / x), "not finite"),
+        ((lambda x: 1.0, np.square), "one dimension"),
+        ((lambda x: np.ones(7), np.ones_like), "other shapes"),
+    ],
+    ids=range(8),
+)
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+def test_bad_functions(phi, said):
+    with pytest.raises(InvalidParameter, match=said):
+        bregman(G.from_levels([0.0, 0.5], [1, 1], [0.2, 0.9]), phi=phi)

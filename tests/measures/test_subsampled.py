@@ -1,0 +1,142 @@
+"""Subsampled smooth and step calibration: the definition, what is proved without drawing, draws, and truthfulness."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.measures import (
+    smooth_ce,
+    step_ce,
+    subsampled_smooth_ce,
+    subsampled_smooth_ce_sampled,
+    subsampled_step_ce,
+    subsampled_step_ce_sampled,
+)
+from tests.gammas_metric import ANY
+
+G = oc.JointDistribution
+KINDS = [
+    (smooth_ce, subsampled_smooth_ce, subsampled_smooth_ce_sampled),
+    (step_ce, subsampled_step_ce, subsampled_step_ce_sampled),
+]
+
+
+def by_definition(whole, p, y):
+    """The mean over all subsets of the total of the whole measure, over T."""
+    total = 0.0
+    for some in product((False, True), repeat=len(p)):
+        kept = np.array(some)
+        if kept.any():
+            total += kept.sum() * whole(p[kept], y[kept])
+    return total / 2 ** len(p) / len(p)
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+@pytest.mark.parametrize("grid", [1, 2, 10, None])
+def test_it_is_that_of_the_definition(whole, exact, sampled, grid, seed):
+    rng = np.random.default_rng([seed, 1])
+    for n in (1, 3, 6):
+        p = rng.random(n) if grid is None else rng.integers(0, grid + 1, n) / grid
+        y = rng.integers(0, 2, n)
+        truth = by_definition(whole, p, y)
+        found = exact(p, y)
+        assert found.width == 0.0
+        assert found.lower == pytest.approx(truth, abs=1e-12)
+        bounds = exact(p, y, subsets=1)
+        assert bounds.lower - 1e-12 <= truth <= bounds.upper + 1e-12
+        # One draw in a million is off by more, of 24 at most.
+        drawn = sampled(G.from_samples(p, y), seed=seed, draws=200)
+        assert drawn.lower - 1e-12 <= truth <= drawn.upper + 1e-12
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+@settings(deadline=None, max_examples=60)
+@given(gamma=ANY)
+def test_it_is_within_its_bounds(whole, exact, sampled, gamma):
+    found, bounds = exact(gamma), exact(gamma, subsets=1)
+    assert bounds.lower - 1e-12 <= found.lower <= found.upper <= bounds.upper + 1e-12
+    assert found.lower >= whole(gamma) / 2 - 1e-12
+    wrong = gamma.mass @ (gamma.means * (1 - gamma.predictions) + (1 - gamma.means) * gamma.predictions)
+    assert found.upper <= wrong / 2 + 1e-12
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+def test_many_rounds_are_enumerated_where_they_are_alike(whole, exact, sampled):
+    # Of T fair coins at ½ the total is half the mean size of a binomial number about its mean, √(T/2π)/2 for large T.
+    T = 10**5
+    gamma = G.from_counts([0.5], [T], [T // 2])
+    value = exact(gamma)
+    assert value.width == 0.0
+    assert value.lower * np.sqrt(T) == pytest.approx(np.sqrt(1 / (2 * np.pi)) / 2, rel=1e-4)
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+def test_the_bias_of_many_rounds_counts_half(whole, exact, sampled):
+    gamma = G.from_counts([0.2, 0.7], [10**8, 10**8], [4 * 10**7, 6 * 10**7])
+    value = exact(gamma)
+    assert value.lower == pytest.approx(whole(gamma) / 2, rel=1e-3)
+    assert value.upper == pytest.approx(whole(gamma) / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+def test_of_what_rounds_weights_are_is_not_known(whole, exact, sampled):
+    # Half a round each: of one of outcome 1 and one of outcome 0, or of more that are lighter.
+    gamma = G.from_counts([0.5], [1.0], [0.5])
+    bounds = exact(gamma)
+    assert bounds.lower == 0.0
+    for parts in (1, 2, 4, 6):
+        # Rounds of equal weight have the value of as many rounds of weight 1.
+        value = exact(G.from_counts([0.5], [2 * parts], [parts]))
+        assert bounds.lower <= value.lower <= value.upper <= bounds.upper
+    for bad in (gamma, G.from_counts([0.5], [2.0**70], [2.0**69])):
+        with pytest.raises(InvalidData, match="expected whole numbers of rounds"):
+            sampled(bad, seed=1)
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+@pytest.mark.parametrize("power", [-660, -40, 40, 660])
+def test_any_weights_are_good(whole, exact, sampled, power):
+    counts, positives = 2.0**power * np.array([3.0, 1.0, 4.0]), 2.0**power * np.array([1.0, 0.0, 3.0])
+    gamma = G.from_counts([0.2, 0.5, 0.8], counts, positives)
+    bounds, half = exact(gamma), whole(gamma) / 2
+    assert bounds.lower == pytest.approx(half, rel=1e-5)
+    # Of many rounds that is all; of parts of a round it depends on how many there were.
+    assert bounds.upper == pytest.approx(half, rel=1e-5) if power > 0 else bounds.upper > half + 0.1
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+def test_what_is_refused(whole, exact, sampled):
+    gamma = G.from_samples([0.5], [1])
+    for wrong in (0, -1, 1.5, True, 10**9, None):
+        with pytest.raises(InvalidParameter, match="subsets"):
+            exact(gamma, subsets=wrong)
+    with pytest.raises(InvalidParameter, match="seed"):
+        sampled(gamma, seed=-1)
+    with pytest.raises(InvalidParameter, match="draws"):
+        sampled(gamma, seed=1, draws=0)
+    for wrong in (1.0, -0.1, float("nan"), "0.9"):
+        with pytest.raises(InvalidParameter, match="confidence"):
+            sampled(gamma, seed=1, confidence=wrong)
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+def test_draws_are_those_of_the_seed_and_get_nearer(whole, exact, sampled, seed):
+    rng = np.random.default_rng([seed, 2])
+    gamma = G.from_samples(rng.random(300), rng.integers(0, 2, 300))
+    few, many = (sampled(gamma, seed=seed, draws=n) for n in (50, 5000))
+    assert few == sampled(gamma, seed=seed, draws=50) != sampled(gamma, seed=seed + 1, draws=50)
+    assert many.upper - many.lower <= (few.upper - few.lower) / 5
+    # Each is off with a probability of at most 1e-6.
+    assert few.lower <= many.upper
+    assert many.lower <= few.upper
+    certain = exact(gamma)
+    assert certain.lower <= many.lower <= many.upper <= certain.upper
+
+
+def test_a_weight_of_two_is_two_rounds():
+    gamma = G.from_samples([0.3, 0.6], [1, 0], weights=[2.0, 3.0])
+    assert subsampled_smooth_ce(gamma) == subsampled_smooth_ce([0.3, 0.3, 0.6, 0.6, 0.6], [1, 1, 0, 0, 0])

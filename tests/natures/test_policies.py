@@ -1,0 +1,108 @@
+"""Natures that are searched: the rules of `LogisticPolicy` and `Ratchet`."""
+
+import math
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import strategy_key
+from onlinecal.forecasters import CDLMinimiser, Constant, EmpiricalMean
+from onlinecal.measures import cdl
+from onlinecal.natures import LogisticPolicy, Ratchet
+from tests.natures.test_adversarial import Quarters, noted
+from tests.natures.test_kinks import measured
+
+WHO = pytest.mark.parametrize(
+    "forecaster", [Quarters(), Quarters(True), CDLMinimiser(), EmpiricalMean()], ids=strategy_key
+)
+
+
+def rounds_of(forecaster, nature, horizon, seed):
+    """(lowest, highest, share of the lowest, q, count, bias, forecast, outcome) of each round, run by run."""
+    log, _ = noted(forecaster, nature, horizon, seed=seed)
+    for r in range(3):
+        count, bias = {}, {}
+        for support, weights, q, forecast, outcome in log:
+            there = weights[r] > 0
+            atoms = support[r][there] + 0.0  # −0 is 0
+            p, y = float(forecast[r]) + 0.0, float(outcome[r])
+            yield atoms, weights[r][there], q[r], count, bias, p, y, len(count) == 0
+            count[p] = count.get(p, 0) + 1
+            bias[p] = bias.get(p, 0.0) + (y - p)
+
+
+@pytest.mark.parametrize(
+    "nature", [LogisticPolicy(), LogisticPolicy((1, -2, 0.5, 3, -1, 2, -0.3, 0.4))], ids=["default", "own"]
+)
+@WHO
+def test_logistic_policy_is_its_rule(forecaster, nature, seed):
+    w = nature.weights
+    for atoms, weights, q, count, bias, *_ in rounds_of(forecaster, nature, 200, seed):
+        a, b = float(atoms.min()), float(atoms.max())
+        n_a, n_b = count.get(a, 0), count.get(b, 0)
+        d = 0.5 - (a + b) / 2
+        # Of an atom that is there twice, or a law of one forecast, the first.
+        share = float(weights[list(atoms).index(a)])
+        x = (
+            w[0] + w[1] * bias.get(a, 0.0) / math.sqrt(n_a + 1) + w[2] * -bias.get(b, 0.0) / math.sqrt(n_b + 1)
+            + w[3] * d + w[4] * d * math.sqrt(n_a + 1) + w[5] * (share - 0.5) + w[6] * (1 if d > 0 else -1)
+            + w[7] * d * math.sqrt(n_b + 1)
+        )  # fmt: skip
+        assert q == pytest.approx(1 / (1 + math.exp(-min(max(8 * x, -700), 700))), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "nature", [Ratchet(), Ratchet(0.3, -0.2, 0.4), Ratchet(low=0.1, width=0.0)], ids=strategy_key
+)
+@WHO
+def test_ratchet_is_its_rule(forecaster, nature, seed):
+    down, seen = {}, set()
+    for atoms, _, q, count, bias, p, y, first in rounds_of(forecaster, nature, 300, seed):
+        if first:
+            down = {}
+        low, high = float(atoms.min()), float(atoms.max())
+        middle = 0.5 * (low + high)
+        above = middle > nature.kink
+        v, top = high if above else low, nature.low + nature.width
+        start = top <= 0
+        expected = 0.5 if middle == nature.kink else float(down.get(v, start) != above)
+        assert q == expected
+        seen.add(expected)
+        was = down.setdefault(p, start)
+        if middle != nature.kink:
+            scaled = (bias.get(p, 0.0) + (y - p)) * (1 if above else -1) / math.sqrt(count.get(p, 0) + 2)
+            down[p] = scaled > nature.low if was else scaled >= top
+    assert seen >= {0.0, 1.0} or isinstance(forecaster, EmpiricalMean | CDLMinimiser)
+
+
+def test_at_the_kink_itself_it_tosses_a_coin():
+    log, _ = noted(Constant(0.5), Ratchet(), 1)
+    assert log[0][2].tolist() == [0.5] * 3
+
+
+def test_large_weights_are_certain():
+    log, _ = noted(Constant(0.2), LogisticPolicy((1000,) * 8), 50)
+    assert all(np.isfinite(q).all() and (q >= 0).all() and (q <= 1).all() for _, _, q, _, _ in log)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [(LogisticPolicy, {"weights": (1,) * 7}), (LogisticPolicy, {"weights": "12345678"}),
+     (LogisticPolicy, {"weights": (math.nan,) * 8}), (Ratchet, {"width": -1.0}), (Ratchet, {"kink": 2}),
+     (Ratchet, {"low": math.inf})],
+    ids=str,
+)  # fmt: skip
+def test_their_parameters(wrong):
+    nature, given = wrong
+    with pytest.raises(InvalidParameter):
+        nature(**given)
+
+
+@pytest.mark.slow
+def test_the_figures_of_the_logistic_policy(seed):
+    """Over 16 runs the standard errors are at most 0.02; the tolerance is five of them."""
+    for horizon, share in {10**3: 0.31, 10**4: 0.31, 10**5: 0.23}.items():
+        unit = math.sqrt(horizon) * math.log(horizon)
+        found = measured(CDLMinimiser(), LogisticPolicy(), cdl, horizon, seed).mean() / unit
+        assert found == pytest.approx(share, abs=0.1)
