@@ -6,6 +6,7 @@ is a population Γ of which n samples are drawn again and again.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -45,6 +46,20 @@ SLOW = ("distance_lower", "distance_upper", "interval_ce", "interval_ce_bracket"
 FAST = tuple(name for name in MEASURES if name not in SLOW)
 
 
+#: measures in other ways than in the catalogue, which have intervals of their own
+ORDERS = {
+    "atb": {"name": "atb"},
+    "L2": {"name": "binned_ce"},
+    "L2, few bins of equal mass": {"name": "binned_ce", "bins": 4, "strategy": "quantile"},
+    "L3": {"name": "binned_ce", "order": 3.0},
+    "largest": {"name": "binned_ce", "order": math.inf},
+    "ece of order 2": {"name": "ece", "order": 2.0},
+    "ece, largest": {"name": "ece", "order": math.inf},
+}
+#: and those for which there is none
+WITHOUT = {"debiased": {"name": "binned_ce", "debiased": True}}
+
+
 def _ends(value):
     return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
 
@@ -59,10 +74,17 @@ def coverage(
     draws: int = 199,
     interval: Callable | None = None,
 ) -> dict[str, tuple[int, int]]:
-    """How many intervals of each measure hold its value on the population, and how many there were."""
+    """How many intervals of each measure hold its value on the population, and how many there were.
+
+    `names` are of the catalogue, or a table of measures with options by a name of one's own.
+    """
     generator = np.random.default_rng([seed, n, population.levels])
-    truth = {name: _ends(MEASURES[name].function(population, **MEASURES[name].example)) for name in names}
-    specs = [{"name": name, **MEASURES[name].example} for name in names]
+    asked = names if isinstance(names, dict) else {n: {"name": n, **MEASURES[n].example} for n in names}
+    names, specs = list(asked), list(asked.values())
+    truth = {}
+    for name, spec in asked.items():
+        options = {key: value for key, value in spec.items() if key != "name"}
+        truth[name] = _ends(MEASURES[spec["name"]].function(population, **options))
     share = population.counts / population.counts.sum()
     found = {name: [0, 0] for name in names}
     for i in range(simulations):

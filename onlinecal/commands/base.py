@@ -22,6 +22,14 @@ Results = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
 
+# How files of people's own forecasts are read.
+Positive = Annotated[
+    str | None, typer.Option(help="the word in the column of outcomes that is outcome 1, such as yes")
+]
+Percent = Annotated[bool, typer.Option("--percent", help="forecasts are per cent")]
+Delimiter = Annotated[str | None, typer.Option(help="between cells; default as in the header")]
+Encoding = Annotated[str | None, typer.Option(help="of the file; default UTF-8")]
+
 
 def guarded(function: Callable[..., None]) -> Callable[..., None]:
     """A command whose expected errors are one line on stderr and exit status 2."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from onlinecal.commands.base import Json
+from onlinecal.commands.base import Delimiter, Encoding, Json, Percent, Positive
 
 
 def measure(
@@ -21,9 +21,7 @@ def measure(
         list[str] | None, typer.Option("--forecast", "-f", help="a column of probabilities; may be repeated")
     ] = None,
     outcome: Annotated[str | None, typer.Option("--outcome", "-y", help="the column of outcomes")] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="the word in it that is outcome 1, such as yes")
-    ] = None,
+    positive: Positive = None,
     by: Annotated[str | None, typer.Option(help="a column of groups, each measured by itself")] = None,
     time: Annotated[str | None, typer.Option(help="a column of times or dates, in order")] = None,
     weight: Annotated[str | None, typer.Option(help="a column of weights")] = None,
@@ -33,13 +31,13 @@ def measure(
     draws: Annotated[int, typer.Option(help="for intervals, and for p-values; 0 for neither")] = 200,
     level: Annotated[float, typer.Option(help="of the intervals")] = 0.95,
     seed: Annotated[int, typer.Option(help="of the draws")] = 0,
-    percent: Annotated[bool, typer.Option("--percent", help="forecasts are per cent")] = False,
+    percent: Percent = False,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="leave out rows without a forecast or an outcome")
     ] = False,
     sort: Annotated[bool, typer.Option("--sort", help="bring rows into the order of --time")] = False,
-    delimiter: Annotated[str | None, typer.Option(help="between cells; default as in the header")] = None,
-    encoding: Annotated[str | None, typer.Option(help="of the file; default UTF-8")] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     grid: Annotated[
         int, typer.Option(help="steps of the grid for more than 30 000 different forecasts")
     ] = 4096,
@@ -47,8 +45,13 @@ def measure(
         bool,
         typer.Option("--in-parts", help="read a file in parts, as is done with those larger than memory"),
     ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask cluster that reads the file in parts"),
+    ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="also write an HTML page that needs no other file")
+        Path | None,
+        typer.Option("--html", "-o", help="also write an HTML page that needs no other file"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -64,7 +67,7 @@ def measure(
         raise InvalidParameter(f"{html}: expected a name that ends in .html")
     asked = Asked(tuple(forecast or ()), outcome, positive, by, time, weight, percent, skip_missing, sort)
     settings = Settings(draws, level, seed, tuple(name) if name else None, grid=grid)
-    report = report_of(file, asked, settings, delimiter, encoding, in_parts)
+    report = report_of(file, asked, settings, delimiter, encoding, in_parts, scheduler)
     if html is not None:
         from onlinecal.report.measured_page import page_of
         from onlinecal.report.page import write

@@ -141,14 +141,24 @@ def _say_if_slow(cells: Any) -> None:
 
 
 def new(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="the scenario to be written, such as my.toml")],
-    like: Annotated[str, typer.Option(help="one of `onlinecal list scenarios`")] = "template",
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="what is to be written, such as my.toml or log.csv")
+    ],
+    like: Annotated[
+        str | None, typer.Option(help="one of `onlinecal list scenarios`; default template")
+    ] = None,
 ) -> None:
-    """Write a scenario with comments, to be changed and played."""
+    """Write a scenario with comments, to be changed and played; or (.csv) an example of a log of forecasts."""
     from onlinecal.core.shipped import create
 
     create(file, like)
-    print(f"wrote {file}; play it: onlinecal run {shlex.quote(str(file))}")
+    name = shlex.quote(str(file))
+    then = (
+        f"play it: onlinecal run {name}"
+        if file.suffix == ".toml"
+        else f"measure it: onlinecal measure {name}"
+    )
+    print(f"wrote {file}; {then}")
 
 
 def status(results: Results, as_json: Json = False) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Json
+from onlinecal.commands.base import Delimiter, Encoding, Json, Percent, Positive
 
 
 def watch(
@@ -22,13 +22,17 @@ def watch(
         str | None, typer.Option(help="column of forecasts; default forecast, p, probability, …")
     ] = None,
     outcome: Annotated[
-        str | None, typer.Option(help="column of outcomes; default outcome, y, label, …")
+        str | None, typer.Option("--outcome", "-y", help="column of outcomes; default outcome, y, label, …")
     ] = None,
     key: Annotated[
         str | None,
         typer.Option("--id", help="column that tells questions apart; outcomes may come in later lines"),
     ] = None,
     time: Annotated[str | None, typer.Option(help="column of times, which must not descend")] = None,
+    positive: Positive = None,
+    percent: Percent = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     alpha: Annotated[
         float | None, typer.Option(help="probability of a false alarm, for ever; default 0.05")
     ] = None,
@@ -49,7 +53,7 @@ def watch(
 ) -> None:
     """Watch forecasts: an alarm when they are not calibrated. Exit 1 if there was one, 130 if stopped by Ctrl-C."""
     from onlinecal.core.errors import InvalidData
-    from onlinecal.monitoring.feed import Columns
+    from onlinecal.forecasts.reading import Asked
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.console import print_json
 
@@ -65,9 +69,14 @@ def watch(
     if not as_json:
         print(f"{monitor.promise}", file=sys.stderr)
     source = None if str(file) == "-" else file
+    asked = Asked(
+        forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
+        percent=percent, key=key,
+    )  # fmt: skip
     stopped = watch(
-        monitor, source, Columns(forecast, outcome, key, time), follow=follow, state=state, found=say
-    )
+        monitor, source, asked, delimiter=delimiter, encoding=encoding, follow=follow, state=state, found=say,
+        say=lambda text: None if as_json else print(text, file=sys.stderr),
+    )  # fmt: skip
     if monitor.events == 0 and not monitor.open and not stopped:
         raise InvalidData(
             f"{'standard input' if source is None else file} has no rows; expected at least one"
@@ -122,7 +131,10 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
 
 def recalibrate(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="a CSV or Parquet file of forecasts and outcomes")
+        str,
+        typer.Argument(
+            metavar="FILE", help="a CSV (.gz) or Parquet file of forecasts and outcomes, or - for stdin"
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="a .csv or .parquet file: all columns, and one more")
@@ -140,12 +152,17 @@ def recalibrate(
         typer.Option(help="a copy of the forecaster for each of so many bins of the base forecast"),
     ] = None,
     forecast: Annotated[
-        str | None, typer.Option(help="column of forecasts; default forecast, p, probability, …")
+        str | None,
+        typer.Option("--forecast", "-f", help="column of forecasts; default forecast, p, probability, …"),
     ] = None,
     outcome: Annotated[
-        str | None, typer.Option(help="column of outcomes, 0, 1 or empty; default outcome, y, label, …")
+        str | None,
+        typer.Option(
+            "--outcome", "-y", help="column of outcomes, empty if not known yet; default outcome, y, label, …"
+        ),
     ] = None,
-    time: Annotated[str | None, typer.Option(help="column of times, which must not descend")] = None,
+    positive: Positive = None,
+    time: Annotated[str | None, typer.Option(help="column of times or dates, in order")] = None,
     resolved: Annotated[
         str | None, typer.Option(help="column of times at which outcomes became known; default --time")
     ] = None,
@@ -154,21 +171,37 @@ def recalibrate(
         int | None,
         typer.Option(help="how many forecasts, for who is tuned to that; default nobody knows"),
     ] = None,
-    measure: Annotated[list[str] | None, typer.Option(help="what is measured; may be repeated")] = None,
+    percent: Percent = False,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="leave out rows without a forecast")
+    ] = False,
+    sort: Annotated[bool, typer.Option("--sort", help="take rows in the order of --time")] = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    measure: Annotated[
+        list[str] | None, typer.Option("--measure", "-m", help="what is measured; may be repeated")
+    ] = None,
     bootstrap: Annotated[int, typer.Option(help="draws for 95 % intervals; 0 for none", min=0)] = 400,
     seed: Annotated[int, typer.Option(help="of all the randomness")] = 0,
     as_json: Json = False,
 ) -> None:
     """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
+    from onlinecal.forecasts.reading import Asked
     from onlinecal.recalibration.files import recalibrate_file
     from onlinecal.report.console import print_json
 
-    found = recalibrate_file(
-        file, output, forecaster, column=column, forecast=forecast, outcome=outcome, time=time, resolved=resolved,
-        bins=bins, horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed,
+    asked = Asked(
+        forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
+        resolved=resolved, percent=percent, skip_missing=skip_missing, sort=sort,
+    )  # fmt: skip
+    found, said = recalibrate_file(
+        file, output, forecaster, column=column, asked=asked, delimiter=delimiter, encoding=encoding, bins=bins,
+        horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed, progress=None,
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())
         return
     print(found)
-    print(f"\nwrote {output}: {len(found.forecasts):,} rows, the new column is {column!r}")
+    print(
+        "\n".join(["", *said, f"wrote {output}: {len(found.forecasts):,} rows, the new column is {column!r}"])
+    )

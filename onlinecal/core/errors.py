@@ -11,6 +11,20 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+#: the errors themselves; what else is here is for those who raise them
+__all__ = [
+    "CellError",
+    "InvalidData",
+    "InvalidForecast",
+    "InvalidParameter",
+    "OnlinecalError",
+    "ScenarioError",
+    "SightError",
+    "StoreError",
+    "UnknownName",
+    "WorkerError",
+]
+
 
 class OnlinecalError(Exception):
     """Base of every error that a user can mend.
@@ -67,6 +81,18 @@ class WorkerError(OnlinecalError):
 
 class CellError(OnlinecalError):
     """A cell of a study that could not be played, for a reason that nobody foresaw."""
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in a message: its `repr`, but for what Python does not write.
+
+    >>> shown("a"), shown(10**5000)
+    ("'a'", 'a whole number with more than 4,300 digits')
+    """
+    try:
+        return repr(value)
+    except ValueError:
+        return "a whole number with more than 4,300 digits"
 
 
 #: the command that lists all that can be named in a scenario

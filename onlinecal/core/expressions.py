@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.validation import as_float, is_number
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -74,17 +74,17 @@ def value_at(expression: float | str, horizon: int) -> float:
             value = _value(tree.body, horizon)
         except (ArithmeticError, TypeError) as error:
             raise InvalidParameter(
-                f"expression {expression!r} has no value at T = {horizon}: {error}"
+                f"expression {shown(expression)} has no value at T = {horizon}: {error}"
             ) from None
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise InvalidParameter(
-                f"expression {expression!r} is not understood; expected {_GRAMMAR}"
+                f"expression {shown(expression)} is not understood; expected {_GRAMMAR}"
             ) from None
     else:
-        raise InvalidParameter(f"{expression!r} is neither a number nor an expression in T")
+        raise InvalidParameter(f"{shown(expression)} is neither a number nor an expression in T")
     if isinstance(value, complex) or not math.isfinite(value):
         raise InvalidParameter(
-            f"expression {expression!r} is {value} at T = {horizon}; expected a finite number"
+            f"expression {shown(expression)} is {value} at T = {horizon}; expected a finite number"
         )
     return float(value)
 
@@ -123,7 +123,7 @@ def check_expression(
     value = value_at(expression, horizon)
     if not low <= value <= high:
         at = f", which is {value:g} at T = {horizon}" if isinstance(expression, str) else ""
-        raise InvalidParameter(f"{name} = {expression!r}{at}; expected a number in [{low:g}, {high:g}]")
+        raise InvalidParameter(f"{name} = {shown(expression)}{at}; expected a number in [{low:g}, {high:g}]")
     return value
 
 
@@ -140,7 +140,7 @@ def grid_steps(name: str, expression: float | str, horizon: int) -> int:
     steps = nearest if abs(value - nearest) <= 1e-9 * abs(value) else math.ceil(value)
     if not 1 <= steps <= 10**6:
         raise InvalidParameter(
-            f"{name} = {expression!r} is a grid of {value:g} steps at T = {horizon}; expected 1 to 10^6"
+            f"{name} = {shown(expression)} is a grid of {value:g} steps at T = {horizon}; expected 1 to 10^6"
         )
     return steps
 

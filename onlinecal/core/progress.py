@@ -78,10 +78,17 @@ def _so_far(total: int, done: int, unit: str, began: float) -> str:
     spent = time.perf_counter() - began
     parts = [f"{100.0 * done / total if total else 100.0:.0f} %"]
     if done and spent:
-        parts.append(f"{done / spent / 1e6:.1f} M {unit}/s")
+        parts.append(f"{_rate(done / spent)} {unit}/s")
     if done > total / 50:  # before, it tells of compilation more than of what is to come
         parts.append(f"{_time(spent * max(0, total - done) / done)} left")
     return ", ".join(parts)
+
+
+def _rate(speed: float) -> str:
+    """``1.2 M``, ``34 k`` or ``56``."""
+    if speed >= 1e5:
+        return f"{speed / 1e6:.1f} M"
+    return f"{speed / 1e3:.0f} k" if speed >= 1e4 else f"{speed:.0f}"
 
 
 def _time(seconds: float) -> str:
@@ -138,7 +145,7 @@ class _Bar:
         class Rate(ProgressColumn):
             def render(self, task: Any) -> Text:
                 speed = task.finished_speed or task.speed
-                return Text("" if speed is None else f"{speed / 1e6:.1f} M {unit}/s", style="dim")
+                return Text("" if speed is None else f"{_rate(speed)} {unit}/s", style="dim")
 
         self._bar = Bar(
             TextColumn("{task.percentage:>3.0f} %"),

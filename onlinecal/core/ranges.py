@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.errors import InvalidParameter, shown, suggestion
 from onlinecal.core.validation import is_number, is_whole
 
 #: the keys of which one at least tells a range
@@ -60,10 +60,10 @@ def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[i
         )
     for key in ("from", "to", "step"):
         if key in spec and not (is_number(spec[key]) and math.isfinite(spec[key])):
-            raise InvalidParameter(f"{said}: {key} = {spec[key]!r}; expected a finite number")
+            raise InvalidParameter(f"{said}: {key} = {shown(spec[key])}; expected a finite number")
         if whole and key in spec and spec[key] != int(spec[key]):
             raise InvalidParameter(
-                f"{said}: {key} = {spec[key]!r}; expected a whole number, as {name} is one"
+                f"{said}: {key} = {shown(spec[key])}; expected a whole number, as {name} is one"
             )
     low, high = _exact(spec["from"]), _exact(spec["to"])
     if low > high:
@@ -102,7 +102,7 @@ def _spaced(said: str, spec: Mapping[str, Any], low: Decimal, high: Decimal, log
         return [low + i * step for i in range(int(count) + 1)]
     steps = spec["steps"]
     if not is_whole(steps) or not 2 <= steps <= MOST:
-        raise InvalidParameter(f"{said}: steps = {steps!r}; expected an integer from 2 to {MOST:,}")
+        raise InvalidParameter(f"{said}: steps = {shown(steps)}; expected an integer from 2 to {MOST:,}")
     if low == high:
         raise InvalidParameter(f"{said}: from and to are the same; expected from < to")
     last = steps - 1

@@ -1,4 +1,4 @@
-"""The scenarios that the package brings along."""
+"""The scenarios that the package brings along, and an example of a log of forecasts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 import onlinecal
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
 
-#: what `create` copies where nothing else is said
-TEMPLATE = "template"
+#: what `create` copies where nothing else is said, by the end of a name
+EXAMPLES = {".toml": "template", ".csv": "rain"}
 _HOME = Path(onlinecal.__file__).parent
 
 
-def scenarios() -> dict[str, Path]:
-    """Name → file. In an installed package they lie within it, in a checkout beside it."""
+def scenarios(end: str = ".toml") -> dict[str, Path]:
+    """Name → file, of scenarios or of logs. In an installed package they lie within it, in a checkout beside it."""
     folder = next(
         (place / "scenarios" for place in (_HOME, _HOME.parent) if (place / "scenarios").is_dir()), _HOME
     )
-    return {file.stem: file for file in sorted(folder.rglob("*.toml"))}
+    return {file.stem: file for file in sorted(folder.rglob(f"*{end}"))}
 
 
 def scenario_file(name: Path) -> Path:
@@ -41,23 +41,30 @@ def scenario_file(name: Path) -> Path:
     raise ScenarioError(f"{name} cannot be read: no such file, and {error}")
 
 
-def create(path: Path, like: str = TEMPLATE) -> None:
-    """Writes a scenario of the package to a new file.
+def create(path: Path, like: str | None = None) -> None:
+    """Writes a scenario of the package to a new file, or (``.csv``) its example of a log of forecasts.
 
     Raises
     ------
     InvalidParameter
-        The name does not end in ``.toml``, or there is such a file.
+        The name does not end in ``.toml`` or ``.csv``, or there is such a file.
     UnknownName
         No scenario is called `like`.
     ScenarioError
         It cannot be written.
     """
-    known = scenarios()
-    if like not in known:
-        raise UnknownName.of("scenario", like, known)
-    check_new(path)
-    write_new(path, known[like].read_text(encoding="utf-8"))
+    if path.suffix != ".csv":
+        check_new(path)
+    elif os.path.lexists(path):
+        raise InvalidParameter(_EXISTS.format(path))
+    known, wanted = scenarios(path.suffix), like or EXAMPLES[path.suffix]
+    if wanted not in known:
+        what = "scenario" if path.suffix == ".toml" else "example of a log"
+        raise UnknownName.of(what, wanted, known)
+    write_new(path, known[wanted].read_text(encoding="utf-8"))
+
+
+_EXISTS = "{} exists; expected the name of a new file"
 
 
 def check_new(path: Path) -> None:
@@ -71,11 +78,11 @@ def check_new(path: Path) -> None:
     if path.suffix != ".toml":
         raise InvalidParameter(f"{path}: expected a name that ends in .toml")
     if os.path.lexists(path):
-        raise InvalidParameter(f"{path} exists; expected the name of a new file")
+        raise InvalidParameter(_EXISTS.format(path))
 
 
 def write_new(path: Path, text: str) -> None:
-    """Writes a scenario to a new file.
+    """Writes a scenario, or an example of a log, to a new file.
 
     Raises
     ------

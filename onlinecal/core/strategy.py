@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onlinecal.core.content import content, digest, keyed_fields
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, suggestion
+from onlinecal.core.errors import (
+    LIST,
+    InvalidParameter,
+    OnlinecalError,
+    UnknownName,
+    failure,
+    shown,
+    suggestion,
+)
 from onlinecal.core.plain import Copier, Maker
 from onlinecal.core.validation import is_number, is_whole
 
@@ -176,13 +184,13 @@ def check_probability(name: str, value: Any) -> None:
 def check_number(name: str, value: Any, low: float, high: float) -> None:
     """Refuse a parameter that is not a number in [low, high]."""
     if not is_number(value) or not low <= value <= high:
-        raise InvalidParameter(f"{name} = {value!r}; expected a number in [{low:g}, {high:g}]")
+        raise InvalidParameter(f"{name} = {shown(value)}; expected a number in [{low:g}, {high:g}]")
 
 
 def check_whole(name: str, value: Any, low: int, high: int) -> None:
     """Refuse a parameter that is not an integer from low to high."""
     if not is_whole(value) or not low <= value <= high:
-        raise InvalidParameter(f"{name} = {value!r}; expected an integer from {low} to {_power(high)}")
+        raise InvalidParameter(f"{name} = {shown(value)}; expected an integer from {low} to {_power(high)}")
 
 
 def _power(number: int) -> str:

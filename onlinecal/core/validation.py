@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, shown
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,9 @@ def integer(where: str, name: str, value: Any, least: int, most: int | None = No
     """`value` as an int from `least` to `most`."""
     if not is_whole(value) or value < least or (most is not None and value > most):
         upper = "" if most is None else f" and at most {most}"
-        raise InvalidParameter(f"{where}: {name} = {value!r}; expected an integer of at least {least}{upper}")
+        raise InvalidParameter(
+            f"{where}: {name} = {shown(value)}; expected an integer of at least {least}{upper}"
+        )
     return int(value)
 
 
@@ -44,28 +46,30 @@ def count(name: str, value: Any, least: int = 1, most: int | None = None) -> int
     """The same where no measure need be named: for an option that several have in common, a number, a seed."""
     if not is_whole(value) or value < least or (most is not None and value > most):
         upper = "" if most is None else f" and ≤ {most}"
-        raise InvalidParameter(f"{name} = {value!r}; expected an integer ≥ {least}{upper}")
+        raise InvalidParameter(f"{name} = {shown(value)}; expected an integer ≥ {least}{upper}")
     return int(value)
 
 
 def number(where: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
     """`value` as a float in [least, most]."""
     if not is_number(value) or not least <= value <= most:
-        raise InvalidParameter(f"{where}: {name} = {value!r}; expected a number in [{least:g}, {most:g}]")
+        raise InvalidParameter(
+            f"{where}: {name} = {shown(value)}; expected a number in [{least:g}, {most:g}]"
+        )
     return as_float(value)
 
 
 def probability(name: str, value: Any) -> float:
     """`value` as a float in [0, 1]."""
     if not is_number(value) or not 0.0 <= value <= 1.0:
-        raise InvalidParameter(f"{name} = {value!r}; expected a number in [0, 1]")
+        raise InvalidParameter(f"{name} = {shown(value)}; expected a number in [0, 1]")
     return float(value)
 
 
 def positive(name: str, value: Any, what: str) -> float:
     """`value` as a finite float > 0; `what` it is, for the message: "a positive width"."""
     if not is_number(value) or not 0.0 < (real := as_float(value)) < math.inf:
-        raise InvalidParameter(f"{name} = {value!r}; expected {what}")
+        raise InvalidParameter(f"{name} = {shown(value)}; expected {what}")
     return real
 
 
@@ -73,7 +77,7 @@ def choice(where: str, name: str, value: Any, known: tuple[str, ...]) -> str:
     """`value` if it is one of the known words."""
     if not isinstance(value, str) or value not in known:
         words = ", ".join(repr(word) for word in known)
-        raise InvalidParameter(f"{where}: {name} = {value!r}; expected one of {words}")
+        raise InvalidParameter(f"{where}: {name} = {shown(value)}; expected one of {words}")
     return value
 
 
@@ -133,7 +137,7 @@ def _of_objects(name: str, values: Sequence[Any], kind: np.dtype[Any], error: ty
         elif value is None or type(value).__name__ == "NAType":  # pandas.NA, not imported for that
             floats[i] = math.nan
         else:
-            raise error(f"{name}[{i}] = {value!r} is not a number; expected numbers")
+            raise error(f"{name}[{i}] = {shown(value)} is not a number; expected numbers")
     return floats
 
 
@@ -212,5 +216,5 @@ def check_total(name: str, total: float) -> None:
         raise InvalidData(f"{name} sum to {total!r}; expected a positive finite total")
     if not least <= total <= most:
         raise InvalidData(
-            f"{name} sum to {total!r}; expected a total from {least:g} to {most:g}: multiply all by one number"
+            f"{name} sum to {shown(total)}; expected a total from {least:g} to {most:g}: multiply all by one number"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.strategy import strategy_name
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.rounds.law import Ints, Law
@@ -20,7 +20,7 @@ def check_forecasters(name: str, values: Sequence[Any]) -> None:
     for value in values:
         if not isinstance(value, Forecaster):
             raise InvalidParameter(
-                f"{name} = {value!r}; expected a forecaster (in a scenario: a table with a name)"
+                f"{name} = {shown(value)}; expected a forecaster (in a scenario: a table with a name)"
             )
 
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,11 @@ import numpy as np
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.memory import free_memory
-from onlinecal.forecasts.cautions import tiny_groups
-from onlinecal.forecasts.inference import Difference, holm, two_sided
-from onlinecal.forecasts.measuring import GROUPS, Part, Report, Settings, measure_gamma, part_of, with_holm
+from onlinecal.forecasts.cells import EMPTY, as_number
+from onlinecal.forecasts.measuring import GROUPS, Report, Settings
 from onlinecal.forecasts.reading import Asked, columns_of
-from onlinecal.forecasts.sheet import EMPTY, Sheet
+from onlinecal.forecasts.sheet import Sheet
+from onlinecal.forecasts.sums import Facts, Pair, Sums, report_of_sums
 from onlinecal.study.run import cores
 
 #: rows that are looked at to guess columns
@@ -48,11 +51,17 @@ def large_report(source: str, asked: Asked, settings: Settings, delimiter: str |
     InvalidData
         As `read_log`, without lines; DuckDB is not installed.
     """
-    for what, given in (("--time", asked.time), ("--weight", asked.weight)):
-        if given is not None:
-            raise InvalidParameter(
-                f"{what} with {source}, which is read in parts, row by row no more; expected none"
-            )
+    with engine_of(source) as engine:
+        question = question_of(source, asked, settings, delimiter)
+        piece = Piece(engine, question, question.table(question.path))
+        facts = piece.facts()
+        said = facts.judged(question)
+        return report_of_sums(question, facts, piece.sums(facts.moved(settings)), settings, said)
+
+
+@contextmanager
+def engine_of(source: str) -> Iterator[Any]:
+    """DuckDB, with as much memory as it may take; what it says is of this file."""
     try:
         import duckdb
     except ImportError:
@@ -69,40 +78,122 @@ def large_report(source: str, asked: Asked, settings: Settings, delimiter: str |
         engine.execute("SET enable_progress_bar = false")
         engine.execute(f"SET temp_directory = '{folder}'")
         try:
-            return _Large(engine, source, asked, settings, delimiter).report()
+            yield engine
         except duckdb.Error as error:
             said = " ".join(str(error).split())[:300]
             raise InvalidData(f"{source} cannot be read in parts: {said}") from None
 
 
-class _Large:
-    """A file, as a query."""
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a file.
 
-    def __init__(
-        self, engine: Any, source: str, asked: Asked, settings: Settings, delimiter: str | None
-    ) -> None:
-        self.engine, self.source, self.asked, self.settings = engine, source, asked, settings
-        path = str(Path(source).expanduser())
-        if not Path(path).is_file():
-            raise InvalidData(f"{source}: no such file")
-        self.parquet = Path(source).suffix.lower() in (".parquet", ".pq")
+    Attributes
+    ----------
+    source, path : str
+        The file as it was named, and where it is.
+    asked : Asked
+    forecasts : tuple of str
+    outcome : str
+    said : tuple of str
+        What was guessed.
+    place : dict of str to str
+        The columns as SQL.
+    delimiter : str
+        Of CSV; "" of Parquet.
+    distinct, grid : int
+        As in `Settings`.
+    """
+
+    source: str
+    path: str
+    asked: Asked
+    forecasts: tuple[str, ...]
+    outcome: str
+    said: tuple[str, ...]
+    place: dict[str, str]
+    delimiter: str
+    distinct: int
+    grid: int
+
+    @property
+    def parquet(self) -> bool:
+        """Whether it is asked of a Parquet file."""
+        return not self.delimiter
+
+    def table(self, path: str) -> str:
+        """A file with these columns, as SQL."""
+        path = str(Path(path).expanduser())
         if self.parquet:
-            self.table = f"read_parquet({_text(path)})"
-            head = Sheet.of_frame(source, engine.execute(f"SELECT * FROM {self.table} LIMIT {HEAD}").df())
-            self.place = {name: _name(name) for name in head.columns}
-        else:
-            head = Sheet(source, delimiter=delimiter, most=HEAD)
-            names = [f"c{i}" for i in range(len(head.columns))]
-            self.place = dict(zip(head.columns, names, strict=True))
-            kinds = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
-            self.table = (
-                f"read_csv({_text(path)}, header = true, auto_detect = false, quote = '\"', escape = '\"', "
-                f"delim = {_text(head.delimiter)}, columns = {{{kinds}}})"
-            )
-        self.forecasts, self.outcome, self.said = columns_of(head, asked)
-        self.said.append(
-            "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked for"
+            return f"read_parquet({_text(path)})"
+        kinds = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in self.place.values())
+        return (
+            f"read_csv({_text(path)}, header = true, auto_detect = false, quote = '\"', escape = '\"', "
+            f"delim = {_text(self.delimiter)}, columns = {{{kinds}}})"
         )
+
+
+def question_of(source: str, asked: Asked, settings: Settings, delimiter: str | None) -> Question:
+    """What is asked, by the first rows of the file.
+
+    Raises
+    ------
+    InvalidParameter, InvalidData
+        As `large_report`.
+    """
+    for what, given in (("--time", asked.time), ("--weight", asked.weight)):
+        if given is not None:
+            raise InvalidParameter(
+                f"{what} with {source}, which is read in parts, row by row no more; expected none"
+            )
+    path = Path(source).expanduser()
+    if not path.is_file():
+        raise InvalidData(f"{source}: no such file")
+    if path.suffix.lower() in (".parquet", ".pq"):
+        with engine_of(source) as engine:
+            rows = engine.execute(f"SELECT * FROM read_parquet({_text(str(path))}) LIMIT {HEAD}").df()
+        head = Sheet.of_frame(source, rows)
+        place = {name: _name(name) for name in head.columns}
+    else:
+        head = Sheet(source, delimiter=delimiter, most=HEAD)
+        # Of two columns of one name none is asked for.
+        place = {
+            f"{name}\n{i}" if head.columns.count(name) > 1 else name: f"c{i}"
+            for i, name in enumerate(head.columns)
+        }
+    forecasts, outcome, said = columns_of(head, asked)
+    said.append(
+        "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked for"
+    )
+    return Question(
+        source,
+        str(path.absolute()),
+        asked,
+        tuple(forecasts),
+        outcome,
+        tuple(said),
+        place,
+        head.delimiter,
+        settings.distinct,
+        settings.grid,
+    )
+
+
+class Piece:
+    """Some of the rows of a file, or all, as a query.
+
+    Parameters
+    ----------
+    engine : duckdb.DuckDBPyConnection
+    question : Question
+    table : str
+        The rows, as SQL.
+    """
+
+    def __init__(self, engine: Any, question: Question, table: str) -> None:
+        self.engine, self.question, self.table = engine, question, table
+        self.asked, self.parquet, self.place = question.asked, question.parquet, question.place
+        self.forecasts, self.outcome = question.forecasts, question.outcome
 
     # ------------------------------------------------------------ queries
 
@@ -116,10 +207,11 @@ class _Large:
         """The outcome as SQL: 0, 1 or NULL."""
         word = f"lower(trim(CAST({self.place[self.outcome]} AS VARCHAR)))"
         if self.asked.positive is not None:
-            wanted = _text(self.asked.positive.strip().lower())
-            return (
-                f"(CASE WHEN {self.nothing(self.outcome)} THEN NULL WHEN {word} = {wanted} THEN 1 ELSE 0 END)"
-            )
+            wanted = self.asked.positive.strip().lower()
+            same = f"{word} = {_text(wanted)}"
+            if (value := as_number(wanted)[0]) is not None and math.isfinite(value):
+                same += f" OR coalesce(TRY_CAST({word} AS DOUBLE) = {value!r}, false)"
+            return f"(CASE WHEN {self.nothing(self.outcome)} THEN NULL WHEN {same} THEN 1 ELSE 0 END)"
         return (
             f"(CASE WHEN {word} IN ('true') OR TRY_CAST({word} AS DOUBLE) = 1 THEN 1 "
             f"WHEN {word} IN ('false') OR TRY_CAST({word} AS DOUBLE) = 0 THEN 0 END)"
@@ -147,135 +239,92 @@ class _Large:
 
     # ------------------------------------------------------------ what is found
 
-    def report(self) -> Report:
-        """All of it."""
-        rows, distinct = self.checked()
-        columns, groups = [], {}
-        for i, name in enumerate(self.forecasts):
-            moved = distinct[i] > self.settings.distinct
-            gamma, distance = self.gamma(f"p{i}", moved)
-            parts: list[Part] = self.groups(f"p{i}", moved) if self.asked.by is not None else []
-            groups = {part.name: float(part.rows) for part in parts}
-            columns.append(measure_gamma(name, gamma, distance, self.settings, parts))
-        return Report(
-            self.source, self.outcome, rows, columns, self.differences(), 0, self.asked.by or "", "", self.said,
-            tiny_groups(groups), self.settings,
-        )  # fmt: skip
-
-    def checked(self) -> tuple[int, list[int]]:
-        """How many rows count, and about how many different forecasts each column has."""
+    def facts(self) -> Facts:
+        """What decides whether the rows can be measured, and how."""
         questions = ["count(*)"]
-        for name in self.forecasts:
-            value, empty = self.number(name), self.nothing(name)
+        for name in (*self.forecasts, self.outcome):
+            value = self.event() if name == self.outcome else self.number(name)
+            empty = self.nothing(name)
             questions += [
                 f"count(*) FILTER (WHERE {empty})",
                 f"any_value(CAST({self.place[name]} AS VARCHAR)) FILTER (WHERE {value} IS NULL AND NOT {empty})",
                 f"any_value({value}) FILTER (WHERE {value} < 0 OR {value} > 1)",
-                f"approx_count_distinct({value})",
             ]
-        empty = self.nothing(self.outcome)
-        questions += [
-            f"count(*) FILTER (WHERE {empty})",
-            f"any_value(CAST({self.place[self.outcome]} AS VARCHAR)) "
-            f"FILTER (WHERE {self.event()} IS NULL AND NOT {empty})",
-            f"coalesce(sum({self.event()}), 0)",
-        ]
-        total, *found = self.one(f"SELECT {', '.join(questions)} FROM {self.table}")
-        if total == 0:
-            raise InvalidData(f"{self.source} has a header and no rows; expected at least one")
-        missing, distinct = 0, []
-        for name in self.forecasts:
-            none, strange, outside, many = found[:4]
-            found = found[4:]
-            if strange is not None:
-                raise InvalidData(f"{self.source}: column {name!r} holds {strange!r}; expected a number")
-            if outside is not None:
-                raise InvalidData(
-                    f"{self.source}: column {name!r} holds {outside:g}; expected a probability in [0, 1], or --percent"
-                )
-            missing += none
-            distinct.append(int(many))
-        none, strange, ones = found
-        if strange is not None:
-            raise InvalidData(
-                f"{self.source}: column {self.outcome!r} holds {strange!r}; expected 0 or 1, or --positive WORD"
-            )
-        if self.asked.positive is not None and not ones:
-            raise InvalidData(
-                f"{self.source}: no row of column {self.outcome!r} holds {self.asked.positive!r}"
-            )
+        questions.append(f"coalesce(sum({self.event()}), 0)")
+        total, *found, ones = self.one(f"SELECT {', '.join(questions)} FROM {self.table}")
+        cells = tuple(zip(found[::3], found[1::3], found[2::3], strict=True))
         rows = total
-        if missing + none:
-            if not self.asked.skip_missing:
-                raise InvalidData(
-                    f"{self.source}: {missing + none} cells of forecasts or outcomes are missing; expected a value, or "
-                    "--skip-missing to leave such rows out"
-                )
+        if any(empty for empty, _, _ in cells):
             rows = self.one(f"SELECT count(*) FROM {self.rows}")[0]
-            self.said.append(f"{total - rows} of {total} rows have no forecast or outcome and are left out")
-            if rows == 0:
-                raise InvalidData(
-                    f"{self.source}: no row has both a forecast and an outcome; expected at least one"
-                )
-        return rows, distinct
+        return Facts(
+            int(total), int(rows), int(ones), cells, tuple(map(self.different, range(len(self.forecasts))))
+        )
 
-    def on_grid(self, p: str, moved: bool) -> str:
-        """A forecast, or the nearest point of the grid, as SQL."""
-        m = self.settings.grid
-        return f"round_even({p} * {m}.0, 0) / {m}.0" if moved else p
+    def different(self, i: int) -> Any:
+        """The different forecasts of a column, if they are not too many."""
+        most = self.question.distinct
+        query = f"SELECT DISTINCT p{i} AS v FROM {self.rows} LIMIT {most + 1}"
+        found = self.engine.execute(query).fetchnumpy()["v"]
+        return None if len(found) > most else np.sort(np.asarray(found, dtype=np.float64))
 
-    def gamma(self, p: str, moved: bool) -> tuple[JointDistribution, float | None]:
-        """Γ of a column, and how far its forecasts were moved on average; None for not at all."""
-        v = self.on_grid(p, moved)
-        answer = self.engine.execute(
-            f"SELECT {v} AS v, count(*) AS n, sum(y) AS s, sum(abs({p} - {v})) AS d FROM {self.rows} GROUP BY 1"
-        ).fetchnumpy()
-        counts = answer["n"].astype(np.float64)
-        gamma = JointDistribution.from_counts(answer["v"], counts, answer["s"].astype(np.float64))
-        # Additions of rows in any order: the sum may be rounded up to so much.
-        most = 0.5 / self.settings.grid
-        return gamma, min(float(answer["d"].sum() / counts.sum()), most) if moved else None
+    def sums(self, moved: tuple[bool, ...]) -> Sums:
+        """What the report is made of; `moved` says which columns go to the grid."""
+        gammas, distances, groups = [], [], list[dict[str, JointDistribution | None]]()
+        for i, on_grid in enumerate(moved):
+            v = (
+                f"round_even(p{i} * {self.question.grid}.0, 0) / {self.question.grid}.0"
+                if on_grid
+                else f"p{i}"
+            )
+            answer = self.engine.execute(
+                f"SELECT {v} AS v, count(*) AS n, sum(y) AS s, sum(abs(p{i} - {v})) AS d FROM {self.rows} GROUP BY 1"
+            ).fetchnumpy()
+            gammas.append(_gamma(answer))
+            distances.append(float(answer["d"].sum()))
+            groups.append({} if self.asked.by is None else self.grouped(v))
+        return Sums(tuple(gammas), tuple(distances), tuple(groups), self.pairs())
 
-    def groups(self, p: str, moved: bool) -> list[Part]:
-        """The same for each group."""
-        v = self.on_grid(p, moved)
+    def grouped(self, v: str) -> dict[str, JointDistribution | None]:
+        """Γ of each group."""
         if (many := self.one(f"SELECT count(DISTINCT g) FROM {self.rows}")[0]) > GROUPS:
             raise InvalidData(
-                f"{self.source}: column {self.asked.by!r} has {many} different values; expected at most {GROUPS} groups"
+                f"{self.question.source}: column {self.asked.by!r} has {many} different values; expected at most "
+                f"{GROUPS} groups"
             )
         answer = self.engine.execute(
             f"SELECT g, {v} AS v, count(*) AS n, sum(y) AS s FROM {self.rows} GROUP BY 1, 2 ORDER BY 1"
         ).fetchnumpy()
-        names, starts = np.unique(np.asarray(answer["g"]).astype(str), return_index=True)
-        ends = np.append(starts[1:], len(answer["g"]))
-        found = []
-        for name, first, last in zip(names, starts, ends, strict=True):
-            part = slice(int(first), int(last))
-            counts = answer["n"][part].astype(np.float64)
-            ones = answer["s"][part].astype(np.float64)
-            gamma = JointDistribution.from_counts(answer["v"][part], counts, ones)
-            found.append(part_of(str(name), int(counts.sum()), gamma, self.settings.seed))
-        return with_holm(found)
+        names, starts = np.unique(np.asarray(answer.pop("g")).astype(str), return_index=True)
+        ends = np.append(starts[1:], len(answer["v"]))
+        return {
+            str(name): _gamma({key: values[first:last] for key, values in answer.items()})
+            for name, first, last in zip(names, starts, ends, strict=True)
+        }
 
-    def differences(self) -> list[Difference]:
-        """Paired tests of the scores, from sums."""
+    def pairs(self) -> tuple[Pair, ...]:
+        """Of the differences of scores of all pairs of columns."""
         found = []
         for a, b in combinations(range(len(self.forecasts)), 2):
             brier = f"(p{a} - y) * (p{a} - y) - (p{b} - y) * (p{b} - y)"
             best = [f"(CASE WHEN y = 1 THEN p{i} ELSE 1 - p{i} END)" for i in (a, b)]
             log = f"(CASE WHEN {best[0]} > 0 AND {best[1]} > 0 THEN ln({best[1]}) - ln({best[0]}) END)"
             for score, difference in (("brier", brier), ("log", log)):
-                rows, given, mean, error = self.one(
-                    "SELECT count(*), count(d), avg(d), stddev_samp(d) "
+                given, mean, power = self.one(
+                    "SELECT count(d), coalesce(avg(d), 0), coalesce(var_pop(d) * count(d), 0) "
                     f"FROM (SELECT {difference} AS d FROM {self.rows})"
                 )
-                if given < rows or error is None:
-                    continue
-                error /= math.sqrt(rows)
-                p_value = two_sided(mean / error) if error > 1e-15 else float(abs(mean) <= 1e-15)
-                found.append((score, self.forecasts[a], self.forecasts[b], mean, error, p_value))
-        adjusted = holm([each[-1] for each in found])
-        return [Difference(*each, p) for each, p in zip(found, adjusted, strict=True)]
+                found.append(
+                    Pair(score, self.forecasts[a], self.forecasts[b], int(given), float(mean), float(power))
+                )
+        return tuple(found)
+
+
+def _gamma(answer: Any) -> JointDistribution | None:
+    """Γ of levels, counts and ones; None of no rows."""
+    if len(answer["v"]) == 0:
+        return None
+    counts = answer["n"].astype(np.float64)
+    return JointDistribution.from_counts(answer["v"], counts, answer["s"].astype(np.float64))
 
 
 def _text(word: str) -> str:

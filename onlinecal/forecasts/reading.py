@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, suggestion
+from onlinecal.forecasts.cells import WORDS, as_number, as_outcome
 from onlinecal.forecasts.sheet import Sheet
 
 Floats = NDArray[np.float64]
@@ -25,9 +27,6 @@ OUTCOMES = {
     "ytrue", "truth", "resolution", "resolved", "happened", "correct", "class", "iscorrect",
 }  # fmt: skip
 
-#: words for 1 and 0 that need no `positive`, in lower case
-WORDS = {"true": 1.0, "false": 0.0}
-
 #: rows that are looked at to guess which columns are which
 LOOKED_AT = 1000
 
@@ -42,8 +41,14 @@ class Asked:
         Names of columns of forecasts; empty to guess.
     outcome, by, time, weight : str, optional
         Names of columns; the outcome is guessed where it is not named.
+    resolved : str, optional
+        The column of times at which outcomes became known; empty for never.
+    key : str, optional
+        The column that tells questions apart, where outcomes come in lines of their own.
     positive : str, optional
         What stands in the column of outcomes where the event happened. Default: 1 or true.
+    open : bool
+        Whether outcomes may be missing, as they are not known yet; else that is an error.
     percent : bool
         Whether forecasts are per cent.
     skip_missing : bool
@@ -61,6 +66,9 @@ class Asked:
     percent: bool = False
     skip_missing: bool = False
     sort: bool = False
+    resolved: str | None = None
+    key: str | None = None
+    open: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Log:
     forecasts : dict of str to (n,) floats
         By the name of the column, in [0, 1].
     outcomes : (n,) floats
-        Each 0 or 1.
+        Each 0 or 1; NaN where it may be missing.
     outcome : str
         The name of their column.
     weights, times : (n,) floats, optional
@@ -89,6 +97,10 @@ class Log:
         What was guessed, left out or sorted.
     duplicates : int
         Rows that are equal to an earlier one, in all columns of the file.
+    places : (n,) ints, optional
+        Which rows of the file these are, from 0.
+    known : (n,) floats, optional
+        When outcomes became known, not before `times`; NaN for never.
     """
 
     source: str
@@ -103,6 +115,8 @@ class Log:
     time: str = ""
     said: tuple[str, ...] = field(default=())
     duplicates: int = 0
+    places: Ints | None = None
+    known: Floats | None = None
 
     @property
     def rows(self) -> int:
@@ -136,28 +150,25 @@ def read_log(sheet: Sheet, asked: Asked) -> Log:
     number = {name: _probabilities(sheet, name, asked) for name in forecasts}
     outcomes, words = _outcomes(sheet, outcome, asked.positive)
     said += words
-    keep = np.isfinite(outcomes)
+    keep = np.isfinite(outcomes) | asked.open
     for values in number.values():
         keep &= np.isfinite(values)
     if not keep.all():
         if not asked.skip_missing:
             i = int(np.argmin(keep))
-            empty = next(
-                name for name, values in [*number.items(), (outcome, outcomes)] if np.isnan(values[i])
-            )
+            empty = next((name for name, values in number.items() if np.isnan(values[i])), outcome)
             raise InvalidData(
                 f"{sheet.name}, {sheet.line(i)}: column {empty!r} is missing, as in {np.count_nonzero(~keep)} of "
                 f"{sheet.rows} rows; expected a value, or --skip-missing to leave such rows out"
             )
-        said.append(
-            f"{np.count_nonzero(~keep)} of {sheet.rows} rows have no forecast or outcome and are left out"
-        )
+        lacking = "no forecast" if asked.open else "no forecast or outcome"
+        said.append(f"{np.count_nonzero(~keep)} of {sheet.rows} rows have {lacking} and are left out")
         if not keep.any():
-            raise InvalidData(
-                f"{sheet.name}: no row has both a forecast and an outcome; expected at least one"
-            )
+            both = "a forecast" if asked.open else "both a forecast and an outcome"
+            raise InvalidData(f"{sheet.name}: no row has {both}; expected at least one")
     weights = None if asked.weight is None else _weights(sheet, asked.weight, keep)
     times = None if asked.time is None else sheet.times(asked.time)
+    known = None if asked.resolved is None else _resolved(sheet, asked, times)
     rows = np.flatnonzero(keep)
     if times is not None and (back := np.diff(times[rows]) < 0.0).any():
         if not asked.sort:
@@ -183,6 +194,8 @@ def read_log(sheet: Sheet, asked: Asked) -> Log:
         time=asked.time or "",
         said=tuple(said),
         duplicates=sheet.duplicates(),
+        places=rows,
+        known=None if known is None else known[rows],
     )
 
 
@@ -198,8 +211,15 @@ def columns_of(sheet: Any, asked: Asked) -> tuple[list[str], str, list[str]]:
         With `name`, the file; `columns`, names as they stand there; and `sample(column)`, its first cells as text.
     asked : Asked
     """
-    named = [*asked.forecasts, asked.outcome, asked.by, asked.time, asked.weight]
+    named = [*asked.forecasts, asked.outcome, asked.by, asked.time, asked.weight, asked.key]
     wanted = [name for name in named if name is not None]
+    if asked.resolved is not None:
+        if asked.time is None:
+            raise InvalidParameter(
+                f"times of outcomes ({asked.resolved!r}) without times of questions; expected both columns (--time)"
+            )
+        # Where outcomes are known at once both times may be one column.
+        wanted += [asked.resolved] if asked.resolved != asked.time else []
     for name in wanted:
         if wanted.count(name) > 1:
             raise InvalidParameter(f"column {name!r} is asked for twice; expected each column in one place")
@@ -217,6 +237,17 @@ def columns_of(sheet: Any, asked: Asked) -> tuple[list[str], str, list[str]]:
         several = "s" if len(forecasts) > 1 else ""
         said.append(f"forecasts are read from column{several} {', '.join(map(repr, forecasts))}")
     return forecasts, outcome, said
+
+
+def one_forecast(sheet: Any, asked: Asked) -> tuple[Asked, list[str]]:
+    """The same with all columns named, of which one has forecasts; and what was guessed."""
+    forecasts, outcome, said = columns_of(sheet, asked)
+    if len(forecasts) > 1:
+        listed = ", ".join(map(repr, forecasts[:6])) + (", …" if len(forecasts) > 6 else "")
+        raise InvalidData(
+            f"{sheet.name}: columns {listed} might all be the forecasts; expected one: --forecast COLUMN"
+        )
+    return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
 
 
 def check_column(sheet: Any, name: str) -> None:
@@ -253,9 +284,14 @@ def _guessed_forecasts(sheet: Any, free: Sequence[str], asked: Asked) -> list[st
 
 def _unclear(sheet: Any, what: str, found: Sequence[str], option: str, holds: str) -> str:
     columns = ", ".join(map(repr, sheet.columns[:12])) + (", …" if len(sheet.columns) > 12 else "")
-    reason = (
-        f"columns {', '.join(map(repr, found))} might be" if found else f"no column is named so or {holds}"
-    )
+    if found:
+        reason = f"columns {', '.join(map(repr, found))} might be"
+    else:
+        # Of a file that grows the names are all that is known.
+        looked = any(sheet.sample(name) for name in sheet.columns if sheet.columns.count(name) == 1)
+        reason = "no column is named so" + (f" or {holds}" if looked else "")
+        doubled = sorted({name for name in sheet.columns if name and sheet.columns.count(name) > 1})
+        reason += f" (there are several {', '.join(map(repr, doubled))})" if doubled else ""
     return f"{sheet.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: {columns}"
 
 
@@ -271,10 +307,10 @@ def _is_binary(cells: Sequence[str], positive: str | None) -> bool:
 
 
 def _is_unit(cells: Sequence[str], most: float) -> bool:
-    try:
-        numbers = [float(c.strip().rstrip("%").replace(",", ".")) for c in cells if c.strip()]
-    except ValueError:
+    found = [as_number(cell)[0] for cell in cells]
+    if None in found:
         return False
+    numbers = [x for x in found if x is not None and not math.isnan(x)]
     inside = all(0.0 <= x <= most for x in numbers)
     return inside and any(0.0 < x < most for x in numbers)
 
@@ -290,21 +326,36 @@ def _probabilities(sheet: Sheet, name: str, asked: Asked) -> Floats:
     with np.errstate(invalid="ignore"):
         bad = ~(((values >= 0.0) & (values <= 1.0)) | np.isnan(values))
     if marked and not asked.percent:
-        raise InvalidData(
-            f"{sheet.name}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
-        )
+        raise InvalidData(_SIGNS.format(where=sheet.name, name=name))
     if bad.any():
         i = int(np.argmax(bad))
-        shown = sheet.cell(name, i)
         # What is most of all between 1 and 100 is hardly anything else.
         real = values[np.isfinite(values)]
-        percent = not asked.percent and len(real) and real.min() >= 0.0 and 1.0 < real.max() <= 100.0
-        hint = "; these look like per cent: --percent" if percent else ""
-        expected = "per cent from 0 to 100" if asked.percent else "a probability in [0, 1]"
-        raise InvalidData(
-            f"{sheet.name}, {sheet.line(i)}: column {name!r} holds {shown}; expected {expected}{hint}"
-        )
+        looks = len(real) > 0 and real.min() >= 0.0 and 1.0 < real.max() <= 100.0
+        where = f"{sheet.name}, {sheet.line(i)}"
+        raise InvalidData(_outside(where, name, sheet.cell(name, i), asked.percent, looks))
     return values + 0.0
+
+
+def check_probability(
+    source: str, where: str, name: str, cell: str, value: float, marked: bool, percent: bool
+) -> float:
+    """The same of one cell that holds a number, or NaN for nothing."""
+    if marked and not percent:
+        raise InvalidData(_SIGNS.format(where=source, name=name))
+    p = value / 100.0 if percent else value
+    if p == p and not 0.0 <= p <= 1.0:
+        raise InvalidData(_outside(where, name, repr(cell), percent, 1.0 < value <= 100.0))
+    return p + 0.0
+
+
+_SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
+
+
+def _outside(where: str, name: str, shown: str, percent: bool, looks: bool) -> str:
+    hint = "; these look like per cent: --percent" if looks and not percent else ""
+    expected = "per cent from 0 to 100" if percent else "a probability in [0, 1]"
+    return f"{where}: column {name!r} holds {shown}; expected {expected}{hint}"
 
 
 def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, list[str]]:
@@ -314,12 +365,10 @@ def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, li
         if found is not None:
             return found, []
     texts = sheet.texts(name)
-    words, place = np.unique(np.char.strip(texts.astype(str)), return_inverse=True)
-    if positive is None:
-        known = {word: _as_outcome(word) for word in words}
-        strange = np.array([known[word] is None for word in words], dtype=bool)
-        if not strange.any():
-            return np.array([known[word] for word in words], dtype=np.float64)[place], []
+    words, place = np.unique(texts.astype(str), return_inverse=True)
+    known = [as_outcome(word, positive) for word in map(str, words)]
+    if None in known:
+        strange = np.array([value is None for value in known], dtype=bool)
         i = int(np.argmax(strange[place]))
         shown = ", ".join(map(repr, map(str, words[:6]))) + (", …" if len(words) > 6 else "")
         hint = f"; --positive {str(words[-1])!r} says which word is 1" if len(words) <= 20 else ""
@@ -327,37 +376,30 @@ def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, li
             f"{sheet.name}, {sheet.line(i)}: column {name!r} holds {sheet.cell(name, i)}; expected 0 or 1 "
             f"(there are: {shown}){hint}"
         )
-    wanted = positive.strip()
-    ones = words == wanted
-    if not ones.any():
-        ones = np.array(
-            [word.lower() == wanted.lower() or _equal(word, wanted) for word in words], dtype=bool
-        )
-    if not ones.any():
+    values = np.array(known, dtype=np.float64)
+    if positive is None:
+        return values[place], []
+    if not (values == 1.0).any():
         there = [str(word) for word in words if word]
         listed = ", ".join(map(repr, there[:6])) + (", …" if len(there) > 6 else "")
         raise InvalidData(f"{sheet.name}: no row of column {name!r} holds {positive!r}; there are: {listed}")
-    values = ones.astype(np.float64)
-    values[words == ""] = np.nan
-    others = [str(word) for word, one in zip(words, ones, strict=True) if word and not one]
+    others = [str(word) for word in words[values == 0.0]]
     listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
     return values[place], [f"outcome 1 is {positive!r} in {name!r}, and 0 is {listed or 'nothing'}"]
 
 
-def _as_outcome(word: str) -> float | None:
-    if not word:
-        return np.nan
-    if (value := WORDS.get(word.lower())) is not None:
-        return value
-    return next((float(x) for x in (0, 1) if _equal(word, str(x))), None)
-
-
-def _equal(word: str, other: str) -> bool:
-    """As numbers."""
-    try:
-        return float(word) == float(other)
-    except ValueError:
-        return False
+def _resolved(sheet: Sheet, asked: Asked, times: Floats | None) -> Floats:
+    """When outcomes became known."""
+    column, begun = str(asked.resolved), str(asked.time)
+    known = sheet.times(column, gaps=True)
+    early = known < (-np.inf if times is None else times)
+    if early.any():
+        i = int(np.argmax(early))
+        raise InvalidData(
+            f"{sheet.name}, {sheet.line(i)}: the outcome is known ({sheet.text(column, i)}) before the question is "
+            f"asked ({sheet.text(begun, i)}); expected it at that time or later"
+        )
+    return known
 
 
 def _weights(sheet: Sheet, name: str, keep: NDArray[np.bool_]) -> Floats:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import sys
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -19,14 +21,12 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import days, parquet
 from onlinecal.engine.memory import GIB, free_memory
+from onlinecal.forecasts.cells import as_number, is_empty
 
 Floats = NDArray[np.float64]
 
 #: what may stand between cells, the most likely first
 DELIMITERS = ",;\t|"
-
-#: cells that stand for nothing
-EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 #: memory that a row takes while it is read, over its size in a CSV file
@@ -72,8 +72,7 @@ class Sheet:
     ) -> None:
         self.name = "standard input" if source == "-" else source
         self.parquet = Path(source).suffix.lower() in (".parquet", ".pq")
-        if delimiter is not None and len(delimiter) != 1:
-            raise InvalidData(f"delimiter = {delimiter!r}; expected one character")
+        check_delimiter(delimiter)
         if self.parquet:
             self._set(parquet(Path(source)))
         else:
@@ -119,7 +118,7 @@ class Sheet:
         cells = self._cells(column)
         text = cells.astype(object).where(cells.notna(), "").astype(str).to_numpy(dtype=object)
         texts = np.array([t.strip() for t in text], dtype=object)
-        empty = [t.lower() in EMPTY for t in texts]
+        empty = [is_empty(t) for t in texts]
         texts[empty] = ""
         return texts
 
@@ -136,16 +135,14 @@ class Sheet:
         if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_bool_dtype(cells.dtype):
             return np.asarray(cells.to_numpy(np.float64, na_value=np.nan)).copy(), False
         try:
-            return np.asarray(cells.to_numpy(dtype=object), dtype=np.float64), False
+            return _floats(cells), False
         except (TypeError, ValueError):
             pass
         marked = False
         values = np.empty(len(cells))
         for i, cell in enumerate(cells):
-            text = "" if _is_nothing(cell) else str(cell).strip()
-            if text.endswith("%"):
-                marked, text = True, text[:-1].rstrip()
-            value = _number(text)
+            value, per_cent = (np.nan, False) if _is_nothing(cell) else as_number(str(cell))
+            marked |= per_cent
             if value is None:
                 raise InvalidData(
                     f"{self.name}, {self.line(i)}: column {column!r} holds {self.cell(column, i)}; expected a number"
@@ -161,21 +158,23 @@ class Sheet:
         if pd.api.types.is_datetime64_any_dtype(cells.dtype):
             return None
         try:
-            values = np.asarray(cells.to_numpy(dtype=object), dtype=np.float64)
+            values = _floats(cells)
         except (TypeError, ValueError):
             return None
         return values if ((values == 0.0) | (values == 1.0)).all() else None
 
-    def times(self, column: str) -> Floats:
-        """A column of numbers or dates; dates as days since 1970."""
+    def times(self, column: str, gaps: bool = False) -> Floats:
+        """A column of numbers or dates; dates as days since 1970. With `gaps`, NaN where a cell is empty."""
         cells = self._cells(column)
         try:
-            values = np.asarray(cells.to_numpy(dtype=object), dtype=np.float64)
+            values = _floats(cells)
         except (TypeError, ValueError):
             values = np.full(len(cells), np.nan)
         if not np.isfinite(values).any():
             values = days(cells)
         good = np.isfinite(values)
+        if gaps:
+            good |= np.array([_is_nothing(cell) for cell in cells], dtype=bool)
         if not good.all():
             i = int(np.argmin(good))
             raise InvalidData(
@@ -191,26 +190,27 @@ class Sheet:
         except TypeError:  # cells of a Parquet file may be lists
             return 0
 
+    def with_column(self, column: str, values: Any) -> Any:
+        """All of it as a data frame with one column more: of a CSV file, the texts as they stand there."""
+        frame = self._frame.copy(deep=False)
+        frame[len(self.columns)] = values
+        frame.columns = [*self.columns, column]
+        return frame
+
     def _cells(self, column: str) -> Any:
         return self._frame[self.columns.index(column)]
 
 
 def _is_nothing(value: Any) -> bool:
-    return value is None or value != value or str(value).strip().lower() in EMPTY
+    return value is None or value != value or is_empty(str(value))
 
 
-def _number(text: str) -> float | None:
-    """What is written, also with a decimal comma; None where that is no number."""
-    if not text:
-        return np.nan
-    if "_" in text:  # Python would read 1_0 as 10
-        return None
-    for way in (text, text.replace(",", ".")) if text.count(",") == 1 and "." not in text else (text,):
-        try:
-            return float(way)
-        except ValueError:
-            continue
-    return None
+def _floats(cells: Any) -> Floats:
+    """All at once, where Python reads each cell as `as_number` does; else a ValueError or TypeError."""
+    objects = cells.to_numpy(dtype=object)
+    if any("_" in cell for cell in objects if isinstance(cell, str)):
+        raise ValueError("an underscore")
+    return np.asarray(objects, dtype=np.float64)
 
 
 # ---------------------------------------------------------------- CSV
@@ -222,16 +222,12 @@ def _csv(
     import pandas as pd
 
     try:
-        with _opened(source, name) as raw:
-            text = io.TextIOWrapper(raw, encoding=encoding or _encoding(raw), newline="")
+        with opened(source, name) as raw:
+            text = io.TextIOWrapper(raw, encoding=encoding or encoding_of(raw.peek(4)), newline="")
             header = text.readline(_HEADER)
             if not header.strip("\r\n\ufeff\x00 "):
                 raise InvalidData(f"{name} is empty; expected a header line and rows")
-            if "\x00" in header:
-                raise InvalidData(f"{name} is not a text file; expected CSV, or a name that ends in .parquet")
-            between = delimiter or max(DELIMITERS, key=header.count)
-            columns = [column.strip() for column in next(csv.reader([header], delimiter=between))]
-            _check_header(columns, name)
+            between, columns = header_of(header, name, delimiter)
             with warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 frame = pd.read_csv(
@@ -240,20 +236,14 @@ def _csv(
                 )  # fmt: skip
     except FileNotFoundError:
         raise InvalidData(f"{name}: no such file") from None
-    except (gzip.BadGzipFile, EOFError):
+    except (gzip.BadGzipFile, EOFError, zlib.error):
         raise InvalidData(f"{name} is not a whole gzip file; expected one, or a name without .gz") from None
     except OSError as error:
         raise InvalidData(f"{name} cannot be read: {error.strerror or error}") from None
     except LookupError:
-        raise InvalidData(
-            f"encoding = {encoding!r} is not known; expected utf-8, latin-1, cp1252, …"
-        ) from None
+        raise unknown_encoding(encoding) from None
     except UnicodeError as error:
-        what = error.encoding if isinstance(error, UnicodeDecodeError) else encoding
-        raise InvalidData(
-            f"{name} is not {what or 'UTF-8'} throughout ({getattr(error, 'reason', error)}); expected one encoding: "
-            "save it as UTF-8, or say --encoding latin-1"
-        ) from None
+        raise not_encoded(name, error, encoding) from None
     except pd.errors.ParserWarning:
         raise InvalidData(
             f"{name}: rows have more cells than the header has names; expected as many"
@@ -269,9 +259,39 @@ def _csv(
     return between, columns, frame
 
 
+def check_delimiter(delimiter: str | None) -> None:
+    """Refuses what is not one character that can stand between cells."""
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise InvalidData(f"delimiter = {delimiter!r}; expected one character, such as ; or a tab")
+
+
+def header_of(line: str, name: str, delimiter: str | None = None) -> tuple[str, list[str]]:
+    """What stands between the cells of a file, and the names of its columns, by its first line.
+
+    Parameters
+    ----------
+    line : str
+    name : str
+        Of the file, for messages.
+    delimiter : str, optional
+        As for `Sheet`.
+
+    Raises
+    ------
+    InvalidData
+        It is no header: the line of something else than text, or one that holds numbers.
+    """
+    if "\x00" in line:
+        raise InvalidData(f"{name} is not a text file; expected CSV, or a name that ends in .parquet")
+    between = delimiter or max(DELIMITERS, key=re.sub('"[^"]*"', "", line).count)
+    columns = [column.strip() for column in next(csv.reader([line], delimiter=between))]
+    _check_header(columns, name)
+    return between, columns
+
+
 def _check_header(columns: Sequence[str], name: str) -> None:
     """Refuses a first line that is data: no names of columns are numbers."""
-    if all(_number(column) is not None and column for column in columns):
+    if all(as_number(column)[0] is not None and column for column in columns):
         raise InvalidData(
             f"{name}: the first line holds numbers ({', '.join(columns[:4])}); expected a header with the names of the "
             "columns"
@@ -282,7 +302,21 @@ def _check_header(columns: Sequence[str], name: str) -> None:
         )
 
 
-def _opened(source: str, name: str) -> Any:
+def unknown_encoding(encoding: str | None) -> InvalidData:
+    """No codec has that name."""
+    return InvalidData(f"encoding = {encoding!r} is not known; expected utf-8, latin-1, cp1252, …")
+
+
+def not_encoded(where: str, error: UnicodeError, encoding: str | None) -> InvalidData:
+    """Bytes that are no text in the encoding that a file is read in."""
+    what = error.encoding if isinstance(error, UnicodeDecodeError) else encoding
+    return InvalidData(
+        f"{where} is not {what or 'UTF-8'} throughout ({getattr(error, 'reason', error)}); expected one encoding: "
+        "save it as UTF-8, or say --encoding latin-1"
+    )
+
+
+def opened(source: str, name: str) -> Any:
     """A buffered stream of the bytes, unpacked."""
     if source == "-":
         return io.BufferedReader(io.BytesIO(_standard_input()))
@@ -308,6 +342,6 @@ def _standard_input() -> bytes:
     return b"".join(parts)
 
 
-def _encoding(raw: Any) -> str:
-    start = raw.peek(4)[:4]
+def encoding_of(start: bytes) -> str:
+    """What the first bytes say."""
     return next((encoding for bom, encoding in _BOMS if start.startswith(bom)), "utf-8")

@@ -21,6 +21,7 @@ def report_of(
     delimiter: str | None = None,
     encoding: str | None = None,
     in_parts: bool = False,
+    scheduler: str | None = None,
 ) -> Report:
     """The report of a file.
 
@@ -34,14 +35,22 @@ def report_of(
         As in `Sheet`.
     in_parts : bool, default False
         Whether it is read in parts though there may be memory for all of it.
+    scheduler : str, optional
+        Address of a Dask cluster that reads it in parts.
 
     Raises
     ------
     InvalidData
         As `read_log` and `large_report`.
     """
-    if source == "-" and in_parts:
+    if source == "-" and (in_parts or scheduler is not None):
         raise InvalidData("standard input cannot be read in parts, for it is read twice; expected a file")
+    if scheduler is not None:
+        from onlinecal.forecasts.clustered import clustered_report
+
+        if encoding is not None:
+            raise InvalidData(f"{source} is read in parts, as UTF-8; expected no --encoding")
+        return clustered_report(source, asked, settings, scheduler, delimiter)
     needed = 0.0 if source == "-" else bytes_needed(source)
     if in_parts or needed > 0.5 * free_memory():
         from onlinecal.forecasts.large import large_report

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal
 from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, with_constant, with_logarithm
 
@@ -240,7 +240,7 @@ class Growth:
 def check_level(level: float) -> None:
     """Refuses what no interval can have."""
     if not 0.0 < level < 1.0:
-        raise InvalidParameter(f"level = {level!r}; expected a number between 0 and 1")
+        raise InvalidParameter(f"level = {shown(level)}; expected a number between 0 and 1")
 
 
 def fit_growth(

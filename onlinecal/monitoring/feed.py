@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from onlinecal.core.errors import InvalidData
+from onlinecal.forecasts.cells import as_number, as_outcome
+from onlinecal.forecasts.reading import Asked, check_probability, one_forecast
+from onlinecal.forecasts.sheet import check_delimiter, encoding_of, header_of, not_encoded, unknown_encoding
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.monitor import Monitor
-from onlinecal.recalibration.reading import FORECAST, OUTCOME, column_of, per_cent
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns a feed has.
-
-    Attributes
-    ----------
-    forecast, outcome : str or None
-        None: found by their usual names.
-    key : str or None
-        Of what tells questions apart where their outcomes come in lines of their own.
-    time : str or None
-        Of numbers or ISO dates that must not descend.
-    """
-
-    forecast: str | None = None
-    outcome: str | None = None
-    key: str | None = None
-    time: str | None = None
 
 
 class Feed:
     """Takes bytes of a CSV file as they come, and tells a monitor what the whole lines among them say.
 
-    A line is a forecast with its outcome; or, with a `key`, a forecast without one, or an outcome alone for the key of
+    A line is a forecast with its outcome; or, with a key, a forecast without one, or an outcome alone for the key of
     an earlier line. What was taken is written into the monitor's `note`, so that a saved monitor knows where to go on.
 
     Parameters
@@ -48,7 +30,13 @@ class Feed:
     monitor : Monitor
     name : str
         Of the file, for messages.
-    columns : Columns
+    asked : Asked
+        Which columns are what; those that are not named are known by their usual names. Not used: `by`, `weight`,
+        `resolved`, `skip_missing`, `sort`.
+    delimiter, encoding : str, optional
+        As for `Sheet`. No cell holds the end of a line.
+    say : callable, optional
+        Told what was guessed.
 
     Raises
     ------
@@ -56,15 +44,28 @@ class Feed:
         From `take`: a line that is none of these. All lines before it have been taken then.
     """
 
-    def __init__(self, monitor: Monitor, name: str, columns: Columns) -> None:
-        self.monitor, self.name, self.columns = monitor, name, columns
+    def __init__(
+        self,
+        monitor: Monitor,
+        name: str,
+        asked: Asked,
+        *,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        check_delimiter(delimiter)
+        self.monitor, self.name, self.columns = monitor, name, list[str]()
+        self._asked, self._delimiter, self._wanted, self._say = asked, delimiter, encoding, say
         note = monitor.note.setdefault(
             "feed", {"offset": 0, "line": 0, "header": None, "open": {}, "last": None}
         )
         self._note: dict[str, Any] = note
         self._rest = b""
+        self._outcomes: dict[str, float] = {}
         self._places: tuple[int, int, int | None, int | None] | None = None
         if note["header"] is not None:
+            self._delimiter = delimiter or note.get("delimiter", ",")
             self._find(note["header"])
 
     @property
@@ -74,16 +75,22 @@ class Feed:
 
     def begin_anew(self) -> None:
         """What comes next is another file, with a header of its own."""
-        self._note.update(offset=0, line=0, header=None)
+        self._note.update(offset=0, line=0, header=None, encoding=None)
         self._rest, self._places = b"", None
 
     def take(
         self, data: bytes, *, last: bool = False, found: Callable[[Alarm], None] = lambda alarm: None
     ) -> None:
         """Takes the next bytes; with `last`, what stands behind the last end of a line is a line too."""
-        data = self._rest + data
-        cut = len(data) if last else data.rfind(b"\n") + 1
-        lines, self._rest = data[:cut], data[cut:]
+        data, self._rest = self._rest + data, b""
+        encoding = self._encoding(data, last)
+        if encoding is None:
+            self._rest = data
+            return
+        end = "\n".encode(encoding)
+        lines = _lines(data, end)
+        if lines and not last and not lines[-1].endswith(end):
+            self._rest = lines.pop()
         if len(self._rest) > 2**24:
             raise InvalidData(
                 f"{self.name}, line {self._note['line'] + 1}: no end within 16 MiB; expected lines of CSV"
@@ -91,8 +98,8 @@ class Feed:
         events: list[tuple[float, float]] = []
         taken = [self._note["offset"], self._note["line"]]
         try:
-            for raw in lines.splitlines(keepends=True):
-                for p, y, key in self._row(raw, taken[1] + 1):
+            for raw in lines:
+                for p, y, key in self._row(raw, encoding, taken[1] + 1):
                     if key is None and not self.monitor.open:
                         events.append((p, y))
                         continue
@@ -123,31 +130,46 @@ class Feed:
         for alarm in alarms:
             found(alarm)
 
-    def _row(self, raw: bytes, line: int) -> Iterator[tuple[float, float, str | None]]:
+    def _encoding(self, data: bytes, last: bool) -> str | None:
+        """That of the lines, without a mark of its own; None while too little has come to know it."""
+        if self._note.get("encoding") is None:
+            if len(data) < 4 and not last:
+                return None
+            name = self._wanted or ("utf-8" if self._note["offset"] else encoding_of(data))
+            try:
+                name = codecs.lookup(name).name
+                "".encode(name)
+            except LookupError:
+                raise unknown_encoding(name) from None
+            big = "be" if data.startswith((b"\xfe\xff", b"\x00\x00\xfe\xff")) else "le"
+            known = {"utf-8-sig": "utf-8", "utf-16": f"utf-16-{big}", "utf-32": f"utf-32-{big}"}
+            self._note["encoding"] = known.get(name, name)
+        return str(self._note["encoding"])
+
+    def _row(self, raw: bytes, encoding: str, line: int) -> Iterator[tuple[float, float, str | None]]:
         """What a line says: a forecast or NaN, an outcome or NaN, and the key if one of them is missing."""
         where = f"{self.name}, line {line}"
         try:
-            text = raw.decode("utf-8-sig" if line == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise InvalidData(f"{where} is not UTF-8 ({error.reason}); expected text in UTF-8") from None
+            text = raw.decode(encoding).rstrip("\r\n")
+        except UnicodeError as error:
+            raise not_encoded(where, error, encoding) from None
+        text = text.removeprefix("\ufeff") if line == 1 else text
         if not text.strip():
             return
-        cells = next(csv.reader([text]))
         if self._places is None:
-            self._find(cells)
+            self._delimiter, header = header_of(text, self.name, self._delimiter)
+            self._find(header)
             return
-        if len(cells) != len(self._note["header"]):
+        try:
+            cells = next(csv.reader([text], delimiter=self._delimiter or ","))
+        except csv.Error as error:
+            raise InvalidData(f"{where} is not a line of CSV: {error}") from None
+        if len(cells) != len(self.columns):
             raise InvalidData(
-                f"{where} has {len(cells)} cells; expected {len(self._note['header'])}, as in the header"
+                f"{where} has {len(cells)} cells; expected {len(self.columns)}, as in the header"
             )
         forecast, outcome, key_at, time_at = self._places
-        p, y = self._number(where, forecast, cells), self._number(where, outcome, cells)
-        if not (math.isnan(p) or 0.0 <= p <= 1.0):
-            raise InvalidData(
-                f"{where}: column {self._called(forecast)} holds {p:g}; expected a probability in [0, 1]{per_cent(p)}"
-            )
-        if not (math.isnan(y) or y in (0.0, 1.0)):
-            raise InvalidData(f"{where}: column {self._called(outcome)} holds {y:g}; expected 0 or 1")
+        p, y = self._forecast(where, forecast, cells[forecast]), self._outcome(where, outcome, cells[outcome])
         key = None if key_at is None else cells[key_at]
         if math.isnan(p) or math.isnan(y):
             self._check_key(where, p, y, key)
@@ -185,34 +207,63 @@ class Feed:
             )
         self._note["last"] = [now, cell]
 
-    def _number(self, where: str, at: int, cells: list[str]) -> float:
-        cell = cells[at].strip()
-        if not cell:
-            return math.nan
+    def _forecast(self, where: str, at: int, cell: str) -> float:
+        """In [0, 1], or NaN for none."""
         try:
-            value = float(cell)
+            value: float | None = float(cell)
+            marked = "_" in cell or value != value
         except ValueError:
-            value = math.nan
-        if math.isnan(value):
-            raise InvalidData(f"{where}: column {self._called(at)} is {cell!r}; expected a number")
+            marked = True
+        if marked:
+            value, marked = as_number(cell)
+        if value is None:
+            raise InvalidData(f"{where}: column {self.columns[at]!r} holds {cell!r}; expected a number")
+        return check_probability(self.name, where, self.columns[at], cell, value, marked, self._asked.percent)
+
+    def _outcome(self, where: str, at: int, cell: str) -> float:
+        """0, 1, or NaN for none."""
+        if (value := self._outcomes.get(cell)) is None:
+            value = as_outcome(cell, self._asked.positive)
+            if value is None:
+                raise InvalidData(
+                    f"{where}: column {self.columns[at]!r} holds {cell!r}; expected 0 or 1, or --positive WORD"
+                )
+            if len(self._outcomes) < 1000:
+                self._outcomes[cell] = value
         return value
 
-    def _called(self, at: int) -> str:
-        return repr(self._note["header"][at])
+    def sample(self, column: str) -> list[str]:
+        """Nothing: what is in the columns is not known yet when the header comes."""
+        return []
 
     def _find(self, header: list[str]) -> None:
-        c = self.columns
-        forecast = column_of(self.name, "forecasts", header, c.forecast, FORECAST)
-        outcome = column_of(self.name, "outcomes", header, c.outcome, OUTCOME)
-        key = None if c.key is None else column_of(self.name, "questions", header, c.key, ())
-        time = None if c.time is None else column_of(self.name, "times", header, c.time, ())
-        self._places = (
-            header.index(forecast),
-            header.index(outcome),
-            None if key is None else header.index(key),
-            None if time is None else header.index(time),
-        )
-        self._note["header"] = header
+        self.columns = header
+        asked, said = one_forecast(self, self._asked)
+        names = asked.forecasts[0], str(asked.outcome), asked.key, asked.time
+        forecast, outcome, key, time = (None if name is None else header.index(name) for name in names)
+        assert forecast is not None
+        assert outcome is not None
+        self._places = forecast, outcome, key, time
+        if self._note["header"] is None:
+            self._note.update(header=header, delimiter=self._delimiter)
+            for text in said:
+                self._say(text)
+
+
+def _lines(data: bytes, end: bytes) -> list[bytes]:
+    """The lines with their ends, of text whose end of a line is `end`."""
+    if end == b"\n":
+        return data.splitlines(keepends=True)
+    found, start, at = [], 0, data.find(end)
+    while at >= 0:
+        # A part of one letter and a part of the next are no end of a line.
+        if (at - start) % len(end) == 0:
+            found.append(data[start : at + len(end)])
+            start = at + len(end)
+            at = data.find(end, start)
+        else:
+            at = data.find(end, at + 1)
+    return [*found, data[start:]] if start < len(data) else found
 
 
 def _moment(cell: str) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.validation import (
     check_lengths,
     check_outcomes,
@@ -122,7 +122,7 @@ class Monitor:
     ) -> None:
         self.alpha = number("Monitor", "alpha", alpha, 0.0, 1.0)
         if not 0.0 < self.alpha < 1.0:
-            raise InvalidParameter(f"Monitor: alpha = {alpha!r}; expected a number in (0, 1)")
+            raise InvalidParameter(f"Monitor: alpha = {shown(alpha)}; expected a number in (0, 1)")
         choice("Monitor", "restart", restart, ("spend", "same", "never"))
         self.restart: Restart = restart
         self.open_at_once = (
@@ -312,7 +312,7 @@ class Monitor:
         """
         level = number("bias", "level", level, 0.0, 1.0)
         if not 0.0 < level < 1.0:
-            raise InvalidParameter(f"bias: level = {level!r}; expected a number in (0, 1)")
+            raise InvalidParameter(f"bias: level = {shown(level)}; expected a number in (0, 1)")
         first, last = (self._edge(name, value) for name, value in (("low", low), ("high", high)))
         if first >= last:
             raise InvalidParameter(f"bias: low = {low!r}, high = {high!r}; expected low < high")

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import io
 import os
 import signal
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from onlinecal.core.errors import InvalidData
+from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring.alarms import Alarm
-from onlinecal.monitoring.feed import Columns, Feed
+from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
+
+Read = Callable[[], bytes]
 
 #: bytes that are read at a time; seconds between two looks at a file that has not grown, and between two saves
 CHUNK, PAUSE, SAVED = 2**20, 0.2, 5.0
@@ -23,11 +29,14 @@ CHUNK, PAUSE, SAVED = 2**20, 0.2, 5.0
 def watch(
     monitor: Monitor,
     source: Path | None,
-    columns: Columns,
+    asked: Asked,
     *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
     follow: bool = False,
     state: Path | None = None,
     found: Callable[[Alarm], None] = lambda alarm: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> bool:
     """Feeds a monitor, from where it stopped last.
 
@@ -36,8 +45,9 @@ def watch(
     monitor : Monitor
         Of a saved one, its `note` says how far the file has been taken.
     source : Path or None
-        A CSV file; None for standard input.
-    columns : Columns
+        A CSV file, which may be packed (``.gz``) if it does not grow; None for standard input.
+    asked, delimiter, encoding, say
+        As for `Feed`.
     follow : bool, default False
         Whether to wait for more at the end of the file.
     state : Path, optional
@@ -58,10 +68,24 @@ def watch(
     OSError
     """
     name = "standard input" if source is None else str(source)
-    feed = Feed(monitor, name, columns)
-    descriptor = 0 if source is None else _opened(source, feed)
+    if source is not None and source.suffix.lower() in (".parquet", ".pq"):
+        raise InvalidData(f"{name}: a Parquet file has no lines that come one by one; expected CSV")
+    feed = Feed(monitor, name, asked, delimiter=delimiter, encoding=encoding, say=say)
     if source is None:
         feed.begin_anew()
+    with _standard_input() if source is None else _opened(source, feed, follow) as read:
+        return _fed(monitor, feed, read, follow and source is not None, state, found)
+
+
+def _fed(
+    monitor: Monitor,
+    feed: Feed,
+    read: Read,
+    follow: bool,
+    state: Path | None,
+    found: Callable[[Alarm], None],
+) -> bool:
+    """Until the end, or until somebody stops it; whether somebody did."""
     saved = time.monotonic()
 
     def save() -> None:
@@ -75,49 +99,63 @@ def watch(
     try:
         with stop.caught():
             while not stop.asked:
-                data = stop.read(descriptor)
+                data = stop.read(read)
                 if data is None:
                     break
                 if data:
                     feed.take(data, found=found)
-                elif not follow or source is None:
+                elif not follow:
                     feed.take(b"", last=True, found=found)
                     break
                 else:
-                    if os.fstat(descriptor).st_size < os.lseek(descriptor, 0, os.SEEK_CUR):
-                        raise InvalidData(
-                            f"{name} has become shorter while it was watched; expected it to grow"
-                        )
                     stop.wait(PAUSE)
                 if len(monitor.alarms) > alarms or time.monotonic() - saved > SAVED:
                     alarms = len(monitor.alarms)
                     save()
     finally:
-        if source is not None:
-            os.close(descriptor)
         save()
     return stop.asked
 
 
-def _opened(source: Path, feed: Feed) -> int:
+@contextlib.contextmanager
+def _standard_input() -> Iterator[Read]:
+    yield lambda: os.read(0, CHUNK)
+
+
+@contextlib.contextmanager
+def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
+    """What reads the next bytes of a file, from where the feed stopped last."""
+    if source.is_dir():
+        raise InvalidData(f"{source} is a directory; expected a CSV file")
+    packed = source.suffix.lower() == ".gz"
+    if packed and follow:
+        raise InvalidData(f"{source}: a packed file does not grow; expected one without .gz, or no --follow")
     try:
-        descriptor = os.open(source, os.O_RDONLY)
+        # Without a buffer: what has been read is known to the byte.
+        file: Any = (gzip.GzipFile if packed else io.FileIO)(source)
     except FileNotFoundError:
         raise InvalidData(f"{source}: no such file") from None
-    try:
-        if source.is_dir():
-            raise InvalidData(f"{source} is a directory; expected a CSV file")
-        size = os.fstat(descriptor).st_size
-        if size < feed.offset:
+
+    def read() -> bytes:
+        data: bytes = file.read(CHUNK)
+        if not data and not packed and os.fstat(file.fileno()).st_size < file.tell():
+            raise InvalidData(f"{source} has become shorter while it was watched; expected it to grow")
+        return data
+
+    with file:
+        try:
+            size = file.seek(feed.offset) if packed else os.fstat(file.fileno()).st_size
+            if size < feed.offset:
+                raise InvalidData(
+                    f"{source} has {size} bytes, and {feed.offset} of it have been taken; expected the file that was "
+                    "watched before, or another --state"
+                )
+            file.seek(feed.offset)
+            yield read
+        except (gzip.BadGzipFile, EOFError, zlib.error):
             raise InvalidData(
-                f"{source} has {size} bytes, and {feed.offset} of it have been taken; expected the file that was "
-                "watched before, or another --state"
-            )
-        os.lseek(descriptor, feed.offset, os.SEEK_SET)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+                f"{source} is not a whole gzip file; expected one, or a name without .gz"
+            ) from None
 
 
 class _Stop:
@@ -127,9 +165,9 @@ class _Stop:
         self.asked = False
         self._reading = False
 
-    def read(self, descriptor: int) -> bytes | None:
+    def read(self, read: Read) -> bytes | None:
         """The next bytes; none at the end; None where somebody wants to stop."""
-        data: bytes | None = self._interruptible(lambda: os.read(descriptor, CHUNK))
+        data: bytes | None = self._interruptible(read)
         return data
 
     def wait(self, seconds: float) -> None:

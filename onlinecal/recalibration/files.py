@@ -5,42 +5,60 @@ from __future__ import annotations
 import importlib.util
 import os
 import tomllib
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.recalibration.reading import read
-from onlinecal.recalibration.replay import Recalibrated, recalibrate
+from onlinecal.core.progress import Progress
+from onlinecal.forecasts.reading import Asked, one_forecast, read_log
+from onlinecal.forecasts.sheet import Sheet
+from onlinecal.recalibration.replay import Recalibrated, recalibrate, work
 
 #: what a file's name may end with
 FORMATS = ".csv", ".parquet"
 
 
 def recalibrate_file(
-    path: Path,
+    source: str,
     output: Path,
     forecaster: str,
     *,
     column: str = "recalibrated",
-    forecast: str | None = None,
-    outcome: str | None = None,
-    time: str | None = None,
-    resolved: str | None = None,
-    measures: Sequence[str] | None = None,
+    asked: Asked | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    progress: bool | None = False,
     **options: Any,
-) -> Recalibrated:
+) -> tuple[Recalibrated, tuple[str, ...]]:
     """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`.
 
     Parameters
     ----------
-    path, output : Path
-        Two files; `output` is replaced when the new one is whole. Its end says the format, ``.csv``, in which cells are
-        as they were and the new numbers have all their digits, or ``.parquet``.
+    source : str
+        As for `Sheet`.
+    output : Path
+        Another file, which is replaced when the new one is whole. Its end says the format, ``.csv``, in which cells are
+        as they were, with what stood between them, and the new numbers have all their digits, or ``.parquet``.
     forecaster : str
         A name, or a table in braces.
     column : str
-        Of the recalibrated forecasts; none that is there.
+        Of the recalibrated forecasts, in [0, 1] whatever those of the file are in; none that is there.
+    asked : Asked, optional
+        Which columns are what. Outcomes may be missing. Rows that are left out have nothing in the new column; rows
+        that are sorted are so while they are recalibrated, and stay in their places.
+    delimiter, encoding : str, optional
+        As for `Sheet`.
+    progress : bool, optional
+        As `shown` of `Progress`.
+
+    Returns
+    -------
+    Recalibrated
+    tuple of str
+        What was guessed, left out or sorted.
 
     Raises
     ------
@@ -55,24 +73,31 @@ def recalibrate_file(
             f'{output}: Parquet needs pyarrow; `pip install "onlinecal[data]"` installs it, or choose a name that ends '
             "with .csv"
         )
-    if output.resolve() == path.resolve():
+    if source != "-" and output.resolve() == Path(source).expanduser().resolve():
         raise InvalidParameter(f"{output} is the file that is read; expected another name")
-    found = read(path, forecast, outcome, time, resolved)
-    if column in found.frame.columns:
-        raise InvalidParameter(f"{path} has a column {column!r} already; expected another name (--column)")
-    if len(found.p) < 2:
-        raise InvalidData(f"{path} has 1 row; expected at least 2")
-    made = recalibrate(
-        found.p,
-        found.y,
-        table_or_name(forecaster),
-        times=found.times,
-        known=found.known,
-        measures=measures,
-        **options,
-    )
-    write(found.frame.assign(**{column: made.forecasts}), output)
-    return made
+    sheet = Sheet(source, delimiter=delimiter, encoding=encoding)
+    if column in sheet.columns:
+        raise InvalidParameter(
+            f"{sheet.name} has a column {column!r} already; expected another name (--column)"
+        )
+    if output.suffix == ".parquet" and len(set(sheet.columns)) < len(sheet.columns):
+        raise InvalidParameter(
+            f"{sheet.name} has two columns of one name, which Parquet has no room for; expected a name that ends with "
+            ".csv"
+        )
+    named, said = one_forecast(sheet, replace(asked or Asked(), open=True))
+    log = read_log(sheet, named)
+    if log.rows < 2:
+        raise InvalidData(f"{sheet.name} has 1 row; expected at least 2")
+    with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
+        made = recalibrate(
+            log.forecasts[named.forecasts[0]], log.outcomes, table_or_name(forecaster), times=log.times,
+            known=log.known, progress=bar.advance, **options,
+        )  # fmt: skip
+    values = np.full(sheet.rows, np.nan)
+    values[log.places] = made.forecasts
+    write(sheet.with_column(column, values), output, sheet.delimiter or ",")
+    return made, (*said, *log.said)
 
 
 def table_or_name(text: str) -> str | dict[str, Any]:
@@ -86,13 +111,13 @@ def table_or_name(text: str) -> str | dict[str, Any]:
     return table
 
 
-def write(frame: Any, path: Path) -> None:
+def write(frame: Any, path: Path, delimiter: str = ",") -> None:
     """Writes a table into a file, which is replaced when the new one is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
     try:
         if path.suffix == ".csv":
-            frame.to_csv(new, index=False)
+            frame.to_csv(new, index=False, sep=delimiter)
         else:
             frame.to_parquet(new, index=False)
         os.replace(new, path)

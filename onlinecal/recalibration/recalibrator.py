@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import locked
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, shown
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Draws, Stream
 from onlinecal.core.validation import count, is_number
@@ -199,7 +199,7 @@ class Recalibrator:
 
 def _checked(base: Any) -> float:
     if not is_number(base) or not 0.0 <= base <= 1.0:
-        raise InvalidData(f"base = {base!r}; expected a forecast in [0, 1]")
+        raise InvalidData(f"base = {shown(base)}; expected a forecast in [0, 1]")
     return float(base)
 
 

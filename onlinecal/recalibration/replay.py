@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -15,7 +16,8 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.table import Evaluation
+from onlinecal.forecasts.table import Evaluation, Row
+from onlinecal.recalibration.change import Change, changes
 from onlinecal.recalibration.recalibrator import Asked, Recalibrator
 
 Floats = NDArray[np.float64]
@@ -34,36 +36,53 @@ class Recalibrated:
         In the order in which they came.
     before, after : Evaluation
         Of those whose outcome is known.
+    changes : tuple of Change
+        After less before, of each measure; with draws, with intervals that are paired.
     """
 
     forecasts: Floats
     before: Evaluation
     after: Evaluation
+    changes: tuple[Change, ...]
 
     def __str__(self) -> str:
         rows = [["measure", "before", "interval", "after", "interval"]]
         for old, new in zip(self.before.rows, self.after.rows, strict=True):
             rows.append([old.name, *_words(old), *_words(new)])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([*lines, *dict.fromkeys([*self.before.notes, *self.after.notes])])
+        lines = _aligned(rows)
+        lines += dict.fromkeys([*self.before.notes, *self.after.notes])
+        if any(one.interval is not None for one in self.changes):
+            rows = [
+                ["after − before", "value", "interval"],
+                *([one.measure, *_words(one)] for one in self.changes),
+            ]
+            lines += ["", *_aligned(rows)]
+            for how in dict.fromkeys(one.how for one in self.changes if one.how):
+                lines += textwrap.wrap(how, 80, subsequent_indent="  ")
+        return "\n".join(lines)
 
     __repr__ = __str__
 
     def as_json(self) -> list[dict[str, Any]]:
         """A row for each measure."""
         found = []
-        for old, new in zip(self.before.rows, self.after.rows, strict=True):
+        for old, new, change in zip(self.before.rows, self.after.rows, self.changes, strict=True):
             row: dict[str, Any] = {"measure": old.name}
-            for name, one in (("before", old), ("after", new)):
+            three: tuple[tuple[str, Row | Change], ...] = ("before", old), ("after", new), ("change", change)
+            for name, one in three:
                 row |= {f"{name}_lower": one.ends[0], f"{name}_upper": one.ends[1]}
                 row[f"{name}_interval"] = None if one.interval is None else list(one.interval)
             found.append(row)
         return found
 
 
-def _words(row: Any) -> list[str]:
-    low, high = (f"{end:.4g}" for end in row.ends)
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _words(row: Row | Change) -> list[str]:
+    low, high = ("–" if math.isnan(end) else f"{end:.4g}" for end in row.ends)
     interval = "" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval)
     return [low if low == high else f"[{low}, {high}]", interval]
 
@@ -101,9 +120,10 @@ def recalibrate(
     measures : iterable, optional
         As for `evaluate`. Default: `MEASURES`.
     bootstrap : int, default 0
-        As for `evaluate`: intervals, before and after. They take the samples as independent.
+        As for `evaluate`: intervals, before and after. They take the samples as independent. And of the change, paired
+        (`onlinecal.recalibration.change`): of scores without that assumption.
     progress : callable, optional
-        Told how many forecasts have been made since it was last told.
+        Told how much has been done since it was last told, of `work`.
 
     Returns
     -------
@@ -138,11 +158,22 @@ def recalibrate(
     mender = Recalibrator(forecaster, bins=bins, horizon=horizon, seed=seed)
     made = _replayed(mender, forecasts, outcomes, asked, told, progress)
     names = list(MEASURES if measures is None else measures)
-    before, after = (
-        evaluate(values[there], outcomes[there], measures=names, bootstrap=bootstrap, seed=seed)
-        for values in (forecasts, made)
-    )
-    return Recalibrated(made, before, after)
+    p_known, made_known, y_known = forecasts[there], made[there], outcomes[there]
+    found = []
+    for values in (p_known, made_known):
+        found.append(evaluate(values, y_known, measures=names, bootstrap=bootstrap, seed=seed))
+        if progress is not None:
+            progress(len(forecasts))
+    rows = list(zip(found[0].rows, found[1].rows, strict=True))
+    changed = changes(p_known, made_known, y_known, rows, names, bootstrap, seed)
+    if progress is not None:
+        progress(work(len(forecasts), bootstrap) - 3 * len(forecasts))
+    return Recalibrated(made, found[0], found[1], tuple(changed))
+
+
+def work(n: int, bootstrap: int) -> int:
+    """What `progress` is told in all: n for n forecasts, and as much for each time that they are measured."""
+    return (5 if bootstrap else 3) * n
 
 
 def _replayed(

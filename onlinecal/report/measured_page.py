@@ -13,6 +13,8 @@ from onlinecal.report.page_pictures import Picture, drawn_twice
 
 #: columns of which diagrams are drawn, at most
 DRAWN = 12
+#: levels up to which each is a point, and nothing is smoothed
+FEW = 20
 
 
 def page_of(report: Report) -> str:
@@ -38,7 +40,7 @@ def page_of(report: Report) -> str:
             "cautions": column.cautions,
             "decision": measured.decision(column),
             "grids": measured.grids(report, column),
-            "picture": _picture(column) if i < DRAWN else None,
+            "pictures": _pictures(column) if i < DRAWN else [],
         }
         for i, column in enumerate(report.columns)
     ]
@@ -53,11 +55,20 @@ def page_of(report: Report) -> str:
     )
 
 
-def _picture(column: Measured) -> Picture:
+def _pictures(column: Measured) -> list[Picture]:
+    """The mean outcome near each prediction (at each, where they are few), and the best monotone recalibration."""
     from onlinecal.report import reliability_plot
 
-    def plot(dark: bool) -> Any:
-        return np.ravel(reliability_plot.plot_reliability(column.gamma, dark=dark))[0].figure
+    few = column.gamma.levels <= FEW
+    kinds = {"points" if few else "smooth": "levels" if few else "smoothed", "corp": "monotone (CORP)"}
+    found = []
+    for kind, word in kinds.items():
 
-    light, dark = drawn_twice(plot)
-    return Picture(f"Reliability of {column.name}", reliability_plot.caption(column.gamma), light, dark)
+        def plot(dark: bool, kind: Any = kind) -> Any:
+            axes = reliability_plot.plot_reliability(column.gamma, kind=kind, dark=dark)
+            return np.ravel(axes)[0].figure
+
+        light, dark = drawn_twice(plot)
+        said = reliability_plot.caption(column.gamma, kind=kind)  # type: ignore[arg-type]
+        found.append(Picture(f"Reliability of {column.name}, {word}", said, light, dark))
+    return found

@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
-from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, OnlinecalError, UnknownName, failure
+from onlinecal.core.errors import (
+    LIST,
+    InvalidData,
+    InvalidParameter,
+    OnlinecalError,
+    UnknownName,
+    failure,
+    shown,
+)
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
@@ -245,7 +253,7 @@ class Panel:
             elif asked.bracket:
                 values += [value.lower, value.upper]
             else:
-                raise InvalidData(f"measure {asked.name!r} returned {value!r}; expected a number")
+                raise InvalidData(f"measure {asked.name!r} returned {shown(value)}; expected a number")
         for task in self.tasks:
             if moved is not None and isinstance(task, DecisionMaker):
                 values += [v for b in task.account_of_moved(gamma, moved) for v in (b.lower, b.upper)]
@@ -254,7 +262,7 @@ class Panel:
         totals = [gamma.weight * value for value in values]
         if any(map(math.isnan, totals)):
             column = self.columns[[math.isnan(total) for total in totals].index(True)].name
-            raise InvalidData(f"{column} is NaN on {gamma!r}; expected a number")
+            raise InvalidData(f"{column} is NaN on {shown(gamma)}; expected a number")
         return totals
 
 
@@ -277,7 +285,7 @@ def measured(
     except (Exception, SystemExit) as error:
         raise InvalidData(f"measure {name!r} failed: {failure(error)}") from error
     if not isinstance(value, Bracket):
-        raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
+        raise InvalidData(f"measure {name!r} returned {shown(value)}; expected a number")
     return value
 
 

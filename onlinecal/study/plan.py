@@ -10,7 +10,7 @@ from typing import Any
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
@@ -403,11 +403,11 @@ def plan(
         if horizon in horizons[:i]:
             raise InvalidParameter(f"horizon {horizon} is given twice; expected each once")
     if not is_whole(runs) or not 1 <= runs <= 100_000:
-        raise InvalidParameter(f"runs = {runs!r}; expected an integer from 1 to 100000")
+        raise InvalidParameter(f"runs = {shown(runs)}; expected an integer from 1 to 100000")
     if not is_whole(per_decade) or not 1 <= per_decade <= 100:
-        raise InvalidParameter(f"per_decade = {per_decade!r}; expected an integer from 1 to 100")
+        raise InvalidParameter(f"per_decade = {shown(per_decade)}; expected an integer from 1 to 100")
     if not is_whole(seed):
-        raise InvalidParameter(f"seed = {seed!r}; expected an integer")
+        raise InvalidParameter(f"seed = {shown(seed)}; expected an integer")
     if abs(seed) >= 10**300:
         raise InvalidParameter("seed has more than 300 digits; expected an integer of fewer")
     # Of Python, whatever they were: they are written into files.

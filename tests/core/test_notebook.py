@@ -154,7 +154,7 @@ def test_a_file_has_a_line_now_and_then(monkeypatch, shown, lines):
     assert len(said) == lines + (shown is True)
     if lines:
         assert said[-1].endswith(" · a vs b")
-        assert said[-1].startswith("90 %, 0.0 M run-rounds/s, 10 s left")
+        assert said[-1].startswith("90 %, 10 run-rounds/s, 10 s left")
 
 
 def test_what_is_over_soon_says_nothing(monkeypatch):

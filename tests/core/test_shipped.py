@@ -16,7 +16,7 @@ def test_all_of_them_are_in_the_wheel():
     config = tomllib.loads((README.parent / "pyproject.toml").read_text())
     included = config["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     files = [*FOLDER.rglob("*.toml")]
-    names = [file.relative_to(FOLDER).as_posix() for file in files]
+    names = [file.relative_to(FOLDER).as_posix() for file in [*files, *FOLDER.rglob("*.csv")]]
     assert included == {f"scenarios/{name}": f"onlinecal/scenarios/{name}" for name in names}
     assert scenarios().keys() == {file.stem for file in files}  # each name once
     assert len(scenarios()) == len(files)
@@ -69,3 +69,10 @@ def test_a_new_scenario_has_comments_and_replaces_nothing(tmp_path):
             create(path, like)
     create(tmp_path / "quick.toml", "quickstart")
     assert (tmp_path / "quick.toml").read_bytes() == (FOLDER / "quickstart.toml").read_bytes()
+
+
+def test_an_example_of_a_log(tmp_path):
+    create(tmp_path / "mine.csv")
+    assert (tmp_path / "mine.csv").read_bytes() == (FOLDER / "forecasts" / "rain.csv").read_bytes()
+    with pytest.raises(UnknownName, match="unknown example of a log 'quickstart'; known: rain"):
+        create(tmp_path / "b.csv", "quickstart")

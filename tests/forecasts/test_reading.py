@@ -110,11 +110,11 @@ def test_parquet_is_as_csv(tmp_path):
         (
             ["yes", "no", "Yes"],
             {"positive": "yes"},
-            [1, 0, 0],
-            "outcome 1 is 'yes' in 'y', and 0 is 'Yes', 'no'",
+            [1, 0, 1],
+            "outcome 1 is 'yes' in 'y', and 0 is 'no'",
         ),
         (["yes", "no", "yes "], {"positive": "YES"}, [1, 0, 1], "outcome 1 is 'YES' in 'y', and 0 is 'no'"),
-        (["2", "1", "2.0"], {"positive": "2"}, [1, 0, 0], "outcome 1 is '2' in 'y', and 0 is '1', '2.0'"),
+        (["2", "1", "2.0"], {"positive": "2"}, [1, 0, 1], "outcome 1 is '2' in 'y', and 0 is '1'"),
     ],
 )
 def test_outcomes_in_words(tmp_path, cells, asked, wanted, said):

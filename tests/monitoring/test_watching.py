@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.monitoring.feed import Columns, Feed
+from onlinecal.forecasts.reading import Asked
+from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import watch
 from tests.command_line import onlinecal
@@ -47,7 +48,7 @@ def test_bytes_may_come_in_any_pieces(wrong, size):
     p, y, text = wrong
     p, y, data = p[:300], y[:300], "".join(text.splitlines(keepends=True)[:301]).encode()[:-1]
     monitor, whole, said = Monitor(), Monitor(), []
-    feed = Feed(monitor, "x", Columns())
+    feed = Feed(monitor, "x", Asked())
     for at in range(0, len(data), size):
         feed.take(data[at : at + size], found=said.append)
     assert monitor.events == 299  # the last line has no end
@@ -61,7 +62,7 @@ def test_bytes_may_come_in_any_pieces(wrong, size):
 def test_spellings_of_csv():
     monitor = Monitor()
     text = '﻿"Outcome" , other,Probability\r\n'.replace(" ,", ",")
-    Feed(monitor, "x", Columns()).take((text + '1,"a, b",0.5\r\n\r\n 0 ,"",  1e-1\r\n').encode())
+    Feed(monitor, "x", Asked()).take((text + '1,"a, b",0.5\r\n\r\n 0 ,"",  1e-1\r\n').encode())
     assert monitor.events == 2
     assert monitor.bias().total == pytest.approx(0.4)
 
@@ -74,7 +75,7 @@ def test_outcomes_in_later_lines(wrong):
     # Some repeat the forecast beside the outcome.
     lines += [f"q{i},{p[i] if i % 2 else '':{'.17g' if i % 2 else ''}},{y[i]:g}" for i in order]
     monitor, whole = Monitor(), Monitor()
-    Feed(monitor, "x", Columns(key="id")).take(("\n".join(lines) + "\n").encode())
+    Feed(monitor, "x", Asked(key="id")).take(("\n".join(lines) + "\n").encode())
     whole.update(p, y)
     assert same(monitor, whole)
     assert monitor.open == 0
@@ -86,30 +87,30 @@ def test_outcomes_in_later_lines(wrong):
     [
         (
             "p,y\n45,1\n",
-            Columns(),
-            "line 2: column 'p' holds 45; expected a probability in [0, 1]; are these per cent",
+            Asked(),
+            "line 2: column 'p' holds '45'; expected a probability in [0, 1]; these look like per cent: --percent",
         ),
-        ("p,y\n-0.5,1\n", Columns(), "line 2: column 'p' holds -0.5"),
-        ("p,y\nnan,1\n", Columns(), "line 2: column 'p' is 'nan'"),
-        ("p,y\n0.5,2\n", Columns(), "line 2: column 'y' holds 2"),
-        ("p,y\n0.5,yes\n", Columns(), "line 2: column 'y' is 'yes'"),
-        ("p,y\n0.5\n", Columns(), "line 2 has 1 cells; expected 2"),
+        ("p,y\n-0.5,1\n", Asked(), "line 2: column 'p' holds '-0.5'"),
+        ("p,y\nnan,1\n", Asked(), "line 2 has no forecast; expected both"),
+        ("p,y\n0.5,2\n", Asked(), "line 2: column 'y' holds '2'"),
+        ("p,y\n0.5,yes\n", Asked(), "line 2: column 'y' holds 'yes'; expected 0 or 1, or --positive WORD"),
+        ("p,y\n0.5\n", Asked(), "line 2 has 1 cells; expected 2"),
         (
             "p,y\n0.5,\n",
-            Columns(),
+            Asked(),
             "has no outcome; expected both, or a column that tells questions apart (--id)",
         ),
-        ("p,y\n,1\n", Columns(), "has no forecast"),
-        ("a,y\n,1\n", Columns(), "no column of forecasts"),
-        ("p,z\n,1\n", Columns(), "no column of outcomes"),
-        ("p,p,y\n,1\n", Columns(), "several columns 'p'"),
-        ("p,y\n,1\n", Columns(key="id"), "no column 'id'"),
-        ("p,y,id\n,1,a\n", Columns(key="id"), "no forecast for question 'a' is open"),
-        ("p,y,id\n,,a\n", Columns(key="id"), "neither forecast nor outcome"),
-        ("p,y,id\n0.5,,a\n0.5,,a\n", Columns(key="id"), "line 3: question 'a' is open already"),
-        ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", Columns(time="t"), "line 3: goes back in time"),
-        ("p,y,t\n.5,1,x\n", Columns(time="t"), "the time 'x' is none"),
-        ("p,y\n0.5,\xff\n", Columns(), "not UTF-8"),
+        ("p,y\n,1\n", Asked(), "has no forecast"),
+        ("a,y\n,1\n", Asked(), "cannot tell which column has the forecasts: no column is named so; expected"),
+        ("p,z\n,1\n", Asked(), "cannot tell which column has the outcomes"),
+        ("p,p,y\n,1\n", Asked(), "(there are several 'p')"),
+        ("p,y\n,1\n", Asked(key="id"), "no column 'id'"),
+        ("p,y,id\n,1,a\n", Asked(key="id"), "no forecast for question 'a' is open"),
+        ("p,y,id\n,,a\n", Asked(key="id"), "neither forecast nor outcome"),
+        ("p,y,id\n0.5,,a\n0.5,,a\n", Asked(key="id"), "line 3: question 'a' is open already"),
+        ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", Asked(time="t"), "line 3: goes back in time"),
+        ("p,y,t\n.5,1,x\n", Asked(time="t"), "the time 'x' is none"),
+        ("p,y\n0.5,\xff\n", Asked(), "not utf-8"),
     ],
 )
 def test_bad_lines_are_named_and_those_before_are_taken(text, columns, words):
@@ -134,25 +135,25 @@ def test_a_file_in_parts_is_the_file_at_once(tmp_path, wrong):
         # A cut within a line is a line that is not there yet.
         file.write_text(text[: text.rfind("\n", 0, end) + 1])
         monitor = Monitor.load(state) if state.exists() else Monitor()
-        assert not watch(monitor, file, Columns(), state=state, found=said.append)
+        assert not watch(monitor, file, Asked(), state=state, found=said.append)
     whole = Monitor()
     whole.update(p, y)
     assert same(Monitor.load(state), whole)
     assert tuple(said) == whole.alarms
     file.write_text("p,y\n")
     with pytest.raises(InvalidData, match="have been taken"):
-        watch(Monitor.load(state), file, Columns(), state=state)
+        watch(Monitor.load(state), file, Asked(), state=state)
 
 
 def test_a_bad_line_is_met_again_when_it_is_mended(tmp_path):
     file, state = tmp_path / "a.csv", tmp_path / "s.npz"
     file.write_text("p,y\n0.5,1\n0.5,7\n0.25,0\n")
     with pytest.raises(InvalidData, match="line 3"):
-        watch(Monitor(), file, Columns(), state=state)
+        watch(Monitor(), file, Asked(), state=state)
     assert Monitor.load(state).events == 1
     file.write_text("p,y\n0.5,1\n0.5,0\n0.25,0\n")
     monitor = Monitor.load(state)
-    watch(monitor, file, Columns(), state=state)
+    watch(monitor, file, Asked(), state=state)
     assert monitor.events == 3
 
 
@@ -187,7 +188,7 @@ def test_it_follows_a_file_until_it_is_stopped(tmp_path, wrong):
     assert summary["alarms"] == len(whole.alarms)
     # What was taken when it was stopped is kept; going on takes the rest.
     monitor = Monitor.load(state)
-    watch(monitor, file, Columns(), state=state)
+    watch(monitor, file, Asked(), state=state)
     assert same(monitor, whole)
 
 

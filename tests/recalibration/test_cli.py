@@ -7,6 +7,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import OnlinecalError
+from onlinecal.forecasts.reading import Asked
 from onlinecal.recalibration.files import recalibrate_file
 from tests.command_line import onlinecal
 
@@ -50,29 +51,28 @@ def test_from_a_file_to_a_file(tmp_path, file):
 def test_times_of_outcomes(tmp_path):
     frame = pd.DataFrame({"p": [0.5] * 4, "y": [1, 1, 0, None], "t": [1, 2, 3, 4], "r": [3, None, 3, 4]})
     frame.to_csv(tmp_path / "a.csv", index=False)
-    found = recalibrate_file(tmp_path / "a.csv", tmp_path / "b.csv", "calibeating", time="t", resolved="r")
+    asked = Asked(time="t", resolved="r")
+    found, _ = recalibrate_file(str(tmp_path / "a.csv"), tmp_path / "b.csv", "calibeating", asked=asked)
     assert found.forecasts.tolist() == [0.5, 0.5, 0.5, 0.5]
     frame["r"] = [2, 3, 3, 4]
     frame.to_parquet(tmp_path / "a.parquet")
-    found = recalibrate_file(
-        tmp_path / "a.parquet", tmp_path / "b.csv", "calibeating", time="t", resolved="r"
-    )
+    found, _ = recalibrate_file(str(tmp_path / "a.parquet"), tmp_path / "b.csv", "calibeating", asked=asked)
     assert found.forecasts.tolist() == [0.5, 0.5, 1.0, pytest.approx(2 / 3)]
 
 
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("q,outcome\n0.5,1\n0.5,0\n", {}, "no column of forecasts"),
-        ("p,happened\n0.5,1\n0.5,0\n", {}, "no column of outcomes"),
-        ("p,y\n0.5,1\n", {"forecast": "P2"}, "no column 'P2'"),
-        ("p,p,y\n0.5,0.5,1\n0.5,0.5,1\n", {}, "several columns 'p'"),
-        ("p,y\n0.5,1\n45,0\n", {}, "line 3: column 'p' holds 45; expected a probability in [0, 1]; are these per cent"),
-        ("p,y\n0.5,1\n-0.1,0\n", {}, "line 3: column 'p' holds -0.1"),
-        ("p,y\n0.5,1\nx,0\n", {}, "line 3: column 'p' is 'x'"),
+        ("q,outcome\nx,1\nx,0\n", {}, "cannot tell which column has the forecasts"),
+        ("p,rain\n0.5,3\n0.5,0\n", {}, "cannot tell which column has the outcomes"),
+        ("p,y\n0.5,1\n", {"forecasts": ("P2",)}, "no column 'P2'"),
+        ("p,p,y\n0.5,0.5,1\n0.5,0.5,1\n", {}, "(there are several 'p')"),
+        ("p,y\n0.5,1\n45,0\n", {}, "line 3: column 'p' holds '45'; expected a probability in [0, 1]; these look"),
+        ("p,y\n0.5,1\n-0.1,0\n", {}, "line 3: column 'p' holds '-0.1'"),
+        ("p,y\n0.5,1\nx,0\n", {}, "line 3: column 'p' holds 'x'; expected a number"),
         ("p,y\n0.5,1\n,0\n", {}, "line 3: column 'p' is missing"),
-        ("p,y\n0.5,1\n0.5,2\n", {}, "line 3: column 'y' holds 2"),
-        ("p,y\n0.5,1\n0.5,yes\n", {}, "line 3: column 'y' is 'yes'"),
+        ("p,y\n0.5,1\n0.5,2\n", {}, "line 3: column 'y' holds '2'"),
+        ("p,y\n0.5,1\n0.5,yes\n", {}, "line 3: column 'y' holds 'yes'; expected 0 or 1"),
         ("p,y\n", {}, "no rows"),
         ("", {}, "is empty"),
         ("p,y\n0.5,1\n", {}, "1 row"),
@@ -92,8 +92,9 @@ def test_what_is_refused_writes_nothing(tmp_path, text, options, words):
     file = tmp_path / "mine.csv"
     file.write_text(text)
     options = {"forecaster": "calibeating", "output": "b.csv"} | options
+    named = {key: options.pop(key) for key in ("forecasts", "time", "resolved") if key in options}
     with pytest.raises(OnlinecalError) as caught:
-        recalibrate_file(file, tmp_path / options.pop("output"), **options)
+        recalibrate_file(str(file), tmp_path / options.pop("output"), asked=Asked(**named), **options)
     assert words in str(caught.value)
     assert [f.name for f in tmp_path.iterdir()] == ["mine.csv"]
     assert file.read_text() == text
@@ -117,6 +118,6 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, file, monkeypatch):
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", full)
     with pytest.raises(OSError, match="No space"):
-        recalibrate_file(file, out, "calibeating", measures=["brier"])
+        recalibrate_file(str(file), out, "calibeating", measures=["brier"])
     assert out.read_text() == "old"
     assert sorted(f.name for f in tmp_path.iterdir()) == ["b.csv", "mine.csv"]

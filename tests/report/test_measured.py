@@ -10,6 +10,7 @@ import pytest
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.forecasts.sheet import Sheet
+from onlinecal.report import measured_page
 from onlinecal.report.console import print_json
 from onlinecal.report.measured import WIDTH, data, number, side_by_side, span, text
 from onlinecal.report.measured_page import page_of
@@ -80,8 +81,10 @@ def test_the_page_needs_nothing_else_and_escapes_names(report):
     assert "<b>x</b>" not in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
-    assert page.count("<figure>") == 2
+    assert page.count("<figure>") == 4
     for column in report.columns:
+        assert f'alt="Reliability of {column.name}, smoothed"' in page
+        assert f'alt="Reliability of {column.name}, monotone (CORP)"' in page
         assert number(column.brier.score) in page
         assert f"{column.threshold.at:.4g}" in page
 
@@ -95,3 +98,16 @@ def test_a_log_without_draws_has_no_intervals():
     assert data(report)["forecasts"][0]["threshold"]["p_value"] is None
     assert number(None) == "–"
     assert span(0.1, 0.1) == "0.1"
+
+
+def test_few_levels_are_points_and_not_smoothed(monkeypatch):
+    monkeypatch.setattr(measured_page, "drawn_twice", lambda plot: ("", ""))
+    log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
+    pictures = measured_page._pictures(measure_log(log, Settings(draws=0, measures=("brier",))).columns[0])
+    assert [one.title for one in pictures] == [
+        "Reliability of p, levels",
+        "Reliability of p, monotone (CORP)",
+    ]
+    assert pictures[0].caption.startswith("Each point is a level")
+    assert "isotonic regression (CORP)" in pictures[1].caption
+    assert "Band: where the curve lies with probability 95% or more" in pictures[1].caption

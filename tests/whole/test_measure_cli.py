@@ -23,7 +23,7 @@ def test_the_example_from_file_to_table_and_page(tmp_path):
     assert max(map(len, done.stdout.splitlines())) <= 80 + len(str(EXAMPLE))
     for words in ("1,095 rows", "== climatology", "== persistence", "== Side by side", "wrote rain.html"):
         assert words in done.stdout
-    assert (tmp_path / "rain.html").read_text().count("<figure>") == 2
+    assert (tmp_path / "rain.html").read_text().count("<figure>") == 4
     found = json.loads(
         onlinecal(
             "measure", EXAMPLE / "rain.csv", "-f", "persistence", "--draws", 0, "--json", cwd=tmp_path

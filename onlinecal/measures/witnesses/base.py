@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter, shown
 from onlinecal.core.joint import JointDistribution
 
 Floats = NDArray[np.float64]
@@ -268,7 +268,7 @@ def number(what: str, value: Any, least: float = -math.inf, most: float = math.i
 def whole(what: str, value: Any, least: int, most: int) -> int:
     """The value as an int in [least, most]."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-        raise InvalidData(f"{what} = {value!r}; expected an integer from {least} to {most}")
+        raise InvalidData(f"{what} = {shown(value)}; expected an integer from {least} to {most}")
     return int(value)
 
 

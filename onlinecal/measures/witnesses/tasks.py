@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidData
+from onlinecal.core.errors import InvalidData, shown
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, vector, word
@@ -111,7 +111,7 @@ class WorstTask(Witness):
             i = int(np.argmin((u >= 0.0) & (u <= 1.0)))
             raise InvalidData(f"payoffs[{i // 2}][{i % 2}] = {float(u[i])!r}; expected payoffs in [0, 1]")
         if not ((np.diff(t) >= 0.0).all() and (t >= 0.0).all() and (t <= 1.0).all()):
-            raise InvalidData(f"kinks = {self.kinks!r}; expected ascending numbers in [0, 1]")
+            raise InvalidData(f"kinks = {shown(self.kinks)}; expected ascending numbers in [0, 1]")
         fall, rise = -np.diff(u[::2]), np.diff(u[1::2])
         share = fall + rise
         wrong = (share < 0.0) | (np.abs(fall - share * t) > _TIE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.validation import is_whole
 from onlinecal.study.executors.base import Executor
 from onlinecal.study.executors.serial import Serial
@@ -45,7 +45,7 @@ def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Execut
         return Cluster(scheduler)
     if jobs is not None and not (is_whole(jobs) and 1 <= jobs <= most_jobs()):
         raise InvalidParameter(
-            f"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}, as this process may use {cores()} core"
+            f"jobs = {shown(jobs)}; expected an integer from 1 to {most_jobs()}, as this process may use {cores()} core"
             f"{'s' * (cores() > 1)}"
         )
     if (jobs or cores()) == 1:

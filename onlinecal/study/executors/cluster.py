@@ -38,6 +38,8 @@ except ImportError as error:
 PATIENCE = 10.0
 #: seconds without any worker, or without the scheduler, after which a study that is being played is given up
 GONE = 60.0
+#: parts that are merged at a time
+FAN = 8
 #: seconds between two messages about progress
 TELL = 1.0
 
@@ -54,6 +56,8 @@ class Cluster(Executor):
     ----------
     address : str
         ``tcp://host:port``.
+    after : str
+        What to do when the cluster is gone.
 
     Raises
     ------
@@ -62,8 +66,8 @@ class Cluster(Executor):
         the packages that make the numbers. From every method: the scheduler or all workers are gone.
     """
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, after: str = _GO_ON) -> None:
+        self.address, self.after = address, after
         self.remarks = []
         self._client: Any = None
         self._happened: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -221,6 +225,41 @@ class Cluster(Executor):
         assert what is not None
         return [what]
 
+    def merged(
+        self, function: Callable[[Any], Any], parts: Sequence[Any], merge: Callable[[Any], Any]
+    ) -> Any:
+        """`merge` of what a function makes of each part, found on the workers, in a tree of `FAN` at a time.
+
+        Raises
+        ------
+        WorkerError
+        OnlinecalError
+            Of the function.
+        """
+        self._submitted += 1
+        made: list[Any] = []
+
+        def sent(function: Callable[[Any], Any], given: Any) -> Any:
+            key = f"merge-{self._mark}-{self._submitted}-{len(made)}"
+            made.append(self._client.submit(function, given, key=key, pure=False))
+            return made[-1]
+
+        with self._explained():
+            level = [sent(function, part) for part in parts]
+            while len(level) > 1:
+                level = [
+                    sent(merge, level[i : i + FAN]) if i + 1 < len(level) else level[i]
+                    for i in range(0, len(level), FAN)
+                ]
+            try:
+                return level[0].result()
+            except KilledWorker:
+                raise WorkerError(
+                    f"workers at {self.address} died, again and again, perhaps for want of memory; {self.after}"
+                ) from None
+            finally:
+                self._client.cancel(made)
+
     @contextlib.contextmanager
     def _explained(self) -> Any:
         try:
@@ -230,7 +269,7 @@ class Cluster(Executor):
 
     def _gone(self) -> WorkerError:
         what = "the scheduler" if self._client.status != "running" else "the last worker"
-        return WorkerError(f"{what} at {self.address} is gone; {_GO_ON}")
+        return WorkerError(f"{what} at {self.address} is gone; {self.after}")
 
     def close(self) -> None:
         """What is being played stops soon: its worker sees that nobody waits for it."""

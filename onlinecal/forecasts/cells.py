@@ -1,0 +1,65 @@
+"""What is written in a cell of a file of forecasts: a number, an outcome, or nothing."""
+
+from __future__ import annotations
+
+from math import nan
+
+#: cells that stand for nothing, in lower case
+EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
+
+#: words for 1 and 0 that need no `positive`, in lower case
+WORDS = {"true": 1.0, "false": 0.0}
+
+
+def is_empty(cell: str) -> bool:
+    """Whether a cell stands for nothing."""
+    return cell.strip().lower() in EMPTY
+
+
+def as_number(cell: str) -> tuple[float | None, bool]:
+    """What is written, and whether it has a per cent sign; NaN for nothing, None for what is no number.
+
+    It is the float64 next to that, also with a decimal comma.
+    """
+    text = cell.strip()
+    if text.lower() in EMPTY:
+        return nan, False
+    if marked := text.endswith("%"):
+        text = text[:-1].rstrip()
+    if "_" in text:  # Python would read 1_0 as 10
+        return None, marked
+    for way in (text, text.replace(",", ".")) if text.count(",") == 1 and "." not in text else (text,):
+        try:
+            return float(way), marked
+        except ValueError:
+            continue
+    return None, marked
+
+
+def as_outcome(cell: str, positive: str | None = None) -> float | None:
+    """0 or 1; NaN for nothing, None for what is no outcome.
+
+    Parameters
+    ----------
+    cell : str
+    positive : str, optional
+        What stands there where the event happened, in capitals or not; 2 is also 2.0. Then all else is 0. Default: 1
+        or true for 1, and 0 or false for 0.
+    """
+    text = cell.strip().lower()
+    if text in EMPTY:
+        return nan
+    if positive is not None:
+        wanted = positive.strip().lower()
+        return float(text == wanted or _equal(text, wanted))
+    if (value := WORDS.get(text)) is not None:
+        return value
+    return next((float(x) for x in (0, 1) if _equal(text, str(x))), None)
+
+
+def _equal(text: str, other: str) -> bool:
+    """As numbers."""
+    try:
+        return float(text) == float(other)
+    except ValueError:
+        return False

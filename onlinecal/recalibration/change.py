@@ -1,0 +1,132 @@
+"""What recalibration changed in each measure, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.forecasts.evaluation import evaluate
+from onlinecal.forecasts.inference import score_differences
+from onlinecal.forecasts.table import Row
+
+Floats = NDArray[np.float64]
+
+#: of all intervals
+LEVEL = 0.95
+#: forecasts with outcomes that the normal law of a mean difference takes
+FEW = 30
+#: scores, which are means over forecasts, as they are called where they are compared
+SCORES = {"brier": "brier", "log_loss": "log"}
+
+PAIRED = (
+    "change of a score: for the mean of its expected differences, each given all that was known before (95 %, by the "
+    "normal law of sums of martingale differences; forecasts and outcomes may come about in any way)"
+)
+BOTH = (
+    "change of another measure: from both intervals at 97.5 %, which hold together in 95 % of all cases, for the "
+    "values on what the samples were drawn from"
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A measure after less before.
+
+    Attributes
+    ----------
+    measure : str
+    ends : (float, float)
+        Lower and upper end of the value, which are equal where the measure is exact; NaN where both are infinite.
+    interval : (float, float) or None
+    how : str
+        What the interval is for; "" for none.
+    """
+
+    measure: str
+    ends: tuple[float, float]
+    interval: tuple[float, float] | None
+    how: str
+
+
+def changes(
+    p: Floats,
+    made: Floats,
+    y: Floats,
+    rows: Sequence[tuple[Row, Row]],
+    measures: Sequence[Any],
+    bootstrap: int,
+    seed: int,
+) -> list[Change]:
+    """The change of each measure, with 95 % intervals if there are draws.
+
+    The interval of a score (Brier, log) is paired: with dₜ the difference of the score in forecast t, it is for the
+    mean of E[dₜ | all that was known before forecast t]. The dₜ less these are martingale differences, whatever makes
+    forecasts and outcomes, so that the mean is normal for large n; the empirical variance of dₜ is at least theirs for
+    large n, so that the interval is too wide rather than too narrow. It is there from 30 forecasts on.
+
+    Another measure is no mean over forecasts. Its interval goes from the lower end of the one after less the upper end
+    of the one before to the opposite, both at 97.5 %; it holds where `evaluate`'s do: samples are taken as independent.
+
+    Parameters
+    ----------
+    p, made, y : (n,) floats
+        Forecasts before and after, and outcomes.
+    rows : sequence of pairs of Row
+        Of each measure, before and after.
+    measures : sequence
+        The same measures, as for `evaluate`.
+    bootstrap, seed : int
+        As for `evaluate`.
+
+    Source
+    ------
+    Hall & Heyde 1980, Theorem 3.2 (martingale differences); Choe & Ramdas 2023 (mean expected differences of scores of
+    forecasters that change as they learn); Bonferroni's inequality.
+    """
+    paired = _paired(p, made, y) if bootstrap else {}
+    others = [i for i, (old, _) in enumerate(rows) if old.name not in SCORES]
+    wide: dict[int, tuple[Row, Row]] = {}
+    if bootstrap and others:
+        both = (
+            evaluate(
+                values, y, measures=[measures[i] for i in others], bootstrap=bootstrap, seed=seed,
+                level=0.5 * (1.0 + LEVEL),
+            )
+            for values in (p, made)
+        )  # fmt: skip
+        before, after = (one.rows for one in both)
+        wide = dict(zip(others, zip(before, after, strict=True), strict=True))
+    found = []
+    for i, (old, new) in enumerate(rows):
+        interval, how = paired.get(old.name), PAIRED
+        if i in wide:
+            one, other = (row.interval for row in wide[i])
+            interval, how = None if one is None or other is None else _less(other, one), BOTH
+        if interval is not None and any(map(math.isnan, interval)):
+            interval = None
+        found.append(Change(old.name, _less(new.ends, old.ends), interval, how if interval else ""))
+    return found
+
+
+def _less(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """All differences of a value of the one and a value of the other."""
+    return one[0] - other[1], one[1] - other[0]
+
+
+def _paired(p: Floats, made: Floats, y: Floats) -> dict[str, tuple[float, float]]:
+    """By measure; none where there are few forecasts, or where a score is infinite."""
+    from scipy.special import stdtrit
+
+    if len(y) < FEW:
+        return {}
+    times = float(stdtrit(len(y) - 1, 0.5 * (1.0 + LEVEL)))
+    found = {}
+    for one in score_differences({"after": made, "before": p}, y):
+        name = next(measure for measure, score in SCORES.items() if score == one.score)
+        found[name] = one.mean - times * one.error, one.mean + times * one.error
+    return found

@@ -1,0 +1,211 @@
+"""What `measure` reads, `recalibrate` and `watch` read too, and they refuse the same files in the same words."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onlinecal.core.errors import InvalidData, OnlinecalError
+from onlinecal.forecasts.reading import Asked, read_log
+from onlinecal.forecasts.sheet import Sheet
+from onlinecal.monitoring.feed import Feed
+from onlinecal.monitoring.monitor import Monitor
+from onlinecal.monitoring.watching import watch
+from onlinecal.recalibration import files
+from onlinecal.recalibration.files import recalibrate_file
+
+P, Y = [0.25, 0.5, 1.0, 0.125], [1.0, 0.0, 1.0, 0.0]
+
+
+class Seen(Monitor):
+    """A monitor that remembers what it was told."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def update(self, p, y):
+        self.seen += zip(np.ravel(p).tolist(), np.ravel(y).tolist(), strict=True)
+        return super().update(p, y)
+
+
+def text(cells=None, words=("0", "1"), between=",", end="\n", header=("p", "y", "näme")):
+    cells = cells or [repr(p) for p in P]
+    rows = [header, *((cell, words[int(y)], "é") for cell, y in zip(cells, Y, strict=True))]
+    return end.join(between.join(row) for row in rows) + end
+
+
+def watched(path, asked, **options):
+    monitor = Seen()
+    watch(monitor, path, asked, **options)
+    return monitor.seen
+
+
+def both(path, asked, monkeypatch, **options):
+    """What recalibrate and watch read of a file."""
+    given = []
+    plain = files.recalibrate
+
+    def noted(p, y, *rest, **others):
+        given.extend(zip(p.tolist(), y.tolist(), strict=True))
+        return plain(p, y, *rest, measures=["brier"], **others)
+
+    monkeypatch.setattr(files, "recalibrate", noted)
+    recalibrate_file(str(path), path.with_name("out.csv"), "calibeating", asked=asked, **options)
+    return given, watched(path, asked, **options)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "asked", "options"),
+    [
+        (text().encode(), "f.csv", {}, {}),
+        (text(between=";").encode(), "f.csv", {}, {}),
+        (text(between="\t", end="\r\n").encode("utf-8-sig"), "f.tsv", {}, {}),
+        (text(between="^").encode(), "f.csv", {}, {"delimiter": "^"}),
+        (text(["0,25", "0,5", "1", "0,125"], between=";").encode(), "f.csv", {}, {}),
+        (text(words=("False", "TRUE")).encode(), "f.csv", {}, {}),
+        (text(words=("0.0", " 1 ")).encode(), "f.csv", {}, {}),
+        (text(words=("no", "Yes")).encode(), "f.csv", {"positive": "yes"}, {}),
+        (text(words=("1", "2.0")).encode(), "f.csv", {"positive": "2"}, {}),
+        (text(["25%", "50 %", "100%", "12.5%"]).encode(), "f.csv", {"percent": True}, {}),
+        (text().encode("utf-16"), "f.csv", {}, {}),
+        (text().encode("utf-16-be"), "f.csv", {}, {"encoding": "utf-16-be"}),
+        (text().encode("latin-1"), "f.csv", {}, {"encoding": "latin-1"}),
+        (gzip.compress(text().encode(), mtime=0), "f.csv.gz", {}, {}),
+        (
+            text(header=("a", "b", "näme")).encode(),
+            "f.csv",
+            {"forecasts": ("a",), "outcome": "b"},
+            {},
+        ),
+        (text(header=("Y_prob", "is correct", "p")).encode(), "f.csv", {"forecasts": ("Y_prob",)}, {}),
+    ],
+    ids=[
+        "comma", "semicolon", "tab", "caret", "decimal comma", "True", "1.0", "yes", "two", "per cent", "utf-16",
+        "utf-16-be", "latin-1", "gz", "columns named", "columns known",
+    ],
+)  # fmt: skip
+def test_they_read_the_same(tmp_path, monkeypatch, data, name, asked, options):
+    path = tmp_path / name
+    path.write_bytes(data)
+    log = read_log(Sheet(str(path), **options), Asked(**asked))
+    wanted = list(zip(P, Y, strict=True))
+    assert (
+        list(zip(next(iter(log.forecasts.values())).tolist(), log.outcomes.tolist(), strict=True)) == wanted
+    )
+    assert both(path, Asked(**asked), monkeypatch, **options) == (wanted, wanted)
+
+
+@pytest.mark.parametrize(
+    ("data", "asked", "options", "words"),
+    [
+        (text(["25", "50", "100", "12.5"]).encode(), {}, {}, "these look like per cent: --percent"),
+        (text(["25%", "50%", "100%", "12.5%"]).encode(), {}, {}, "per cent signs"),
+        (text(["101", "50", "100", "12.5"]).encode(), {"percent": True}, {}, "expected per cent from 0 to 100"),
+        (text(words=("no", "yes")).encode(), {}, {}, "expected 0 or 1"),
+        (text(["1_0", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' holds '1_0'; expected a number"),
+        (text(["inf", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' holds 'inf'; expected a probability"),
+        (text(header=("p", "p", "y")).encode(), {"forecasts": ("p",)}, {}, "has 2 columns 'p'; expected one"),
+        (text(header=("a", "y", "n")).encode(), {"forecasts": ("A",)}, {}, "has no column 'A'; known: a, n, y"),
+        (text().encode(), {"forecasts": ("p",), "outcome": "p"}, {}, "column 'p' is asked for twice"),
+        (text(header=("1", "2", "3")).encode(), {}, {}, "the first line holds numbers"),
+        (text(between=" ").encode(), {}, {}, "has none of , ; tab |"),
+        (text().encode("latin-1"), {}, {}, "throughout (invalid continuation byte); expected one encoding"),
+        (text().encode(), {}, {"encoding": "no"}, "encoding = 'no' is not known"),
+        (text().encode(), {}, {"encoding": "hex"}, "encoding = 'hex' is not known"),
+        (text().encode(), {}, {"delimiter": ";;"}, "delimiter = ';;'"),
+        (text().encode(), {}, {"delimiter": "\n"}, "delimiter = '\\n'"),
+        (b"p,y\x00\n1,1\n", {}, {}, "is not a text file"),
+    ],
+    ids=map(str, range(17)),
+)  # fmt: skip
+def test_they_refuse_the_same(tmp_path, data, asked, options, words):
+    path, out = tmp_path / "f.csv", tmp_path / "out.csv"
+    path.write_bytes(data)
+    for one in (
+        lambda: read_log(Sheet(str(path), **options), Asked(**asked)),
+        lambda: recalibrate_file(str(path), out, "calibeating", asked=Asked(**asked), **options),
+        lambda: watched(path, Asked(**asked), **options),
+    ):
+        with pytest.raises(OnlinecalError) as caught:
+            one()
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert not out.exists()
+
+
+def test_several_columns_of_forecasts_are_not_guessed_among(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("p,q,forecast,y\n0.5,0.5,0.5,1\n")
+    for one in (
+        lambda: recalibrate_file(str(path), tmp_path / "out.csv", "calibeating"),
+        lambda: watched(path, Asked()),
+    ):
+        with pytest.raises(
+            InvalidData, match="columns 'p', 'forecast' might all be the forecasts; expected one"
+        ):
+            one()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig", "utf-32", "cp037"])
+def test_any_encoding_comes_in_any_pieces(encoding):
+    # ਊ is U+0A0A: its bytes are those of the end of a line.
+    data = text(header=("p", "y", "ਊ") if encoding != "cp037" else ("p", "y", "n")).encode(encoding)
+    given = None if encoding in ("utf-16", "utf-8-sig") else encoding
+    for size in (1, 3, 1000):
+        monitor = Seen()
+        feed = Feed(monitor, "x", Asked(), encoding=given)
+        for at in range(0, len(data), size):
+            feed.take(data[at : at + size])
+        assert monitor.seen == list(zip(P, Y, strict=True))
+        assert feed.offset == len(data)
+
+
+def test_what_was_kept_goes_on_as_it_began(tmp_path):
+    path, state = tmp_path / "f.csv", tmp_path / "s.npz"
+    lines = text(between=";").splitlines(keepends=True)
+    path.write_bytes("".join(lines[:3]).encode("utf-16"))
+    watch(Monitor(), path, Asked(), state=state)
+    path.write_bytes("".join(lines).encode("utf-16"))
+    monitor = Monitor.load(state)
+    watch(monitor, path, Asked(), state=state)
+    assert monitor.events == 4
+    packed = tmp_path / "g.csv.gz"
+    packed.write_bytes(gzip.compress("".join(lines[:3]).encode()))
+    state.unlink()
+    watch(Monitor(), packed, Asked(), state=state)
+    packed.write_bytes(gzip.compress("".join(lines).encode()))
+    monitor = Monitor.load(state)
+    watch(monitor, packed, Asked(), state=state)
+    assert monitor.events == 4
+    packed.write_bytes(gzip.compress(lines[0].encode()))
+    with pytest.raises(InvalidData, match="have been taken"):
+        watch(Monitor.load(state), packed, Asked(), state=state)
+
+
+def test_files_that_do_not_grow_line_by_line(tmp_path):
+    pd.DataFrame({"p": P, "y": Y}).to_parquet(tmp_path / "f.parquet")
+    with pytest.raises(InvalidData, match="a Parquet file has no lines"):
+        watched(tmp_path / "f.parquet", Asked())
+    (tmp_path / "f.csv.gz").write_bytes(gzip.compress(text().encode())[:-9])
+    with pytest.raises(InvalidData, match="a packed file does not grow"):
+        watched(tmp_path / "f.csv.gz", Asked(), follow=True)
+    with pytest.raises(InvalidData, match="not a whole gzip file"):
+        watched(tmp_path / "f.csv.gz", Asked())
+
+
+def test_rows_that_are_left_out_or_sorted_stay_in_their_places(tmp_path):
+    path, out = tmp_path / "f.csv", tmp_path / "out.csv"
+    path.write_text('t;p;y;x;x\n3;0,5;yes;NA;"a;b"\n1;0,5;no;;\n2;;no;;\n2;0,5;;;\n4;0,5;yes;;\n')
+    asked = Asked(time="t", positive="yes", skip_missing=True, sort=True)
+    made, said = recalibrate_file(str(path), out, "calibeating", asked=asked, measures=["brier"])
+    # Asked at 1, 2, 3, 4; the outcome of 2 is not known.
+    assert made.forecasts.tolist() == [0.5, 0.0, 0.0, 0.5]
+    assert out.read_text() == (
+        't;p;y;x;x;recalibrated\n3;0,5;yes;NA;"a;b";0.0\n1;0,5;no;;;0.5\n2;;no;;;\n2;0,5;;;;0.0\n4;0,5;yes;;;0.5\n'
+    )
+    assert "1 of 5 rows have no forecast and are left out" in said
+    assert "rows are brought into the order of 't'" in said
+    with pytest.raises(OnlinecalError, match="two columns of one name"):
+        recalibrate_file(str(path), tmp_path / "out.parquet", "calibeating", asked=asked)
