@@ -126,7 +126,7 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
 
     Deviations
     ----------
-    none
+    The rules above are what is solved. The papers' own texts were not at hand when they were written down.
 
     Examples
     --------

@@ -25,6 +25,9 @@ BLOCK = 4096
 # Values that are less likely than this are left out: as many as there can be change no result above rounding.
 _LEAST = 1e-24
 
+# Of so many trials the probabilities are rounded once, as quotients of whole numbers; of more they are SciPy's.
+_EXACT = 1000
+
 # P(|A − n/2| > x) ≤ 2 exp(−2x²/n) of a binomial A: so many √n away nothing is that likely.
 _SPREAD = 5.4
 
@@ -60,7 +63,10 @@ def _binomial(n: int) -> Law:
 
     spread = math.ceil(_SPREAD * math.sqrt(n))
     values = np.arange(max(n // 2 - spread, 0), min(n // 2 + spread, n) + 1.0)
-    chance = binom.pmf(values, n, 0.5)
+    if n <= _EXACT:
+        chance = np.array([math.comb(n, int(k)) / 2**n for k in values])
+    else:
+        chance = binom.pmf(values, n, 0.5)
     likely = chance > _LEAST
     return locked(values[likely]), locked(chance[likely])
 
