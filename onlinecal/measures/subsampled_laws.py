@@ -63,10 +63,8 @@ def _binomial(n: int) -> Law:
 
     spread = math.ceil(_SPREAD * math.sqrt(n))
     values = np.arange(max(n // 2 - spread, 0), min(n // 2 + spread, n) + 1.0)
-    if n <= _EXACT:
-        chance = np.array([math.comb(n, int(k)) / 2**n for k in values])
-    else:
-        chance = binom.pmf(values, n, 0.5)
+    exact = n <= _EXACT
+    chance = np.array([math.comb(n, int(k)) / 2**n for k in values]) if exact else binom.pmf(values, n, 0.5)
     likely = chance > _LEAST
     return locked(values[likely]), locked(chance[likely])
 
