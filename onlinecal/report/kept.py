@@ -26,7 +26,7 @@ class Kept(Results):
     @property
     def forecasters(self) -> list[str]:
         """Labels in the order in which they appear."""
-        return list(dict.fromkeys(who for who, _ in self._pairs))
+        return list(self._forecasters)
 
     @property
     def natures(self) -> list[str]:
@@ -44,6 +44,10 @@ class Kept(Results):
         for mine in found.values():
             mine.sort(key=lambda cell: cell.horizon)
         return found
+
+    @cached_property
+    def _forecasters(self) -> list[str]:
+        return list(dict.fromkeys(cell.forecaster for cell in self.cells))
 
     @cached_property
     def _natures(self) -> list[str]:
