@@ -14,10 +14,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
+from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError, shown
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import following, tightest_of
 from onlinecal.core.sight import Sight
+from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
 from onlinecal.engine.keeping import OnGrid
@@ -147,6 +148,7 @@ def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
         people=_joined(cell, batches),
         loop=batches[0].loop,
         sight=Sight(cell.nature.strategy.sight),
+        steps=steps(cell),
         gammas=Gammas([(batch.first, batch.gammas) for batch in batches if batch.gammas]),
     )
 
@@ -271,6 +273,23 @@ def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
             "another name"
         )
     return totals
+
+
+def steps(cell: Cell) -> int | None:
+    """The m of the grid on which the forecaster plays, as it says itself; it may be anybody's class.
+
+    Raises
+    ------
+    InvalidParameter
+        What it says is no number of steps.
+    """
+    m = cell.forecaster.strategy.steps_at(cell.horizon)
+    if m is not None and not (is_whole(m) and 1 <= m <= 10**6):
+        raise InvalidParameter(
+            f"forecaster {cell.forecaster.label!r}: steps_at({cell.horizon}) = {shown(m)}; expected None, or an "
+            "integer from 1 to 10^6"
+        )
+    return None if m is None else int(m)
 
 
 def promises(cell: Cell) -> tuple[Promise, ...]:

@@ -336,6 +336,7 @@ class Store:
             (planned.nature, planned.schedule),
             None if people is None else shown(people, planned.runs, labels),
             planned.sight,
+            planned.steps,
             StoredGammas(self.path, planned),
             StoredOrigin(self.path, planned.key, columns),
         )
