@@ -9,7 +9,8 @@ from typing import Any
 
 from onlinecal.core.encodings import readable
 from onlinecal.forecasts.measuring import Measured, Part, Report
-from onlinecal.forecasts.table import Row, ends
+from onlinecal.forecasts.table import Row
+from onlinecal.measures.base import ends
 from onlinecal.report.grid import broken
 
 #: columns of text
