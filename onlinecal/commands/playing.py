@@ -95,16 +95,28 @@ def run(
         people = [{"measure": "decision makers", **c.as_json()} for c in people_rows_of(study)]
         tables.print_json(tables.totals(study) + people)
     elif study.cells:
-        tables.print_totals(study, study.title or study.name)
-        if people := people_rows_of(study):
-            from onlinecal.report.summaries import print_people
-
-            print()
-            print_people(people)
-        print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+        _print_results(study, path)
     if failed:
         _print_failed(failed, len(loaded.cells), path)
         raise typer.Exit(1)
+
+
+def _print_results(study: Any, path: Path) -> None:
+    from onlinecal.report import console as tables
+    from onlinecal.report.overview import long, print_overview, ways_on
+
+    title, measures = study.title or study.name, tables.shown_measures(study)
+    if long(study, measures):
+        print_overview(study, title, measures)
+        print(f"\nresults: {path}\n{ways_on(path, measures[0])}")
+        return
+    tables.print_totals(study, title, measures)
+    if people := people_rows_of(study):
+        from onlinecal.report.summaries import print_people
+
+        print()
+        print_people(people)
+    print(f"\nresults: {path}\npicture: onlinecal plot {path}")
 
 
 def _changed(seed: int | None, runs: int | None, horizon: list[int] | None) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Played, Results
 from onlinecal.study.playing import play_groups
-from onlinecal.study.run import promises
+from onlinecal.study.promises import promises
 from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
