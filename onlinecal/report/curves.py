@@ -337,22 +337,21 @@ class Study(Kept):
         """Every number: columns forecaster, nature, horizon, measure, round, run, total."""
         import pandas as pd
 
-        parts = [
-            pd.DataFrame(
-                {
-                    "forecaster": cell.forecaster,
-                    "nature": cell.nature,
-                    "horizon": cell.horizon,
-                    "measure": measure,
-                    "round": np.repeat(cell.rounds, totals.shape[1]),
-                    "run": np.tile(np.arange(totals.shape[1]), len(cell.rounds)),
-                    "total": totals.ravel(),
-                }
-            )
-            for cell in self.cells
-            for measure, totals in cell.totals.items()
-        ]
-        return pd.concat(parts, ignore_index=True)
+        # One frame, and not one for each of perhaps thousands of cells.
+        each = [(cell, measure, totals) for cell in self.cells for measure, totals in cell.totals.items()]
+        sizes = [totals.size for *_, totals in each]
+        said = {
+            "forecaster": [cell.forecaster for cell, *_ in each],
+            "nature": [cell.nature for cell, *_ in each],
+            "horizon": [cell.horizon for cell, *_ in each],
+            "measure": [measure for _, measure, _ in each],
+        }
+        table = pd.DataFrame(said).loc[np.repeat(np.arange(len(each)), sizes)].reset_index(drop=True)
+        return table.assign(
+            round=np.concatenate([np.repeat(cell.rounds, t.shape[1]) for cell, _, t in each]),
+            run=np.concatenate([np.tile(np.arange(t.shape[1]), len(t)) for *_, t in each]),
+            total=np.concatenate([t.ravel() for *_, t in each]),
+        )
 
     def plot(self, measures: Sequence[str] | None = None, axes: Any = None) -> NDArray[Any]:
         """The curves on log-log axes, a (natures, measures) array of them; see `plots.plot_curves`."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 from rich.markup import escape
 
 from onlinecal.growth import Growth, simultaneous
@@ -147,30 +148,23 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
         return "\n".join([number(value), *(lines(growth) if growth else [])])
 
     for found in (overview(study, measure) for measure in measures[:MEASURES]):
-        name = found.measure
-        print_grid(
-            console,
-            f"{name}: forecasters by their largest total over the natures, T = {found.horizon:,}",
-            ["largest", "against", "median", "least"],
-            _ends(
-                found.forecasters,
-                lambda row, name=name: [
-                    total(row.largest, name, row.who, row.hardest), row.hardest, number(row.median), number(row.least)
-                ],
-            ),
-        )  # fmt: skip
-        print_grid(
-            console,
-            f"{name}: natures by the least total of any forecaster, T = {found.horizon:,}",
-            ["least", "of", "median", "largest"],
-            _ends(
-                found.natures,
-                lambda row, name=name: [
-                    total(row.least, name, row.easiest, row.who), row.easiest, number(row.median), number(row.largest)
-                ],
-            ),
-            "nature",
-        )  # fmt: skip
+        name, at = found.measure, f"T = {found.horizon:,}"
+        rows = {
+            row.who: [
+                total(row.largest, name, row.who, row.hardest), row.hardest, number(row.median), number(row.least)
+            ]
+            for row in _ends(found.forecasters)
+        }  # fmt: skip
+        title = f"{name}: forecasters by their largest total over the natures, {at}"
+        _print_ends(console, title, ["largest", "against", "median", "least"], rows, len(found.forecasters))
+        rows = {
+            row.who: [
+                total(row.least, name, row.easiest, row.who), row.easiest, number(row.median), number(row.largest)
+            ]
+            for row in _ends(found.natures)
+        }  # fmt: skip
+        title = f"{name}: natures by the least total of any forecaster, {at}"
+        _print_ends(console, title, ["least", "of", "median", "largest"], rows, len(found.natures), "nature")
         for count, why in (
             (found.shorter, "played to a shorter T only"),
             (found.unknown, "with infinite totals of both signs"),
@@ -184,13 +178,24 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
         console.print(f"measured, too: {', '.join(rest[:SHOWN])}{more}", markup=False)
 
 
-def _ends(found: Sequence[Extremes], cells: Callable[[Extremes], list[str]]) -> dict[str, list[str]]:
-    """The rows of a table: all, or of many the first and the last."""
-    left = len(found) - 2 * SHOWN
-    if left <= 1:
-        return {row.who: cells(row) for row in found}
-    first = {row.who: cells(row) for row in found[:SHOWN]}
-    return first | {f"… {left:,} more": [""] * 4} | {row.who: cells(row) for row in found[-SHOWN:]}
+def _ends(found: Sequence[Extremes]) -> Sequence[Extremes]:
+    """All, or of many the first and the last."""
+    return found if len(found) <= 2 * SHOWN + 1 else [*found[:SHOWN], *found[-SHOWN:]]
+
+
+def _print_ends(
+    console: Console,
+    title: str,
+    headings: Sequence[str],
+    rows: dict[str, list[str]],
+    count: int,
+    first: str = "forecaster",
+) -> None:
+    """The table of `_ends`, which says how many are left out between them."""
+    shown = list(rows.items())
+    if left := count - len(rows):
+        shown.insert(SHOWN, (f"… {left:,} more", [""] * len(headings)))
+    print_grid(console, title, headings, dict(shown), first)
 
 
 def ways_on(path: Path, measure: str) -> str:

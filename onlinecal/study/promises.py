@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
@@ -73,7 +74,7 @@ def _bounds(guarantees: Iterable[Guarantee], column: Column) -> list[Guarantee]:
     return found
 
 
-def _make_room(kept: dict[int, tuple[object, object]]) -> None:
+def _make_room(kept: dict[int, Any]) -> None:
     """Players that a plan has made anew are others: of very many, all that is found is forgotten from time to time."""
     if len(kept) >= 2 * KEPT:
         kept.clear()

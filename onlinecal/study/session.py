@@ -156,9 +156,10 @@ class Session:
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
         changed = [cell for cell in before if cell[1:5] in new]
         contents = store.contents({cell.key for cell in changed})
+        planned_cells = {c.key: c for c in self._cells}
         reasons: dict[str, None] = {}
         for cell in changed:
-            now = next(c.content for c in self._cells if c.key == new[cell[1:5]])
+            now = planned_cells[new[cell[1:5]]].content
             reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents.get(cell.key), now))
         why = "; ".join(filter(None, (_some(list(reasons)), options)))
         # Decision makers are part of the games: to ask for some where there were none is no mistake.

@@ -167,15 +167,19 @@ class Tables:
 
     def contents(self, keys: Collection[str]) -> dict[str, Any]:
         """What the rounds under these keys depend on; of those that can be told."""
-        found = {}
-        parts = dict(self._db.run("SELECT id, text FROM parts")) if keys else {}
+        found: dict[str, Any] = {}
+        texts = dict(self._db.run("SELECT id, text FROM parts")) if keys else {}
+        parts: dict[Any, Any] = {}  # most games have some in common
         for key, text in self._db.run("SELECT key, content FROM games") if keys else ():
             if key in keys:
                 try:
-                    content = {
-                        name: json.loads(parts[value["#"]]) if isinstance(value, dict) else value
-                        for name, value in json.loads(text).items()
-                    }
+                    content = json.loads(text)
+                    for name, value in content.items():
+                        if isinstance(value, dict):
+                            number = value["#"]
+                            if number not in parts:
+                                parts[number] = json.loads(texts[number])
+                            content[name] = parts[number]
                     if digest(content) == key:
                         found[key] = content
                 except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
