@@ -136,7 +136,8 @@ class Session:
         if options:
             self.remarks.append(options)
         self._store.forget(damaged)
-        self._store.put_plan(meta, plan)
+        if not self._store.has_plan(meta, plan):
+            self._store.put_plan(meta, plan)
 
     def _compare(self, plan: Sequence[Planned], options: str = "") -> set[str]:
         """Remarks on what is in the file and does not fit the plan; the keys of what something else has changed.

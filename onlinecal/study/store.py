@@ -93,6 +93,16 @@ class Store:
         with self._db.transaction():
             self._tables.put_plan(meta, plan)
 
+    def has_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> bool:
+        """Whether it is this one that is there, as it was put there."""
+        with self._db.reading():
+            try:
+                same = self._tables.plan() == list(plan)
+            except StoreError:  # something else has changed it
+                return False
+            there = self._tables.meta()
+            return same and {key: value for key, value in there.items() if key != "seal"} == meta
+
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
         with self._db.reading():

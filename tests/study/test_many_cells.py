@@ -80,7 +80,7 @@ def test_promises_are_those_of_the_pair_whoever_was_asked_before(planned, monkey
     assert all(isinstance(g, Guarantee) for g, _ in promised._FOLLOWS.values())
 
 
-def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(planned, path, monkeypatch):
+def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(planned, finished, path, monkeypatch):
     plans = counted(monkeypatch, Tables, "_read_plan")
     statements = []
     opened = Database.open
@@ -94,7 +94,8 @@ def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(planned, 
     with session(path, planned, resume=True) as resumed:
         assert resumed.play() == []
         assert len(resumed.results().cells) == len(planned)
-    assert len(plans) == 2  # as it was, and as it has been written
+    assert path.read_bytes() == finished
+    assert len(plans) == 1
     assert sum(statement.startswith("SELECT") for statement in statements) < 60 < len(planned)
 
 
