@@ -133,6 +133,8 @@ def print_compare(study: Study, measure: str) -> None:
     console = new_console()
     print_grid(console, title, headings, cells)
     about = "total ± half-width of the 95 % interval of its mean over runs, each by itself"
+    if any(row["half_width"] == 0.0 for row, _ in rows.values()):
+        about += ", 0 where all runs have the same total"
     about += _known(rows.values())
     _print_legend(console, about, [g for _, g in rows.values()])
     column = study.columns[measure]

@@ -116,7 +116,8 @@ def page_of(
         *page_rows.beyond(rows),
     ]
     notes = [
-        "Mean total T·μ over the runs ± half of the 95 % interval of that mean by Student's t, each by itself.",
+        "Mean total T·μ over the runs ± half of the 95 % interval of that mean by Student's t, each by itself; 0 where "
+        "all runs have the same total.",
         *(
             f"{part[0].upper()}{part[1:]}."
             for part in legend([growth for _, growth in rows if growth is not None])

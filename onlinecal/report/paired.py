@@ -33,7 +33,11 @@ class Difference:
     mean : float
         NaN where a total is infinite.
     half_width : float
-        Of the interval of the mean over runs; NaN where a total is infinite.
+        Of the interval of the mean over runs; NaN where a total is infinite. Where the difference is the same in all
+        runs, these have no spread to tell an interval from: 0 where their sign is beyond doubt all the same, as chance
+        gives R runs one sign with a probability of 2^(1−R), else infinite.
+    same : bool
+        Whether the difference is the same in all runs.
     recorded : bool
         Whether all runs have the same recorded outcomes: the interval is over the forecasters' randomness alone.
     """
@@ -47,6 +51,7 @@ class Difference:
     open: int
     mean: float
     half_width: float
+    same: bool
     recorded: bool
 
     @property
@@ -58,7 +63,7 @@ class Difference:
 
     def as_json(self) -> dict[str, object]:
         """For `compare --paired --json`."""
-        known = math.isfinite(self.half_width)
+        known = math.isfinite(self.half_width) and not self.same
         return {
             "nature": self.nature,
             "measure": self.measure,
@@ -70,6 +75,7 @@ class Difference:
             "difference": self.mean,
             "low": self.mean - self.half_width if known else None,
             "high": self.mean + self.half_width if known else None,
+            "same_in_all_runs": self.same,
             "lower_total": self.better,
             "recorded": self.recorded,
         }
@@ -150,6 +156,9 @@ def _difference(first: Played, second: Played, measure: str, level: float) -> Di
     with np.errstate(invalid="ignore"):
         values = first.totals[measure][-1] - second.totals[measure][-1]
     mean, half = interval(values, level)
+    same = math.isfinite(mean) and bool((values == values[0]).all())
+    if same and (mean == 0.0 or 2.0 ** (1 - len(values)) > 1.0 - level):
+        half = math.inf
     return Difference(
         first.nature,
         measure,
@@ -160,6 +169,7 @@ def _difference(first: Played, second: Played, measure: str, level: float) -> Di
         first.open[-1] if first.open else 0,
         mean,
         half,
+        same,
         first.recorded,
     )
 
