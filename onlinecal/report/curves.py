@@ -403,7 +403,7 @@ def summary(values: Any) -> tuple[float, float]:
     v = np.asarray(values, dtype=np.float64)
     if len(v) < 2:
         return float(v.mean()), float("inf")
-    if (v == v[0]).all():
+    if np.isfinite(v[0]) and (v == v[0]).all():
         return float(v[0]), 0.0  # not what rounding in the mean would make of it
     with np.errstate(invalid="ignore"):
         return float(v.mean()), float(stdtrit(len(v) - 1, 0.975) * v.std(ddof=1) / np.sqrt(len(v)))

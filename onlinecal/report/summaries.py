@@ -92,8 +92,8 @@ def print_paired(found: Sequence[Difference], refused: Sequence[str], level: flo
     )
     if any(d.same for d in found):
         text += (
-            '. "in all runs": the same difference in each of them, which leaves nothing to tell an interval from; < and '
-            "> then where chance would give all runs one sign less often than that, 2^(1−runs)"
+            '. "in all runs": the same difference in each of them, which tells no interval; < and > '
+            "then where chance would give all runs one sign less often than that, 2^(1−runs)"
         )
     if any(d.recorded for d in found):
         text += ". On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone"
