@@ -17,6 +17,9 @@ from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
 
+#: natures that allow no comparison are named up to so many in an error
+NAMED = 3
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -123,7 +126,8 @@ def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Differ
         last = max(c.horizon for c in cells)
         pairs += combinations([c for c in cells if c.horizon == last], 2)
     if not pairs:
-        raise InvalidParameter(f"nothing can be compared run by run: {'; '.join(refused)}")
+        more = f"; and {len(refused) - NAMED} more natures" if len(refused) > NAMED else ""
+        raise InvalidParameter(f"nothing can be compared run by run: {'; '.join(refused[:NAMED])}{more}")
     each = simultaneous(len(pairs), level)
     return [_difference(first, second, measure, each) for first, second in pairs], refused
 

@@ -150,6 +150,11 @@ def test_outcomes_are_the_same_for_natures_that_see_nothing_and_only_for_them(se
 def test_too_few_to_compare():
     with pytest.raises(InvalidParameter, match="drift: a single run; expected two at least"):
         paired(oc.play(THREE[:2], N.Drift(), horizon=20, runs=1), "ece")
+    many = oc.play(THREE[:2], [N.Bernoulli(i / 10) for i in range(1, 6)], horizon=5, runs=1, measures=["ece"])
+    with pytest.raises(
+        InvalidParameter, match=r"\(q=0\.3\): a single run; expected two at least; and 2 more natures$"
+    ):
+        paired(many, "ece")
     with pytest.raises(InvalidParameter, match="a single forecaster at T = 20; expected two at least"):
         paired(oc.play(THREE[0], N.Drift(), horizon=20, runs=3), "ece")
 
