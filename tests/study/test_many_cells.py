@@ -1,7 +1,7 @@
 """Studies of very many cells: what is done once for each player, measure or file is not done for each cell.
 
 What `--resume` takes is bounded in calls and not in seconds, which depend on the machine. On one of 2 cores a study of
-10,000 finished cells is opened, found to be finished and shown in 2.5 s of processor time, of which 1 s are imports.
+10,000 finished cells is opened, found to be finished and shown in 3 s of processor time, of which 1 s are imports.
 """
 
 import pytest
