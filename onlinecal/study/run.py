@@ -6,17 +6,19 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from onlinecal.core.columns import Column
+<<<<<<< HEAD
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError, shown
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import following, tightest_of
+=======
+from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
+>>>>>>> main
 from onlinecal.core.sight import Sight
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.accounts import ENTRIES
@@ -25,10 +27,10 @@ from onlinecal.engine.keeping import OnGrid
 from onlinecal.engine.memory import bytes_of_run, check_players
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
-from onlinecal.schedules.base import load
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.plan import Cell
-from onlinecal.study.played import Joined, Played, Promise
+from onlinecal.study.played import Joined, Played
+from onlinecal.study.promises import promises
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
@@ -273,6 +275,7 @@ def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
             "another name"
         )
     return totals
+<<<<<<< HEAD
 
 
 def steps(cell: Cell) -> int | None:
@@ -360,3 +363,5 @@ def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
         for g in stated
         if g.delayed is not None
     ]
+=======
+>>>>>>> main
