@@ -26,11 +26,7 @@ from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Played, Results
 from onlinecal.study.playing import play_groups
-<<<<<<< HEAD
-from onlinecal.study.run import promises, steps
-=======
-from onlinecal.study.promises import promises
->>>>>>> main
+from onlinecal.study.promises import promises, steps
 from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"

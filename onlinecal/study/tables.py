@@ -16,6 +16,8 @@ from onlinecal.study.entries import GAME, Numbers, Planned
 from onlinecal.study.gammas import apart
 from onlinecal.study.played import Promise
 
+#: what of meta is of the plan
+OF_PLAN = "seal", "steps"
 _ROW = f"SELECT {', '.join(GAME)} FROM games"
 
 
@@ -69,7 +71,7 @@ class Tables:
         self._insert("panels", 2, of_panels)
         self._insert("guarantees", 7, said_of)
         self._insert("bounds", 3, bounds)
-        meta = {name: value for name, value in meta.items() if name != "steps"}
+        meta = {name: value for name, value in meta.items() if name not in OF_PLAN}
         if any(cell.steps is not None for cell in plan):
             meta["steps"] = json.dumps([cell.steps for cell in plan])
         seal = {"seal": plan_seal(meta, cells, keys, said_of, bounds)}

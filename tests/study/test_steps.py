@@ -61,6 +61,19 @@ def test_a_file_of_a_version_before_opens_without_them_and_gets_them_when_it_is_
     assert (again.cells, remarks, new) == (kept.cells, [], set())
 
 
+def test_a_plan_that_is_there_is_known_by_its_steps_too(tmp_path):
+    path = tmp_path / "a.db"
+    played(path, cells())
+    with Store.open(path, write=True) as store:
+        meta = {key: value for key, value in store.meta.items() if key not in ("seal", "steps")}
+        plan = store.plan()
+        assert store.has_plan(meta, plan)
+        assert not store.has_plan(meta, [plan[0]._replace(steps=7), *plan[1:]])
+    without(path)
+    with Store.open(path) as store:
+        assert not store.has_plan(meta, plan)
+
+
 def test_a_file_of_the_format_before_opens_without_them(tmp_path):
     shutil.copy(HERE / "format5.db", tmp_path / "a.db")
     assert {cell.steps for cell in oc.load(tmp_path / "a.db").cells} == {None}
