@@ -25,7 +25,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "interval_ce": [{"width": "max"}],
     "interval_ce_bracket": [{"blocks": 2}, {"width": "max"}],
     "random_interval_ce": [{"epsilon": 3.5}, {"epsilon": 1e-3}],
-    "smooth_ce": [{"metric": "logit"}],
+    "smooth_ce": [{"metric": "logit"}, {"metric": np.cbrt}],
     "smooth_ece_at": [{"sigma": 0.01}, {"sigma": 2.0, "transform": "logit"}],
     "smooth_ece": [{"transform": "logit"}],
     "kernel_ce": [{"kernel": "gaussian"}, {"kernel": "gaussian", "scale": 0.01}, {"scale": 0.1}],
@@ -139,6 +139,8 @@ def changed(draw: st.DrawFn, value: Any) -> Any:
         return draw(st.sampled_from([None, "x", math.nan, -1, 2.5, (), np.zeros((2, 2)), [1j], object()]))
     if isinstance(value, bool):
         return not value
+    if callable(value):
+        return draw(st.sampled_from([np.sqrt, np.negative, np.isnan, *WORDS]))
     if isinstance(value, str):
         return draw(st.sampled_from(WORDS))
     if isinstance(value, int) or value is None:

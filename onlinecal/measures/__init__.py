@@ -46,7 +46,7 @@ from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.scores import bregman, brier, brier_decomposition, log_loss, nce
 from onlinecal.measures.smooth_ce import MEASURES as SMOOTH_CE
-from onlinecal.measures.smooth_ce import smooth_ce
+from onlinecal.measures.smooth_ce import earthmover_distance, smooth_ce
 from onlinecal.measures.smooth_ece import MEASURES as SMOOTH_ECE
 from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_rounding
@@ -193,6 +193,7 @@ __all__ = [
     "cutoff_ce",
     "distance_lower",
     "distance_upper",
+    "earthmover_distance",
     "ece",
     "explain",
     "interval_ce",

@@ -20,6 +20,7 @@ def ends(value):
 LIMITED = {
     "interval_ce": [{}, {"width": "max"}],
     "smooth_ce": [{}],
+    "earthmover_distance": [{}],
     "subsampled_smooth_ce": [{}],
     "distance_lower": [{}],
     "kernel_ce": [{}, {"kernel": "gaussian", "scale": 0.1}, {"scale": 0.2}],
