@@ -28,7 +28,12 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "smooth_ce": [{"metric": "logit"}, {"metric": np.cbrt}],
     "smooth_ece_at": [{"sigma": 0.01}, {"sigma": 2.0, "transform": "logit"}],
     "smooth_ece": [{"transform": "logit"}],
-    "kernel_ce": [{"kernel": "gaussian"}, {"kernel": "gaussian", "scale": 0.01}, {"scale": 0.1}],
+    "kernel_ce": [
+        {"kernel": "gaussian"},
+        {"kernel": "gaussian", "scale": 0.01},
+        {"scale": 0.1},
+        {"kernel": "polynomial", "degree": 3},
+    ],
     "scdl_binned": [{"m": 5, "soft": False}, {"m": 2**50}],
     "low_degree_ce": [{"degree": 5}],
 }
@@ -128,7 +133,7 @@ FLOATS = [math.nan, math.inf, -math.inf, 0.0, 1.0, -1.0, 0.5, 5.0, 1e300, 1e-300
 WORDS = [
     "", "mean", "max", "swap", "external", "identity", "logit", "laplace", "gaussian", "width", "quantile",
     "cdl", "v_cdl", "u_calibration", "cutoff_ce", "step_ce", "binned_ece", "binned_ece_width", "smooth_ece",
-    "smooth_ece_at",
+    "smooth_ece_at", "polynomial",
 ]  # fmt: skip
 
 
