@@ -5,7 +5,8 @@ To add one: write it in the file of its family, with its row in that file's ``ME
 Four kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
 and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
-``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a convex function; and
+``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a convex function;
+``soft_binned_loss``, which is one term of ``scdl_binned``; and
 what returns something else than one number (``brier_decomposition``, ``soft_rounding``).
 """
 
@@ -49,7 +50,7 @@ from onlinecal.measures.smooth_ce import MEASURES as SMOOTH_CE
 from onlinecal.measures.smooth_ce import earthmover_distance, smooth_ce
 from onlinecal.measures.smooth_ece import MEASURES as SMOOTH_ECE
 from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
-from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_rounding
+from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_binned_loss, soft_rounding
 from onlinecal.measures.subsampled import (
     subsampled_smooth_ce,
     subsampled_smooth_ce_sampled,
@@ -211,6 +212,7 @@ __all__ = [
     "smooth_ce",
     "smooth_ece",
     "smooth_ece_at",
+    "soft_binned_loss",
     "soft_rounding",
     "step_ce",
     "subsampled_smooth_ce",
