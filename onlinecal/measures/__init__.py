@@ -2,11 +2,11 @@
 
 To add one: write it in the file of its family, with its row in that file's ``MEASURES``.
 
-Four kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
+Some functions are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
 and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
 ``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a convex function;
-``soft_binned_loss``, which is one term of ``scdl_binned``; and
+``soft_binned_loss``, which is one term of ``scdl_binned``; ``distance_in_metric``, which is given a metric; and
 what returns something else than one number (``brier_decomposition``, ``soft_rounding``).
 """
 
@@ -35,6 +35,7 @@ from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighte
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from onlinecal.measures.distance_lower import MEASURES as DISTANCE_LOWER
 from onlinecal.measures.distance_lower import distance_lower
+from onlinecal.measures.distance_metric import distance_in_metric
 from onlinecal.measures.distance_upper import MEASURES as DISTANCE_UPPER
 from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.estimators import (
@@ -192,6 +193,7 @@ __all__ = [
     "cdl",
     "cfdl",
     "cutoff_ce",
+    "distance_in_metric",
     "distance_lower",
     "distance_upper",
     "earthmover_distance",

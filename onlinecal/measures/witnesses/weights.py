@@ -239,19 +239,23 @@ def _named(metric: Metric) -> str:
 
 def distances(gamma: JointDistribution, metric: Metric) -> Floats:
     """d(v_i, v_{i+1}); infinite ones, where h is infinite at an end, are cut to 2, which leaves weights as free."""
-    v = gamma.predictions
+    apart = steps_of(metric, gamma.predictions)
+    return apart if isinstance(metric, str) and metric == "identity" else np.minimum(apart, _FAR)
+
+
+def steps_of(metric: Metric, v: Floats) -> Floats:
+    """h(v_{i+1}) − h(v_i) of ascending predictions; only at an end may h be infinite."""
     if callable(_metric(metric)):
-        return np.minimum(steps_of(metric, v), _FAR)
+        return _steps_given(metric, v)
     if metric == "identity":
         return np.diff(v)
     # log1p of (odds ratio − 1) keeps digits that logit v_{i+1} − logit v_i cancels between neighbours.
     # A level below 1e-300 may overflow the quotient: then the distance is far above 2 all the same.
     with np.errstate(divide="ignore", over="ignore"):
-        return np.minimum(np.log1p(np.diff(v) / (v[:-1] * (1.0 - v[1:]))), _FAR)
+        return np.log1p(np.diff(v) / (v[:-1] * (1.0 - v[1:])))
 
 
-def steps_of(metric: Any, v: Floats) -> Floats:
-    """h(v_{i+1}) − h(v_i) of ascending predictions; only at an end may h be infinite."""
+def _steps_given(metric: Any, v: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         h = given_vector("metric(v)", metric(v), InvalidParameter)
     if h.shape != v.shape:
