@@ -5,9 +5,9 @@ To add one: write it in the file of its family, with its row in that file's ``ME
 Some functions are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
 and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
-``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a convex function;
-``soft_binned_loss``, which is one term of ``scdl_binned``; ``distance_in_metric``, which is given a metric; and
-what returns something else than one number (``brier_decomposition``, ``soft_rounding``).
+``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman`` and ``distance_in_metric``, which are
+given a function; ``soft_binned_loss``, one term of ``scdl_binned``; ``soft_binned_ece``, a loss to train with; and what
+returns something else than one number (``brier_decomposition``, ``soft_rounding``, ``consistency_exponents``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from onlinecal.measures import (
 )
 from onlinecal.measures.base import Bracket, Explanation, Measure, Modulus, Witness
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
-from onlinecal.measures.binned_orders import binned_ce
+from onlinecal.measures.binned_orders import binned_ce, soft_binned_ece
 from onlinecal.measures.consistency import Consistency, Family, exponents
 from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
@@ -146,8 +146,8 @@ def consistency_exponents(
 
     A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. What is known of the
     distance from Γ alone is the lower and the upper one, so that μ has to be below a power of the lower one and above a
-    power of the upper one. On a family that comes near to calibration, the slopes of ln μ against their logarithms show what
-    powers are possible: c is at most the least slope, s at least the largest.
+    power of the upper one. On a family that comes near to calibration, the slopes of ln μ against their logarithms show
+    what powers are possible: c is at most the least slope, s at least the largest.
 
     Parameters
     ----------
@@ -276,6 +276,7 @@ __all__ = [
     "smooth_ce",
     "smooth_ece",
     "smooth_ece_at",
+    "soft_binned_ece",
     "soft_binned_loss",
     "soft_rounding",
     "step_ce",

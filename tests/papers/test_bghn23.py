@@ -123,7 +123,7 @@ def value(of, gamma):
 
 
 def coming_near(size):
-    """Γ with predictions moved by `size`, beside their limits: across each other, onto the edge of a bin, or neither."""
+    """Γ with predictions moved by `size`, beside their limits: crossed, on the edge of a bin, or neither."""
     crossed = ([0.5, 0.5], [1.0, 1.0], [1.0, 0.0]), np.array([-1.0, 1.0])
     edge = ([0.35, 0.4], [1.0, 1.0], [0.55, 0.2]), np.array([0.0, -1.0])
     apart = (
