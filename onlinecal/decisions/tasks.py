@@ -146,7 +146,7 @@ def restricted_swap_regret(
     float
         At most `swap_regret`, and at least 0 where κ(v) = v is one of the swaps, else with its sign. Exact up to
         rounding; κ of neighbouring levels may be 2⁻⁵⁰ further apart than L allows, the width of a tie. "monotone" in
-        O(k A), "lipschitz" in O(k² A) at worst.
+        O(k A), "lipschitz" in O(k² A) at worst: some 5 s for k = 20,000.
 
     Raises
     ------
