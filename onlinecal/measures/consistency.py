@@ -11,7 +11,7 @@ from typing import Any
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, check_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.base import Bracket, Measure, ends
 from onlinecal.measures.distance_lower import distance_lower
 from onlinecal.measures.distance_upper import distance_upper
 
@@ -124,7 +124,7 @@ def _distances(gamma: JointDistribution) -> tuple[float, float]:
 
 
 def _middle(value: float | Bracket) -> float:
-    return 0.5 * (value.lower + value.upper) if isinstance(value, Bracket) else float(value)
+    return 0.5 * sum(ends(value))
 
 
 def _slope(far: float, near: float, from_far: float, from_near: float) -> float:

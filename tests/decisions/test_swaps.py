@@ -67,7 +67,7 @@ def paid_by_steady_swaps(gamma, task, rate, slack):
 
 
 @given(gammas(max_levels=3), decision_tasks(3), rates)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_lipschitz_swaps_are_enumerated(gamma, task, rate):
     account = task.account(gamma)
     value = restricted_swap_regret(gamma, task, swaps="lipschitz", lipschitz=rate)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel as compiled
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, whole, word
@@ -179,9 +181,11 @@ def _moments(z, start, roots):
     return sums + rest
 
 
+@cache
 def _shares(degree: int) -> Floats:
     """The roots of C(d, j)/2^d: what the polynomial kernel makes of powers."""
-    return np.sqrt([math.comb(degree, j) / 2**degree for j in range(degree + 1)])
+    shares: Floats = locked(np.sqrt([math.comb(degree, j) / 2**degree for j in range(degree + 1)]))
+    return shares
 
 
 def _powers(v: Floats, c: Floats, degree: int) -> tuple[Floats, float]:
@@ -190,7 +194,7 @@ def _powers(v: Floats, c: Floats, degree: int) -> tuple[Floats, float]:
     These are Σ c_i sqrt(C(d, j)/2^d) (2v − 1)^j; the norm of all of one K(v, ·) is at most 1.
     """
     z = 2.0 * v - 1.0
-    coordinates = _shares(degree)
+    coordinates = np.array(_shares(degree))
     term = np.array(c)
     for j in range(degree + 1):
         coordinates[j] *= total(term)
