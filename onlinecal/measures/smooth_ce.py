@@ -160,8 +160,7 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     """Earth mover's distance between Γ and what it would be if the predictions were right, (v, ỹ) with ỹ ~ Ber(v).
 
     With the metric |u − v| + |y − z| of points (u, y), (v, z) it is, by Kantorovich and Rubinstein, the largest
-    Σ_i r_i ω_i over |ω_i| ≤ 1 that are 2-Lipschitz in v: f is 1-Lipschitz if and only if f(v, 1) − f(v, 0) can be
-    such an ω. Half as much outcome is moved as is exchanged between predictions that are ½ apart.
+    Σ_i r_i ω_i over |ω_i| ≤ 1 that are 2-Lipschitz in v: such are the differences f(v, 1) − f(v, 0) of 1-Lipschitz f.
 
     Parameters
     ----------
