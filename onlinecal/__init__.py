@@ -20,6 +20,7 @@ _HOMES = {
     "alpha_n": "onlinecal.forecasts.alpha",
     "isotonic": "onlinecal.forecasts.decomposition",
     "samples_to_test": "onlinecal.forecasts.testers",
+    "t_cal": "onlinecal.forecasts.t_cal",
     "tolerant_test": "onlinecal.forecasts.testers",
     "play": "onlinecal.face",
     "sweep": "onlinecal.face",
@@ -87,6 +88,7 @@ __all__ = [
     "smooth_recalibration",
     "study",
     "sweep",
+    "t_cal",
     "tasks",
     "tolerant_test",
 ]
@@ -105,6 +107,7 @@ if TYPE_CHECKING:
     from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.forecasts.multiclass import binary_forecasts
+    from onlinecal.forecasts.t_cal import t_cal
     from onlinecal.forecasts.testers import samples_to_test, tolerant_test
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor

@@ -25,10 +25,15 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "interval_ce": [{"width": "max"}],
     "interval_ce_bracket": [{"blocks": 2}, {"width": "max"}],
     "random_interval_ce": [{"epsilon": 3.5}, {"epsilon": 1e-3}],
-    "smooth_ce": [{"metric": "logit"}],
+    "smooth_ce": [{"metric": "logit"}, {"metric": np.cbrt}],
     "smooth_ece_at": [{"sigma": 0.01}, {"sigma": 2.0, "transform": "logit"}],
     "smooth_ece": [{"transform": "logit"}],
-    "kernel_ce": [{"kernel": "gaussian"}, {"kernel": "gaussian", "scale": 0.01}, {"scale": 0.1}],
+    "kernel_ce": [
+        {"kernel": "gaussian"},
+        {"kernel": "gaussian", "scale": 0.01},
+        {"scale": 0.1},
+        {"kernel": "polynomial", "degree": 3},
+    ],
     "scdl_binned": [{"m": 5, "soft": False}, {"m": 2**50}],
     "low_degree_ce": [{"degree": 5}],
 }
@@ -124,7 +129,7 @@ FLOATS = [math.nan, math.inf, -math.inf, 0.0, 1.0, -1.0, 0.5, 5.0, 1e300, 1e-300
 WORDS = [
     "", "mean", "max", "swap", "external", "identity", "logit", "laplace", "gaussian", "width", "quantile",
     "cdl", "v_cdl", "u_calibration", "cutoff_ce", "step_ce", "binned_ece", "binned_ece_width", "smooth_ece",
-    "smooth_ece_at",
+    "smooth_ece_at", "polynomial",
 ]  # fmt: skip
 
 
@@ -135,6 +140,8 @@ def changed(draw: st.DrawFn, value: Any) -> Any:
         return draw(st.sampled_from([None, "x", math.nan, -1, 2.5, (), np.zeros((2, 2)), [1j], object()]))
     if isinstance(value, bool):
         return not value
+    if callable(value):
+        return draw(st.sampled_from([np.sqrt, np.negative, np.isnan, *WORDS]))
     if isinstance(value, str):
         return draw(st.sampled_from(WORDS))
     if isinstance(value, int) or value is None:

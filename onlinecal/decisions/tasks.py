@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count, probability
+from onlinecal.decisions import swaps as restricted
 from onlinecal.decisions.base import TIE, Account, DecisionTask, QuadraticTask, Task, is_task
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "payoff",
     "quadratic",
     "random_task",
+    "restricted_swap_regret",
     "swap_regret",
     "three_action",
     "umbrella",
@@ -114,6 +116,68 @@ def swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     (0.1, 0.0)
     """
     return as_task("swap_regret", task).account(gamma).swap
+
+
+@of_gamma
+def restricted_swap_regret(
+    gamma: JointDistribution,
+    task: Task | str,
+    *,
+    swaps: Literal["monotone", "lipschitz"] | Iterable[restricted.Swap] = "monotone",
+    lipschitz: float = 1.0,
+) -> float:
+    """Gain from the best response to κ(v) instead of v, for the best κ of a family of swaps.
+
+    sup over κ of E[u(BR(κ(v)), y)] − E[u(BR(v), y)]. With all κ: [0, 1] → [0, 1] it is `swap_regret`.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    task : Task or str
+        As in `payoff`.
+    swaps : {"monotone", "lipschitz"} or iterable of swaps, default "monotone"
+        "monotone": all κ that do not fall. "lipschitz": all with |κ(u) − κ(v)| ≤ L |u − v|. Or each κ of a list: a
+        function of an array of predictions, or its (k,) values at the levels in ascending order.
+    lipschitz : float, default 1.0
+        L ≥ 0, may be infinite. With L = 0 every κ is constant, which is `external_regret`. Not used otherwise.
+
+    Returns
+    -------
+    float
+        At most `swap_regret`, and at least 0 where κ(v) = v is one of the swaps, else with its sign. Exact up to
+        rounding; κ of neighbouring levels may be 2⁻⁵⁰ further apart than L allows, the width of a tie. "monotone" in
+        O(k A), "lipschitz" in O(k² A) at worst: some 5 s for k = 20,000.
+
+    Raises
+    ------
+    UnknownName
+        On the name of no task.
+    InvalidParameter
+        On something that is neither a task nor a name; another family or an empty one, values that are not one number
+        in [0, 1] for each level; L < 0; a task other than `DecisionTask` and `QuadraticTask` with a family that is not
+        a list.
+
+    Source
+    ------
+    Bairaktari, Hu, Nguyen & Ullman 2026, §1.2; Rossellini et al. 2025 for monotone swaps.
+
+    Deviations
+    ----------
+    Ties at v are broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken for the swap where it is
+    searched for, since the supremum is approached anyway by swaps beside it, and against it where it is given.
+
+    Examples
+    --------
+    A forecast that is too sure can be mended without a change of order, one that is upside down cannot:
+
+    >>> sure = JointDistribution.from_levels([0.0, 1.0], [0.5, 0.5], [0.4, 0.6])
+    >>> upside_down = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.8, 0.2])
+    >>> [round(restricted_swap_regret(gamma, "three_action"), 6) for gamma in (sure, upside_down)]
+    [0.15, 0.55]
+    >>> round(restricted_swap_regret(upside_down, "three_action", swaps=[lambda v: 1 - v]), 6)
+    0.6
+    """
+    return restricted.regret(gamma, as_task("restricted_swap_regret", task), swaps, lipschitz)
 
 
 @of_gamma

@@ -2,13 +2,15 @@
 
 To add one: write it in the file of its family, with its row in that file's ``MEASURES``.
 
-Four kinds of function are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
+Some functions are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
 and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
-``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a convex function; and
-what returns something else than one number (``brier_decomposition``, ``soft_rounding``).
+``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman`` and ``distance_in_metric``, which are
+given a function; ``soft_binned_loss``, one term of ``scdl_binned``; ``soft_binned_ece``, a loss to train with; and what
+returns something else than one number (``brier_decomposition``, ``soft_rounding``, ``consistency_exponents``).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onlinecal.core.errors import LIST, UnknownName
@@ -29,11 +31,13 @@ from onlinecal.measures import (
 )
 from onlinecal.measures.base import Bracket, Explanation, Measure, Modulus, Witness
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
-from onlinecal.measures.binned_orders import binned_ce
+from onlinecal.measures.binned_orders import binned_ce, soft_binned_ece
+from onlinecal.measures.consistency import Consistency, Family, exponents
 from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from onlinecal.measures.distance_lower import MEASURES as DISTANCE_LOWER
 from onlinecal.measures.distance_lower import distance_lower
+from onlinecal.measures.distance_metric import distance_in_metric
 from onlinecal.measures.distance_upper import MEASURES as DISTANCE_UPPER
 from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.estimators import (
@@ -46,10 +50,10 @@ from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.scores import bregman, brier, brier_decomposition, log_loss, nce
 from onlinecal.measures.smooth_ce import MEASURES as SMOOTH_CE
-from onlinecal.measures.smooth_ce import smooth_ce
+from onlinecal.measures.smooth_ce import earthmover_distance, smooth_ce
 from onlinecal.measures.smooth_ece import MEASURES as SMOOTH_ECE
 from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
-from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_rounding
+from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_binned_loss, soft_rounding
 from onlinecal.measures.subsampled import (
     subsampled_smooth_ce,
     subsampled_smooth_ce_sampled,
@@ -131,6 +135,64 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     return MEASURES[name].explain(gamma, **options)
 
 
+def consistency_exponents(
+    name: str,
+    *,
+    families: Mapping[str, Family] | None = None,
+    sizes: Sequence[float] = (2.0**-5, 2.0**-9),
+    **options: Any,
+) -> Consistency:
+    """The exponents c and s of the consistency of a measure, as they show on families of Γ.
+
+    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. What is known of the
+    distance from Γ alone is the lower and the upper one, so that μ has to be below a power of the lower one and above a
+    power of the upper one. On a family that comes near to calibration, the slopes of ln μ against their logarithms show
+    what powers are possible: c is at most the least slope, s at least the largest.
+
+    Parameters
+    ----------
+    name : str
+        A measure of the catalogue.
+    families : mapping, optional
+        Name → function of a size that gives a Γ; the smaller the size, the nearer to calibration. Default: the five of
+        `onlinecal.measures.consistency`, from the lemmas of the paper.
+    sizes : two floats, default 2⁻⁵ and 2⁻⁹
+        Between which the slopes are taken, the larger first.
+    **options
+        The measure's own.
+
+    Returns
+    -------
+    Consistency
+        Slopes by family, and `c` and `s`. They are of two sizes, and only approach exponents; and families that were
+        not tried may have less or more. So they can refute exponents and not prove them.
+
+    Raises
+    ------
+    UnknownName
+        No such measure.
+    InvalidParameter
+        On families that are none, or calibrated; sizes that do not fall; an option that the measure has not.
+
+    Source
+    ------
+    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.2; Lemmas 4.5 and 6.8 for the families.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> found = consistency_exponents("smooth_ce")
+    >>> round(found.c, 1), round(found.s, 1)
+    (1.0, 2.0)
+    """
+    if name not in MEASURES:
+        raise UnknownName.of("measure", name, MEASURES, LIST)
+    return exponents(MEASURES[name], families, sizes, options)
+
+
 @of_gamma
 def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **options: Any) -> Bracket:
     """A certified bracket of a measure of Γ as it was before its predictions were moved.
@@ -176,6 +238,7 @@ def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **option
 __all__ = [
     "MEASURES",
     "Bracket",
+    "Consistency",
     "Explanation",
     "Measure",
     "Modulus",
@@ -190,9 +253,12 @@ __all__ = [
     "brier_decomposition",
     "cdl",
     "cfdl",
+    "consistency_exponents",
     "cutoff_ce",
+    "distance_in_metric",
     "distance_lower",
     "distance_upper",
+    "earthmover_distance",
     "ece",
     "explain",
     "interval_ce",
@@ -210,6 +276,8 @@ __all__ = [
     "smooth_ce",
     "smooth_ece",
     "smooth_ece_at",
+    "soft_binned_ece",
+    "soft_binned_loss",
     "soft_rounding",
     "step_ce",
     "subsampled_smooth_ce",

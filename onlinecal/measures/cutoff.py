@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -20,7 +20,9 @@ from onlinecal.measures.sampling import Change, seminorm
 from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
 
 Floats = NDArray[np.float64]
-Weights = Callable[[Floats], ArrayLike] | ArrayLike | None
+Weights = (
+    Callable[[Floats], ArrayLike] | ArrayLike | Sequence[Callable[[Floats], ArrayLike] | ArrayLike] | None
+)
 
 
 @of_gamma
@@ -168,31 +170,32 @@ def prefix_sums_witness(
 
 @of_gamma
 def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
-    """Weighted calibration error: the bias as seen by one given weight function.
+    """Weighted calibration error: the bias as seen by a given weight function, or the largest for a list of them.
 
-    |Σ r_i ω(v_i)|. The supremum over a class of ω is smooth calibration (Lipschitz), cutoff calibration
-    (intervals) or ECE (all |ω| ≤ 1).
+    max over the given ω of |Σ r_i ω(v_i)|. The supremum over a class of ω is smooth calibration (Lipschitz), cutoff
+    calibration (intervals) or ECE (all |ω| ≤ 1).
 
     Parameters
     ----------
     gamma : JointDistribution
-    weights : callable, (k,) array_like or None
-        ω as a function of an array of predictions, or its values at the level sets in ascending order. None
-        is ω = 1: calibration in the large, |E[y] − E[v]|.
+    weights : callable, (k,) array_like, list of them, or None
+        ω as a function of an array of predictions, or its values at the level sets in ascending order; or several ω.
+        None is ω = 1: calibration in the large, |E[y] − E[v]|.
 
     Returns
     -------
     float
-        At most max|ω| × ece.
+        At most max|ω| × ece. O(k) for each ω.
 
     Raises
     ------
     InvalidParameter
-        On weights that are not one finite number per level.
+        On an empty list, or weights that are not one finite number per level.
 
     Source
     ------
-    Gopalan, Kim, Singhal & Zhao 2022, weighted calibration; Błasiok et al. 2023, §7.
+    Gopalan, Kim, Singhal & Zhao 2022, weighted calibration; Błasiok et al. 2023, Definition 7.1; Gopalan & Hu 2025,
+    Definition 3.1.
 
     Deviations
     ----------
@@ -203,11 +206,12 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     >>> gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5])
     >>> weighted_ce(gamma), weighted_ce(gamma, weights=lambda v: 1 - v), weighted_ce(gamma, weights=[1, -1])
     (0.0, 0.0625, 0.25)
+    >>> weighted_ce(gamma, weights=[np.sqrt, lambda v: 1 - v, [1, -1]])
+    0.25
     """
     if weights is None:
         return abs(float(gamma.residuals.sum()))
-    omega = _weights(weights, gamma)
-    return abs(float((gamma.residuals * omega).sum()))
+    return max(abs(float((gamma.residuals * omega).sum())) for omega in _family(weights, gamma))
 
 
 @of_gamma
@@ -282,8 +286,19 @@ def _moments(gamma: JointDistribution, degree: Any) -> tuple[float, int]:
     return best, order
 
 
-def _weights(weights: Any, gamma: JointDistribution) -> Floats:
-    what = "weights(v)" if callable(weights) else "weights"
+def _family(weights: Any, gamma: JointDistribution) -> list[Floats]:
+    """The values of each ω at the levels."""
+    if isinstance(weights, Sequence | np.ndarray) and any(callable(w) or _is_list(w) for w in weights):
+        return [_weights(each, gamma, f"weights[{j}]") for j, each in enumerate(weights)]
+    return [_weights(weights, gamma)]
+
+
+def _is_list(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str)
+
+
+def _weights(weights: Any, gamma: JointDistribution, name: str = "weights") -> Floats:
+    what = f"{name}(v)" if callable(weights) else name
     values = weights(gamma.predictions) if callable(weights) else weights
     if callable(weights) and is_number(values):
         values = np.full(gamma.levels, as_float(values))
@@ -309,16 +324,17 @@ def _between(gamma: JointDistribution, low: int, high: int) -> Interval:
 
 def weighted_norm(gamma: JointDistribution, residuals: Floats, *, weights: Weights = None) -> Floats:
     """`weighted_ce` as a seminorm: |Σ r_i ω(v_i)|."""
-    return np.abs(residuals @ (np.ones(gamma.levels) if weights is None else _weights(weights, gamma)))
+    family = [np.ones(gamma.levels)] if weights is None else _family(weights, gamma)
+    return np.asarray(np.abs(residuals @ np.stack(family, axis=1)).max(axis=1))
 
 
 def _weighted(change: Change, *, weights: Weights = None) -> Floats:
     if weights is None or callable(weights) or change.gamma is change.origin:
         return weighted_norm(change.gamma, change.residuals, weights=weights)[:, None]
     # Weights of levels that have been rounded together are averaged.
-    omega, mass = _weights(weights, change.origin), change.origin.mass
-    mean = np.bincount(change.place, omega * mass) / np.bincount(change.place, mass)
-    return np.abs(change.residuals @ mean)[:, None]
+    family, mass = np.stack(_family(weights, change.origin)), change.origin.mass
+    means = [np.bincount(change.place, omega * mass) / np.bincount(change.place, mass) for omega in family]
+    return np.asarray(np.abs(change.residuals @ np.stack(means, axis=1)).max(axis=1)[:, None])
 
 
 def _bias_modulus(moved: float, *, weights: Weights = None) -> float:

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.core.validation import count
+from onlinecal.core.validation import count, number
 from onlinecal.measures.kernel import Kernel, check_kernel, kernel_at
 
 Floats = NDArray[np.float64]
@@ -72,6 +73,11 @@ def kernel_ce_squared_pairs(
     0.01
     """
     scale = check_kernel(kernel, scale)
+    if kernel == "polynomial":
+        raise InvalidParameter(
+            "kernel_ce_squared_pairs: kernel = 'polynomial'; expected 'laplace' or 'gaussian', for kernel_ce has it in "
+            "less time"
+        )
     m = 10 * gamma.levels if pairs is None else count("pairs", pairs, most=MOST)
     ends = np.cumsum(gamma.mass)
     # Rounding may leave the last end below a draw, or a draw at an end of an empty step.
@@ -188,12 +194,20 @@ def kernel_ce_squared_binning(
 
 @of_gamma
 def surrogate_interval_ce_sampled(
-    gamma: JointDistribution, *, seed: int, shifts: int = 100, finest: int = 10
+    gamma: JointDistribution,
+    *,
+    seed: int,
+    shifts: int | None = None,
+    finest: int | None = None,
+    precision: float | None = None,
+    failure: float = 0.05,
 ) -> float:
     """The paper's estimate of `surrogate_interval_ce`: shifts drawn at random, widths 1 to 2^−finest.
 
     min over 0 ≤ j ≤ finest of 2^−j + mean over drawn r of Σ_t |Σ_{v_i ∈ [r + t 2^−j, r + (t+1) 2^−j)} r_i|.
-    Each mean is unbiased for RintCE(Γ, 2^−j); the minimum is not.
+    Each mean is unbiased for RintCE(Γ, 2^−j); the minimum is not. With a precision ε and a probability of failure δ,
+    |estimate − SintCE(Γ)| ≤ ε with probability 1 − δ or more: the finest width is in (ε/4, ε/2], and by Hoeffding's
+    inequality m ≥ (2/ε²) ln(2 (finest + 1)/δ) shifts keep all means within ε/2.
 
     Parameters
     ----------
@@ -205,6 +219,10 @@ def surrogate_interval_ce_sampled(
         Shifts drawn for each width.
     finest : int, default 10, from 1 to 50
         Last j.
+    precision : float, optional, in (0, 1)
+        ε, in place of the two.
+    failure : float, default 0.05, in (0, 1)
+        δ, with a precision.
 
     Returns
     -------
@@ -214,15 +232,16 @@ def surrogate_interval_ce_sampled(
     Raises
     ------
     InvalidParameter
-        On a seed or number out of range.
+        On a seed or number out of range; a precision beside shifts or finest, or one that needs more than 200,000
+        shifts.
 
     Source
     ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
+    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2 and Theorem 6.12.
 
     Deviations
     ----------
-    The numbers of shifts and widths are given, not derived from an accuracy.
+    The theorem leaves its constant open, and its ε is for Γ too, which is a sample there and known here.
 
     Examples
     --------
@@ -231,9 +250,16 @@ def surrogate_interval_ce_sampled(
     >>> round(surrogate_interval_ce_sampled(gamma, seed=1), 12)
     0.5509765625
     """
-    draws = _generator(seed).random(
-        (count("finest", finest, most=50) + 1, count("shifts", shifts, most=MOST // 50))
-    )
+    if precision is None:
+        shifts = count("shifts", 100 if shifts is None else shifts, most=MOST // 50)
+        finest = count("finest", 10 if finest is None else finest, most=50)
+    elif shifts is None and finest is None:
+        shifts, finest = _numbers(precision, failure)
+    else:
+        raise InvalidParameter(
+            "surrogate_interval_ce_sampled: precision beside shifts or finest; expected one or the other"
+        )
+    draws = _generator(seed).random((finest + 1, shifts))
     v, r = gamma.predictions, gamma.residuals
     best = math.inf
     for j, row in enumerate(draws):
@@ -245,6 +271,21 @@ def surrogate_interval_ce_sampled(
 
 
 # ---------------------------------------------------------------- inside
+
+
+def _numbers(precision: float, failure: float) -> tuple[int, int]:
+    """How many shifts, and the last j, for a precision of the surrogate."""
+    least = math.nextafter(0.0, 1.0)
+    epsilon = number("surrogate_interval_ce_sampled", "precision", precision, least, 1.0)
+    delta = number("surrogate_interval_ce_sampled", "failure", failure, least, 1.0)
+    finest = math.ceil(1.0 - math.log2(epsilon))
+    needed = math.log(2.0 * (finest + 1.0) / delta) * 2.0 * (1.0 / max(epsilon, 1e-150)) ** 2
+    if not needed <= MOST // 50:
+        raise InvalidParameter(
+            f"surrogate_interval_ce_sampled: precision = {precision!r} takes {needed:.3g} shifts, and {MOST // 50:,} "
+            "are the most; expected a larger one, or surrogate_interval_ce, which is exact"
+        )
+    return math.ceil(needed), finest
 
 
 def _generator(seed: int) -> np.random.Generator:

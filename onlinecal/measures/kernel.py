@@ -1,4 +1,4 @@
-"""Kernel calibration error: Laplace in O(k), and the Gaussian contrast."""
+"""Kernel calibration error: Laplace in O(k), the Gaussian contrast, and polynomials."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel as compiled
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.core.validation import positive
+from onlinecal.core.validation import integer, positive
 from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.sampling import seminorm
-from onlinecal.measures.witnesses.kernels import Kernel, KernelWeights
+from onlinecal.measures.witnesses.kernels import MOST_DEGREE, Kernel, KernelWeights
 
 Floats = NDArray[np.float64]
 
@@ -24,23 +24,29 @@ _REACH = 6.3
 
 
 @of_gamma
-def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0) -> float:
+def kernel_ce(
+    gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2
+) -> float:
     """Kernel calibration error kCE^K(Γ): the RKHS norm of the residual's mean embedding.
 
     kCE^K(Γ) = sup over ‖w‖_K ≤ 1 of E[w(v)(y − v)] = sqrt(Σ_ij r_i r_j K(v_i, v_j)), with
-    K(u, v) = exp(−|u − v|/scale) ("laplace") or exp(−((u − v)/scale)²) ("gaussian").
-    Both are computed as the root of a sum of squares, so small values keep their digits: Laplace through the
+    K(u, v) = exp(−|u − v|/scale) ("laplace"), exp(−((u − v)/scale)²) ("gaussian") or
+    ((1 + (2u − 1)(2v − 1))/2)^degree ("polynomial").
+    All are computed as the root of a sum of squares, so small values keep their digits: Laplace through the
     Markov property, r'Kr = B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1} and
-    ρ_i = exp(−(v_{i+1} − v_i)/scale).
+    ρ_i = exp(−(v_{i+1} − v_i)/scale); the polynomial as Σ_j C(d, j) 2^−d (Σ_i r_i (2v_i − 1)^j)².
 
     Parameters
     ----------
     gamma : JointDistribution
         Γ with k levels.
-    kernel : {"laplace", "gaussian"}, default "laplace"
-        The Gaussian is the contrast: its error can be exponentially small where smCE is not.
+    kernel : {"laplace", "gaussian", "polynomial"}, default "laplace"
+        The Gaussian is the contrast: its error can be exponentially small where smCE is not. The polynomial sees no
+        more than the first `degree` moments of the residual.
     scale : float, default 1.0, > 0
-        Length scale of the kernel.
+        Length scale of the first two kernels.
+    degree : int, default 2
+        Of the polynomial, from 0 (|E[y] − E[v]|) to 1000.
 
     Returns
     -------
@@ -49,20 +55,22 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
         exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the
         result, rounding aside (some 1e-16/scale², relative); O(k/scale²). Narrower Gaussian:
         the sum over pairs within 6.3 scales, O(k²) at worst; right to 1e-15 in the square, thus to 4e-8
-        where the result is near 0.
+        where the result is near 0. Polynomial: exact up to rounding, O(k degree).
 
     Raises
     ------
     InvalidParameter
-        On another kernel, or a scale that is not positive and finite.
+        On another kernel, a scale that is not positive and finite, a degree that is not such an integer.
 
     Source
     ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 8.1, Claim 8.3, Theorems 8.5 and 8.6.
+    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 8.1, Claim 8.3, Theorems 8.5 and 8.6. Gopalan & Hu (2025), §3.3,
+    for the polynomial kernel.
 
     Deviations
     ----------
-    The papers take scale = 1, the default; the bounds against smCE and the distance hold for it.
+    The papers take scale = 1, the default; the bounds against smCE and the distance hold for it. GH25 does not say
+    which polynomial: this one is at most 1, and does not change by an exchange of outcomes.
 
     Examples
     --------
@@ -71,10 +79,12 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
     >>> round(kernel_ce(gamma), 12)
     0.1
     """
-    scale = check_kernel(kernel, scale)
+    scale = check_kernel(kernel, scale, degree)
     v, r = gamma.predictions, gamma.residuals
     # By a power of two, which changes no digit, so that squares of tiny residuals are not lost.
     size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
+    if kernel == "polynomial":
+        return float(np.linalg.norm(_polynomial_moments(v, (size * r)[None, :], degree))) / size
     if kernel == "laplace":
         with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
             fall = np.expm1(-np.diff(v) / scale)
@@ -88,7 +98,7 @@ def kernel_ce(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: fl
 
 @of_gamma
 def kernel_ce_witness(
-    gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0
+    gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2
 ) -> KernelWeights:
     """The weight function of norm 1 that attains `kernel_ce`: w = Σ_i r_i K(v_i, ·) / kCE.
 
@@ -96,7 +106,7 @@ def kernel_ce_witness(
     ----------
     gamma : JointDistribution
         Γ with k levels.
-    kernel, scale
+    kernel, scale, degree
         As in `kernel_ce`.
 
     Returns
@@ -124,18 +134,19 @@ def kernel_ce_witness(
     >>> round(kernel_ce_witness(gamma).value(gamma), 12)
     0.1
     """
-    error = kernel_ce(gamma, kernel=kernel, scale=scale)
+    error = kernel_ce(gamma, kernel=kernel, scale=scale, degree=degree)
     coefficients = gamma.residuals / error if error > 0.0 else np.zeros(gamma.levels)
-    return KernelWeights(gamma.predictions, coefficients, kernel, float(scale))
+    return KernelWeights(gamma.predictions, coefficients, kernel, float(scale), int(degree))
 
 
 # ---------------------------------------------------------------- inside
 
 
-def check_kernel(kernel: str, scale: float) -> float:
-    """Refuse what is not a kernel of this file with a length scale; the scale as a float."""
-    if kernel not in ("laplace", "gaussian"):
-        raise InvalidParameter(f"kernel = {kernel!r}; expected 'laplace' or 'gaussian'")
+def check_kernel(kernel: str, scale: float, degree: int = 2) -> float:
+    """Refuse what is not a kernel of this file with a length scale or a degree; the scale as a float."""
+    if kernel not in ("laplace", "gaussian", "polynomial"):
+        raise InvalidParameter(f"kernel = {kernel!r}; expected 'laplace', 'gaussian' or 'polynomial'")
+    integer("kernel_ce", "degree", degree, 0, MOST_DEGREE)
     return positive("scale", scale, "a positive finite length")
 
 
@@ -162,6 +173,12 @@ def _terms(widest: float) -> int:
     while n * math.log(widest) - math.lgamma(n + 1.0) - widest > math.log(0.5e-34):
         n += 1
     return n
+
+
+def _polynomial_moments(v: Floats, rows: Floats, degree: int) -> Floats:
+    """Σ_i r_i (2v_i − 1)^j sqrt(C(d, j)/2^d), j ≤ d, for each row of residuals."""
+    powers = np.vander(2.0 * v - 1.0, degree + 1, increasing=True)
+    return (rows @ powers) * np.sqrt([math.comb(degree, j) / 2**degree for j in range(degree + 1)])
 
 
 def _gaussian_moments(v: Floats, r: Floats, scale: float, terms: int) -> Floats:
@@ -207,11 +224,18 @@ def _laplace_squares(fall, rows):
 
 
 def kernel_norm(
-    gamma: JointDistribution, residuals: Floats, *, kernel: Kernel = "laplace", scale: float = 1.0
+    gamma: JointDistribution,
+    residuals: Floats,
+    *,
+    kernel: Kernel = "laplace",
+    scale: float = 1.0,
+    degree: int = 2,
 ) -> Floats:
     """`kernel_ce` as a seminorm: √(r'Kr)."""
-    scale = check_kernel(kernel, scale)
+    scale = check_kernel(kernel, scale, degree)
     v = gamma.predictions
+    if kernel == "polynomial":
+        return np.asarray(np.linalg.norm(_polynomial_moments(v, residuals, degree), axis=1))
     if kernel == "laplace":
         with np.errstate(over="ignore"):
             fall = np.expm1(-np.diff(v) / scale)
@@ -223,11 +247,15 @@ def kernel_norm(
     return np.array([np.linalg.norm(_gaussian_moments(v, row, scale, terms)) for row in residuals])
 
 
-def _modulus(moved: float, *, kernel: Kernel = "laplace", scale: float = 1.0) -> float:
+def _modulus(moved: float, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2) -> float:
+    if kernel == "polynomial":
+        return moved * (1.0 + math.sqrt(degree * (degree + 1.0)))
     return moved + math.sqrt(2.0 * moved / scale if kernel == "laplace" else 2.0 * (moved / scale) ** 2)
 
 
-def _narrow_error(gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0) -> float:
+def _narrow_error(
+    gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2
+) -> float:
     """The error of a narrow Gaussian, by the sum over pairs: 1e-15 in the square."""
     narrow = kernel == "gaussian" and 0.5 * (1.0 / scale) * (1.0 / scale) > _WIDEST_SERIES
     return 4e-8 if narrow else 0.0
@@ -238,10 +266,10 @@ MEASURES = (
         function=kernel_ce,
         symbol="kCE",
         source="BGHN23 Def. 8.1, Thm 8.5, 8.6",
-        complexity="O(k) Laplace; O(k/scale²) Gaussian, O(k²) below scale 0.0224",
+        complexity="O(k) Laplace; O(k/scale²) Gaussian, O(k²) below scale 0.0224; O(k degree) polynomial",
         continuous="yes",
         complete="yes (c = 1/2, Laplace)",
-        sound="yes (s = 2, Laplace); Gaussian no",
+        sound="yes (s = 2, Laplace); others no",
         decisions="",
         witness=kernel_ce_witness,
         within=_narrow_error,
@@ -249,8 +277,9 @@ MEASURES = (
         sampling=seminorm(kernel_norm, means=lambda samples, **options: np.array([1.0])),
         # The norm of the mean embedding changes by at most E|v − v'| + E‖φ(v) − φ(v')‖.
         modulus=Modulus(
-            "δ + √(2δ/scale); Gaussian: δ + √2 δ/scale",
-            "BGHN23 Lemma 8.8: ‖φ(v) − φ(v')‖² = 2 − 2 K(v, v') ≤ 2 |v − v'|/scale; Gaussian: 2 ((v − v')/scale)²",
+            "δ + √(2δ/scale); Gaussian: δ + √2 δ/scale; polynomial: δ + √(d² + d) δ",
+            "BGHN23 Lemma 8.8: ‖φ(v) − φ(v')‖² = 2 − 2 K(v, v') ≤ 2 |v − v'|/scale; Gaussian: 2 ((v − v')/scale)²; "
+            "polynomial: ‖φ'(v)‖² ≤ d (d + 1)",
             _modulus,
         ),
     ),

@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float:
     """Smooth calibration error smCE(Γ): the largest correlation of the residual with a Lipschitz weight.
 
-    smCE(Γ) = max Σ_i r_i ω_i over |ω_i| ≤ 1, |ω_{i+1} − ω_i| ≤ h(v_{i+1}) − h(v_i), h(v) = v or logit v.
+    smCE(Γ) = max Σ_i r_i ω_i over |ω_i| ≤ 1, |ω_{i+1} − ω_i| ≤ h(v_{i+1}) − h(v_i), with h(v) = v. For another
+    increasing h it is the weak calibration error under the metric |h(u) − h(v)|.
     By duality it is min Σ_i |g_i − g_{i−1}| + Σ_i d_i |P_i − g_i| over g with g_0 = 0, g_k = P_k, where
     P_i = r_1 + … + r_i and d_i is the distance from level i to i + 1. For h(v) = v the distances add to at
     most 1, and then a monotone g is optimal: |P_k| plus the error of an isotonic L1 regression of the P_i.
@@ -35,9 +36,9 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     ----------
     gamma : JointDistribution
         Γ with k levels.
-    metric : {"identity", "logit"}, default "identity"
-        d(u, v) = |h(u) − h(v)|. With "logit" the levels 0 and 1 are infinitely far from all others, so
-        their weights are free in [−1, 1].
+    metric : {"identity", "logit"} or callable, default "identity"
+        d(u, v) = |h(u) − h(v)|, h itself where it is callable: an increasing function of an array of predictions. With
+        "logit" the levels 0 and 1 are infinitely far from all others, so their weights are free in [−1, 1].
 
     Returns
     -------
@@ -47,7 +48,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     Raises
     ------
     InvalidParameter
-        On another metric.
+        On another metric, or one whose function does not increase.
 
     Source
     ------
@@ -67,7 +68,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     """
     if metric == "identity":
         return float(isotonic_dual(gamma.predictions, gamma.residuals))
-    return float(chain_dual(_distances(gamma, metric), gamma.residuals)[0])
+    return float(chain_dual(distances(gamma, metric), gamma.residuals)[0])
 
 
 @of_gamma
@@ -78,7 +79,7 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
     ----------
     gamma : JointDistribution
         Γ with k levels.
-    metric : {"identity", "logit"}, default "identity"
+    metric : {"identity", "logit"} or callable, default "identity"
         As in `smooth_ce`.
 
     Returns
@@ -110,9 +111,9 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
     >>> round(witness.value(gamma), 12)
     0.06
     """
-    distances = _distances(gamma, metric)
-    _, low, high = chain_dual(distances, gamma.residuals)
-    weights = lipschitz_weights(distances, gamma.residuals, low, high)
+    apart = distances(gamma, metric)
+    _, low, high = chain_dual(apart, gamma.residuals)
+    weights = lipschitz_weights(apart, gamma.residuals, low, high)
     return LipschitzWeights(gamma.predictions, weights, metric)
 
 
@@ -150,22 +151,108 @@ def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> 
     >>> round(smooth_ce_dual(gamma).value(gamma), 12)
     0.06
     """
-    _, low, high = chain_dual(_distances(gamma, metric), gamma.residuals)
+    _, low, high = chain_dual(distances(gamma, metric), gamma.residuals)
     return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric)
 
 
-def _distances(gamma: JointDistribution, metric: str) -> Floats:
-    """d(v_i, v_{i+1}); infinite ones are cut to 2, which leaves the weights as free."""
-    if metric not in ("identity", "logit"):
-        raise InvalidParameter(f"metric = {metric!r}; expected 'identity' or 'logit'")
-    return distances(gamma, metric)
+@of_gamma
+def earthmover_distance(gamma: JointDistribution) -> float:
+    """Earth mover's distance between Γ and what it would be if the predictions were right, (v, ỹ) with ỹ ~ Ber(v).
+
+    With the metric |u − v| + |y − z| of points (u, y), (v, z) it is, by Kantorovich and Rubinstein, the largest
+    Σ_i r_i ω_i over |ω_i| ≤ 1 that are 2-Lipschitz in v: such are the differences f(v, 1) − f(v, 0) of 1-Lipschitz f.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+        Γ with k levels.
+
+    Returns
+    -------
+    float
+        In [0, 1]; smooth_ce ≤ it ≤ 2 smooth_ce, and it is at most `ece`, which is the same with the distance 1 between
+        any two points. Exact up to rounding, O(k log k).
+
+    Source
+    ------
+    Gopalan & Hu 2025, §3.2 and Lemma 3.4.
+
+    Deviations
+    ----------
+    None. The duality is that of the lemma's proof, taken to both sides.
+
+    Examples
+    --------
+    >>> from onlinecal.core.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> round(earthmover_distance(gamma), 12), round(smooth_ce(gamma), 12)
+    (0.12, 0.06)
+    """
+    return float(chain_dual(_twice(gamma), gamma.residuals)[0])
+
+
+@of_gamma
+def earthmover_witness(gamma: JointDistribution) -> LipschitzWeights:
+    """The 2-Lipschitz weights that attain `earthmover_distance`.
+
+    Source
+    ------
+    Gopalan & Hu 2025, Lemma 3.4.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.core.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> print(earthmover_witness(gamma))
+    weights on 2 levels, 2-Lipschitz in the identity metric, from +0.6 at v = 0.6 to +1 at v = 0.4
+    """
+    apart = _twice(gamma)
+    _, low, high = chain_dual(apart, gamma.residuals)
+    weights = lipschitz_weights(apart, gamma.residuals, low, high)
+    return LipschitzWeights(gamma.predictions, weights, slope=2)
+
+
+@of_gamma
+def earthmover_dual(gamma: JointDistribution) -> CancelledResiduals:
+    """The residuals that are left when others have been carried to where they cancel, at twice the distance.
+
+    Source
+    ------
+    Gopalan & Hu 2025, Lemma 3.4.
+
+    Deviations
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> from onlinecal.core.joint import JointDistribution
+    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    >>> round(earthmover_dual(gamma).value(gamma), 12)
+    0.12
+    """
+    _, low, high = chain_dual(_twice(gamma), gamma.residuals)
+    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], slope=2)
+
+
+def _twice(gamma: JointDistribution) -> Floats:
+    return 2.0 * distances(gamma, "identity")
+
+
+def earthmover_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
+    """`earthmover_distance` as a seminorm."""
+    return np.asarray(chain_duals(_twice(gamma), residuals))
 
 
 def smooth_norm(gamma: JointDistribution, residuals: Floats, *, metric: Metric = "identity") -> Floats:
     """`smooth_ce` as a seminorm: the supremum over Lipschitz weights."""
     if metric == "identity":
         return np.asarray(isotonic_duals(gamma.predictions, residuals))
-    return np.asarray(chain_duals(_distances(gamma, metric), residuals))
+    return np.asarray(chain_duals(distances(gamma, metric), residuals))
 
 
 def _means(samples: float, *, metric: Metric = "identity") -> Floats | None:
@@ -204,6 +291,27 @@ MEASURES = (
         ),
         modulus=Modulus(
             "2δ", "BGHN23 Lemma 7.4: (y − v) ω(v) is 2-Lipschitz in v for |ω| ≤ 1, ω 1-Lipschitz", _modulus
+        ),
+    ),
+    Measure(
+        function=earthmover_distance,
+        symbol="EMD",
+        source="GH25 Lemma 3.4",
+        complexity="O(k log k)",
+        continuous="yes",
+        complete="yes (c = 1)",
+        sound="yes (s = 2)",
+        decisions="",
+        witness=earthmover_witness,
+        counterpart=earthmover_dual,
+        # As for smCE, with |ω'| ≤ 2.
+        sampling=seminorm(
+            earthmover_norm,
+            means=lambda samples: np.array([3.0]),
+            source="GH25 Lemma 3.4: the triangle inequality, over 2-Lipschitz weights",
+        ),
+        modulus=Modulus(
+            "3δ", "(y − v) ω(v) is 3-Lipschitz in v for |ω| ≤ 1, ω 2-Lipschitz", lambda moved: 3.0 * moved
         ),
     ),
 )

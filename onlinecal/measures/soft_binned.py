@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import FINEST, JointDistribution, of_gamma
-from onlinecal.core.validation import integer, probability
+from onlinecal.core.validation import integer
 from onlinecal.measures._kinks import falling, rising
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.decision import cdl
@@ -24,81 +22,9 @@ from onlinecal.measures.decision_sampling import (
     grids_limits,
     grids_means,
 )
+from onlinecal.measures.rounding import SoftRounding, points
 from onlinecal.measures.sampling import Ends, Known, halving
-from onlinecal.measures.witnesses.base import Witness, whole
-from onlinecal.measures.witnesses.grids import GridThreshold, grid_bounds, threshold_losses
-from onlinecal.measures.witnesses.sums import times
-
-
-@dataclass(frozen=True)
-class SoftRounding(Witness):
-    """Round the prediction at random to a neighbouring multiple of 1/m, keeping the mean; then best-respond.
-
-    With the m at which `scdl` attains its minimum, the swap regret of this response is at most 4 SCDL, for
-    every task with payoffs in [0, 1]; for every m it is at most 2 (SCDL_m + 1/m). As a witness of `scdl`, m must be a
-    power of two: max(SCDL_m, 1/m) is an upper bound, and SCDL_m and SCDL_2m, 1/m and 2/m give a lower one.
-
-    Attributes
-    ----------
-    bins : int or None
-        m; None leaves predictions as they are (a perfectly calibrated Γ).
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.2, Theorem 4.2.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> SoftRounding(4).law(0.375)
-    ((0.25, 0.5), (0.5, 0.5))
-    """
-
-    side = "both"
-
-    bins: int | None
-
-    @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"scdl": {}}
-
-    def __post_init__(self) -> None:
-        if self.bins is not None:
-            integer("SoftRounding", "bins", self.bins, 1, FINEST)
-
-    def law(self, v: float) -> tuple[tuple[float, float], ...]:
-        """The rounded predictions and their probabilities, given v."""
-        v = probability("v", v)
-        if self.bins is None:
-            return ((v, 1.0),)
-        j, up = _place(v, self.bins)
-        both = ((j / self.bins, 1.0 - up), ((j + 1) / self.bins, up))
-        return tuple((x, p) for x, p in both if p > 0.0)
-
-    def rounded(self, gamma: JointDistribution) -> JointDistribution:
-        """Γ of the rounded predictions, in expectation over the rounding."""
-        if self.bins is None:
-            return gamma
-        index, n, s = _points(gamma.predictions, gamma.counts, gamma.positives, self.bins, True)
-        return JointDistribution.from_counts(index / self.bins, n, np.minimum(s, n))
-
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        calibrated = bool((gamma.means == gamma.predictions).all())
-        if self.bins is None and not calibrated:
-            raise InvalidData(f"{gamma!r} is not calibrated; expected a grid to round to")
-        if calibrated:
-            return 0.0, 0.0
-        return grid_bounds(gamma, whole("bins", self.bins, 1, FINEST))
-
-    def __str__(self) -> str:
-        if self.bins is None:
-            return "best-respond to the prediction itself"
-        return (
-            f"round the prediction at random to a neighbouring multiple of 1/{self.bins}, then best-respond"
-        )
+from onlinecal.measures.witnesses.grids import GridThreshold, threshold_losses
 
 
 @of_gamma
@@ -143,11 +69,68 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     0.2485
     """
     m = integer("scdl_binned", "m", m, 1, FINEST)
-    if not isinstance(soft, bool | np.bool_):
-        raise InvalidParameter(f"scdl_binned: soft = {soft!r}; expected True or False")
+    _check_soft("scdl_binned", soft)
     if (gamma.means == gamma.predictions).all():
         return 0.0
     return _scdl_m(gamma.predictions, gamma.counts, gamma.positives, m, bool(soft)) / gamma.weight
+
+
+@of_gamma
+def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: bool = True) -> float:
+    """Soft-binned decision loss at one threshold of the grid of multiples of 1/m.
+
+    Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+, with W_j and Q_j as in `scdl_binned`, which is the
+    largest of these: what one decision maker loses, whose action changes between (i − 1)/m and i/m.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    m : int
+        From 1 to 2⁵⁰.
+    threshold : int
+        i, from 1 to m.
+    soft : bool, default True
+        As in `scdl_binned`.
+
+    Returns
+    -------
+    float
+        In [0, scdl_binned]. O(k).
+
+    Raises
+    ------
+    InvalidParameter
+        On m or i that is not such an integer, or soft that is not a boolean.
+
+    Source
+    ------
+    Bairaktari, Hu, Nguyen & Ullman 2026, Definition 3.1.
+
+    Deviations
+    ----------
+    none
+
+    Examples
+    --------
+    >>> gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.0, 1.0])
+    >>> [soft_binned_loss(gamma, m=4, threshold=i) for i in (1, 2, 3, 4)]
+    [0.0, 0.0, 0.0, 0.0]
+    >>> [soft_binned_loss(gamma, m=16, threshold=i) for i in (1, 4, 5, 16)]
+    [0.0, 0.09375, 0.0, 0.0]
+    """
+    m = integer("soft_binned_loss", "m", m, 1, FINEST)
+    i = integer("soft_binned_loss", "threshold", threshold, 1, m)
+    _check_soft("soft_binned_loss", soft)
+    if (gamma.means == gamma.predictions).all():
+        return 0.0
+    j, n, s = points(gamma.predictions, gamma.counts, gamma.positives, m, bool(soft))
+    lost = np.where(j < i, s - n * (i / m), n * ((i - 1) / m) - s)
+    return float(np.maximum(lost, 0.0).sum()) / gamma.weight
+
+
+def _check_soft(where: str, soft: Any) -> None:
+    if not isinstance(soft, bool | np.bool_):
+        raise InvalidParameter(f"{where}: soft = {soft!r}; expected True or False")
 
 
 @of_gamma
@@ -238,12 +221,6 @@ def soft_rounding(gamma: JointDistribution) -> SoftRounding:
     return SoftRounding(m)
 
 
-def rounded_down(gamma: JointDistribution, m: int) -> JointDistribution:
-    """Γ of the predictions rounded down to multiples of 1/m: the hard bins of `scdl_binned`."""
-    index, n, s = _points(gamma.predictions, gamma.counts, gamma.positives, m, False)
-    return JointDistribution.from_counts(index / m, n, np.minimum(s, n))
-
-
 def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
     """The value and the least m that attains it."""
     if (gamma.means == gamma.predictions).all():
@@ -271,33 +248,6 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
         m *= 2
 
 
-@kernel
-def _place(v, m):
-    """j with j ≤ v m < j + 1 of the exact product (v = 1: j = m), and the weight that goes up to j + 1, v m − j.
-
-    A float v that is the quotient j/m, rounded, is that point of the grid.
-    """
-    product, lost = times(v, float(m))
-    nearest = round(product)
-    if nearest / m == v:
-        return int(nearest), 0.0
-    j = int(product)
-    if j > 0 and (product - j) + lost < 0.0:  # the product was rounded up to a grid point
-        j -= 1
-    return j, min(max((product - j) + lost, 0.0), 1.0)
-
-
-@kernel
-def _bin(v, m):
-    """The number j of the hard bin [j/m, (j+1)/m) of v (v = 1: j = m), with edges as rounded to floats."""
-    j = min(int(v * m), m)
-    while j < m and v >= (j + 1) / m:
-        j += 1
-    while v < j / m:
-        j -= 1
-    return j
-
-
 def _binned_modulus(moved: float, *, m: int = 16, soft: bool = True) -> float:
     m = integer("scdl_binned", "m", m, 1, FINEST)
     if not soft:
@@ -308,58 +258,13 @@ def _binned_modulus(moved: float, *, m: int = 16, soft: bool = True) -> float:
 
 
 @kernel
-def _points(v, n, s, m, soft):
-    """The grid points that have weight after rounding: index, weight, weight of outcomes 1."""
-    size = 2 * v.shape[0]
-    index = np.empty(size, np.int64)
-    weight = np.empty(size)
-    ones = np.empty(size)
-    used = 0
-    for i in range(v.shape[0]):
-        if soft:
-            j, up = _place(v[i], m)
-        else:
-            j, up = _bin(v[i], m), 0.0
-        # Levels ascend, so a point is at most one behind the last.
-        if used > 1 and index[used - 2] == j:
-            low = used - 2
-        elif used > 0 and index[used - 1] == j:
-            low = used - 1
-        else:
-            low = used
-            used += 1
-            index[low] = j
-            weight[low] = 0.0
-            ones[low] = 0.0
-        weight[low] += n[i] * (1.0 - up)
-        ones[low] += s[i] * (1.0 - up)
-        if up > 0.0:
-            high = low + 1
-            if high == used:
-                used += 1
-                index[high] = j + 1
-                weight[high] = 0.0
-                ones[high] = 0.0
-            weight[high] += n[i] * up
-            ones[high] += s[i] * up
-    keep = 0
-    for c in range(used):
-        if weight[c] > 0.0:
-            index[keep] = index[c]
-            weight[keep] = weight[c]
-            ones[keep] = ones[c]
-            keep += 1
-    return index[:keep], weight[:keep], ones[:keep]
-
-
-@kernel
 def _scdl_m(v, n, s, m, soft):
     """SCDL_m, weighted by n.
 
     As a function of i the sum is convex between two grid points with mass, so the maximum is at i = j or j +
     1 for one of them.
     """
-    index, weight, ones = _points(v, n, s, m, soft)
+    index, weight, ones = points(v, n, s, m, soft)
     size = index.shape[0]
     mean = np.empty(size)
     i = np.empty(2 * size, np.int64)

@@ -36,7 +36,7 @@ SMALL = [
 def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed):
     """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
 
-    There are at most 36 designs and 23 measures: by chance that happens with a probability below 1e-5.
+    There are at most 36 designs and 24 measures: by chance that happens with a probability below 1e-5.
     """
     cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL
     simulations = 300 if full else 60

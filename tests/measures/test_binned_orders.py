@@ -4,10 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.measures import binned_ce, binned_ece, ece
+from onlinecal.measures import binned_ce, binned_ece, ece, soft_binned_ece
+from tests.gammas_metric import ANY
 
 G = oc.JointDistribution
 
@@ -113,3 +116,74 @@ def test_where_there_is_no_interval_the_table_says_why():
     assert [row.interval for row in rows] == [None, None]
     assert "bins with fewer than 30 samples" in rows[0].interval_by
     assert "a debiased estimate may be 0 where the error is not" in rows[1].interval_by
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    gamma=ANY,
+    m=st.integers(1, 20),
+    temperature=st.floats(1e-3, 10.0),
+    order=st.sampled_from([1.0, 2.0, 3.0, math.inf]),
+)
+def test_soft_bins_by_definition(gamma, m, temperature, order):
+    value = soft_binned_ece(gamma, bins=m, temperature=temperature, order=order)
+    mass, residual = [0.0] * m, [0.0] * m
+    for v, w, r in zip(
+        gamma.predictions.tolist(), gamma.mass.tolist(), gamma.residuals.tolist(), strict=True
+    ):
+        near = [math.exp(-((v - (j + 0.5) / m) ** 2) / temperature) for j in range(m)]
+        if sum(near) < 1e-200:
+            return
+        for j in range(m):
+            mass[j] += w * near[j] / sum(near)
+            residual[j] += r * near[j] / sum(near)
+    errors = [(w, abs(r) / w) for w, r in zip(mass, residual, strict=True) if w > 1e-290]
+    if order == math.inf:
+        assert value == pytest.approx(max(e for _, e in errors), abs=1e-9)
+    else:
+        assert value == pytest.approx(sum(w * e**order for w, e in errors) ** (1 / order), abs=1e-9)
+    if order == 1.0:
+        assert value <= ece(gamma) + 1e-12
+
+
+@settings(deadline=None, max_examples=60)
+@given(gamma=ANY, m=st.integers(1, 20))
+def test_soft_bins_become_hard_ones(gamma, m):
+    """But for predictions on an edge, which are in both bins."""
+    v = gamma.predictions
+    if np.abs(m * v - np.rint(m * v)).min() > 1e-3 or m == 1:
+        for temperature in (1e-9, 1e-300):
+            assert soft_binned_ece(gamma, bins=m, temperature=temperature) == pytest.approx(
+                binned_ce(gamma, bins=m), abs=1e-9
+            )
+    assert soft_binned_ece(gamma, bins=m, temperature=1e300) == pytest.approx(
+        abs(gamma.residuals.sum()), abs=1e-9
+    )
+    calibrated = G.from_levels(v, gamma.mass, v)
+    assert soft_binned_ece(calibrated, bins=m) == 0.0
+
+
+def test_soft_bins_of_an_edge_are_shared_equally():
+    gamma = G.from_levels([0.5], [1], [0.7])
+    assert soft_binned_ece(gamma, bins=2, temperature=1e-300) == pytest.approx(0.2)
+    both = G.from_levels([0.25, 0.5], [1, 1], [0.25, 0.7])
+    # Bin 1 has 3/4 of the mass and half of the error, which is 0.1, bin 2 the rest.
+    assert soft_binned_ece(both, bins=2, temperature=1e-300, order=math.inf) == pytest.approx(0.2)
+    assert soft_binned_ece(both, bins=2, temperature=1e-300, order=1) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bins": 0},
+        {"bins": 10**6},
+        {"temperature": 0.0},
+        {"temperature": math.nan},
+        {"temperature": math.inf},
+        {"order": 0.5},
+    ],
+    ids=str,
+)
+def test_what_are_no_soft_bins(options):
+    with pytest.raises(InvalidParameter, match="expected"):
+        soft_binned_ece([0.4], [1], **options)

@@ -13,7 +13,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import cutoff
 from onlinecal.measures.binned import ece
-from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
+from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce, weighted_norm
 from tests.oracles import ece as oracle
 from tests.strategies import calibrated_gammas, gammas
 
@@ -78,6 +78,24 @@ def test_weighted_and_low_degree(gamma, degree):
     assert weighted_ce(gamma, weights=inside) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
 
 
+@given(gamma=gammas())
+@settings(deadline=None)
+def test_the_largest_of_a_family(gamma):
+    """BGHN23, Definition 7.1: thresholds give the step error, intervals the cutoff error, powers that of low degree."""
+    v = gamma.predictions
+    steps = [(v <= t).astype(float) for t in v]
+    assert weighted_ce(gamma, weights=steps) == pytest.approx(step_ce(gamma), abs=1e-14)
+    assert weighted_ce(gamma, weights=np.array(steps)) == weighted_ce(gamma, weights=steps)
+    between = [(lambda x, a=a, b=b: (a <= x) & (x <= b)) for a in v for b in v if a <= b]
+    assert weighted_ce(gamma, weights=between) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
+    powers = [lambda x: np.ones(len(x)), *[lambda x, j=j: x**j for j in range(1, 4)]]
+    assert weighted_ce(gamma, weights=powers) == pytest.approx(low_degree_ce(gamma, degree=3), abs=1e-14)
+    assert weighted_ce(gamma, weights=[np.sqrt]) == weighted_ce(gamma, weights=np.sqrt)
+    rows = gamma.residuals[None, :] * np.array([[1.0], [-2.0]])
+    norms = weighted_norm(gamma, rows, weights=powers)
+    assert norms == pytest.approx(np.array([1, 2]) * weighted_ce(gamma, weights=powers), abs=1e-14)
+
+
 @pytest.mark.parametrize("v", [0.0, 0.5, 1.0])
 def test_one_sample(v):
     for y in (0, 1):
@@ -90,7 +108,13 @@ def test_one_sample(v):
     "call",
     [
         lambda g: weighted_ce(g, weights=[1.0, 2.0]),
-        lambda g: weighted_ce(g, weights=[[1.0]]),
+        lambda g: weighted_ce(g, weights=[]),
+        lambda g: weighted_ce(g, weights=np.empty((0, 1))),
+        lambda g: weighted_ce(g, weights=[[1.0], [1.0, 2.0]]),
+        lambda g: weighted_ce(g, weights=[np.sqrt, 1.0]),
+        lambda g: weighted_ce(g, weights=[np.sqrt, [1.0, [2.0]]]),
+        lambda g: weighted_ce(g, weights=[[math.inf]]),
+        lambda g: weighted_ce(g, weights=[[[1.0]]]),
         lambda g: weighted_ce(g, weights=1.0),
         lambda g: weighted_ce(g, weights=[math.nan]),
         lambda g: weighted_ce(g, weights=lambda v: v[:0]),

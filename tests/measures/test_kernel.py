@@ -16,8 +16,9 @@ from onlinecal.measures.estimators import (
     kernel_ce_squared_pairs,
     surrogate_interval_ce_sampled,
 )
-from onlinecal.measures.kernel import kernel_ce, kernel_ce_witness
+from onlinecal.measures.kernel import kernel_ce, kernel_ce_witness, kernel_norm
 from onlinecal.measures.smooth_ce import smooth_ce
+from onlinecal.measures.surrogate import surrogate_interval_ce
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth as oracle
 
@@ -48,6 +49,40 @@ def test_the_witness_attains_the_value(kernel, gamma):
     if value == 0.0 or value > 1e-7:  # below, the plain double sum of the check has too few digits
         assert witness.value(gamma) == pytest.approx(value, abs=1e-9)
     assert kernel in str(witness)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 7, 60])
+@settings(max_examples=15, deadline=None)
+@given(gamma=ANY, shares=st.lists(st.floats(0.1, 0.9), min_size=1, max_size=5))
+def test_the_polynomial_kernel_by_the_double_sum(degree, gamma, shares):
+    value = kernel_ce(gamma, kernel="polynomial", degree=degree)
+    z, r = 2.0 * gamma.predictions - 1.0, gamma.residuals
+    square = float(r @ ((1.0 + np.outer(z, z)) / 2.0) ** degree @ r)
+    assert value**2 == pytest.approx(square, abs=2e-16 * (degree + 10))
+    witness = kernel_ce_witness(gamma, kernel="polynomial", degree=degree)
+    assert witness.value(gamma) == pytest.approx(value, abs=1e-12)
+    assert float(r @ witness.weights(gamma.predictions)) == pytest.approx(value, abs=1e-12)
+    assert f"polynomial kernel of degree {degree}" in str(witness)
+    options = {"kernel": "polynomial", "degree": degree}
+    assert kernel_ce(split(gamma, shares), **options) == pytest.approx(value, abs=1e-12)
+    assert kernel_ce(gamma.flip(), **options) == pytest.approx(value, abs=1e-12)
+    assert kernel_norm(gamma, r[None, :], **options)[0] == pytest.approx(value, abs=1e-15)
+    if degree == 0:
+        assert value == pytest.approx(abs(r.sum()), abs=1e-15)
+
+
+def test_a_polynomial_sees_its_moments_only():
+    """Residuals that are a third difference are orthogonal to all polynomials of degree 2, and not to those of 3."""
+    v = np.array([0.2, 0.4, 0.6, 0.8])
+    gamma = JointDistribution.from_levels(v, [1] * 4, v + 0.01 * np.array([1, -3, 3, -1]))
+    assert kernel_ce(gamma, kernel="polynomial", degree=2) < 1e-17
+    assert kernel_ce(gamma, kernel="polynomial", degree=3) > 1e-5
+    # Of the highest degree, predictions that are not equal hardly see each other.
+    assert kernel_ce(gamma, kernel="polynomial", degree=1000) < kernel_ce(
+        gamma, kernel="polynomial", degree=60
+    )
+    ends = JointDistribution.from_levels([0.0, 1.0], [1, 1], [0.5, 0.5])
+    assert kernel_ce(ends, kernel="polynomial", degree=1000) == pytest.approx(math.sqrt(2) / 4, abs=1e-15)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -176,14 +211,24 @@ def test_a_witness_of_larger_norm_is_refused():
 
 
 @pytest.mark.parametrize(
-    "options", [{"kernel": "cauchy"}, {"scale": 0.0}, {"scale": math.nan}, {"scale": "1"}]
+    "options",
+    [
+        {"kernel": "cauchy"},
+        {"scale": 0.0},
+        {"scale": math.nan},
+        {"scale": "1"},
+        {"degree": -1},
+        {"degree": 1.5},
+    ],
 )
 def test_bad_options(options):
     gamma = JointDistribution.from_samples([0.4], [1])
     with pytest.raises(InvalidParameter, match="expected"):
         kernel_ce(gamma, **options)
-    with pytest.raises(InvalidParameter, match="expected"):
+    with pytest.raises((InvalidParameter, TypeError), match=r"expected|degree"):
         kernel_ce_squared_pairs(gamma, seed=1, **options)
+    with pytest.raises(InvalidParameter, match="expected 'laplace' or 'gaussian'"):
+        kernel_ce_squared_pairs(gamma, seed=1, kernel="polynomial")
 
 
 @pytest.mark.parametrize(
@@ -207,3 +252,43 @@ def test_bad_draws(options):
     for estimator in (kernel_ce_squared_fourier, kernel_ce_squared_binning):
         with pytest.raises(InvalidParameter, match="expected an integer"):
             estimator(gamma, **options)
+
+
+@pytest.mark.parametrize("precision", [0.3, 0.1])
+def test_the_surrogate_within_a_precision(precision, seed):
+    """Each fails with a probability of at most 1e-8."""
+    rng = np.random.default_rng([seed, 7])
+    p = rng.random(60)
+    for gamma in (BIASED, JointDistribution.from_samples(p, rng.random(60) < 1.0 - p)):
+        truth = surrogate_interval_ce(gamma)
+        drawn = surrogate_interval_ce_sampled(gamma, seed=seed, precision=precision, failure=1e-8)
+        assert abs(drawn - truth) <= precision
+
+
+def test_fewer_shifts_than_the_precision_asks_for_may_miss_it():
+    """The control: one shift of one width."""
+    gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [1.0, 0.0])
+    truth = surrogate_interval_ce(gamma)
+    assert (
+        max(abs(surrogate_interval_ce_sampled(gamma, seed=s, shifts=1, finest=1) - truth) for s in range(40))
+        > 0.1
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"precision": 0.0}, "precision = 0"),
+        ({"precision": 1.5}, "precision = 1.5"),
+        ({"precision": math.nan}, "precision = nan"),
+        ({"precision": 0.1, "failure": 0.0}, "failure = 0"),
+        ({"precision": 1e-3}, "shifts, and 200,000 are the most; expected a larger one"),
+        ({"precision": 5e-324}, "shifts, and 200,000 are the most"),
+        ({"precision": 0.1, "shifts": 5}, "expected one or the other"),
+        ({"precision": 0.1, "finest": 5}, "expected one or the other"),
+    ],
+    ids=str,
+)
+def test_what_is_no_precision(options, said):
+    with pytest.raises(InvalidParameter, match=said):
+        surrogate_interval_ce_sampled(BIASED, seed=0, **options)

@@ -16,9 +16,10 @@ from tests.strategies import gammas
 LIMITED = {
     "interval_ce": [{}, {"width": "max"}],
     "smooth_ce": [{}],
+    "earthmover_distance": [{}],
     "subsampled_smooth_ce": [{}],
     "distance_lower": [{}],
-    "kernel_ce": [{}, {"kernel": "gaussian", "scale": 0.1}, {"scale": 0.2}],
+    "kernel_ce": [{}, {"kernel": "gaussian", "scale": 0.1}, {"scale": 0.2}, {"kernel": "polynomial"}],
     "random_interval_ce": [{"epsilon": 0.1}, {"epsilon": 0.03}],
     "surrogate_interval_ce": [{}],
     "brier": [{}],

@@ -77,6 +77,13 @@ TIGHT = {
         N / 20,
         0.99,
     ),
+    "earthmover_distance": (
+        {},
+        levels([0.0, 1 - N], [1, 1], [1, 0]),
+        levels([N / 10, 1 - N], [1, 1], [1, 0]),
+        N / 20,
+        0.49,
+    ),
     # Of the subsets with the first round alone or with both, each a quarter, the first move half as much as the second.
     "subsampled_smooth_ce": (
         {},

@@ -9,12 +9,19 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.smooth_ce import _distances, smooth_ce, smooth_ce_witness
+from onlinecal.measures import earthmover_distance, ece
+from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.smooth_ce_dual import chain_dual
+from onlinecal.measures.witnesses.weights import distances
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth as oracle
 
-METRICS = ["identity", "logit"]
+
+def cubic(v):
+    return v + v**3
+
+
+METRICS = ["identity", "logit", cubic]
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -30,7 +37,7 @@ def test_equals_the_linear_program(metric, gamma):
 def test_the_witness_attains_the_value(metric, gamma):
     witness = smooth_ce_witness(gamma, metric=metric)
     assert witness.value(gamma) == pytest.approx(smooth_ce(gamma, metric=metric), abs=1e-12)
-    assert metric in str(witness)
+    assert (metric if isinstance(metric, str) else "given") in str(witness)
 
 
 def test_tied_predictions_on_a_grid():
@@ -47,7 +54,7 @@ def test_tied_predictions_on_a_grid():
 def test_both_duals_and_the_witness_agree_at_many_levels(seed, bias):
     gamma = many_levels(seed, 3000, bias)
     value = smooth_ce(gamma)
-    assert chain_dual(_distances(gamma, "identity"), gamma.residuals)[0] == pytest.approx(value, abs=1e-13)
+    assert chain_dual(distances(gamma, "identity"), gamma.residuals)[0] == pytest.approx(value, abs=1e-13)
     assert smooth_ce_witness(gamma).value(gamma) == pytest.approx(value, abs=1e-13)
     logit = smooth_ce(gamma, metric="logit")
     assert smooth_ce_witness(gamma, metric="logit").value(gamma) == pytest.approx(logit, abs=1e-13)
@@ -62,7 +69,8 @@ def test_invariances(metric, gamma, shares):
     assert smooth_ce(split(gamma, shares), metric=metric) == pytest.approx(value, abs=1e-12)
     # 1 − v is rounded, which moves a level by 1e-16; in the logit metric that matters only next to 0 and 1.
     if metric == "identity" or 1e-6 <= gamma.predictions[0] <= gamma.predictions[-1] <= 1.0 - 1e-6:
-        assert smooth_ce(gamma.flip(), metric=metric) == pytest.approx(value, abs=1e-9)
+        turned = (lambda v: -cubic(1.0 - v)) if metric is cubic else metric
+        assert smooth_ce(gamma.flip(), metric=turned) == pytest.approx(value, abs=1e-9)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -119,5 +127,53 @@ def test_a_witness_that_breaks_a_constraint_is_refused():
 def test_unknown_metric():
     gamma = JointDistribution.from_samples([0.4], [1])
     for function in (smooth_ce, smooth_ce_witness):
-        with pytest.raises(InvalidParameter, match="'identity' or 'logit'"):
+        with pytest.raises(InvalidParameter, match="expected 'identity', 'logit' or an increasing function"):
             function(gamma, metric="euclid")
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        (lambda v: -v, "does not increase at v = 0.4"),
+        (lambda v: 0.0 * v + np.inf, "does not increase"),
+        (lambda v: np.where(v > 0.5, np.nan, v), "does not increase at v = 0.4"),
+        (lambda v: 1.0, r"has shape \(\)"),
+        (lambda v: v[:1], r"has shape \(1,\); expected one number per prediction, \(2,\)"),
+    ],
+    ids=["falling", "constant", "missing", "number", "short"],
+)
+def test_what_is_no_metric(metric, said):
+    gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    with pytest.raises(InvalidParameter, match=said):
+        smooth_ce(gamma, metric=metric)
+
+
+@settings(deadline=None)
+@given(gamma=ANY)
+def test_given_metrics_that_have_names(gamma):
+    with np.errstate(divide="ignore"):
+        odds = smooth_ce(gamma, metric=lambda v: np.log(v) - np.log1p(-v))
+    assert odds == pytest.approx(smooth_ce(gamma, metric="logit"), abs=1e-9)
+    assert smooth_ce(gamma, metric=lambda v: v) == pytest.approx(smooth_ce(gamma), abs=1e-13)
+    # No two levels near each other, and all in one place.
+    assert smooth_ce(gamma, metric=lambda v: 1e300 * v) == pytest.approx(ece(gamma), abs=1e-13)
+    bias = abs(gamma.residuals.sum())
+    assert smooth_ce(gamma, metric=lambda v: 1e-300 * v) == pytest.approx(bias, abs=1e-13)
+
+
+@settings(deadline=None, max_examples=50)
+@given(gamma=ANY)
+def test_the_earth_movers_distance_is_that_of_the_coupling_program(gamma):
+    value = earthmover_distance(gamma)
+    assert value == pytest.approx(oracle.earthmover_distance(gamma), abs=1e-9)
+    assert value == pytest.approx(smooth_ce(gamma, metric=lambda v: 2 * v), abs=1e-13)
+    # Lemma 3.4.
+    assert smooth_ce(gamma) <= value + 1e-15 <= 2 * smooth_ce(gamma) + 2e-15
+    assert value <= ece(gamma) + 1e-15
+
+
+def test_lemma_3_4_is_tight_on_both_sides():
+    one = JointDistribution.from_levels([0.3], [1], [0.5])
+    assert earthmover_distance(one) == smooth_ce(one)
+    two = JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    assert earthmover_distance(two) == pytest.approx(2 * smooth_ce(two), abs=1e-15)

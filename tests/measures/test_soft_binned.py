@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions import tasks
 from onlinecal.measures import soft_binned
 from onlinecal.measures.decision import cdl
-from onlinecal.measures.soft_binned import FINEST, SoftRounding, scdl, scdl_binned, soft_rounding
+from onlinecal.measures.rounding import FINEST, SoftRounding, rounded_down
+from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_binned_loss, soft_rounding
 from tests.decisions.test_tasks import decision_tasks
 from tests.oracles import decision as oracle
 from tests.strategies import calibrated_gammas, gammas
@@ -24,6 +27,64 @@ grids = st.integers(1, 40)
 @settings(max_examples=60, deadline=None)
 def test_formula(gamma, m, soft):
     assert scdl_binned(gamma, m=m, soft=soft) == pytest.approx(oracle.scdl_binned(gamma, m, soft), abs=1e-12)
+
+
+@given(gammas(), st.integers(1, 12), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_the_loss_of_each_threshold_by_definition_3_1(gamma, m, soft):
+    rounded = SoftRounding(m).rounded(gamma) if soft else rounded_down(gamma, m)
+    losses = [soft_binned_loss(gamma, m=m, threshold=i, soft=soft) for i in range(1, m + 1)]
+    if (gamma.means == gamma.predictions).all():
+        assert losses == [0.0] * m
+        return
+    for i, loss in enumerate(losses, 1):
+        expected = sum(
+            w * max(q - i / m if v < (i - 0.5) / m else (i - 1) / m - q, 0.0)
+            for v, w, q in zip(rounded.predictions, rounded.mass, rounded.means, strict=True)
+        )
+        assert loss == pytest.approx(expected, abs=1e-12)
+    assert scdl_binned(gamma, m=m, soft=soft) == pytest.approx(max(losses), abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"m": 0, "threshold": 1}, "m = 0"),
+        ({"m": 4, "threshold": 0}, "threshold = 0"),
+        ({"m": 4, "threshold": 5}, "threshold = 5"),
+        ({"m": 4, "threshold": 1.0}, "threshold = 1.0"),
+        ({"m": 4, "threshold": 1, "soft": "yes"}, "soft = 'yes'; expected True or False"),
+    ],
+    ids=str,
+)
+def test_what_is_no_threshold(options, said):
+    with pytest.raises(InvalidParameter, match=said):
+        soft_binned_loss([0.4], [1], **options)
+
+
+@pytest.mark.parametrize(
+    ("p", "seed", "error"),
+    [
+        ([1.5], 0, InvalidData),
+        ([math.nan], 0, InvalidData),
+        (["x"], 0, InvalidData),
+        ([0.5], -1, InvalidParameter),
+    ],
+)
+def test_what_cannot_be_drawn(p, seed, error):
+    with pytest.raises(error, match="expected"):
+        SoftRounding(4).draw(p, seed=seed)
+
+
+def test_draws_of_what_is_on_the_grid_and_of_nothing():
+    grid = np.arange(8) / 7
+    assert SoftRounding(7).draw(grid, seed=1).tolist() == grid.tolist()
+    given = np.array([0.3, 0.7])
+    left = SoftRounding(None).draw(given, seed=1)
+    assert left.tolist() == [0.3, 0.7]
+    assert not np.shares_memory(left, given)
+    assert SoftRounding(3).draw([], seed=1).tolist() == []
+    assert SoftRounding(2**50).draw([0.3], seed=1) == pytest.approx(0.3, abs=2**-50)
 
 
 @given(gammas())

@@ -23,6 +23,7 @@ IN_WORDS = {
     "cdl": "pays",
     "v_cdl": "pays",
     "u_calibration": "pays",
+    "earthmover_distance": "2-Lipschitz",
     "cutoff_ce": "outcomes",
     "step_ce": "outcomes",
     "kernel_ce": "norm 1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -16,10 +17,11 @@ def logit(v: float) -> float:
     return math.log(v) - math.log1p(-v)
 
 
-def smooth_ce(gamma: JointDistribution, metric: str = "identity") -> float:
+def smooth_ce(gamma: JointDistribution, metric: Any = "identity") -> float:
     """The linear program over ω, with the Lipschitz constraint between *every* pair of levels."""
     k = gamma.levels
-    h = [float(v) if metric == "identity" else logit(float(v)) for v in gamma.predictions]
+    scale = {"identity": float, "logit": logit}.get(metric, metric)
+    h = [scale(v) for v in gamma.predictions.tolist()]
     rows, bounds = [], []
     for i in range(k):
         for j in range(i):
@@ -41,6 +43,26 @@ def smooth_ce(gamma: JointDistribution, metric: str = "identity") -> float:
     )
     assert answer.status == 0, answer.message
     return -float(answer.fun) * size
+
+
+def earthmover_distance(gamma: JointDistribution) -> float:
+    """The cheapest coupling of (v, y) with (v, ỹ), the distance of two points |u − v| + |y − z|."""
+    v, w, q = gamma.predictions, gamma.mass, gamma.means
+    k = gamma.levels
+    places = np.concatenate([v, v])
+    outcomes = np.repeat([0.0, 1.0], k)
+    cost = np.abs(places[:, None] - places) + np.abs(outcomes[:, None] - outcomes)
+    leave, arrive = (np.concatenate([w * (1.0 - m), w * m]) for m in (q, v))
+    rows = np.vstack([np.kron(np.eye(2 * k), np.ones(2 * k)), np.kron(np.ones(2 * k), np.eye(2 * k))])
+    answer = linprog(
+        cost.ravel(),
+        A_eq=rows,
+        b_eq=np.concatenate([leave, arrive]),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert answer.status == 0, answer.message
+    return float(answer.fun)
 
 
 def kernel_ce_squared(gamma: JointDistribution, kernel: str = "laplace", scale: float = 1.0) -> float:

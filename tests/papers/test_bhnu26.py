@@ -5,11 +5,14 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
+from onlinecal.decision_makers.responses import DecisionMaker
 from onlinecal.measures import MEASURES, cdl, cutoff_ce, distance_lower, ece, scdl, smooth_ce
+from onlinecal.measures.rounding import SoftRounding
 from tests.gammas_metric import ANY
 
 ROUNDING = 1e-9
@@ -121,3 +124,72 @@ def test_what_samples_of_a_calibrated_forecast_show(n):
     values = np.array([scdl(JointDistribution.from_counts([0.5], [n], [ones])) for ones in k])
     mean = float(binom.pmf(k, n, 0.5) @ values)
     assert 0.2 <= mean * math.sqrt(n) <= 0.8
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    gamma=ANY,
+    task=st.builds(oc.tasks.random_task, st.integers(1, 5), st.integers(0, 999)),
+    m=st.integers(1, 30),
+)
+def test_section_1_3_binned_ece_after_rounding_down(gamma, task, m):
+    """Twice the ECE of forecasts that are rounded down bounds the regret of all who act on them."""
+    response = oc.responses.RoundedDown(m)
+    below = response.beliefs(gamma)
+    assert np.abs(m * below.predictions - np.rint(m * below.predictions)).max() < 1e-9
+    who = DecisionMaker(task, response)
+    assert oc.tasks.swap_regret(gamma, who) <= 2 * ece(below) + ROUNDING
+
+
+def test_section_1_3_binned_ece_is_estimated_at_the_third_root(seed):
+    """Of n calibrated forecasts with m = n^(1/3) it is at most 1/m + √((m + 1)/n), by Cauchy and Schwarz, in
+    expectation, and by McDiarmid's inequality √(2 ln(10⁹)/n) more with a probability of 1e-9; ECE is not.
+    """
+    rng = np.random.default_rng([seed, 3])
+    for n in (1000, 27_000):
+        p = rng.random(n)
+        gamma = JointDistribution.from_samples(p, rng.random(n) < p)
+        m = round(n ** (1 / 3))
+        found = ece(oc.responses.RoundedDown(m).beliefs(gamma))
+        assert found <= 1 / m + math.sqrt((m + 1) / n) + math.sqrt(2 * math.log(1e9) / n)
+        assert ece(gamma) > 0.2
+
+
+def bound_of_draws(gamma, m, n, delta):
+    chance = math.sqrt((m + 1) / n) + math.sqrt(2 * math.log(1 / delta) / n)
+    return 2 * (oc.measures.scdl_binned(gamma, m=m) + 1 / m + chance)
+
+
+@pytest.mark.parametrize("n", [500, 20_000])
+def test_theorem_4_4(n, seed):
+    """Who rounds each forecast at random, once, has little swap regret in all tasks: CDL of the draws is below.
+
+    Outcomes are anything; each of the 6 cases fails with a probability of 1e-9.
+    """
+    rng = np.random.default_rng([seed, n])
+    p = rng.random(n)
+    for y in (rng.random(n) < p, rng.random(n) < 1 - p, np.arange(n) % 2 == 0):
+        gamma = JointDistribution.from_samples(p, y)
+        for m in {oc.measures.soft_rounding(gamma).bins, 8}:
+            drawn = SoftRounding(m).draw(p, seed=seed)
+            assert cdl(drawn, y) <= bound_of_draws(gamma, m, n, 1e-9)
+
+
+def test_theorem_4_4_needs_the_rounding(seed):
+    """Calibrated forecasts that are all distinct have a CDL of ¼, but for 6 standard deviations (`test_example_2`)."""
+    rng, n = np.random.default_rng([seed, 4]), 100_000
+    p = rng.random(n)
+    gamma = JointDistribution.from_samples(p, rng.random(n) < p)
+    assert cdl(gamma) > 0.23 > bound_of_draws(gamma, 32, n, 1e-9)
+
+
+def test_draws_have_the_law_of_the_rounding(seed):
+    """Each count is a sum of n independent draws: √(2 V ln(2/δ)) + ln(2/δ) more with δ = 1e-9 at most (Bernstein)."""
+    n, m = 30_000, 7
+    p = np.random.default_rng([seed, 5]).random(n)
+    drawn = SoftRounding(m).draw(p, seed=seed)
+    assert (np.abs(drawn - p) < 1 / m).all()
+    law = SoftRounding(m).rounded(JointDistribution.from_samples(p, np.zeros(n)))
+    counts = np.array([(drawn == v).sum() for v in law.predictions])
+    assert counts.sum() == n
+    assert (np.abs(counts - law.counts) <= np.sqrt(2 * law.counts * math.log(2e9)) + math.log(2e9)).all()

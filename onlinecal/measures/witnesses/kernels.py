@@ -5,24 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel as compiled
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, word
+from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, whole, word
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, residuals, total
 
 Floats = NDArray[np.float64]
-Kernel = Literal["laplace", "gaussian"]
+Kernel = Literal["laplace", "gaussian", "polynomial"]
 
 # With 1/(2 scale²) up to 1000, exp(−1000/2) is still a normal double; a narrower Gaussian goes through the pairs.
 _NARROW = math.sqrt(0.5 / 1000.0)
 # exp(−6.3²) < 6e-18: pairs further apart than this many scales cannot change the sum.
 _REACH = 6.3
+MOST_DEGREE = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +34,18 @@ class KernelWeights(Witness):
 
     Below, Σ r_i w(v_i) / max(1, ‖w‖). Above, the norm of the residual's own Σ r_j K(v_j, ·). Both functions are written
     in orthonormal coordinates of the kernel: of the Laplace kernel along the levels from the left, of the Gaussian by
-    Taylor's series about the middle of the levels, so that small norms keep their digits. Gaussians narrower than
-    0.0224 are summed over pairs, right to 1e-15 in the square.
+    Taylor's series about the middle of the levels, so that small norms keep their digits, of the polynomial kernel by
+    powers of 2v − 1. Gaussians narrower than 0.0224 are summed over pairs, right to 1e-15 in the square.
 
     Attributes
     ----------
     predictions, coefficients : (k,) floats
         v_j and c_j.
-    kernel : {"laplace", "gaussian"}
+    kernel : {"laplace", "gaussian", "polynomial"}
     scale : float
+        Of the first two.
+    degree : int
+        Of the third.
     """
 
     side = "both"
@@ -47,15 +53,19 @@ class KernelWeights(Witness):
     predictions: Floats
     coefficients: Floats
     kernel: Kernel
-    scale: float
+    scale: float = 1.0
+    degree: int = 2
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"kernel_ce": {"kernel": self.kernel, "scale": self.scale}}
+        return {"kernel_ce": {"kernel": self.kernel, "scale": self.scale, "degree": self.degree}}
 
     def weights(self, v: Floats) -> Floats:
         """w(v) for each of the n values v, in O(k n)."""
         out = np.empty(len(v))
+        if self.kernel == "polynomial":
+            mine = _powers(self.predictions, self.coefficients, self.degree)[0] * _shares(self.degree)
+            return np.asarray(np.polynomial.polynomial.polyval(2.0 * v - 1.0, mine))
         for start in range(0, len(v), 256):
             part = slice(start, start + 256)
             apart = np.abs(v[part, None] - self.predictions) / self.scale
@@ -67,15 +77,20 @@ class KernelWeights(Witness):
         c = vector("coefficients", self.coefficients, gamma.levels)
         scale = number("scale", self.scale, 5e-324)
         r = residuals(gamma)
-        narrow = word("kernel", self.kernel, ("laplace", "gaussian")) == "gaussian" and scale < _NARROW
+        kernel = word("kernel", self.kernel, ("laplace", "gaussian", "polynomial"))
+        narrow = kernel == "gaussian" and scale < _NARROW
         # By a power of two, which loses nothing, so that squares of tiny residuals are not lost.
         size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
         lower, upper = (_by_pairs if narrow else self._by_coordinates)(gamma.predictions, size * r, c, scale)
         return lower / size, upper / size
 
     def _by_coordinates(self, v: Floats, r: Floats, c: Floats, scale: float) -> tuple[float, float]:
-        place = _along if self.kernel == "laplace" else _series
-        (mine, error), (other, off) = place(v, r, scale), place(v, c, scale)
+        if self.kernel == "polynomial":
+            degree = whole("degree", self.degree, 0, MOST_DEGREE)
+            (mine, error), (other, off) = _powers(v, r, degree), _powers(v, c, degree)
+        else:
+            place = _along if self.kernel == "laplace" else _series
+            (mine, error), (other, off) = place(v, r, scale), place(v, c, scale)
         own, norm = math.sqrt(total(mine * mine)), math.sqrt(total(other * other))
         _check_norm(max(0.0, norm - off) ** 2)
         lost = error * (norm + off) + off * own + SLACK * norm * own
@@ -87,8 +102,9 @@ class KernelWeights(Witness):
         v = self.predictions[:: max(1, len(self.predictions) // 256)]
         w = self.weights(v)
         low, high = int(np.argmin(w)), int(np.argmax(w))
+        size = f"degree {self.degree}" if self.kernel == "polynomial" else f"scale {self.scale:g}"
         return (
-            f"a weight function of norm 1 for the {self.kernel} kernel of scale {self.scale:g}, among others "
+            f"a weight function of norm 1 for the {self.kernel} kernel of {size}, among others "
             f"{w[low]:+.4g} at v = {v[low]:.4g} and {w[high]:+.4g} at v = {v[high]:.4g}"
         )
 
@@ -163,6 +179,27 @@ def _moments(z, start, roots):
             term *= z[i] / roots[n]
             sums[n + 1], rest[n + 1] = add(sums[n + 1], rest[n + 1], term)
     return sums + rest
+
+
+@cache
+def _shares(degree: int) -> Floats:
+    """The roots of C(d, j)/2^d: what the polynomial kernel makes of powers."""
+    shares: Floats = locked(np.sqrt([math.comb(degree, j) / 2**degree for j in range(degree + 1)]))
+    return shares
+
+
+def _powers(v: Floats, c: Floats, degree: int) -> tuple[Floats, float]:
+    """Coordinates of Σ c_i K(v_i, ·) for the polynomial kernel, and the norm of their error.
+
+    These are Σ c_i sqrt(C(d, j)/2^d) (2v − 1)^j; the norm of all of one K(v, ·) is at most 1.
+    """
+    z = 2.0 * v - 1.0
+    coordinates = np.array(_shares(degree))
+    term = np.array(c)
+    for j in range(degree + 1):
+        coordinates[j] *= total(term)
+        term = term * z
+    return coordinates, UNIT * (4.0 * degree + 16.0) * total(np.abs(c))
 
 
 def _by_pairs(v: Floats, r: Floats, c: Floats, scale: float) -> tuple[float, float]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidData
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.witnesses.base import WRONG, Witness, number, same_levels, vector, word
+from onlinecal.core.validation import vector as given_vector
+from onlinecal.measures.witnesses.base import WRONG, Witness, number, same_levels, vector
 from onlinecal.measures.witnesses.sums import SLACK, masses, residuals, running, total
 
 Floats = NDArray[np.float64]
-Metric = Literal["identity", "logit"]
+Metric = Literal["identity", "logit"] | Callable[[Floats], ArrayLike]
+METRICS = ("identity", "logit")
 
 # Weights stay in [−1, 1], so levels that are 2 or more apart do not constrain each other.
 _FAR = 2.0
@@ -100,7 +102,7 @@ def _norm(w: Floats, x: Floats, p: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LipschitzWeights(Witness):
-    """Weights ω_i that attain a smooth calibration error: Σ r_i ω_i for |ω_i| ≤ 1 that are 1-Lipschitz in v.
+    """Weights ω_i that attain a smooth calibration error: Σ r_i ω_i for |ω_i| ≤ 1 that are Lipschitz in v.
 
     What |ω_{i+1} − ω_i| exceeds d(v_i, v_{i+1}) by, in sum E over the levels, changes no weight by more than E when it
     is taken away; so (Σ r_i ω_i − E Σ |r_i|) / (max |ω_i| + E) is proved, whatever rounding has done.
@@ -109,9 +111,11 @@ class LipschitzWeights(Witness):
     ----------
     predictions, weights : (k,) floats
         v_i and ω_i.
-    metric : {"identity", "logit"}
-        The metric in which ω is 1-Lipschitz. In "identity" it bounds the interval calibration error too: on an
-        interval I such a weight gains at most |Σ r_i| + mass(I) width(I) / 2.
+    metric : {"identity", "logit"} or callable
+        The metric in which ω is Lipschitz, as in `smooth_ce`.
+    slope : {1, 2}
+        Its Lipschitz constant: 1 for `smooth_ce`, 2 for `earthmover_distance`. With 1 and "identity" it bounds the
+        interval calibration error too: on an interval I such a weight gains at most |Σ r_i| + mass(I) width(I) / 2.
     """
 
     side = "lower"
@@ -119,12 +123,15 @@ class LipschitzWeights(Witness):
     predictions: Floats
     weights: Floats
     metric: Metric = "identity"
+    slope: int = 1
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
-        metric = word("metric", self.metric, ("identity", "logit"))
-        also = ("interval_ce", "interval_ce_bracket") if metric == "identity" else ()
-        return {"smooth_ce": {"metric": metric}} | {name: {} for name in also}
+        known = _about(self.metric, self.slope)
+        also = (
+            ("interval_ce", "interval_ce_bracket") if known == {"smooth_ce": {"metric": "identity"}} else ()
+        )
+        return known | {name: {} for name in also}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         same_levels("predictions", self.predictions, gamma)
@@ -132,16 +139,13 @@ class LipschitzWeights(Witness):
         largest = float(np.abs(omega).max())
         if largest > 1.0 + WRONG:
             raise InvalidData(f"the largest |weight| is {largest!r}; expected at most 1")
-        steps, apart = (
-            np.abs(np.diff(omega)),
-            distances(gamma, word("metric", self.metric, ("identity", "logit"))),
-        )
+        steps, apart = np.abs(np.diff(omega)), _apart(gamma, self.metric, self.slope)
         excess = np.maximum(steps - apart, 0.0)
         if len(excess) and excess.max() > WRONG:
             i = int(np.argmax(excess))
             raise InvalidData(
                 f"weights[{i}] and weights[{i + 1}] differ by {float(excess[i])!r} more than v does;"
-                " expected 1-Lipschitz weights"
+                f" expected {self.slope}-Lipschitz weights"
             )
         r = residuals(gamma)
         size = total(np.abs(r))
@@ -152,7 +156,7 @@ class LipschitzWeights(Witness):
     def __str__(self) -> str:
         low, high = int(np.argmin(self.weights)), int(np.argmax(self.weights))
         return (
-            f"weights on {len(self.weights)} levels, 1-Lipschitz in the {self.metric} metric, from "
+            f"weights on {len(self.weights)} levels, {self.slope}-Lipschitz in the {_named(self.metric)} metric, from "
             f"{self.weights[low]:+.4g} at v = {self.predictions[low]:.4g} to {self.weights[high]:+.4g} "
             f"at v = {self.predictions[high]:.4g}"
         )
@@ -164,28 +168,31 @@ class CancelledResiduals(Witness):
 
     With P_i = r_1 + … + r_i and any g_1, …, g_{k−1}, carrying P_i − g_i from level i to i + 1 leaves the residuals
     g_i − g_{i−1} (g_0 = 0, g_k = P_k). A weight ω with |ω_i| ≤ 1 sees at most Σ |g_i − g_{i−1}| of these, and sees
-    a residual change by at most its distance when it is carried: Σ |P_i − g_i| d(v_i, v_{i+1}).
+    a residual change by at most its distance when it is carried: Σ |P_i − g_i| L d(v_i, v_{i+1}) if ω is L-Lipschitz.
 
     Attributes
     ----------
     left : (k − 1,) floats
         g_i, the residuals left at the levels up to i, in sum.
-    metric : {"identity", "logit"}
+    metric : {"identity", "logit"} or callable
         d(u, v) = |h(u) − h(v)|, as in `smooth_ce`.
+    slope : {1, 2}
+        L: 1 for `smooth_ce`, 2 for `earthmover_distance`.
     """
 
     side = "upper"
 
     left: Floats
     metric: Metric = "identity"
+    slope: int = 1
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"smooth_ce": {"metric": self.metric}}
+        return _about(self.metric, self.slope)
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         left = vector("left", self.left, gamma.levels - 1)
-        apart = distances(gamma, word("metric", self.metric, ("identity", "logit")))
+        apart = _apart(gamma, self.metric, self.slope)
         r = residuals(gamma)
         prefix = running(r)
         kept = total(np.abs(np.diff(left, prepend=0.0, append=prefix[-1])))
@@ -197,16 +204,70 @@ class CancelledResiduals(Witness):
         stay = float(np.abs(np.diff(left)).sum())
         return (
             "residuals of neighbouring levels cancelled against each other, at the price of their distance in the "
-            f"{self.metric} metric; up to the last level {stay:.4g} is left uncancelled"
+            f"{_named(self.metric)} metric; up to the last level {stay:.4g} is left uncancelled"
         )
 
 
-def distances(gamma: JointDistribution, metric: str) -> Floats:
-    """d(v_i, v_{i+1}); for log odds, infinite ones are cut to 2, which leaves weights as free."""
-    v = gamma.predictions
+def _about(metric: Metric, slope: int) -> dict[str, Mapping[str, Any]]:
+    """What Lipschitz weights bound; refuses what is no metric, and other slopes."""
+    metric = _metric(metric)
+    if type(slope) is int and slope == 1:
+        return {"smooth_ce": {"metric": metric}}
+    if type(slope) is int and slope == 2 and metric == "identity":
+        return {"earthmover_distance": {}}
+    raise InvalidData(f"slope = {slope!r}; expected 1, or 2 in the identity metric")
+
+
+def _apart(gamma: JointDistribution, metric: Metric, slope: int) -> Floats:
+    """By how much neighbouring weights may differ."""
+    _about(metric, slope)
+    return slope * distances(gamma, metric)
+
+
+def _metric(metric: Any) -> Metric:
+    """A metric, or an error: neither tuples nor arrays, which compare with words in ways of their own."""
+    if not callable(metric) and not (isinstance(metric, str) and metric in METRICS):
+        raise InvalidParameter(
+            f"metric = {metric!r}; expected 'identity', 'logit' or an increasing function of predictions"
+        )
+    return metric
+
+
+def _named(metric: Metric) -> str:
+    return metric if isinstance(metric, str) else "given"
+
+
+def distances(gamma: JointDistribution, metric: Metric) -> Floats:
+    """d(v_i, v_{i+1}); infinite ones, where h is infinite at an end, are cut to 2, which leaves weights as free."""
+    apart = steps_of(metric, gamma.predictions)
+    return apart if isinstance(metric, str) and metric == "identity" else np.minimum(apart, _FAR)
+
+
+def steps_of(metric: Metric, v: Floats) -> Floats:
+    """h(v_{i+1}) − h(v_i) of ascending predictions; only at an end may h be infinite."""
+    if callable(_metric(metric)):
+        return _steps_given(metric, v)
     if metric == "identity":
         return np.diff(v)
     # log1p of (odds ratio − 1) keeps digits that logit v_{i+1} − logit v_i cancels between neighbours.
     # A level below 1e-300 may overflow the quotient: then the distance is far above 2 all the same.
     with np.errstate(divide="ignore", over="ignore"):
-        return np.minimum(np.log1p(np.diff(v) / (v[:-1] * (1.0 - v[1:]))), _FAR)
+        return np.log1p(np.diff(v) / (v[:-1] * (1.0 - v[1:])))
+
+
+def _steps_given(metric: Any, v: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        h = given_vector("metric(v)", metric(v), InvalidParameter)
+    if h.shape != v.shape:
+        raise InvalidParameter(
+            f"metric(v) has shape {h.shape}; expected one number per prediction, {v.shape}"
+        )
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(h)
+    # Neighbouring floats may have the same h.
+    if np.isnan(h).any() or not (steps >= 0.0).all():
+        i = int(np.argmin(steps >= 0.0)) if len(steps) else 0
+        raise InvalidParameter(
+            f"metric(v) does not increase at v = {float(v[i])!r}; expected an increasing function"
+        )
+    return steps

@@ -1,0 +1,138 @@
+"""The exponents of consistency of a measure, as they show on families of Γ that come near to calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution, check_gamma
+from onlinecal.core.validation import positive
+from onlinecal.measures.base import Bracket, Measure, ends
+from onlinecal.measures.distance_lower import distance_lower
+from onlinecal.measures.distance_upper import distance_upper
+
+Family = Callable[[float], JointDistribution]
+
+
+def bias(size: float) -> JointDistribution:
+    """One forecast of ½ that is too low by `size`."""
+    return JointDistribution.from_levels([0.5], [1.0], [0.5 + size])
+
+
+def fair_coins(size: float) -> JointDistribution:
+    """Forecasts ½ ± `size` of fair coins (BGHN23, Lemma 4.5)."""
+    return JointDistribution.from_levels([0.5 - size, 0.5 + size], [0.5, 0.5], [0.5, 0.5])
+
+
+def crossed(size: float) -> JointDistribution:
+    """Forecasts ½ ± `size` of what is certain, each on the wrong side (BGHN23, §1)."""
+    return JointDistribution.from_levels([0.5 - size, 0.5 + size], [0.5, 0.5], [1.0, 0.0])
+
+
+def four_points(size: float) -> JointDistribution:
+    """Fair coins at ½ ± `size`, and a few that are certain beyond them (BGHN23, Lemma 6.8)."""
+    v = [0.5 - 1.5 * size, 0.5 - size, 0.5 + size, 0.5 + 1.5 * size]
+    return JointDistribution.from_levels(v, [size, 0.5 - size, 0.5 - size, size], [1.0, 0.5, 0.5, 0.0])
+
+
+def cancelling(size: float) -> JointDistribution:
+    """Two forecasts of one bin with errors of `size` that cancel."""
+    return JointDistribution.from_levels([0.52, 0.58], [0.5, 0.5], [0.52 + size, 0.58 - size])
+
+
+#: those that `consistency_exponents` looks at
+FAMILIES: dict[str, Family] = {f.__name__: f for f in (bias, fair_coins, crossed, four_points, cancelling)}
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """What `consistency_exponents` has found.
+
+    Attributes
+    ----------
+    measure : str
+        Its name.
+    complete : mapping
+        Family → slope of ln μ against ln of the lower distance, as the family comes near to calibration.
+    sound : mapping
+        Family → the same against the upper distance; infinite where μ is 0.
+    """
+
+    measure: str
+    complete: Mapping[str, float]
+    sound: Mapping[str, float]
+
+    @property
+    def c(self) -> float:
+        """The least slope: μ ≤ a (lower distance)^c holds on these families with no larger c; 0: with none."""
+        return min(self.complete.values())
+
+    @property
+    def s(self) -> float:
+        """The largest slope: μ ≥ b (upper distance)^s holds on these families with no smaller s."""
+        return max(self.sound.values())
+
+
+def exponents(
+    record: Measure,
+    families: Mapping[str, Family] | None,
+    sizes: Sequence[float],
+    options: Mapping[str, Any],
+) -> Consistency:
+    """See `onlinecal.measures.consistency_exponents`."""
+    where = "consistency_exponents"
+    chosen = FAMILIES if families is None else families
+    if not isinstance(chosen, Mapping) or not chosen or not all(map(callable, chosen.values())):
+        raise InvalidParameter(f"{where}: families = {families!r}; expected names with functions of a size")
+    given = tuple(sizes) if isinstance(sizes, Sequence) else ()
+    if len(given) != 2:
+        raise InvalidParameter(f"{where}: sizes = {sizes!r}; expected two")
+    far, near = (positive(f"{where}: sizes[{j}]", size, "a positive number") for j, size in enumerate(given))
+    if not near < far:
+        raise InvalidParameter(f"{where}: sizes = {sizes!r}; expected the larger one first")
+    measured = record.bind(**options)
+    complete, sound = {}, {}
+    for name, family in chosen.items():
+        found = []
+        for size in (far, near):
+            gamma = family(size)
+            check_gamma(f"{where}: family {name!r}", gamma)
+            distances = _known(family, size) if family in FAMILIES.values() else _distances(gamma)
+            if not distances[0] > 0.0:
+                raise InvalidParameter(
+                    f"{where}: family {name!r} is calibrated at size {size:g}; expected it not to be"
+                )
+            found.append((_middle(measured(gamma)), *distances))
+        (high, *upper), (low, *lower) = found
+        slopes = [_slope(high, low, x, y) for x, y in zip(upper, lower, strict=True)]
+        complete[name], sound[name] = slopes
+    return Consistency(record.name, complete, sound)
+
+
+@cache
+def _known(family: Family, size: float) -> tuple[float, float]:
+    """The distances of one of `FAMILIES`, found once for all measures."""
+    return _distances(family(size))
+
+
+def _distances(gamma: JointDistribution) -> tuple[float, float]:
+    return _middle(distance_lower(gamma)), _middle(distance_upper(gamma))
+
+
+def _middle(value: float | Bracket) -> float:
+    return 0.5 * sum(ends(value))
+
+
+def _slope(far: float, near: float, from_far: float, from_near: float) -> float:
+    """Of ln μ between two distances. Where μ is 0 near to calibration, or infinite, no power bounds it from there."""
+    if near <= 0.0:
+        return math.inf
+    if math.isinf(near):
+        return -math.inf
+    if from_far == from_near or far <= 0.0:
+        return math.nan
+    return math.log(far / near) / math.log(from_far / from_near)

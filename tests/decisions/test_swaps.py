@@ -1,0 +1,217 @@
+"""Regret against swaps of a family: enumeration over what the swaps allow, least squares, and the order of families."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import lsq_linear
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decision_makers.responses import DecisionMaker, Rounded
+from onlinecal.decisions import tasks
+from onlinecal.decisions.base import TIE, QuadraticTask
+from onlinecal.decisions.tasks import restricted_swap_regret, swap_regret
+from onlinecal.measures import cutoff_ce
+from tests.decisions.test_tasks import decision_tasks
+from tests.oracles.tasks import earned
+from tests.strategies import close_gammas, gammas
+
+G = JointDistribution
+rates = st.sampled_from([0.5, 1.0, 1.5, 3.0, 100.0])
+any_task = decision_tasks() | st.just(QuadraticTask())
+
+
+def regions(task):
+    """Where in [0, 1] each action is a best response, up to a tie, in exact arithmetic; None where nowhere."""
+    found = []
+    for u0, u1 in task.payoffs:
+        least, most = Fraction(0), Fraction(1)
+        for other0, other1 in task.payoffs:
+            # (1 − v) u0 + v u1 is at least that of the other, less a tie.
+            start = Fraction(u0) - Fraction(other0) + Fraction(TIE)
+            slope = Fraction(u1) - Fraction(u0) - Fraction(other1) + Fraction(other0)
+            if slope > 0:
+                least = max(least, -start / slope)
+            elif slope < 0:
+                most = min(most, -start / slope)
+            elif start < 0:
+                most = Fraction(-1)
+        found.append((least, most) if least <= most else None)
+    return found
+
+
+def paid_by_steady_swaps(gamma, task, rate, slack):
+    """The most that any row of responses is paid which some Lipschitz κ allows, level by level."""
+    places = regions(task)
+    v = [Fraction(x) for x in gamma.predictions.tolist()]
+    best = -math.inf
+    for row in product(range(len(places)), repeat=gamma.levels):
+        reach = (Fraction(0), Fraction(1))
+        for i, a in enumerate(row):
+            step = Fraction(rate) * (v[i] - v[i - 1]) + slack if i else 0
+            if places[a] is None:
+                break
+            reach = max(reach[0] - step, places[a][0]), min(reach[1] + step, places[a][1])
+            if reach[0] > reach[1]:
+                break
+        else:
+            best = max(best, earned(gamma, task, list(row)))
+    return best
+
+
+@given(gammas(max_levels=3), decision_tasks(3), rates)
+@settings(max_examples=25, deadline=None)
+def test_lipschitz_swaps_are_enumerated(gamma, task, rate):
+    account = task.account(gamma)
+    value = restricted_swap_regret(gamma, task, swaps="lipschitz", lipschitz=rate)
+    # What is allowed at the edge of rounding may be found or not.
+    least, most = (paid_by_steady_swaps(gamma, task, rate, slack) for slack in (0, Fraction(2, 10**15)))
+    assert min(least - account.payoff, account.swap) - 1e-9 <= value
+    assert value <= max(most - account.payoff, 0.0 if rate >= 1 else -1.0) + 1e-9
+
+
+@given(gammas(max_levels=4), decision_tasks(3))
+@settings(max_examples=50, deadline=None)
+def test_monotone_swaps_are_enumerated(gamma, task):
+    gain = task.table[:, 1] - task.table[:, 0]
+    rows = product(range(len(gain)), repeat=gamma.levels)
+    best = max(earned(gamma, task, list(row)) for row in rows if (np.diff(gain[list(row)]) >= 0).all())
+    expected = best - task.account(gamma).payoff
+    assert restricted_swap_regret(gamma, task) == pytest.approx(
+        min(expected, swap_regret(gamma, task)), abs=1e-9
+    )
+
+
+@given(gammas(max_levels=6), rates)
+@settings(max_examples=25, deadline=None)
+def test_the_nearest_lipschitz_values_by_bounded_least_squares(gamma, rate):
+    v, w, q = gamma.predictions, gamma.mass, gamma.means
+    # κ is its first value and its steps.
+    k = gamma.levels
+    root = np.sqrt(w)[:, None]
+    ends = rate * np.diff(v)
+    low, high = np.append(0.0, -ends - 1e-13), np.append(1.0, ends + 1e-13)
+    found = lsq_linear(root * np.tri(k), root[:, 0] * q, (low, high), tol=1e-14, max_iter=2000)
+    expected = float(w @ (v - q) ** 2) - 2.0 * found.cost
+    value = restricted_swap_regret(gamma, "quadratic", swaps="lipschitz", lipschitz=rate)
+    assert value == pytest.approx(expected, abs=1e-7)
+
+
+@given(gammas() | close_gammas(), any_task)
+@settings(deadline=None)
+def test_larger_families_regret_more_and_all_swaps_most(gamma, task):
+    swap = swap_regret(gamma, task)
+    chain = [
+        restricted_swap_regret(gamma, task, swaps="lipschitz", lipschitz=c) for c in (0, 0.5, 1, 2, math.inf)
+    ]
+    assert all(a <= b + 1e-12 for a, b in pairwise(chain))
+    assert chain[-1] == pytest.approx(swap, abs=1e-12)
+    assert 0.0 <= restricted_swap_regret(gamma, task) <= swap
+    assert 0.0 <= chain[2] <= swap
+    assert chain[0] == pytest.approx(tasks.external_regret(gamma, task), abs=1e-12)
+
+
+@given(gammas(), any_task, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+@settings(deadline=None)
+def test_a_swap_that_is_given_is_at_most_the_best_of_its_family(gamma, task, a, b):
+    low, high = min(a, b), max(a, b)
+    gains = [
+        restricted_swap_regret(gamma, task, swaps=[swap])
+        for swap in (lambda v: low + (high - low) * v, lambda v: high - (high - low) * v, lambda v: v)
+    ]
+    together = [
+        low + (high - low) * gamma.predictions,
+        high - (high - low) * gamma.predictions,
+        gamma.predictions,
+    ]
+    assert restricted_swap_regret(gamma, task, swaps=together) == max(gains)
+    assert gains[0] <= restricted_swap_regret(gamma, task) + 1e-12
+    assert max(gains) <= restricted_swap_regret(gamma, task, swaps="lipschitz") + 1e-12
+    assert gains[2] == pytest.approx(0.0, abs=1e-12)
+
+
+@given(gammas(), st.floats(0.05, 0.95))
+@settings(deadline=None)
+def test_a_slow_swap_gains_all_that_there_is_to_gain_with_two_actions(gamma, t):
+    """One kink is passed by however small a step, so that only tasks of three actions tell these families apart."""
+    assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)
+    task = tasks.v_shaped(t)
+    value = restricted_swap_regret(gamma, task, swaps="lipschitz", lipschitz=1e-3)
+    assert value == pytest.approx(swap_regret(gamma, task), abs=1e-12)
+
+
+def test_three_actions_tell_them_apart():
+    gamma = G.from_levels([0.4, 0.6], [0.5, 0.5], [1.0, 0.0])
+    values = [
+        restricted_swap_regret(gamma, "three_action", swaps="lipschitz", lipschitz=c) for c in (1, 2.4, 2.5)
+    ]
+    # κ(0.4) = 3/4 and κ(0.6) = 1/4 need a slope of 5/2; with less, one of the two is unsure.
+    assert values == pytest.approx([0.125, 0.125, 0.25], abs=1e-12)
+    assert restricted_swap_regret(gamma, "three_action") == 0.0
+
+
+def test_levels_on_kinks_and_steps_that_just_suffice():
+    """κ(1/4) = 1/4 and κ(3/4) = 3/4 are ties, of which the swap takes the actions that it needs."""
+    gamma = G.from_levels([0.25, 0.5, 0.75], [0.4, 0.2, 0.4], [0.0, 0.5, 1.0])
+    value = restricted_swap_regret(gamma, "three_action", swaps="lipschitz")
+    assert value == pytest.approx(swap_regret(gamma, "three_action"), abs=1e-15)
+    tenths = G.from_levels(np.arange(1, 10) / 10, np.full(9, 1 / 9), [0, 0, 0, 0, 0.5, 1, 1, 1, 1])
+    task = tasks.DecisionTask("tenths", [[1.0, 0.0], [0.72, 0.84 - 0.72 + 0.52], [0.0, 1.0]])
+    low, high = (float(x) for x in (task.envelope[2][0], task.envelope[2][1]))
+    needed = (high - low) / 0.2  # from the level 0.4 to the level 0.6
+    for rate, whole in ((needed + 1e-9, True), (needed - 1e-3, False)):
+        value = restricted_swap_regret(tenths, task, swaps="lipschitz", lipschitz=rate)
+        assert (value > swap_regret(tenths, task) - 1e-12) == whole
+
+
+def test_monotone_swaps_are_bounded_by_cutoff_calibration_and_many_levels_are_fast():
+    generator = np.random.default_rng(0)
+    p = generator.random(1500)
+    gamma = G.from_samples(p, generator.random(1500) < p)
+    task = tasks.random_task(6, seed=1)
+    gain = restricted_swap_regret(gamma, task)
+    assert 0.0 < gain <= 2 * cutoff_ce(gamma)
+    assert (
+        gain
+        < restricted_swap_regret(gamma, task, swaps="lipschitz", lipschitz=1000)
+        < swap_regret(gamma, task)
+    )
+
+
+def test_any_task_takes_a_list():
+    gamma = G.from_levels([0.2, 0.8], [0.5, 0.5], [0.8, 0.2])
+    who = DecisionMaker(tasks.umbrella(), Rounded(10))
+    assert restricted_swap_regret(gamma, who, swaps=[[0.8, 0.2]]) == pytest.approx(swap_regret(gamma, who))
+    with pytest.raises(
+        InvalidParameter, match=r"expected a table of payoffs or the quadratic task, or a list"
+    ):
+        restricted_swap_regret(gamma, who)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"swaps": "convex"}, "expected 'monotone', 'lipschitz' or a list of swaps"),
+        ({"swaps": np.square}, "expected 'monotone', 'lipschitz' or a list of swaps"),
+        ({"swaps": 3}, "expected 'monotone', 'lipschitz' or a list of swaps"),
+        ({"swaps": []}, "is empty; expected at least one swap"),
+        ({"swaps": [[0.1, 0.2, 0.3]]}, r"swaps\[0\] has shape \(3,\); expected one value per level, \(2,\)"),
+        ({"swaps": [np.square, [0.1, 1.5]]}, r"swaps\[1\]\[1\] = 1.5; expected a number in \[0, 1\]"),
+        ({"swaps": [[0.1, math.nan]]}, r"swaps\[0\]\[1\] = nan; expected a number in \[0, 1\]"),
+        ({"swaps": [lambda v: 0.5]}, r"swaps\[0\] has shape \(\)"),
+        ({"swaps": "lipschitz", "lipschitz": -1}, r"lipschitz = -1; expected a number in \[0, inf\]"),
+        ({"swaps": "lipschitz", "lipschitz": math.nan}, "lipschitz = nan"),
+    ],
+    ids=lambda x: None if isinstance(x, str) else next(iter(x)),
+)
+def test_what_is_no_family_is_refused(options, said):
+    gamma = G.from_levels([0.2, 0.8], [0.5, 0.5], [0.8, 0.2])
+    with pytest.raises(InvalidParameter, match=said):
+        restricted_swap_regret(gamma, "umbrella", **options)

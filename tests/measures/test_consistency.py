@@ -1,0 +1,121 @@
+"""Exponents of consistency on families of Γ: those that are stated, those of the lemmas, and who has none."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import MEASURES, consistency, consistency_exponents
+
+#: of slopes between two sizes that are 16 times apart, against their limits
+NEAR = 0.06
+
+
+def stated(text, letter):
+    found = re.search(rf"{letter} = ([\d/]+)", text)
+    if found is None:
+        return None
+    over, _, under = found[1].partition("/")
+    return int(over) / int(under or 1)
+
+
+STATED = {m.name: (stated(m.complete, "c"), stated(m.sound, "s")) for m in MEASURES.values()}
+#: both exponents are needed, by these families
+ATTAINED = {
+    "smooth_ce": (1.0, 2.0),
+    "earthmover_distance": (1.0, 2.0),
+    "distance_lower": (1.0, 2.0),
+    "distance_upper": (0.5, 1.0),
+    "interval_ce": (0.5, 1.0),
+    "surrogate_interval_ce": (0.5, 1.0),
+    "scdl": (0.5, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", [name for name, (c, s) in STATED.items() if c is not None or s is not None])
+def test_no_family_refutes_what_is_stated(name):
+    found = consistency_exponents(name)
+    c, s = STATED[name]
+    if c is not None:
+        assert found.c >= c - NEAR
+    if s is not None:
+        assert found.s <= s + NEAR
+
+
+@pytest.mark.parametrize(("name", "exponents"), ATTAINED.items(), ids=str)
+def test_exponents_that_are_attained(name, exponents):
+    found = consistency_exponents(name)
+    assert (found.c, found.s) == pytest.approx(exponents, abs=NEAR)
+
+
+def test_the_lemmas_show():
+    # Lemma 4.5: upper distance α, lower one of order α², so that s ≥ 2c (Corollary 4.6).
+    assert consistency_exponents("distance_upper").complete["fair_coins"] == pytest.approx(0.5, abs=NEAR)
+    # Lemma 6.8: interval calibration α, upper distance of order α².
+    assert consistency_exponents("interval_ce").complete["four_points"] == pytest.approx(0.5, abs=NEAR)
+    # Theorem 8.5: the root is needed for the Laplace kernel.
+    assert consistency_exponents("kernel_ce").complete["crossed"] == pytest.approx(0.5, abs=NEAR)
+    for c, s in STATED.values():
+        assert c is None or s is None or s >= 2 * c
+
+
+@pytest.mark.parametrize(
+    "name", ["ece", "binned_ece", "cutoff_ce", "step_ce", "cdl", "v_cdl", "brier", "log_loss", "nce"]
+)
+def test_who_is_not_robustly_complete(name):
+    """Two certain outcomes on the wrong sides come near to calibration, and these do not come near to 0."""
+    found = consistency_exponents(name)
+    assert found.complete["crossed"] == pytest.approx(0.0, abs=NEAR)
+    assert found.c < NEAR
+
+
+def test_who_is_not_robustly_sound():
+    assert consistency_exponents("binned_ece", bins=10).s == math.inf
+    assert consistency_exponents("weighted_ce").sound["fair_coins"] == math.inf
+    assert consistency_exponents("binned_ece", bins=10).sound["cancelling"] == math.inf
+
+
+def test_families_of_ones_own():
+    def slow(size):
+        return JointDistribution.from_levels([0.5], [1.0], [0.5 + size**3])
+
+    found = consistency_exponents(
+        "brier", families={"slow": slow, "bias": consistency.bias}, sizes=(0.2, 0.1)
+    )
+    assert list(found.complete) == ["slow", "bias"]
+    assert consistency_exponents("ece", families={"slow": slow}, sizes=(0.2, 0.1)).c == pytest.approx(
+        1.0, abs=1e-6
+    )
+    # A measure that is 0 and then not has no slope; one that does not change, the slope 0.
+    stays = {"stays": lambda size: JointDistribution.from_levels([0.3], [1.0], [0.5])}
+    assert math.isnan(consistency_exponents("ece", families=stays).c)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"families": {}}, InvalidParameter, "expected names with functions of a size"),
+        ({"families": [consistency.bias]}, InvalidParameter, "expected names with functions"),
+        ({"families": {"x": 3}}, InvalidParameter, "expected names with functions"),
+        ({"families": {"x": np.sqrt}}, (InvalidParameter, InvalidData), "family 'x'"),
+        (
+            {"families": {"x": lambda size: JointDistribution.from_levels([0.5], [1], [0.5])}},
+            InvalidParameter,
+            "family 'x' is calibrated at size",
+        ),
+        ({"sizes": (0.1, 0.2)}, InvalidParameter, "expected the larger one first"),
+        ({"sizes": (0.1,)}, InvalidParameter, "expected two"),
+        ({"sizes": 0.1}, InvalidParameter, "expected two"),
+        ({"sizes": (0.1, 0.0)}, InvalidParameter, "expected a positive number"),
+        ({"bins": 3}, InvalidParameter, "has no option 'bins'"),
+    ],
+    ids=lambda x: next(iter(x)) if isinstance(x, dict) else None,
+)
+def test_what_is_refused(options, error, said):
+    with pytest.raises(error, match=said):
+        consistency_exponents("smooth_ce", **options)
+    with pytest.raises(UnknownName, match="did you mean 'smooth_ce'"):
+        consistency_exponents("smooth_cf")
