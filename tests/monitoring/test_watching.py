@@ -16,7 +16,7 @@ from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring import feed as feed_module
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
-from onlinecal.monitoring.watching import watch
+from onlinecal.monitoring.watching import _opened, watch
 from tests.command_line import onlinecal
 from tests.monitoring.streams import biased
 
@@ -232,6 +232,43 @@ def test_a_bad_line_is_met_again_when_it_is_mended(tmp_path):
     monitor = Monitor.load(state)
     watch(monitor, file, Asked(), state=state)
     assert monitor.events == 3
+
+
+def test_a_file_that_is_replaced_is_followed_where_it_goes_on(tmp_path):
+    """As by programs that write all of it anew under another name and then give it its own."""
+    file, new = tmp_path / "a.csv", tmp_path / "new.csv"
+
+    def replaced(text):
+        new.write_text(text)
+        os.replace(new, file)
+
+    file.write_text("p,y\n0.5,1\n0.2")
+    monitor = Monitor()
+    feed = Feed(monitor, "a.csv", Asked())
+    with _opened(file, feed, follow=True) as read:
+        feed.take(read())
+        assert read() == b""
+        replaced("p,y\n0.5,1\n0.25,0\n")
+        feed.take(read())
+        assert read() == b""
+        assert monitor.events == 2
+        assert monitor.bias().total == 0.25
+        file.unlink()
+        assert read() == b""
+        for text in ("p,y\n0.5,0\n0.25,0\n0.1,0\n", "p,y\n", ""):
+            replaced(text)
+            with pytest.raises(
+                InvalidData, match="does not begin with the 17 bytes taken; expected it to grow"
+            ):
+                read()
+        replaced("p,y\n0.5,1\n0.25,0\n0.1,0\n")
+        feed.take(read())
+    assert monitor.events == 3
+    # Who does not wait reads the file that was opened to its end.
+    with _opened(file, Feed(Monitor(), "a.csv", Asked()), follow=False) as read:
+        assert len(read()) == 23
+        replaced("p,y\n")
+        assert read() == b""
 
 
 def test_it_follows_a_file_until_it_is_stopped(tmp_path, wrong):
