@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, ends
 from onlinecal.measures.witnesses import Witness
 from tests import gammas_metric, strategies
 
@@ -77,10 +77,6 @@ FEW = st.one_of(hard(), strategies.gammas(max_levels=6), gammas_metric.theoretic
 
 
 # -------------------------------------------------------------------- whether a proof is true
-
-
-def ends(value: float | Bracket) -> tuple[float, float]:
-    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
 
 
 class Truth:

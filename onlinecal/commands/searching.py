@@ -40,7 +40,7 @@ def search(
     from onlinecal.report.kept import said_table
     from onlinecal.search import worst
 
-    check_new(output)
+    check_new(output, ".toml")
     found = worst.search(
         said_table("against", against), measure, horizon=horizon, runs=runs, evaluations=evaluations, fresh=fresh,
         seed=seed, natures=[said_table("nature", each) for each in nature] if nature else None,

@@ -53,10 +53,7 @@ def create(path: Path, like: str | None = None) -> None:
     ScenarioError
         It cannot be written.
     """
-    if path.suffix != ".csv":
-        check_new(path)
-    elif os.path.lexists(path):
-        raise InvalidParameter(_EXISTS.format(path))
+    check_new(path, *EXAMPLES)
     known, wanted = scenarios(path.suffix), like or EXAMPLES[path.suffix]
     if wanted not in known:
         what = "scenario" if path.suffix == ".toml" else "example of a log"
@@ -64,21 +61,18 @@ def create(path: Path, like: str | None = None) -> None:
     write_new(path, known[wanted].read_text(encoding="utf-8"))
 
 
-_EXISTS = "{} exists; expected the name of a new file"
-
-
-def check_new(path: Path) -> None:
-    """Refuses what is no name of a new scenario.
+def check_new(path: Path, *ends: str) -> None:
+    """Refuses what is no name of a new file that ends in one of these.
 
     Raises
     ------
     InvalidParameter
-        The name does not end in ``.toml``, or there is such a file.
+        The name ends otherwise, or there is such a file.
     """
-    if path.suffix != ".toml":
-        raise InvalidParameter(f"{path}: expected a name that ends in .toml")
+    if path.suffix not in ends:
+        raise InvalidParameter(f"{path}: expected a name that ends in {' or '.join(ends)}")
     if os.path.lexists(path):
-        raise InvalidParameter(_EXISTS.format(path))
+        raise InvalidParameter(f"{path} exists; expected the name of a new file")
 
 
 def write_new(path: Path, text: str) -> None:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count
-from onlinecal.measures import MEASURES, Bracket
+from onlinecal.measures import MEASURES
+from onlinecal.measures.base import ends
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -160,7 +161,7 @@ def alpha_n(
     """
     if measure not in MEASURES:
         raise UnknownName.of("measure", measure, MEASURES, LIST)
-    if "subsampled" in measure:
+    if MEASURES[measure].of_rounds:
         raise InvalidParameter(
             f"alpha_n: the value of {measure!r} depends on the number of rounds; expected a measure of Γ alone"
         )
@@ -172,7 +173,7 @@ def alpha_n(
     if not numbers:
         raise InvalidParameter("samples is empty; expected at least one number")
     function = MEASURES[measure].bind(**options)
-    low, high = _ends(function(gamma))
+    low, high = ends(function(gamma))
     if not math.isfinite(low + high):
         raise InvalidParameter(f"alpha_n: {measure} is infinite on this Γ; expected a finite value")
     errors = np.empty((len(numbers), times))
@@ -181,11 +182,7 @@ def alpha_n(
         for i in range(times):
             counts = generator.multinomial(n, share)
             ones = generator.binomial(counts, gamma.means)
-            found = _ends(function(JointDistribution.from_counts(gamma.predictions, counts, ones)))
+            found = ends(function(JointDistribution.from_counts(gamma.predictions, counts, ones)))
             row[i] = max(abs(found[1] - low), abs(high - found[0]))
     errors.setflags(write=False)
     return SampleErrors(measure, dict(options), (low + high) / 2.0, numbers, errors)
-
-
-def _ends(value: float | Bracket) -> tuple[float, float]:
-    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)

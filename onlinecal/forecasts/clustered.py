@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.forecasts.large import Piece, Question, engine_of, question_of
 from onlinecal.forecasts.measuring import Report, Settings
 from onlinecal.forecasts.reading import Asked
 from onlinecal.forecasts.sums import Facts, Sums, merged_facts, merged_sums, report_of_sums
+
+T = TypeVar("T")
 
 #: bytes of CSV, and rows of Parquet, that a worker sums at a time
 BYTES, ROWS = 2**28, 4_000_000
@@ -102,21 +105,15 @@ def places_of(question: Question, bytes_at_once: int) -> list[Place]:
 
 def facts_of(question: Question, place: Place) -> Facts:
     """Of the rows of a place."""
-    found: Facts = _found(question, place, Piece.facts)
-    return found
+    return _found(question, place, Piece.facts)
 
 
 def sums_of(question: Question, moved: tuple[bool, ...], place: Place) -> Sums:
     """The same."""
-    found: Sums = _found(question, place, partial(_sums, moved=moved))
-    return found
+    return _found(question, place, lambda piece: piece.sums(moved))
 
 
-def _sums(piece: Piece, moved: tuple[bool, ...]) -> Sums:
-    return piece.sums(moved)
-
-
-def _found(question: Question, place: Place, find: Any) -> Any:
+def _found(question: Question, place: Place, find: Callable[[Piece], T]) -> T:
     path = Path(question.path)
     if not path.is_file():
         raise InvalidData(

@@ -19,9 +19,9 @@ from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import choice, integer, number, vector
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, intervals
 from onlinecal.forecasts.resampling import Resample
-from onlinecal.forecasts.table import Evaluation, Row, Value, ends
+from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Measure
+from onlinecal.measures.base import Measure, ends
 from onlinecal.measures.moved import bracket_of_moved, require_modulus
 from onlinecal.study.panel import listed, measured, named_measure
 from onlinecal.study.run import cores

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.base import Measure, ends
 from onlinecal.measures.sampling import Between, Change, Ends, Known, Sampling
 
 Floats = NDArray[np.float64]
@@ -209,8 +209,8 @@ def intervals(
         if any(map(math.isinf, one.ends)):
             # Resamples of samples that hide what is finite hide it as well: of outcomes that are all equal, say.
             record = one.record
-            ends = one.ends if record.lasting else (record.least, record.largest)
-            found[i] = Interval(ends, "what is infinite in a sample " + _INFINITE[record.lasting])
+            either = one.ends if record.lasting else (record.least, record.largest)
+            found[i] = Interval(either, "what is infinite in a sample " + _INFINITE[record.lasting])
         elif method == "bootstrap":
             if reason := few_samples(one, resample):
                 found[i] = Interval(None, reason)
@@ -221,7 +221,7 @@ def intervals(
     def value_of(name: str) -> Ends:
         if name not in values:
             value = MEASURES[name].function(resample.gamma)
-            values[name] = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+            values[name] = ends(value)
         return values[name]
 
     kept: dict[str, Floats] = {}

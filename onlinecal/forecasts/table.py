@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onlinecal.core.errors import UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.base import Bracket, Measure, ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,11 +55,6 @@ class Row:
     def ends(self) -> tuple[float, float]:
         """Lower and upper end; the value twice where it is exact."""
         return ends(self.value)
-
-
-def ends(value: Value) -> tuple[float, float]:
-    """Lower and upper end of a bracket; a number twice."""
-    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, number
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Bracket
+from onlinecal.measures.base import Bracket, ends
 from onlinecal.measures.sampling import Sampling
 
 Tested = Literal["distance_lower", "smooth_ce"]
@@ -69,8 +69,7 @@ class TolerantTest:
             "near": f"said of forecasts that are {self.far:g} away with a probability of at most {self.beta:.2g}",
             "undecided": "the bracket holds the threshold",
         }[self.verdict]
-        ends = (self.value.lower, self.value.upper) if isinstance(self.value, Bracket) else (self.value,)
-        value = " to ".join(dict.fromkeys(f"{end:.4g}" for end in ends))
+        value = " to ".join(dict.fromkeys(f"{end:.4g}" for end in ends(self.value)))
         return f"{self.verdict}: {self.measure} = {value}, threshold {self.threshold:.4g}; {wrong}"
 
 
@@ -148,7 +147,7 @@ def tolerant_test(
     value: Any = MEASURES[measure].function(gamma)
     if isinstance(value, Bracket) and value.lower <= threshold < value.upper:
         value = MEASURES[measure].function(gamma, tolerance=_NARROW)
-    low, high = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+    low, high = ends(value)
     verdict: Verdict = "far" if low > threshold else "near" if high <= threshold else "undecided"
     return TolerantTest(verdict, value, threshold, int(n), near, far, alpha, beta, measure)
 

@@ -13,9 +13,9 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.measures.moved import Modulus, bracket_of_moved, require_modulus
 from onlinecal.measures.sampling import Between, Sampling
-from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
+from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness, ends
 
-__all__ = ["Between", "Bracket", "Explanation", "Measure", "Modulus", "Sampling", "Witness"]
+__all__ = ["Between", "Bracket", "Explanation", "Measure", "Modulus", "Sampling", "Witness", "ends"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Measure:
     tail : callable, optional
         `tail(x) -> float`: the probability that the value of many calibrated forecasts is x σ/√n or more, with
         σ² = E[v (1 − v)]. None where it has no closed form.
+    of_rounds : bool
+        Whether the value is that of a number of rounds: not the same for Γ and for twice Γ.
     version : int
         Raised when its numbers change: results are kept under it (tests/versions.py).
     """
@@ -91,6 +93,7 @@ class Measure:
     modulus: Modulus | None = None
     sampling: Sampling | Between | None = None
     tail: Callable[[float], float] | None = None
+    of_rounds: bool = False
     version: int = 1
 
     @property

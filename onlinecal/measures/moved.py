@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import number
-from onlinecal.measures.witnesses.base import Bracket
+from onlinecal.measures.witnesses.base import Bracket, ends
 
 if TYPE_CHECKING:
     from onlinecal.measures.base import Measure
@@ -98,7 +98,7 @@ def bracket_of_moved(
     moved = number("bracket_of_moved", "moved", moved, 0.0, 1.0)
     modulus = require_modulus(measure, options, "moved predictions")
     value = measure.function(gamma, **options)
-    low, high = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+    low, high = ends(value)
     within = measure.within(gamma, **options) if measure.within is not None else 0.0
     # Distances and values have some 1e-16 of rounding in each level's share, at worst all of one sign.
     wider = modulus(moved, **options) + within + 1e-12 + 4e-16 * gamma.levels

@@ -332,6 +332,7 @@ MEASURES = (
             lambda moved, **_: moved,
         ),
         sampling=seminorm(smooth_norm, refuses=_of_rounds),
+        of_rounds=True,
     ),
     Measure(
         function=subsampled_step_ce,
@@ -345,5 +346,6 @@ MEASURES = (
         sound="yes",
         decisions="regret of every task against monotone swaps ≤ 8 StepCE_sub",
         sampling=seminorm(step_norm, refuses=_of_rounds),
+        of_rounds=True,
     ),
 )

@@ -59,12 +59,14 @@ def _level(v: float, ones: float, zeros: float, most: int) -> Law | None:
 @lru_cache(maxsize=64)
 def _binomial(n: int) -> Law:
     """The values of a binomial number of n trials of 1/2 that are not too unlikely, and their probabilities."""
-    from scipy.stats import binom
-
     spread = math.ceil(_SPREAD * math.sqrt(n))
     values = np.arange(max(n // 2 - spread, 0), min(n // 2 + spread, n) + 1.0)
-    exact = n <= _EXACT
-    chance = np.array([math.comb(n, int(k)) / 2**n for k in values]) if exact else binom.pmf(values, n, 0.5)
+    if n <= _EXACT:
+        chance = np.array([math.comb(n, int(k)) / 2**n for k in values])
+    else:
+        from scipy.stats import binom
+
+        chance = binom.pmf(values, n, 0.5)
     likely = chance > _LEAST
     return locked(values[likely]), locked(chance[likely])
 

@@ -157,10 +157,9 @@ class Ratchet(Nature):
 
 
 @kernel
-def _side(run, size):
+def _side(run, lowest, highest):
     """1 where the law is above the kink, −1 where it is below; 0 at the kink."""
     values = law_values(run)
-    lowest, highest = ends(run, size)
     middle = 0.5 * (values[lowest] + values[highest])
     return 1.0 if middle > shared(run)[0] else -1.0 if middle < shared(run)[0] else 0.0
 
@@ -168,10 +167,10 @@ def _side(run, size):
 @move
 def _push(run, number, size, forecast):
     """The state: counts, biases, and whether the bias is on its way down (1) or up (0), of the levels."""
-    side = _side(run, size)
+    lowest, highest = ends(run, size)
+    side = _side(run, lowest, highest)
     if side == 0.0:
         return 0.5
-    lowest, highest = ends(run, size)
     at = find(run, highest if side > 0.0 else lowest)
     return 1.0 if _rises(run, at) == (side > 0.0) else 0.0
 
@@ -188,7 +187,9 @@ def _turn(run, number, size, forecast, outcome):
     at = enter(run, size, forecast)
     if at < 0:
         return -1
-    numbers, room, side = floats(run), ints(run)[ROOM], _side(run, size)
+    numbers, room = floats(run), ints(run)[ROOM]
+    lowest, highest = ends(run, size)
+    side = _side(run, lowest, highest)
     numbers[2 * room + at] = 0.0 if _rises(run, at) else 1.0
     numbers[at] += 1.0
     numbers[room + at] += outcome - forecast

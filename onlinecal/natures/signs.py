@@ -8,6 +8,7 @@ from typing import ClassVar
 from onlinecal.core._compile import kernel
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
+from onlinecal.exact.signs import marked, sign_table, written
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, ints, memo, move, shared_ints
@@ -65,8 +66,6 @@ class SignPreservation(Nature):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player of the solved game, in its first cell."""
-        from onlinecal.exact.signs import sign_table
-
         cells, rounds = int(self.cells), int(self.rounds)
         table = sign_table(cells, rounds).tolist()
         states = (1 << cells) * (cells + 1)
@@ -103,7 +102,10 @@ def _go_on(run, number, size, forecast, outcome):
     if state[PLAYED] < game[LONGEST] and abs(numbers[1]) < enough:
         return 0
     if abs(numbers[1]) >= enough:
-        _write(state, 1 if numbers[1] > 0.0 else 0)
+        cell = state[CELL]
+        positive, negative = written(state[MASK], state[PLUS], cell)
+        state[MASK] = positive | negative | 1 << cell
+        state[PLUS] = marked(positive) + (1 if numbers[1] > 0.0 else 0)
     left = min((game[HORIZON] - state[DONE] + game[LONGEST] - 1) // game[LONGEST], game[ROUNDS])
     at = state[MASK] * (game[CELLS] + 1) + state[PLUS]
     state[CELL] = game[TABLE + max(left, 0) * game[STATES] + at]
@@ -112,23 +114,6 @@ def _go_on(run, number, size, forecast, outcome):
     state[PLAYED] = 0
     state[EPOCH] += 1
     return 0
-
-
-@kernel
-def _write(state, plus):
-    """The cell gets a sign, and others lose theirs: every − to its left, every + to its right."""
-    cell, kept, first = state[CELL], 1 << state[CELL], 0
-    seen = 0
-    for i in range(63):
-        if state[MASK] >> i & 1:
-            positive = seen < state[PLUS]
-            seen += 1
-            if positive and i < cell:
-                first += 1
-                kept |= 1 << i
-            elif not positive and i > cell:
-                kept |= 1 << i
-    state[MASK], state[PLUS] = kept, first + plus
 
 
 @kernel

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlinecal.forecasts.measuring import Measured, Part, Report
-from onlinecal.forecasts.table import Row, ends
+from onlinecal.forecasts.table import Row
+from onlinecal.measures.base import ends
 from onlinecal.report.grid import broken
 
 #: columns of text

@@ -158,22 +158,16 @@ def _few(drawn: Swept) -> Swept:
 
 
 def _against_time(study: Study, columns: Sequence[Column], bars: str) -> tuple[SweepFrame, ...]:
-    frames = []
-    for nature in study.natures:
-        for who in study.forecasters:
-            lines = []
-            for column in columns:
-                if not any(
-                    (c.forecaster, c.nature) == (who, nature) and column.name in c.totals for c in study.cells
-                ):
-                    continue
-                curve = study.curve(column.name, who, nature)
-                values = curve.totals / curve.rounds[:, None]
-                there = dict(zip(curve.rounds.astype(float).tolist(), values, strict=True))
-                lines.append(_line(column, there, bars))
-            if lines:
-                frames.append(SweepFrame(f"{who} against {nature}", tuple(lines)))
-    return tuple(frames)
+    games: dict[tuple[str, str], list[SweepLine]] = {
+        (who, nature): [] for nature in study.natures for who in study.forecasters
+    }
+    for curve in study.curves([column.name for column in columns]):
+        values = curve.totals / curve.rounds[:, None]
+        there = dict(zip(curve.rounds.astype(float).tolist(), values, strict=True))
+        games[curve.forecaster, curve.nature].append(_line(study.columns[curve.measure], there, bars))
+    return tuple(
+        SweepFrame(f"{who} against {nature}", tuple(lines)) for (who, nature), lines in games.items() if lines
+    )
 
 
 def _line(column: Column, there: Mapping[float, Floats], bars: str) -> SweepLine:

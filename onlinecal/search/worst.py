@@ -274,12 +274,8 @@ class _Family:
             self.best = sorted(self.best, key=lambda pair: -pair[0])[:CHOSEN_FROM]
 
 
-def _stages(families: Sequence[_Family]) -> int:
-    return max(1, math.ceil(math.log2(len(families)))) if len(families) > 1 else 1
-
-
 def _halve(families: Sequence[_Family], evaluations: int, runs: int) -> None:
-    left, stages = list(families), _stages(families)
+    left, stages = list(families), max(1, math.ceil(math.log2(len(families))))
     for _ in range(stages):
         for family in left:
             family.play(evaluations // (stages * len(left)), runs)

@@ -10,7 +10,7 @@ from typing import Any
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.progress import Progress
-from onlinecal.measures.base import Bracket
+from onlinecal.measures.base import ends
 from onlinecal.measures.moved import bracket_of_moved
 from onlinecal.study.again import read_levels
 from onlinecal.study.entries import Planned
@@ -97,8 +97,8 @@ def _bracketed(
         asked.record.modulus(0.0, **options)
     except InvalidParameter:
         return None  # nothing is proved for these options
-    ends = tuple(replace(asked.columns[0], end=end) for end in ("lower", "upper"))
-    if known.issuperset(ends):
+    both = tuple(replace(asked.columns[0], end=end) for end in ("lower", "upper"))
+    if known.issuperset(both):
         return {}
 
     def read(kept: Kept) -> tuple[float, float]:
@@ -106,11 +106,11 @@ def _bracketed(
         value: Any = measured(asked.name, asked.function, kept.gamma)
         if kept.moved is not None:
             value = bracket_of_moved(asked.record, kept.gamma, kept.moved, options)
-        ends = (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
-        return ends[0] * kept.gamma.weight, ends[1] * kept.gamma.weight
+        low, high = ends(value)
+        return low * kept.gamma.weight, high * kept.gamma.weight
 
     told = {**asked.content, "bracket": True, "moved": True}
-    return _columns(played, [Held.of(end, told) for end in ends], read, parts, runs)
+    return _columns(played, [Held.of(end, told) for end in both], read, parts, runs)
 
 
 def _columns(

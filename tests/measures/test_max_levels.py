@@ -8,14 +8,10 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.measures import MEASURES, Bracket
+from onlinecal.measures.base import ends
 from tests.gammas_metric import many_levels
 from tests.measures.test_witnesses_in_words import RECORDS
 from tests.strategies import gammas
-
-
-def ends(value):
-    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
-
 
 LIMITED = {
     "interval_ce": [{}, {"width": "max"}],

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import MEASURES, Bracket
+from onlinecal.measures import MEASURES
+from onlinecal.measures.base import ends
 from onlinecal.measures.sampling import Between, Change, Known, Sampling, halving
 
 #: options beside those that the row shows
@@ -68,10 +69,6 @@ def pairs(seed, number):
             JointDistribution.from_levels(v, mass / mass.sum(), q),
             JointDistribution.from_levels(v, moved / moved.sum(), other),
         )
-
-
-def ends(value):
-    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
 
 
 def change_between(sample, population):

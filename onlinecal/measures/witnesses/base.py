@@ -63,6 +63,11 @@ class Bracket:
         return self.lower <= value <= self.upper
 
 
+def ends(value: float | Bracket) -> tuple[float, float]:
+    """Lower and upper end of what a measure returned; a number twice."""
+    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
+
+
 class Witness(ABC):
     """An object that proves a bound of a measure, for any Γ that it fits.
 
@@ -172,7 +177,7 @@ class Explanation:
             self._check_about(witness)
             proved = witness.bracket(self.gamma)
             lower, upper = max(lower, proved.lower), min(upper, proved.upper)
-        least, most = _ends(self.value)
+        least, most = ends(self.value)
         room = self.within + WRONG
         if not (least <= upper + room and most >= lower - room):
             raise InvalidData(
@@ -192,7 +197,7 @@ class Explanation:
         return self.verify().upper
 
     def __str__(self) -> str:
-        least, most = _ends(self.value)
+        least, most = ends(self.value)
         value = f"= {least:.6g}" if least == most else f"in [{least:.6g}, {most:.6g}]"
         return "\n".join([f"{self.name} {value}", *(f"{_IN_WORDS[w.side]}: {w}" for w in self.witnesses)])
 
@@ -216,10 +221,6 @@ def _same(option: Any, value: Any) -> bool:
         return bool(option == value)
     except ValueError:  # an array, which no option is
         return False
-
-
-def _ends(value: float | Bracket) -> tuple[float, float]:
-    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
 
 
 # ---------------------------------------------------------------- what a witness holds, checked before it counts
