@@ -102,8 +102,10 @@ class Feed:
             raise InvalidData(
                 f"{self.name}, line {self._note['line'] + 1}: no end within 16 MiB; expected lines of CSV"
             )
-        for first in range(0, len(lines), _AT_ONCE):
-            block = lines[first : first + _AT_ONCE]
+        done = 0
+        while done < len(lines):
+            block = lines[done : done + (1 if self._places is None else _AT_ONCE)]
+            done += len(block)
             events = self._plain(block, encoding) if len(block) > 1 else None
             if events is None:
                 self._one_by_one(block, encoding, found)

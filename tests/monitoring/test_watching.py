@@ -186,18 +186,15 @@ def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
 
 
 def test_lines_that_wait_are_read_at_once(monkeypatch, wrong):
-    """Where there is nothing odd, none is looked at by itself, but for the header and what came with it."""
+    """Where there is nothing odd, none is looked at by itself but the header."""
     looked_at = []
     row = Feed._row
     monkeypatch.setattr(Feed, "_row", lambda self, raw, *more: looked_at.append(raw) or row(self, raw, *more))
     _, _, text = wrong
-    lines = text.encode().splitlines(keepends=True)
     monitor = Monitor()
-    feed = Feed(monitor, "x", Asked())
-    feed.take(lines[0])
-    feed.take(b"".join(lines[1:]))
-    assert monitor.events == len(lines) - 1
-    assert len(looked_at) == 1
+    Feed(monitor, "x", Asked()).take(text.encode())
+    assert monitor.events == text.count("\n") - 1
+    assert looked_at == [b"p,y\n"]
 
 
 # ---------------------------------------------------------------- files
