@@ -234,7 +234,7 @@ class Piece:
         columns = [f"{self.number(name)} AS p{i}" for i, name in enumerate(self.forecasts)]
         columns.append(f"{self.event()} AS y")
         if self.asked.by is not None:
-            columns.append(f"coalesce(trim(CAST({self.place[self.asked.by]} AS VARCHAR)), '') AS g")
+            columns.append(f"{group(self.place[self.asked.by])} AS g")
         return f"(SELECT * FROM (SELECT {', '.join(columns)} FROM {self.table}) WHERE {self.whole})"
 
     @property
@@ -353,6 +353,14 @@ def plain_number(place: str) -> str:
     """A cell as SQL: a number or NULL. The engine would read 1_0 as 10."""
     text = f"typeof({place}) = 'VARCHAR' AND contains(CAST({place} AS VARCHAR), '_')"
     return f"(CASE WHEN {text} THEN NULL ELSE TRY_CAST({place} AS DOUBLE) END)"
+
+
+def group(place: str) -> str:
+    """The name of a group as SQL, as `Sheet.texts` has it."""
+    text = f"trim(CAST({place} AS VARCHAR))"
+    truth = f"CASE {text} WHEN 'true' THEN 'True' ELSE 'False' END"
+    known = f"CASE typeof({place}) WHEN 'BOOLEAN' THEN {truth} ELSE {text} END"
+    return f"(CASE WHEN {nothing(place)} THEN '' ELSE {known} END)"
 
 
 def nothing(place: str) -> str:

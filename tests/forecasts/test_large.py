@@ -165,6 +165,26 @@ def test_odd_types_of_parquet_are_read_as_in_memory(tmp_path, kind):
     assert one.positives.tolist() == other.positives.tolist()
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a", " a ", "NA", None, "", "b"],
+        [True, False, True, None, False, True],
+        [1, 2, 3, 3, 2, 1],
+        [1.0, 2.5, float("nan"), 1.0, 2.5, 2.5],
+        pd.to_datetime(["2024-01-01", "2024-01-02"] * 3),
+        pd.Categorical(["a", "b", None, "a", "b", "a"]),
+    ],
+    ids=["text", "bool", "int", "float", "dates", "categories"],
+)
+def test_groups_have_the_same_names(tmp_path, names):
+    pytest.importorskip("duckdb")
+    pd.DataFrame({"p": [0.5] * 6, "y": [0, 1] * 3, "g": names}).to_parquet(tmp_path / "f.parquet")
+    asked = Asked(forecasts=("p",), outcome="y", by="g")
+    plain, parts = both(tmp_path / "f.parquet", asked, Settings(draws=0, measures=("ece",)))
+    assert plain.columns[0].groups == parts.columns[0].groups
+
+
 def test_a_large_file_is_read_in_parts_unless_its_rows_are_needed(tmp_path, monkeypatch):
     pytest.importorskip("duckdb")
     frame = table(500, 2)
