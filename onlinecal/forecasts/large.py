@@ -82,6 +82,11 @@ def engine_of(source: str) -> Iterator[Any]:
         engine.execute(f"SET temp_directory = '{folder}'")
         try:
             yield engine
+        except (duckdb.InterruptException, RuntimeError) as error:
+            # Ctrl-C while a query runs is told in either way.
+            if isinstance(error, duckdb.InterruptException) or "interrupted" in str(error):
+                raise KeyboardInterrupt from None
+            raise
         except duckdb.Error as error:
             said = " ".join(str(error).split())[:300]
             raise InvalidData(f"{source} cannot be read in parts: {said}") from None

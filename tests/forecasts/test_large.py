@@ -246,6 +246,16 @@ def test_what_needs_rows_is_refused(tmp_path):
             report_of(str(tmp_path / "f.csv"), asked, Settings(), in_parts=True)
 
 
+def test_ctrl_c_while_a_query_runs_is_ctrl_c():
+    """The engine tells it in two ways of its own, neither of which is a fault of the file."""
+    duckdb = pytest.importorskip("duckdb")
+    for told in (duckdb.InterruptException("Interrupted!"), RuntimeError("Query interrupted")):
+        with pytest.raises(KeyboardInterrupt), large.engine_of("f.csv"):
+            raise told
+    with pytest.raises(RuntimeError, match="something else"), large.engine_of("f.csv"):
+        raise RuntimeError("something else")
+
+
 def test_without_the_engine_it_is_said_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "f.csv").write_text("p,y\n0.5,1\n")
     real = builtins.__import__
