@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import typer
@@ -57,5 +58,7 @@ for name, function in COMMANDS.items():
 
 def main() -> None:
     """The console script."""
+    # Very many cells are very many objects, none of which is garbage: they are not to be looked at again and again.
+    gc.set_threshold(20_000, 20, 20)
     encodings.use()  # tables hold ×, ± and whatever labels hold
     app()

@@ -11,6 +11,9 @@ import typer
 
 from onlinecal.commands.base import Json, Results, aside, people_rows_of
 
+#: of pairs that cannot be played, and of cells that failed, so many are named
+NAMED = 5
+
 
 def run(
     scenario: Annotated[
@@ -73,9 +76,10 @@ def run(
         executor,
         Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
     ):
-        notes = [
-            f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in loaded.cells.incompatible
-        ]
+        refused = loaded.cells.incompatible
+        notes = [f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in refused[:NAMED]]
+        if len(refused) > NAMED:
+            notes.append(f"nor are {len(refused) - NAMED:,} more pairs; `onlinecal status` names all of them")
         for remark in (*notes, *session.remarks):
             print(f"note: {remark}", file=sys.stderr)
         try:
@@ -95,16 +99,28 @@ def run(
         people = [{"measure": "decision makers", **c.as_json()} for c in people_rows_of(study)]
         tables.print_json(tables.totals(study) + people)
     elif study.cells:
-        tables.print_totals(study, study.title or study.name)
-        if people := people_rows_of(study):
-            from onlinecal.report.summaries import print_people
-
-            print()
-            print_people(people)
-        print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+        _print_results(study, path)
     if failed:
         _print_failed(failed, len(loaded.cells), path)
         raise typer.Exit(1)
+
+
+def _print_results(study: Any, path: Path) -> None:
+    from onlinecal.report import console as tables
+    from onlinecal.report.overview import long, print_overview, ways_on
+
+    title, measures = study.title or study.name, tables.shown_measures(study)
+    if long(study, measures):
+        print_overview(study, title, measures)
+        print(f"\nresults: {path}\n{ways_on(path, measures[0])}")
+        return
+    tables.print_totals(study, title, measures)
+    if people := people_rows_of(study):
+        from onlinecal.report.summaries import print_people
+
+        print()
+        print_people(people)
+    print(f"\nresults: {path}\npicture: onlinecal plot {path}")
 
 
 def _changed(seed: int | None, runs: int | None, horizon: list[int] | None) -> dict[str, Any]:
@@ -118,10 +134,10 @@ def _changed(seed: int | None, runs: int | None, horizon: list[int] | None) -> d
 def _print_failed(failed: Any, cells: int, path: Path) -> None:
     sys.stdout.flush()
     print(f"{len(failed)} of {cells} cells failed:", file=sys.stderr)
-    for cell, fault in failed[:5]:
+    for cell, fault in failed[:NAMED]:
         who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
         print(f"  {who}: {fault.text}", file=sys.stderr)
-    more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > 5 else ""
+    more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > NAMED else ""
     print(f"--resume plays them again{more}", file=sys.stderr)
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Value = float | Bracket
 
+#: columns of a terminal, in which notes are broken
+WIDTH = 80
+
 
 @dataclass(frozen=True)
 class Row:
@@ -163,7 +166,7 @@ class Evaluation:
         lines = self._lines()
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        notes = [line for note in self.notes for line in textwrap.wrap(note, 118, subsequent_indent="  ")]
+        notes = [line for note in self.notes for line in textwrap.wrap(note, WIDTH, subsequent_indent="  ")]
         return "\n".join([repr(self.gamma), *body, *notes])
 
     __repr__ = __str__

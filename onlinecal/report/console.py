@@ -67,16 +67,21 @@ def grown(study: Study, measures: Sequence[str] | None) -> list[tuple[dict[str, 
     return rows
 
 
-def print_totals(study: Study, title: str, measures: Sequence[str] | None = None) -> None:
-    """A table for each nature: forecasters down, measures across; totals and exponents.
-
-    Without `measures` it is all but certificates, and of tasks the swap regret.
-    """
-    measures = measures or [
+def shown_measures(study: Study) -> list[str]:
+    """The names of all columns but certificates, and of tasks the swap regret."""
+    return [
         name
         for name, column in study.columns.items()
         if (column.measure == "swap_regret" if column.of_task else column.kind != "certificate")
     ]
+
+
+def print_totals(study: Study, title: str, measures: Sequence[str] | None = None) -> None:
+    """A table for each nature: forecasters down, measures across; totals and exponents.
+
+    Without `measures` it is those of `shown_measures`.
+    """
+    measures = measures or shown_measures(study)
     rows = grown(study, measures)
     console = new_console()
     console.print(f"[bold]{escape(title)}[/bold]")
@@ -128,6 +133,8 @@ def print_compare(study: Study, measure: str) -> None:
     console = new_console()
     print_grid(console, title, headings, cells)
     about = "total ± half-width of the 95 % interval of its mean over runs, each by itself"
+    if any(row["half_width"] == 0.0 for row, _ in rows.values()):
+        about += ", 0 where all runs have the same total"
     about += _known(rows.values())
     _print_legend(console, about, [g for _, g in rows.values()])
     column = study.columns[measure]

@@ -337,22 +337,21 @@ class Study(Kept):
         """Every number: columns forecaster, nature, horizon, measure, round, run, total."""
         import pandas as pd
 
-        parts = [
-            pd.DataFrame(
-                {
-                    "forecaster": cell.forecaster,
-                    "nature": cell.nature,
-                    "horizon": cell.horizon,
-                    "measure": measure,
-                    "round": np.repeat(cell.rounds, totals.shape[1]),
-                    "run": np.tile(np.arange(totals.shape[1]), len(cell.rounds)),
-                    "total": totals.ravel(),
-                }
-            )
-            for cell in self.cells
-            for measure, totals in cell.totals.items()
-        ]
-        return pd.concat(parts, ignore_index=True)
+        # One frame, and not one for each of perhaps thousands of cells.
+        each = [(cell, measure, totals) for cell in self.cells for measure, totals in cell.totals.items()]
+        sizes = [totals.size for *_, totals in each]
+        said = {
+            "forecaster": [cell.forecaster for cell, *_ in each],
+            "nature": [cell.nature for cell, *_ in each],
+            "horizon": [cell.horizon for cell, *_ in each],
+            "measure": [measure for _, measure, _ in each],
+        }
+        table = pd.DataFrame(said).loc[np.repeat(np.arange(len(each)), sizes)].reset_index(drop=True)
+        return table.assign(
+            round=np.concatenate([np.repeat(cell.rounds, t.shape[1]) for cell, _, t in each]),
+            run=np.concatenate([np.tile(np.arange(t.shape[1]), len(t)) for *_, t in each]),
+            total=np.concatenate([t.ravel() for *_, t in each]),
+        )
 
     def plot(self, measures: Sequence[str] | None = None, axes: Any = None) -> NDArray[Any]:
         """The curves on log-log axes, a (natures, measures) array of them; see `plots.plot_curves`."""
@@ -404,7 +403,7 @@ def summary(values: Any) -> tuple[float, float]:
     v = np.asarray(values, dtype=np.float64)
     if len(v) < 2:
         return float(v.mean()), float("inf")
-    if (v == v[0]).all():
+    if np.isfinite(v[0]) and (v == v[0]).all():
         return float(v[0]), 0.0  # not what rounding in the mean would make of it
     with np.errstate(invalid="ignore"):
         return float(v.mean()), float(stdtrit(len(v) - 1, 0.975) * v.std(ddof=1) / np.sqrt(len(v)))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.writing import whole
-from onlinecal.study.played import Played, Results
+from onlinecal.study.played import Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,37 +34,38 @@ def tidy(results: Results) -> pd.DataFrame:
     """
     import pandas as pd
 
-    return pd.concat([part for cell in results.cells for part in _parts(cell)], ignore_index=True)
+    # Of each column of each cell what is the same in all its rows stands in a row of `said`: a frame for each of
+    # thousands of cells would take far longer than the numbers.
+    said, sizes, rounds, runs, open, totals = [], [], [], [], [], []
+    for cell in results.cells:
+        nature, schedule = cell.schedule if cell.schedule[0] else (cell.nature, "")
+        for column in cell.columns:
+            values = cell.totals[column.name]
+            n, many = values.shape
+            said.append((cell.forecaster, nature, schedule, cell.horizon, *_words(column)))
+            sizes.append(values.size)
+            rounds.append(np.repeat(cell.rounds, many))
+            runs.append(np.tile(np.arange(many), n))
+            open.append(np.repeat(np.array(cell.open or [0] * n, dtype=np.int64), many))
+            totals.append(values.ravel())
+    names = ["forecaster", "nature", "schedule", "horizon", *WORDS]
+    each = pd.DataFrame(said, columns=names)
+    table = each.loc[np.repeat(np.arange(len(each)), sizes)].reset_index(drop=True)
+    for place, name, parts in ((4, "round", rounds), (5, "run", runs), (6, "open", open)):
+        table.insert(place, name, np.concatenate(parts))
+    return table.assign(total=np.concatenate(totals))
 
 
-def _parts(cell: Played) -> list[pd.DataFrame]:
-    import pandas as pd
+#: what is said of a column
+WORDS = "column", "kind", "measure", "options", "end", "stream", "task", "response"
 
-    nature, schedule = cell.schedule if cell.schedule[0] else (cell.nature, "")
-    parts = []
-    for column in cell.columns:
-        totals = cell.totals[column.name]
-        n, runs = totals.shape
-        said: dict[str, Any] = {
-            "forecaster": cell.forecaster,
-            "nature": nature,
-            "schedule": schedule,
-            "horizon": cell.horizon,
-            "round": np.repeat(cell.rounds, runs),
-            "run": np.tile(np.arange(runs), n),
-            "open": np.repeat(np.array(cell.open or [0] * n, dtype=np.int64), runs),
-            "column": column.name,
-            "kind": column.kind,
-            "measure": column.measure,
-            "options": ", ".join(f"{key}={value}" for key, value in column.options),
-            "end": column.end,
-            "stream": column.stream,
-            "task": column.task,
-            "response": column.response,
-            "total": totals.ravel(),
-        }
-        parts.append(pd.DataFrame(said))
-    return parts
+
+@lru_cache(maxsize=1024)
+def _words(column: Column) -> tuple[str, ...]:
+    options = ", ".join(f"{key}={value}" for key, value in column.options)
+    return (
+        column.name, column.kind, column.measure, options, column.end, column.stream, column.task, column.response
+    )  # fmt: skip
 
 
 def export(results: Results, path: Path) -> int:

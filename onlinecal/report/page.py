@@ -116,12 +116,13 @@ def page_of(
         *page_rows.beyond(rows),
     ]
     notes = [
-        "Mean total T·μ over the runs ± half of the 95 % interval of that mean by Student's t, each by itself.",
-        *(
-            f"{part[0].upper()}{part[1:]}."
-            for part in legend([growth for _, growth in rows if growth is not None])
-        ),
+        "Mean total T·μ over the runs ± half of the 95 % interval of that mean by Student's t, each by itself; 0 where "
+        "all runs have the same total."
     ]
+    if growths := [growth for _, growth in rows if growth is not None]:
+        notes += [f"{part[0].upper()}{part[1:]}." for part in legend(growths)]
+    if len(growths) < len(rows):
+        notes.append("–: no exponent, for fewer than three T or totals that are 0, negative or infinite.")
     late = left_out(study.curves(shown))
     notes += page_rows.remarks(rows)
     notes += [late] if late else []

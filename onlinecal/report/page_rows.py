@@ -240,7 +240,7 @@ def _meaning(*, sure: bool, recorded: bool, several: bool) -> str:
 def _least(means: dict[str, float], notes: dict[str, str]) -> Cell:
     finite = [mean for mean in means.values() if math.isfinite(mean)]
     if not finite:
-        return Cell("")
+        return Cell("–", note="no total is finite") if means else Cell("")
     least = min(finite)
     names = [who for who, mean in means.items() if mean == least]
     return Cell(", ".join(names), least, " · ".join(filter(None, (number(least), notes.get(names[0], "")))))

@@ -17,6 +17,9 @@ from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
 
+#: natures that allow no comparison are named up to so many in an error
+NAMED = 3
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -33,7 +36,11 @@ class Difference:
     mean : float
         NaN where a total is infinite.
     half_width : float
-        Of the interval of the mean over runs; NaN where a total is infinite.
+        Of the interval of the mean over runs; NaN where a total is infinite. Where the difference is the same in all
+        runs, these have no spread to tell an interval from: 0 where their sign is beyond doubt all the same, as chance
+        gives R runs one sign with a probability of 2^(1−R), else infinite.
+    same : bool
+        Whether the difference is the same in all runs.
     recorded : bool
         Whether all runs have the same recorded outcomes: the interval is over the forecasters' randomness alone.
     """
@@ -47,6 +54,7 @@ class Difference:
     open: int
     mean: float
     half_width: float
+    same: bool
     recorded: bool
 
     @property
@@ -58,7 +66,7 @@ class Difference:
 
     def as_json(self) -> dict[str, object]:
         """For `compare --paired --json`."""
-        known = math.isfinite(self.half_width)
+        known = math.isfinite(self.half_width) and not self.same
         return {
             "nature": self.nature,
             "measure": self.measure,
@@ -70,6 +78,7 @@ class Difference:
             "difference": self.mean,
             "low": self.mean - self.half_width if known else None,
             "high": self.mean + self.half_width if known else None,
+            "same_in_all_runs": self.same,
             "lower_total": self.better,
             "recorded": self.recorded,
         }
@@ -117,7 +126,8 @@ def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Differ
         last = max(c.horizon for c in cells)
         pairs += combinations([c for c in cells if c.horizon == last], 2)
     if not pairs:
-        raise InvalidParameter(f"nothing can be compared run by run: {'; '.join(refused)}")
+        more = f"; and {len(refused) - NAMED} more natures" if len(refused) > NAMED else ""
+        raise InvalidParameter(f"nothing can be compared run by run: {'; '.join(refused[:NAMED])}{more}")
     each = simultaneous(len(pairs), level)
     return [_difference(first, second, measure, each) for first, second in pairs], refused
 
@@ -150,6 +160,9 @@ def _difference(first: Played, second: Played, measure: str, level: float) -> Di
     with np.errstate(invalid="ignore"):
         values = first.totals[measure][-1] - second.totals[measure][-1]
     mean, half = interval(values, level)
+    same = math.isfinite(mean) and bool((values == values[0]).all())
+    if same and (mean == 0.0 or 2.0 ** (1 - len(values)) > 1.0 - level):
+        half = math.inf
     return Difference(
         first.nature,
         measure,
@@ -160,6 +173,7 @@ def _difference(first: Played, second: Played, measure: str, level: float) -> Di
         first.open[-1] if first.open else 0,
         mean,
         half,
+        same,
         first.recorded,
     )
 

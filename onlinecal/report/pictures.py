@@ -28,6 +28,8 @@ KINDS = (
 OPTIONS = {"sweep": "against"}
 #: panels of Γ in one picture
 MOST = 36
+#: curves in one picture, which takes some minutes then
+CURVES = 1000
 #: without measures of one's own
 _WITHOUT_MEASURES = ("people", "questions", "reliability", "witness", "tasks")
 
@@ -114,7 +116,7 @@ def draw(study: Study, wanted: Wanted) -> tuple[Any, str]:
     Raises
     ------
     UnknownName, InvalidParameter
-        A measure that was not played; what the picture needs is not there.
+        A measure that was not played; what the picture needs is not there; more than `CURVES` curves.
     """
     from onlinecal.report import plots
 
@@ -141,7 +143,13 @@ def draw(study: Study, wanted: Wanted) -> tuple[Any, str]:
         return plots.sweep(study, shown, wanted.against, **look), left
     if kind == "runs":
         look["scale"] = "linear" if wanted.linear else "log"
-    return getattr(plots, kind)(study.curves(shown), **look), left
+    drawn = study.curves(shown)
+    if len(drawn) > CURVES:
+        raise InvalidParameter(
+            f"{len(drawn):,} curves; expected at most {CURVES:,}, chosen by --forecaster, --nature and --measure; "
+            "--exponents and --against draw many as one"
+        )
+    return getattr(plots, kind)(drawn, **look), left
 
 
 def _shown(study: Study, wanted: Wanted) -> tuple[list[str], list[str]]:

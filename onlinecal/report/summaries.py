@@ -90,6 +90,11 @@ def print_paired(found: Sequence[Difference], refused: Sequence[str], level: flo
         "normal, given the times of questions, outcomes and streams, which all runs share. <, >: the first has the "
         "lower, the higher total"
     )
+    if any(d.same for d in found):
+        text += (
+            '. "in all runs": the same difference in each of them, which tells no interval; < and > '
+            "then where chance would give all runs one sign less often than that, 2^(1−runs)"
+        )
     if any(d.recorded for d in found):
         text += ". On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone"
     if any(d.open for d in found):
@@ -110,4 +115,5 @@ def _difference(found: Difference | None) -> str:
     if not math.isfinite(found.mean):
         return "infinite totals"
     sign = {"": "", found.first: " <", found.second: " >"}[found.better]
-    return f"{number(found.mean)} ± {number(found.half_width)}{sign}"
+    spread = "in all runs" if found.same else f"± {number(found.half_width)}"
+    return f"{number(found.mean)} {spread}{sign}"

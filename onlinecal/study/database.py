@@ -35,6 +35,7 @@ class Database:
         self.run = connection.execute
         self.run_many = connection.executemany
         self._connection = connection
+        self._taken_back = 0
 
     @classmethod
     def create(cls, path: Path, schema: str, fill: Callable[[Database], None]) -> Database:
@@ -120,7 +121,14 @@ class Database:
                 self._insist("COMMIT", patience)
             finally:
                 if self._connection.in_transaction:
+                    self._taken_back += 1
                     self._connection.rollback()
+
+    @property
+    def state(self) -> tuple[int, int, int]:
+        """Another after anything was written, by whomever: what has been read in the same state need not be again."""
+        (others,) = self.run("PRAGMA data_version").fetchone()
+        return others, self._connection.total_changes, self._taken_back
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -142,8 +142,8 @@ class Panel:
                 raise InvalidParameter(f"{name!r} is asked for twice; expected each measure and task once")
         for asked in panel.measures:
             # A calibrated and a miscalibrated level: an option that is out of range shows before the game. Of measures
-            # of rounds nobody knows what context would do.
-            if asked.needs is None:
+            # of rounds nobody knows what context would do; one of the catalogue as it is can refuse nothing.
+            if asked.needs is None and (asked.options or asked.columns[0].kind == "function"):
                 measured(asked.name, asked.function, _sample())
         return panel
 

@@ -309,7 +309,10 @@ class Plan(Sequence[Cell]):
                         free |= role == "forecaster" and grid_of_player(player) is None
         for horizon in sorted({t for *_, horizons in self.matches() for t in horizons}):
             for schedule in self.schedules:
-                schedule.clock(horizon, self.seed).check()
+                if (
+                    not schedule.immediate
+                ):  # of which there is nothing to refuse, nor to load machine code for
+                    schedule.clock(horizon, self.seed).check()
         self._settle_history(free)
 
     def _settle_history(self, free: bool) -> None:

@@ -6,17 +6,13 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.relations import following, tightest_of
+from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
 from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
@@ -24,10 +20,10 @@ from onlinecal.engine.keeping import OnGrid
 from onlinecal.engine.memory import bytes_of_run, check_players
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
-from onlinecal.schedules.base import load
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.plan import Cell
-from onlinecal.study.played import Joined, Played, Promise
+from onlinecal.study.played import Joined, Played
+from onlinecal.study.promises import promises
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
@@ -271,73 +267,3 @@ def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
             "another name"
         )
     return totals
-
-
-def promises(cell: Cell) -> tuple[Promise, ...]:
-    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure.
-
-    Raises
-    ------
-    InvalidParameter
-        A bound that is not a number.
-    """
-    stated, bounds_of = _following(cell)
-    for guarantee in stated:
-        if math.isnan(guarantee.bound(cell.horizon)):
-            raise InvalidParameter(
-                f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
-            )
-    if not cell.schedule.immediate:
-        bounds_of = _columns_of(_under_delay(stated, cell), cell)
-    return tuple(
-        Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
-        for bounds in bounds_of
-        for g in tightest_of(bounds, cell.horizon)
-    )
-
-
-_Bounds = list[list[Guarantee]]
-#: what is stated of pairs of players and what follows for the columns of a panel, for all horizons; with the pairs,
-#: so that no other has their identity
-_FOUND: dict[tuple[int, int, int], tuple[Cell, list[Guarantee], _Bounds]] = {}
-
-
-def _following(cell: Cell) -> tuple[list[Guarantee], _Bounds]:
-    """The guarantees of both players that hold in a game, and of each column the bounds that follow."""
-    key = id(cell.forecaster), id(cell.nature), id(cell.panel)
-    if key not in _FOUND:
-        if len(_FOUND) >= 1024:
-            _FOUND.clear()
-        forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-        stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
-        _FOUND[key] = cell, stated, _columns_of(stated, cell)
-    return _FOUND[key][1:]
-
-
-def _columns_of(stated: Sequence[Guarantee], cell: Cell) -> _Bounds:
-    # Certificates are no columns of the panel; their bounds are stated.
-    certified = (g.column for g in stated if g.column.kind == "certificate")
-    return [following(stated, column) for column in dict.fromkeys([*cell.panel.columns, *certified])]
-
-
-def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
-    """What guarantees say where outcomes become known late; most say nothing."""
-    if not any(g.delayed for g in stated):
-        return []
-    most, resolved = load(cell.schedule, cell.horizon, cell.seed)
-
-    def bound(delayed: Callable[[float, int], float], upper: bool, horizon: float) -> float:
-        return delayed(horizon if upper else resolved, most)
-
-    return [
-        replace(
-            g,
-            formula=f"{g.formula}, {most} open at once" if g.upper else f"{g.formula} of known outcomes",
-            bound=partial(bound, g.delayed, g.upper),
-            anytime=False,
-            slack=None,
-            potential=None,
-        )
-        for g in stated
-        if g.delayed is not None
-    ]

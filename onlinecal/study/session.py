@@ -26,7 +26,7 @@ from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Played, Results
 from onlinecal.study.playing import play_groups
-from onlinecal.study.run import promises
+from onlinecal.study.promises import promises
 from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
@@ -136,7 +136,8 @@ class Session:
         if options:
             self.remarks.append(options)
         self._store.forget(damaged)
-        self._store.put_plan(meta, plan)
+        if not self._store.has_plan(meta, plan):
+            self._store.put_plan(meta, plan)
 
     def _compare(self, plan: Sequence[Planned], options: str = "") -> set[str]:
         """Remarks on what is in the file and does not fit the plan; the keys of what something else has changed.
@@ -156,9 +157,10 @@ class Session:
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
         changed = [cell for cell in before if cell[1:5] in new]
         contents = store.contents({cell.key for cell in changed})
+        planned_cells = {c.key: c for c in self._cells}
         reasons: dict[str, None] = {}
         for cell in changed:
-            now = next(c.content for c in self._cells if c.key == new[cell[1:5]])
+            now = planned_cells[new[cell[1:5]]].content
             reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents.get(cell.key), now))
         why = "; ".join(filter(None, (_some(list(reasons)), options)))
         # Decision makers are part of the games: to ask for some where there were none is no mistake.

@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -91,6 +92,16 @@ class Store:
         """
         with self._db.transaction():
             self._tables.put_plan(meta, plan)
+
+    def has_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> bool:
+        """Whether it is this one that is there, as it was put there."""
+        with self._db.reading():
+            try:
+                same = self._tables.plan() == list(plan)
+            except StoreError:  # something else has changed it
+                return False
+            there = self._tables.meta()
+            return same and {key: value for key, value in there.items() if key != "seal"} == meta
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
@@ -295,8 +306,8 @@ class Store:
             finished, meta = self._finished(), self._tables.meta()
             labels = json.loads(meta.get("people", "[]"))
             wanted = {cell.key for cell in finished}
-            numbers = dict(self._tables.numbers(wanted))
-            cells = tuple(self._cell(planned, numbers[planned.key], labels) for planned in finished)
+            numbers, contents = dict(self._tables.numbers(wanted)), StoredContents(self.path, wanted)
+            cells = tuple(self._cell(planned, numbers[planned.key], labels, contents) for planned in finished)
             return Results(cells, meta["name"], meta["title"])
 
     # ---------------------------------------------------------------- within a transaction
@@ -310,7 +321,9 @@ class Store:
             if all(held.get(cell.key, none).get(column, 0) >= cell.runs for column in cell.columns)
         ]
 
-    def _cell(self, planned: Planned, numbers: Numbers | None, labels: Sequence[str]) -> Played:
+    def _cell(
+        self, planned: Planned, numbers: Numbers | None, labels: Sequence[str], contents: StoredContents
+    ) -> Played:
         if numbers is None or (numbers.people is None) == bool(labels):
             raise StoreError(
                 f"{self.path}: something else has changed or deleted numbers of {planned}; "
@@ -337,7 +350,7 @@ class Store:
             None if people is None else shown(people, planned.runs, labels),
             planned.sight,
             StoredGammas(self.path, planned),
-            StoredOrigin(self.path, planned.key, columns),
+            StoredOrigin(contents, planned.key, columns),
         )
 
 
@@ -373,20 +386,33 @@ class StoredGammas(Gammas):
             return tuple(store.gammas(self.key, self.whose))
 
 
+class StoredContents:
+    """What the rounds of some cells in a results file depend on, read for all of them when it is first asked for."""
+
+    def __init__(self, path: Path, keys: Collection[str]) -> None:
+        self.path, self._keys = path, keys
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        """Key → content; of those that can be told."""
+        with Store.open(self.path) as store:
+            return store.contents(self._keys)
+
+
 class StoredOrigin:
     """What the numbers of a cell in a results file depend on, read when it is asked for; see `played.Origin`."""
 
-    def __init__(self, path: Path, key: str, columns: Sequence[Held]) -> None:
-        self.path, self.key, self._held = path, key, tuple(columns)
+    def __init__(self, contents: StoredContents, key: str, columns: Sequence[Held]) -> None:
+        self.contents, self.key, self._held = contents, key, tuple(columns)
 
     @property
     def game(self) -> Mapping[str, Any]:
         """`Cell.content`."""
-        with Store.open(self.path) as store:
-            found = store.contents([self.key])
-        if self.key not in found:
-            raise StoreError(f"{self.path}: something else has changed it since it was read; read it again")
-        return found[self.key]
+        if self.key not in self.contents.found:
+            raise StoreError(
+                f"{self.contents.path}: something else has changed it since it was read; read it again"
+            )
+        return self.contents.found[self.key]
 
     @property
     def columns(self) -> Mapping[Column, Held]:

@@ -25,6 +25,9 @@ class Tables:
     def __init__(self, database: Database) -> None:
         self._db = database
         self.path = database.path
+        # What is asked for several times, and the state of the file in which it was read.
+        self._plan: tuple[object, list[Planned]] = None, []
+        self._held: tuple[object, dict[str, dict[Held, int]]] = None, {}
 
     def check(self, schema: str) -> None:
         """Refuses to write into tables that something else has made or changed: others hold what they are to hold."""
@@ -71,6 +74,11 @@ class Tables:
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
+        if self._plan[0] != self._db.state:
+            self._plan = self._db.state, self._read_plan()
+        return list(self._plan[1])
+
+    def _read_plan(self) -> list[Planned]:
         names = "place, key, forecaster, nature, schedule, horizon, runs, recorded, sight, panel"
         cells = self._db.run(f"SELECT {names} FROM plan ORDER BY place").fetchall()
         said = self._db.run(
@@ -159,15 +167,19 @@ class Tables:
 
     def contents(self, keys: Collection[str]) -> dict[str, Any]:
         """What the rounds under these keys depend on; of those that can be told."""
-        found = {}
-        parts = dict(self._db.run("SELECT id, text FROM parts")) if keys else {}
+        found: dict[str, Any] = {}
+        texts = dict(self._db.run("SELECT id, text FROM parts")) if keys else {}
+        parts: dict[Any, Any] = {}  # most games have some in common
         for key, text in self._db.run("SELECT key, content FROM games") if keys else ():
             if key in keys:
                 try:
-                    content = {
-                        name: json.loads(parts[value["#"]]) if isinstance(value, dict) else value
-                        for name, value in json.loads(text).items()
-                    }
+                    content = json.loads(text)
+                    for name, value in content.items():
+                        if isinstance(value, dict):
+                            number = value["#"]
+                            if number not in parts:
+                                parts[number] = json.loads(texts[number])
+                            content[name] = parts[number]
                     if digest(content) == key:
                         found[key] = content
                 except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
@@ -178,6 +190,11 @@ class Tables:
 
     def held(self) -> dict[str, dict[Held, int]]:
         """Of everything that was played: key → column → how many runs."""
+        if self._held[0] != self._db.state:
+            self._held = self._db.state, self._read_held()
+        return dict(self._held[1])
+
+    def _read_held(self) -> dict[str, dict[Held, int]]:
         columns = self.columns()
         texts: dict[Any, dict[Held, int]] = {}  # most games have the same
         found = {}

@@ -326,3 +326,11 @@ def test_an_error_in_a_draw_ends_the_others():
 
     with pytest.raises(Exception, match=r"ZeroDivisionError|division"):
         oc.evaluate([0.5] * 40, [0, 1] * 20, measures=[fails, "cdl"], reference=200)
+
+
+def test_notes_below_the_table_fit_a_terminal():
+    result = evaluate([0.2, 0.2, 0.7, 0.7, 0.9], [0, 1, 1, 0, 1], bootstrap=20, reference=20)
+    below = str(result).splitlines()[2 + len(result.rows) :]
+    assert len(below) > len(result.notes) > 0  # some are broken
+    assert max(map(len, below)) <= 80
+    assert " ".join(" ".join(below).split()) == " ".join(" ".join(result.notes).split())

@@ -402,3 +402,26 @@ def test_the_command(results, tmp_path, undrawn):
     assert report().stdout == f"wrote {results.with_suffix('.html')}\n"
     assert "expected a name that ends in .html" in report("-o", results.with_suffix(".pdf"), rc=2).stderr
     assert "cannot be written" in report("-o", results / "x" / "a.html", rc=2).stderr
+
+
+def test_a_page_without_exponents_or_finite_totals_says_so():
+    odd = oc.Study((
+        made({"ece": [0.0, 0.0], "log_loss": [np.inf, np.inf]}),
+        made({"ece": [0.0, 0.0], "log_loss": [np.inf, np.inf]}, forecaster="b"),
+    ))  # fmt: skip
+    page = page_of(odd, {}, 2, "x.db")
+    assert not any("T^α" in note for note in page.notes)
+    assert (
+        page.notes[-1] == "–: no exponent, for fewer than three T or totals that are 0, negative or infinite."
+    )
+    assert {row[0]: row[1][0].note for row in page.lowest.rows}["log_loss"] == "no total is finite"
+    words = Seen(html(page)).words
+    assert "inf ±" not in words
+    assert "0 ± 0" in words
+
+
+def test_a_page_with_all_exponents_does_not_explain_what_is_not_there():
+    fine = oc.play("forecast_hedging", "drift", horizon=[100, 200, 400, 800], runs=2, measures=["ece"])
+    notes = page_of(fine, {}, 4, "x.db").notes
+    assert any(note.startswith("T^α: mean growth exponent") for note in notes)
+    assert not any(note.startswith("–") for note in notes)

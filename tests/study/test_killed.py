@@ -1,12 +1,14 @@
 """Studies by several workers of which some are killed at random moments: nothing is lost, nothing is there twice."""
 
 import contextlib
+import gc
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -461,3 +463,41 @@ def test_a_scheduler_that_does_not_answer(folder, patience):
     assert err.startswith(f"error: no Dask scheduler answers at tcp://127.0.0.1:9 within {wait} s (")
     assert err.count("\n") == 1
     assert not (folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n",
+            "what answers at {} is no Dask scheduler",
+        ),
+        (b"", "no Dask scheduler answers at {} within 1 s"),
+    ],
+    ids=["of the web", "silent"],
+)
+def test_a_server_that_is_no_scheduler(answer, said, monkeypatch):
+    """Such as the dashboard of one; nothing of Dask's own is raised, there or when the connection is forgotten."""
+    pytest.importorskip("distributed")
+    from onlinecal.study.executors import cluster
+
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    unraised = []
+    monkeypatch.setattr(sys, "unraisablehook", unraised.append)
+    held = []
+
+    def serve(server):
+        with contextlib.suppress(OSError):  # until it is closed
+            while True:
+                held.append(server.accept()[0])
+                held[-1].sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(WorkerError, match=said.format(address)), cluster.Cluster(address):
+            pass
+        for connection in held:
+            connection.close()
+    gc.collect()
+    assert unraised == []

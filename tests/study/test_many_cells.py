@@ -1,0 +1,149 @@
+"""Studies of very many cells: what is done once for each player, measure or file is not done for each cell.
+
+What `--resume` takes is bounded in calls and not in seconds, which depend on the machine. On one of 2 cores a study of
+10,000 finished cells is opened, found to be finished and shown in 3 s of processor time, of which 1 s are imports.
+"""
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import StoreError
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.schedules.base import Clock
+from onlinecal.study import panel as panels
+from onlinecal.study import promises as promised
+from onlinecal.study.database import Database
+from onlinecal.study.panel import Panel
+from onlinecal.study.store import Store
+from onlinecal.study.tables import Tables
+from tests.results import F, N, cells, change, played, read, session
+
+#: so many forecasters, and so many natures
+MANY = 8
+
+
+@pytest.fixture(scope="module")
+def planned():
+    forecasters = [F.ForecastHedging(m) for m in range(2, MANY + 2)]
+    return cells(
+        (4,), runs=1, forecasters=forecasters, natures=[N.Bernoulli(i / 100) for i in range(1, MANY + 1)]
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(planned, tmp_path_factory):
+    path = tmp_path_factory.mktemp("finished") / "r.db"
+    played(path, planned)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(finished, tmp_path):
+    """A results file in which all of it has been played."""
+    (tmp_path / "r.db").write_bytes(finished)
+    return tmp_path / "r.db"
+
+
+def counted(monkeypatch, owner, name):
+    """The calls of a function that is left as it is."""
+    function, calls = getattr(owner, name), []
+    monkeypatch.setattr(owner, name, lambda *a, **k: calls.append(a) or function(*a, **k))
+    return calls
+
+
+def test_what_is_proved_is_found_once_for_each_player_and_column(planned, monkeypatch):
+    asked = []
+    guarantees = F.ForecastHedging.guarantees.fget
+    monkeypatch.setattr(
+        F.ForecastHedging, "guarantees", property(lambda self: asked.append(self) or guarantees(self))
+    )
+    followed = counted(monkeypatch, promised, "following")
+    found = [promised.promises(cell) for cell in planned]
+    assert len(asked) == MANY
+    stated = sum(len(e.strategy.guarantees) for e in (*planned.forecasters, *planned.natures))
+    assert len(followed) <= stated * len(planned.panel.columns) < len(planned) * len(planned.panel.columns)
+    assert any(found)
+
+
+def test_promises_are_those_of_the_pair_whoever_was_asked_before(planned, monkeypatch):
+    found = [promised.promises(cell) for cell in planned]
+    again = []
+    for cell in planned:
+        promised._STATED.clear()
+        promised._FOLLOWS.clear()
+        again.append(promised.promises(cell))
+    assert found == again
+    assert len(set(found)) > 1
+    monkeypatch.setattr(promised, "KEPT", 1)
+    assert [promised.promises(cell) for cell in planned] == found
+    assert len(promised._STATED) <= 2
+    assert all(isinstance(g, Guarantee) for g, _ in promised._FOLLOWS.values())
+
+
+def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(planned, finished, path, monkeypatch):
+    plans = counted(monkeypatch, Tables, "_read_plan")
+    statements = []
+    opened = Database.open
+
+    def traced(*a, **k):
+        database = opened(*a, **k)
+        database._connection.set_trace_callback(statements.append)
+        return database
+
+    monkeypatch.setattr(Database, "open", traced)
+    with session(path, planned, resume=True) as resumed:
+        assert resumed.play() == []
+        assert len(resumed.results().cells) == len(planned)
+    assert path.read_bytes() == finished
+    assert len(plans) == 1
+    assert sum(statement.startswith("SELECT") for statement in statements) < 60 < len(planned)
+
+
+def test_nothing_is_measured_or_drawn_to_see_that_a_study_can_be_played(planned, monkeypatch):
+    """Machine code for that takes longer to load than a finished study of some thousand cells to read."""
+    monkeypatch.setattr(panels, "measured", lambda *_: pytest.fail("a measure of the catalogue was tried"))
+    monkeypatch.setattr(
+        Clock, "check", lambda *_: pytest.fail("a clock that is always the same was looked at")
+    )
+    assert Panel.of(["ece", "cdl"], ["umbrella"]).names[0] == "ece"
+    planned.check()
+
+
+@pytest.mark.parametrize(
+    "spec", [{"name": "binned_ece", "bins": 0}, lambda gamma: "no number"], ids=["option", "own"]
+)
+def test_what_can_refuse_is_still_tried(spec):
+    with pytest.raises(oc.OnlinecalError, match=r"bins|returned 'no number'"):
+        Panel.of([spec])
+
+
+def test_what_was_read_is_read_anew_after_a_change(planned, path):
+    with Store.open(path) as store:
+        plan, held = store.plan(), store.held()
+        plan.clear()  # what was handed out is nobody else's
+        held.clear()
+        assert len(store.plan()) == len(store.held()) == len(planned)
+        change(path, "DELETE FROM games WHERE id = (SELECT min(id) FROM games)")
+        assert len(store.held()) == len(planned) - 1
+        assert len(store.finished()) == len(planned) - 1
+
+
+def _half_done(store, key):
+    with store.together():
+        store.forget([key])
+        assert key not in store._tables.held()
+        raise StoreError("something of ours")
+
+
+def test_what_was_taken_back_is_not_taken_for_what_is_there(planned, path):
+    with Store.open(path, write=True) as store:
+        with pytest.raises(StoreError, match="something of ours"):
+            _half_done(store, next(iter(planned)).key)
+        assert len(store.held()) == len(planned)
+
+
+def test_what_cells_depend_on_is_read_once_for_all_of_them(planned, path, monkeypatch):
+    study = read(path)
+    opened = counted(monkeypatch, Store, "open")
+    assert [cell.origin.game for cell in study.cells] == [cell.content for cell in planned]
+    assert len(opened) == 1
