@@ -51,13 +51,17 @@ ORDERS = {
     "atb": {"name": "atb"},
     "L2": {"name": "binned_ce"},
     "L2, few bins of equal mass": {"name": "binned_ce", "bins": 4, "strategy": "quantile"},
+    "L2, edges": {"name": "binned_ce", "bins": [0.0, 0.1, 0.45, 1.0]},
     "L3": {"name": "binned_ce", "order": 3.0},
     "largest": {"name": "binned_ce", "order": math.inf},
     "ece of order 2": {"name": "ece", "order": 2.0},
     "ece, largest": {"name": "ece", "order": math.inf},
 }
 #: and those for which there is none
-WITHOUT = {"debiased": {"name": "binned_ce", "debiased": True}}
+WITHOUT = {
+    "debiased": {"name": "binned_ce", "debiased": True},
+    "sweep": {"name": "binned_ce", "strategy": "sweep"},
+}
 
 
 def _ends(value):

@@ -10,11 +10,14 @@ number of events from the change to the alarm. Those of others are written down 
 - Arnold, Henzi and Ziegel 2023, "Sequentially valid tests for forecast calibration": probability integral transforms,
   here randomised ones, Z = U(1 − p) for y = 0 and 1 − p + Up for y = 1, which are uniform where forecasts are
   calibrated; the e-value is the density that a histogram of the past gives, of 10 bins with one count more in each.
+- probcal (0.4.0, MIT licence; `pip install probcal`, without which its column is left out), whose e-values are of
+  batches: `CalibrationMonitor` as it is, with bets on a shift of all log odds and on their slope; every 250 events.
 - A batch test: every 250 events a χ² of 10 bins of these events, at α/(k(k + 1)) in the k-th batch.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 
 import numpy as np
@@ -88,6 +91,22 @@ def arnold_henzi_ziegel(p, y, rng):
     return found
 
 
+def probcal(p, y, rng):
+    """The same; an alarm is at the end of its batch."""
+    from probcal.monitor import CalibrationMonitor
+
+    many, rounds = p.shape
+    found = np.full(many, np.inf)
+    for i in range(many):
+        theirs = CalibrationMonitor(ALPHA)
+        for end in range(BATCH, rounds + 1, BATCH):
+            part = slice(end - BATCH, end)
+            if theirs.update(y[i, part], p[i, part]).alarm:
+                found[i] = end
+                break
+    return found
+
+
 def batches(p, y, rng, spent=True):
     """The same; without `spent` every batch at α."""
     many, rounds = p.shape
@@ -117,6 +136,7 @@ TESTS = {
     "monitor": monitor,
     "Henzi and Ziegel 2022": henzi_ziegel,
     "Arnold, Henzi and Ziegel 2023": arnold_henzi_ziegel,
+    **({"probcal 0.4.0, batches of 250": probcal} if importlib.util.find_spec("probcal") else {}),
     "batches of 250, α spent": batches,
     "batches of 250, each at α": batches_at_alpha,
 }

@@ -42,9 +42,13 @@ def measure(
         int, typer.Option(help="steps of the grid for more than 30 000 different forecasts")
     ] = 4096,
     in_parts: Annotated[
-        bool,
-        typer.Option("--in-parts", help="read a file in parts, as is done with those larger than memory"),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--in-parts/--in-memory",
+            show_default=False,
+            help="read a file in parts, as is done with large ones, or whole, as is done with others",
+        ),
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask cluster that reads the file in parts"),

@@ -10,6 +10,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,15 +151,16 @@ def _csv(path: Path) -> Any:
 
     _check_file(path)
     try:
-        # Text first: pandas would turn a column with one bad cell into objects and lose which cell it was.
-        return pd.read_csv(
-            path,
-            dtype=str,
-            skip_blank_lines=False,
-            sep=_delimiter(path),
-            encoding="utf-8-sig",
-            skipinitialspace=True,
-        )
+        # Text first: pandas would turn a column with one bad cell into objects and lose which cell it was. The header
+        # by itself: it would give another name to the second of two columns of one, and take the first column for names
+        # of rows where these have more cells than the header.
+        read = partial(
+            pd.read_csv, path, header=None, dtype=str, skip_blank_lines=False, sep=_delimiter(path),
+            encoding="utf-8-sig", skipinitialspace=True,
+        )  # fmt: skip
+        frame = read().iloc[1:].reset_index(drop=True)
+        frame.columns = read(nrows=1, keep_default_na=False).iloc[0].to_list()
+        return frame
     except pd.errors.EmptyDataError:
         raise InvalidData(f"{path} is empty; expected a header line and rows") from None
     except (pd.errors.ParserError, UnicodeError) as error:

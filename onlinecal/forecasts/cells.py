@@ -59,7 +59,5 @@ def as_outcome(cell: str, positive: str | None = None) -> float | None:
 
 def _equal(text: str, other: str) -> bool:
     """As numbers."""
-    try:
-        return float(text) == float(other)
-    except ValueError:
-        return False
+    one = as_number(text)
+    return one[0] is not None and one == as_number(other)

@@ -22,6 +22,8 @@ DRAWN_LEVELS = 2000
 GROUP_DRAWS = 9999
 # Numbers drawn at once.
 _AT_ONCE = 1 << 20
+# Outcomes of up to so many rows a level are drawn one by one, which is quicker than how many of them are 1.
+_ROWS_OF_A_LEVEL = 4
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
 
@@ -55,10 +57,16 @@ def calibration_test(gamma: JointDistribution, seed: int, squares: Floats | None
         return range_exceeds(value / scale) if scale > 0.0 else float(value <= _TIE)
     generator = np.random.default_rng([seed, 5])
     counts = np.rint(gamma.counts).astype(np.int64)
-    as_large, rows = 0, max(_AT_ONCE // gamma.levels, 1)
+    by_rows = gamma.weight <= _ROWS_OF_A_LEVEL * gamma.levels
+    p, ends = (np.repeat(v, counts), np.cumsum(counts) - 1) if by_rows else (v, counts)
+    as_large, rows = 0, max(_AT_ONCE // len(p), 1)
     for start in range(0, GROUP_DRAWS, rows):
-        drawn = generator.binomial(counts, v, (min(rows, GROUP_DRAWS - start), len(v)))
-        sums = np.cumsum((drawn - counts * v) / gamma.weight, axis=1)
+        draws = min(rows, GROUP_DRAWS - start)
+        if by_rows:
+            sums = np.cumsum((generator.random((draws, len(p))) < p) - p, axis=1)[:, ends] / gamma.weight
+        else:
+            drawn = generator.binomial(counts, v, (draws, len(v)))
+            sums = np.cumsum((drawn - counts * v) / gamma.weight, axis=1)
         spread = np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0)
         as_large += int((spread >= value - _TIE).sum())
     return (1 + as_large) / (1 + GROUP_DRAWS)

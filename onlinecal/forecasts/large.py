@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
@@ -25,6 +26,8 @@ from onlinecal.forecasts.reading import Asked, columns_of
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.forecasts.sums import Facts, Pair, Sums, report_of_sums
 from onlinecal.study.run import cores
+
+Floats = NDArray[np.float64]
 
 #: rows that are looked at to guess columns
 HEAD = 1000
@@ -79,6 +82,11 @@ def engine_of(source: str) -> Iterator[Any]:
         engine.execute(f"SET temp_directory = '{folder}'")
         try:
             yield engine
+        except (duckdb.InterruptException, RuntimeError) as error:
+            # Ctrl-C while a query runs is told in either way.
+            if isinstance(error, duckdb.InterruptException) or "interrupted" in str(error):
+                raise KeyboardInterrupt from None
+            raise
         except duckdb.Error as error:
             said = " ".join(str(error).split())[:300]
             raise InvalidData(f"{source} cannot be read in parts: {said}") from None
@@ -198,30 +206,32 @@ class Piece:
     # ------------------------------------------------------------ queries
 
     def number(self, name: str) -> str:
-        """A forecast as SQL."""
+        """A forecast as SQL, as `as_number` reads it; NULL for what is no finite number."""
         place = self.place[name]
-        value = f"CAST({place} AS DOUBLE)" if self.parquet else f"TRY_CAST(trim({place}) AS DOUBLE)"
-        return f"(CASE WHEN isfinite({value}) THEN {value} END{' / 100.0' if self.asked.percent else ''})"
+        plain, text = plain_number(place), f"trim(CAST({place} AS VARCHAR))"
+        bare = f"(CASE WHEN suffix({text}, '%') THEN trim(left({text}, -1)) ELSE {text} END)"
+        bare = bare if self.asked.percent else text
+        comma = f"length({bare}) - length(replace({bare}, ',', '')) = 1 AND NOT contains({bare}, '.')"
+        other = plain_number(f"(CASE WHEN {comma} THEN replace({bare}, ',', '.') ELSE {bare} END)")
+        # What is rare stands in branches that are not looked at for other rows.
+        value = (
+            f"(CASE WHEN isfinite({plain}) THEN {plain} "
+            f"WHEN typeof({place}) = 'VARCHAR' THEN (CASE WHEN isfinite({other}) THEN {other} END) END)"
+        )
+        return f"({value} / 100.0)" if self.asked.percent else value
 
     def event(self) -> str:
         """The outcome as SQL: 0, 1 or NULL."""
-        word = f"lower(trim(CAST({self.place[self.outcome]} AS VARCHAR)))"
+        place = self.place[self.outcome]
+        plain, word = plain_number(place), f"lower(trim(CAST({place} AS VARCHAR)))"
         if self.asked.positive is not None:
             wanted = self.asked.positive.strip().lower()
             same = f"{word} = {_text(wanted)}"
             if (value := as_number(wanted)[0]) is not None and math.isfinite(value):
-                same += f" OR coalesce(TRY_CAST({word} AS DOUBLE) = {value!r}, false)"
-            return f"(CASE WHEN {self.nothing(self.outcome)} THEN NULL WHEN {same} THEN 1 ELSE 0 END)"
-        return (
-            f"(CASE WHEN {word} IN ('true') OR TRY_CAST({word} AS DOUBLE) = 1 THEN 1 "
-            f"WHEN {word} IN ('false') OR TRY_CAST({word} AS DOUBLE) = 0 THEN 0 END)"
-        )
-
-    def nothing(self, name: str) -> str:
-        """Whether a cell is empty, as SQL."""
-        place = self.place[name]
-        words = ", ".join(map(_text, sorted(EMPTY)))
-        return f"({place} IS NULL OR lower(trim(CAST({place} AS VARCHAR))) IN ({words}))"
+                same += f" OR coalesce({plain} = {value!r}, false)"
+            return f"(CASE WHEN {nothing(place)} THEN NULL WHEN {same} THEN 1 ELSE 0 END)"
+        words = f"(CASE {word} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END)"
+        return f"(CASE {plain} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE {words} END)"
 
     @property
     def rows(self) -> str:
@@ -229,9 +239,13 @@ class Piece:
         columns = [f"{self.number(name)} AS p{i}" for i, name in enumerate(self.forecasts)]
         columns.append(f"{self.event()} AS y")
         if self.asked.by is not None:
-            columns.append(f"coalesce(trim(CAST({self.place[self.asked.by]} AS VARCHAR)), '') AS g")
-        kept = " AND ".join([f"p{i} IS NOT NULL" for i in range(len(self.forecasts))] + ["y IS NOT NULL"])
-        return f"(SELECT * FROM (SELECT {', '.join(columns)} FROM {self.table}) WHERE {kept})"
+            columns.append(f"{group(self.place[self.asked.by])} AS g")
+        return f"(SELECT * FROM (SELECT {', '.join(columns)} FROM {self.table}) WHERE {self.whole})"
+
+    @property
+    def whole(self) -> str:
+        """Whether a row has all forecasts and an outcome, as SQL."""
+        return " AND ".join([*(f"p{i} IS NOT NULL" for i in range(len(self.forecasts))), "y IS NOT NULL"])
 
     def one(self, query: str) -> tuple[Any, ...]:
         """The only row of an answer."""
@@ -241,38 +255,46 @@ class Piece:
 
     def facts(self) -> Facts:
         """What decides whether the rows can be measured, and how."""
-        questions = ["count(*)"]
-        for name in (*self.forecasts, self.outcome):
-            value = self.event() if name == self.outcome else self.number(name)
-            empty = self.nothing(name)
+        names = [*(f"p{i}" for i in range(len(self.forecasts))), "y"]
+        values = [*map(self.number, self.forecasts), self.event()]
+        places = [self.place[name] for name in (*self.forecasts, self.outcome)]
+        questions = ["count(*)", f"count(*) FILTER (WHERE {self.whole})", "coalesce(sum(y), 0)"]
+        # Texts are made only of cells that hold no number.
+        for name in names:
+            cell = f"r{name}"
             questions += [
-                f"count(*) FILTER (WHERE {empty})",
-                f"any_value(CAST({self.place[name]} AS VARCHAR)) FILTER (WHERE {value} IS NULL AND NOT {empty})",
-                f"any_value({value}) FILTER (WHERE {value} < 0 OR {value} > 1)",
+                f"count(CASE WHEN {name} IS NULL THEN (CASE WHEN {nothing(cell)} THEN 1 END) END)",
+                f"any_value(CASE WHEN {name} IS NULL THEN (CASE WHEN NOT {nothing(cell)} "
+                f"THEN CAST({cell} AS VARCHAR) END) END)",
+                f"any_value({name}) FILTER (WHERE {name} < 0 OR {name} > 1)",
             ]
-        questions.append(f"coalesce(sum({self.event()}), 0)")
-        total, *found, ones = self.one(f"SELECT {', '.join(questions)} FROM {self.table}")
-        cells = tuple(zip(found[::3], found[1::3], found[2::3], strict=True))
-        rows = total
-        if any(empty for empty, _, _ in cells):
-            rows = self.one(f"SELECT count(*) FROM {self.rows}")[0]
-        return Facts(
-            int(total), int(rows), int(ones), cells, tuple(map(self.different, range(len(self.forecasts))))
+        # An estimate, some per cent off: to list them takes memory for each.
+        questions += [f"approx_count_distinct({name}) FILTER (WHERE {self.whole})" for name in names[:-1]]
+        columns = [f"{value} AS {name}" for value, name in zip(values, names, strict=True)]
+        columns += [f"{place} AS r{name}" for place, name in zip(places, names, strict=True)]
+        total, rows, ones, *found = self.one(
+            f"SELECT {', '.join(questions)} FROM (SELECT {', '.join(columns)} FROM {self.table})"
         )
+        end = 3 * len(names)
+        cells = tuple(zip(found[:end:3], found[1:end:3], found[2:end:3], strict=True))
+        return Facts(int(total), int(rows), int(ones), cells, self.different(found[end:]))
 
-    def different(self, i: int) -> Any:
-        """The different forecasts of a column, if they are not too many."""
+    def different(self, about: Sequence[int]) -> tuple[Floats | None, ...]:
+        """The different forecasts of each column, if they are not too many; `about` says how many there are, about."""
         most = self.question.distinct
-        # A list of all would take memory for each of them: first it is seen that there are not far too many, by an
-        # estimate that is a few per cent off at most.
-        if self.one(f"SELECT approx_count_distinct(p{i}) FROM {self.rows}")[0] > 2 * most:
-            return None
-        query = f"SELECT DISTINCT p{i} AS v FROM {self.rows} LIMIT {most + 1}"
-        found = self.engine.execute(query).fetchnumpy()["v"]
-        return None if len(found) > most else np.sort(np.asarray(found, dtype=np.float64))
+        few = [i for i, many in enumerate(about) if many <= 2 * most]
+        found = dict.fromkeys(range(len(about)))
+        if few:
+            lists = self.one(f"SELECT {', '.join(f'list(DISTINCT p{i})' for i in few)} FROM {self.rows}")
+            for i, values in zip(few, lists, strict=True):
+                if len(values or ()) <= most:
+                    found[i] = np.sort(np.asarray(values or (), dtype=np.float64))
+        return tuple(found.values())
 
     def sums(self, moved: tuple[bool, ...]) -> Sums:
         """What the report is made of; `moved` says which columns go to the grid."""
+        if self.asked.by is not None:
+            self.check_groups()
         gammas, distances, groups = [], [], list[dict[str, JointDistribution | None]]()
         for i, on_grid in enumerate(moved):
             v = (
@@ -288,13 +310,16 @@ class Piece:
             groups.append({} if self.asked.by is None else self.grouped(v))
         return Sums(tuple(gammas), tuple(distances), tuple(groups), self.pairs())
 
-    def grouped(self, v: str) -> dict[str, JointDistribution | None]:
-        """Γ of each group."""
+    def check_groups(self) -> None:
+        """Refuses too many."""
         if (many := self.one(f"SELECT count(DISTINCT g) FROM {self.rows}")[0]) > GROUPS:
             raise InvalidData(
                 f"{self.question.source}: column {self.asked.by!r} has {many} different values; expected at most "
                 f"{GROUPS} groups"
             )
+
+    def grouped(self, v: str) -> dict[str, JointDistribution | None]:
+        """Γ of each group."""
         answer = self.engine.execute(
             f"SELECT g, {v} AS v, count(*) AS n, sum(y) AS s FROM {self.rows} GROUP BY 1, 2 ORDER BY 1"
         ).fetchnumpy()
@@ -307,20 +332,46 @@ class Piece:
 
     def pairs(self) -> tuple[Pair, ...]:
         """Of the differences of scores of all pairs of columns."""
-        found = []
+        asked, differences = [], []
         for a, b in combinations(range(len(self.forecasts)), 2):
-            brier = f"(p{a} - y) * (p{a} - y) - (p{b} - y) * (p{b} - y)"
             best = [f"(CASE WHEN y = 1 THEN p{i} ELSE 1 - p{i} END)" for i in (a, b)]
-            log = f"(CASE WHEN {best[0]} > 0 AND {best[1]} > 0 THEN ln({best[1]}) - ln({best[0]}) END)"
-            for score, difference in (("brier", brier), ("log", log)):
-                given, mean, power = self.one(
-                    "SELECT count(d), coalesce(avg(d), 0), coalesce(var_pop(d) * count(d), 0) "
-                    f"FROM (SELECT {difference} AS d FROM {self.rows})"
-                )
-                found.append(
-                    Pair(score, self.forecasts[a], self.forecasts[b], int(given), float(mean), float(power))
-                )
-        return tuple(found)
+            asked += [(score, self.forecasts[a], self.forecasts[b]) for score in ("brier", "log")]
+            differences += [
+                f"(p{a} - y) * (p{a} - y) - (p{b} - y) * (p{b} - y)",
+                f"(CASE WHEN {best[0]} > 0 AND {best[1]} > 0 THEN ln({best[1]}) - ln({best[0]}) END)",
+            ]
+        if not asked:
+            return ()
+        columns = ", ".join(f"{difference} AS d{i}" for i, difference in enumerate(differences))
+        sums = ", ".join(
+            f"count(d{i}), coalesce(avg(d{i}), 0), coalesce(var_pop(d{i}) * count(d{i}), 0)"
+            for i in range(len(asked))
+        )
+        found = self.one(f"SELECT {sums} FROM (SELECT {columns} FROM {self.rows})")
+        return tuple(
+            Pair(*which, int(count), float(mean), float(power))
+            for which, count, mean, power in zip(asked, found[::3], found[1::3], found[2::3], strict=True)
+        )
+
+
+def plain_number(place: str) -> str:
+    """A cell as SQL: a number or NULL. The engine would read 1_0 as 10."""
+    text = f"typeof({place}) = 'VARCHAR' AND contains(CAST({place} AS VARCHAR), '_')"
+    return f"(CASE WHEN {text} THEN NULL ELSE TRY_CAST({place} AS DOUBLE) END)"
+
+
+def group(place: str) -> str:
+    """The name of a group as SQL, as `Sheet.texts` has it."""
+    text = f"trim(CAST({place} AS VARCHAR))"
+    truth = f"CASE {text} WHEN 'true' THEN 'True' ELSE 'False' END"
+    known = f"CASE typeof({place}) WHEN 'BOOLEAN' THEN {truth} ELSE {text} END"
+    return f"(CASE WHEN {nothing(place)} THEN '' ELSE {known} END)"
+
+
+def nothing(place: str) -> str:
+    """Whether a cell is empty, as SQL."""
+    words = ", ".join(map(_text, sorted(EMPTY)))
+    return f"({place} IS NULL OR lower(trim(CAST({place} AS VARCHAR))) IN ({words}))"
 
 
 def _gamma(answer: Any) -> JointDistribution | None:

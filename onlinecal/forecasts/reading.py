@@ -326,7 +326,7 @@ def _probabilities(sheet: Sheet, name: str, asked: Asked) -> Floats:
     with np.errstate(invalid="ignore"):
         bad = ~(((values >= 0.0) & (values <= 1.0)) | np.isnan(values))
     if marked and not asked.percent:
-        raise InvalidData(_SIGNS.format(where=sheet.name, name=name))
+        raise InvalidData(SIGNS.format(where=sheet.name, name=name))
     if bad.any():
         i = int(np.argmax(bad))
         # What is most of all between 1 and 100 is hardly anything else.
@@ -342,14 +342,15 @@ def check_probability(
 ) -> float:
     """The same of one cell that holds a number, or NaN for nothing."""
     if marked and not percent:
-        raise InvalidData(_SIGNS.format(where=source, name=name))
+        raise InvalidData(SIGNS.format(where=source, name=name))
     p = value / 100.0 if percent else value
     if p == p and not 0.0 <= p <= 1.0:
         raise InvalidData(_outside(where, name, repr(cell), percent, 1.0 < value <= 100.0))
     return p + 0.0
 
 
-_SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
+#: what is said of per cent signs without `percent`
+SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
 
 
 def _outside(where: str, name: str, shown: str, percent: bool, looks: bool) -> str:

@@ -207,6 +207,10 @@ def _is_nothing(value: Any) -> bool:
 
 def _floats(cells: Any) -> Floats:
     """All at once, where Python reads each cell as `as_number` does; else a ValueError or TypeError."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        return np.asarray(cells.to_numpy(np.float64, na_value=np.nan)).copy()
     objects = cells.to_numpy(dtype=object)
     if any("_" in cell for cell in objects if isinstance(cell, str)):
         raise ValueError("an underscore")

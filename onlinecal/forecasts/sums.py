@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.cautions import tiny_groups
+from onlinecal.forecasts.cells import as_number
 from onlinecal.forecasts.inference import Difference, holm, two_sided
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings, measure_gamma, part_of, with_holm
+from onlinecal.forecasts.reading import SIGNS
 
 if TYPE_CHECKING:
     from onlinecal.forecasts.large import Question
@@ -65,6 +67,8 @@ class Facts:
         if self.total == 0:
             raise InvalidData(f"{source} has a header and no rows; expected at least one")
         for name, (_, strange, outside) in zip(question.forecasts, self.cells, strict=False):
+            if strange is not None and as_number(strange)[1]:
+                raise InvalidData(SIGNS.format(where=source, name=name))
             if strange is not None:
                 raise InvalidData(f"{source}: column {name!r} holds {strange!r}; expected a number")
             if outside is not None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.core.validation import choice, integer, number, positive
+from onlinecal.core.validation import choice, integer, number, positive, vector
 from onlinecal.measures.base import Measure, Sampling
 from onlinecal.measures.binned import MAX_BINS
 from onlinecal.measures.residual_norms import bins_of_levels, weighted_norm_of
@@ -17,6 +20,10 @@ from onlinecal.measures.sampling import Change
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Counted = int | Sequence[float] | None
+
+#: bins where none are asked for, and how many a sweep tries
+BINS, SWEPT = 10, 1000
 
 MAX_SOFT_BINS = 100_000
 
@@ -26,7 +33,7 @@ def binned_ce(
     gamma: JointDistribution,
     *,
     order: float = 2.0,
-    bins: int = 10,
+    bins: Counted = None,
     strategy: str = "width",
     debiased: bool = False,
 ) -> float:
@@ -35,13 +42,19 @@ def binned_ce(
     (Σ_j w_j |q_j − v_j|^p)^{1/p} over the bins of `binned_ece` with their mass w_j, mean outcome q_j and mean
     prediction v_j; p = ∞ is the largest |q_j − v_j| (MCE). For p = 1 it is `binned_ece`.
 
+    With the strategy "sweep" (ECE_sweep) bins are those of "quantile", and their number is the largest b such that for
+    every number of bins up to b mean outcomes do not fall from one bin to the next.
+
     Parameters
     ----------
     gamma : JointDistribution
     order : float, default 2
         p ≥ 1; `math.inf` is allowed.
-    bins, strategy
-        As in `binned_ece`.
+    bins : int or sequence of float, optional
+        Their number; for a sweep the most that is tried; or, in place of a strategy, edges from 0 to 1 in increasing
+        order: bins are [a, b) from one to the next, and the last one is closed. Default: 10; for a sweep 1000.
+    strategy : {"width", "quantile", "sweep"}, default "width"
+        The first two as in `binned_ece`.
     debiased : bool, default False
         For p = 2, of samples: the root of Σ_j w_j [(q_j − v_j)² − q_j (1 − q_j)/(n_j − 1)], or 0 where that is
         negative; n_j is the number of samples in the bin. The sum is without bias for the squared error where a bin
@@ -50,27 +63,32 @@ def binned_ce(
     Returns
     -------
     float
-        In [0, 1], in O(k).
+        In [0, 1], in O(k); a sweep to b bins in O(k + b² log k).
 
     Raises
     ------
     InvalidParameter
-        On an order below 1; bins or a strategy as in `binned_ece`; `debiased` with another order than 2.
+        On an order below 1; bins or a strategy as in `binned_ece`; edges that do not increase from 0 to 1, or with a
+        strategy; `debiased` with another order than 2.
 
     Source
     ------
     Kumar, Liang, Ma 2019, Definition 2.1 and §5 (debiased; in the terms of Brier's decomposition Bröcker 2012);
-    Naeini, Cooper, Hauskrecht 2015 for MCE; Roelofs, Cain, Shlens, Mozer 2022 on the bias of all of them.
+    Naeini, Cooper, Hauskrecht 2015 for MCE; Roelofs, Cain, Shlens, Mozer 2022 for the sweep, and on the bias of all of
+    them; Błasiok, Gopalan, Hu, Nakkiran 2023, eq. (4), for any partition into intervals.
 
     Deviations
     ----------
-    The root of the debiased sum is 0 where the sum is negative.
+    The root of the debiased sum is 0 where the sum is negative. No bin of a sweep divides the rows of one prediction,
+    and bins without rows are none.
 
     Examples
     --------
     >>> gamma = JointDistribution.from_counts([0.25, 0.75], [5, 5], [1, 3])
     >>> round(binned_ce(gamma), 6), round(binned_ce(gamma, order=float("inf")), 6), binned_ce(gamma, debiased=True)
     (0.111803, 0.15, 0.0)
+    >>> round(binned_ce(gamma, bins=[0.0, 0.8, 1.0]), 6)                # one bin: they cancel
+    0.1
     """
     order = number("binned_ce", "order", order, 1.0)
     mass, errors, starts = _bins(gamma, bins, strategy)
@@ -153,20 +171,77 @@ def soft_binned_ece(
     return float(weighted_norm_of(errors, mass[None, held], p)[0])
 
 
-def _bins(gamma: JointDistribution, bins: int, strategy: str) -> tuple[Floats, Floats, Ints]:
+def _bins(gamma: JointDistribution, bins: Counted, strategy: str) -> tuple[Floats, Floats, Ints]:
     """Mass and error of each bin that holds levels, and its first level."""
-    m = integer("binned_ce", "bins", bins, 1, MAX_BINS)
-    by = choice("binned_ce", "strategy", strategy, ("width", "quantile"))
-    _, starts = bins_of_levels(gamma, m, by)
+    by = choice("binned_ce", "strategy", strategy, ("width", "quantile", "sweep"))
+    if bins is None or not np.ndim(bins):
+        m = integer(
+            "binned_ce", "bins", (SWEPT if by == "sweep" else BINS) if bins is None else bins, 1, MAX_BINS
+        )
+        if by == "sweep":
+            m, by = swept(gamma, m), "quantile"
+        _, starts = bins_of_levels(gamma, m, by)
+    else:
+        if by != "width":
+            raise InvalidParameter(
+                f"binned_ce: edges of bins with strategy = {strategy!r}; expected one or the other"
+            )
+        edges = _edges(bins)
+        number_of = np.minimum(np.searchsorted(edges, gamma.predictions, "right"), len(edges) - 1)
+        starts = np.flatnonzero(np.diff(number_of, prepend=-1))
     mass = np.add.reduceat(gamma.mass, starts)
     return mass, np.add.reduceat(gamma.residuals, starts) / mass, starts
+
+
+def _edges(bins: Any) -> Floats:
+    edges = vector("bins", bins, InvalidParameter)
+    if not (len(edges) > 1 and edges[0] == 0.0 and edges[-1] == 1.0 and (np.diff(edges) > 0.0).all()):
+        raise InvalidParameter(
+            f"binned_ce: bins = {shown(bins)}; expected edges that increase from 0 to 1, or a number of bins"
+        )
+    return edges
+
+
+def swept(gamma: JointDistribution, most: int) -> int:
+    """How many bins of equal mass a sweep comes to, at most so many."""
+    n, s = gamma.counts, gamma.positives
+    middle = 2.0 * np.cumsum(np.append(0.0, n[:-1])) + n
+    sums = np.cumsum(np.append(0.0, n)), np.cumsum(np.append(0.0, s))
+    # Of whole numbers all products are exact; else equal means may seem to fall by rounding.
+    whole = gamma.weight < 2.0**26 and not ((n % 1.0).any() or (s % 1.0).any())
+    return int(_swept(middle, *sums, gamma.weight, 0.0 if whole else 1e-12, most))
+
+
+@kernel
+def _swept(middle, counts, ones, weight, slack, most):
+    k = len(middle)
+    for m in range(2, most + 1):
+        before, start = -1.0, 0
+        size = 1.0
+        for j in range(1, m + 1):
+            low, high = start, k  # where bin j begins: the first level with 2 N_{<i} + n_i ≥ 2 j N/m
+            if j < m:
+                edge = 2.0 * j * weight
+                while low < high:
+                    middle_level = (low + high) >> 1
+                    if middle[middle_level] * m >= edge:
+                        high = middle_level
+                    else:
+                        low = middle_level + 1
+            if high == start:
+                continue
+            here, events = counts[high] - counts[start], ones[high] - ones[start]
+            if before * here > events * size + slack * here * size:
+                return m - 1
+            before, size, start = events, here, high
+    return most
 
 
 def _errors(
     change: Change,
     *,
     order: float = 2.0,
-    bins: int = 10,
+    bins: Counted = None,
     strategy: str = "width",
     debiased: bool = False,
 ) -> Floats:
@@ -178,12 +253,16 @@ def _errors(
     return (weighted_norm_of(np.clip(moved, -1.0, 1.0) - errors, new, order) + np.abs(other))[:, None]
 
 
-def _cells(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width", **options: object) -> Ints:
+def _cells(
+    gamma: JointDistribution, *, bins: Counted = None, strategy: str = "width", **options: object
+) -> Ints:
     _, _, starts = _bins(gamma, bins, strategy)
     return np.searchsorted(starts, np.arange(gamma.levels), side="right")
 
 
-def _refuses(*, debiased: bool = False, **options: object) -> str:
+def _refuses(*, strategy: str = "width", debiased: bool = False, **options: object) -> str:
+    if strategy == "sweep":
+        return "the number of bins of a sweep is that of the sample; a number that is given has one"
     if not debiased:
         return ""
     return "a debiased estimate may be 0 where the error is not; ask for it without debiased, which has one"
@@ -193,7 +272,7 @@ MEASURES = (
     Measure(
         function=binned_ce,
         symbol="binnedCE_p",
-        source="KLM19; NCH15",
+        source="KLM19; NCH15; RCSM22",
         complexity="O(k)",
         continuous="no",
         complete="yes",

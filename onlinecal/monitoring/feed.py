@@ -7,9 +7,11 @@ import csv
 import math
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.forecasts.cells import as_number, as_outcome
@@ -17,6 +19,11 @@ from onlinecal.forecasts.reading import Asked, check_probability, one_forecast
 from onlinecal.forecasts.sheet import check_delimiter, encoding_of, header_of, not_encoded, unknown_encoding
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.monitor import Monitor
+
+Floats = NDArray[np.float64]
+
+#: lines that are read at once, where so many wait
+_AT_ONCE = 4096
 
 
 class Feed:
@@ -95,6 +102,54 @@ class Feed:
             raise InvalidData(
                 f"{self.name}, line {self._note['line'] + 1}: no end within 16 MiB; expected lines of CSV"
             )
+        done = 0
+        while done < len(lines):
+            block = lines[done : done + (1 if self._places is None else _AT_ONCE)]
+            done += len(block)
+            events = self._plain(block, encoding) if len(block) > 1 else None
+            if events is None:
+                self._one_by_one(block, encoding, found)
+                continue
+            self._bet(*events, found)
+            self._note["offset"] += sum(map(len, block))
+            self._note["line"] += len(block)
+
+    # ---------------------------------------------------------------- inside
+
+    def _plain(self, lines: list[bytes], encoding: str) -> tuple[Floats, Floats] | None:
+        """Forecasts and outcomes of lines that are nothing but events, all at once, which takes a third of the time.
+
+        None where it takes another look, line by line, to say what they are or what is wrong with them; nothing has
+        been taken then.
+        """
+        if self._places is None or self._note["open"] or self.monitor.open:
+            return None
+        try:
+            texts = b"".join(lines).decode(encoding).replace("\r\n", "\n").removesuffix("\n").split("\n")
+            rows = list(csv.reader(texts, delimiter=self._delimiter or ","))
+            columns = list(zip(*rows, strict=True))
+            if len(texts) != len(lines) or len(rows) != len(lines) or len(columns) != len(self.columns):
+                return None
+            forecast, outcome, _, time_at = self._places
+            p = np.array(list(map(float, columns[forecast])))
+            known = {cell: as_outcome(cell, self._asked.positive) for cell in set(columns[outcome])}
+            y = np.array([known[cell] for cell in columns[outcome]], dtype=np.float64)
+        except (UnicodeError, csv.Error, ValueError):
+            return None
+        if self._asked.percent:
+            p /= 100.0
+        if not ((p >= 0.0) & (p <= 1.0) & (y == y)).all() or "_" in "".join(columns[forecast]):
+            return None
+        if time_at is not None:
+            moments = [_moment(cell) for cell in columns[time_at]]
+            before = self._note["last"]
+            times = [*([] if before is None else [before[0]]), *moments]
+            if None in times or any(later < one for one, later in pairwise(times)):
+                return None
+            self._note["last"] = [moments[-1], columns[time_at][-1]]
+        return p + 0.0, y
+
+    def _one_by_one(self, lines: list[bytes], encoding: str, found: Callable[[Alarm], None]) -> None:
         events: list[tuple[float, float]] = []
         taken = [self._note["offset"], self._note["line"]]
         try:
@@ -110,14 +165,15 @@ class Feed:
             self._flush(events, found)
             self._note["offset"], self._note["line"] = taken
 
-    # ---------------------------------------------------------------- inside
-
     def _flush(self, events: list[tuple[float, float]], found: Callable[[Alarm], None]) -> None:
         if events:
             both = np.array(events)
             events.clear()
-            for alarm in self.monitor.update(both[:, 0], both[:, 1]):
-                found(alarm)
+            self._bet(both[:, 0], both[:, 1], found)
+
+    def _bet(self, p: Floats, y: Floats, found: Callable[[Alarm], None]) -> None:
+        for alarm in self.monitor.update(p, y):
+            found(alarm)
 
     def _question(self, p: float, y: float, key: str | None, found: Callable[[Alarm], None]) -> None:
         if key is None or (not math.isnan(p) and not math.isnan(y)):

@@ -63,8 +63,8 @@ def watch(
     Raises
     ------
     InvalidData
-        A line that is none, after all before it have been taken and saved; a file that is not there, or has become
-        shorter.
+        A line that is none, after all before it have been taken and saved; a file that is not there, has become
+        shorter, or has been replaced by another one than itself with more at its end.
     OSError
     """
     name = "standard input" if source is None else str(source)
@@ -137,12 +137,20 @@ def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
         raise InvalidData(f"{source}: no such file") from None
 
     def read() -> bytes:
+        nonlocal file
         data: bytes = file.read(CHUNK)
-        if not data and not packed and os.fstat(file.fileno()).st_size < file.tell():
+        if data or packed:
+            return data
+        if os.fstat(file.fileno()).st_size < file.tell():
             raise InvalidData(f"{source} has become shorter while it was watched; expected it to grow")
+        if follow and (other := _replacement(source, file)) is not None:
+            before, file = file, other
+            before.close()
+            return bytes(file.read(CHUNK))
         return data
 
-    with file:
+    with contextlib.ExitStack() as stack:
+        stack.callback(lambda: file.close())
         try:
             size = file.seek(feed.offset) if packed else os.fstat(file.fileno()).st_size
             if size < feed.offset:
@@ -156,6 +164,31 @@ def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
             raise InvalidData(
                 f"{source} is not a whole gzip file; expected one, or a name without .gz"
             ) from None
+
+
+def _replacement(source: Path, file: Any) -> Any:
+    """What has come in place of a file that has been read, opened where that one ends; None if nothing has."""
+    at = file.tell()
+    try:
+        if os.path.samestat(os.fstat(file.fileno()), source.stat()):
+            return None
+        other = io.FileIO(source)
+    except FileNotFoundError:  # who replaces it may first take it away
+        return None
+    try:
+        file.seek(0)
+        while file.tell() < at:
+            if file.read(min(CHUNK, at - file.tell())) != other.read(min(CHUNK, at - other.tell())):
+                raise InvalidData(
+                    f"{source} has been replaced by a file that does not begin with the {at} bytes taken; expected it "
+                    "to grow"
+                )
+    except BaseException:
+        other.close()
+        raise
+    finally:
+        file.seek(at)
+    return other
 
 
 class _Stop:

@@ -62,6 +62,7 @@ REFERENCES: dict[str, str] = {
     "Mur73": "Murphy, *A New Vector Partition of the Probability Score*, Journal of Applied Meteorology 1973",
     "NCH15": "Naeini, Cooper, Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*, AAAI 2015",
     "QZ25": "Qiao, Zhao, *Truthfulness of Decision-Theoretic Calibration Measures*, COLT 2025",
+    "RCSM22": "Roelofs, Cain, Shlens, Mozer, *Mitigating Bias in Calibration Error Estimation*, AISTATS 2022",
     "RSBRW25": "Rossellini, Soloff, Barber, Ren, Willett, *Can a Calibration Metric Be Both Testable and Actionable?*, "
     "COLT 2025",
     "SGR97": "Siu, Gish, Richardson, *Improved Estimation, Evaluation and Applications of Confidence Measures for "

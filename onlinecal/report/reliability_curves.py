@@ -180,8 +180,7 @@ def frame_of(axis: Axes, predictions: Floats, means: Floats) -> None:
     axis.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1.0)
     across, up = spans(predictions, means)
     # The diagonal goes from corner to corner unless that hides what is drawn.
-    if up[1] < across[1] or up[0] > across[0]:
-        up = across
+    up = min(up[0], across[0]), max(up[1], across[1])
     axis.set_xlim(*across)
     axis.set_ylim(*up)
     for which in (axis.xaxis, axis.yaxis):

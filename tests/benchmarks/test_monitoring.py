@@ -6,6 +6,8 @@ Run `python -m pytest tests/benchmarks/test_monitoring.py`; the aim is 10^5 even
 import numpy as np
 import pytest
 
+from onlinecal.forecasts.reading import Asked
+from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.recalibration.recalibrator import Recalibrator
 
@@ -31,6 +33,11 @@ def test_one_by_one(benchmark, stream):
             monitor.update(p, y)
 
     benchmark(take)
+
+
+def test_lines_of_a_file(benchmark, stream):
+    data = b"p,y\n" + b"".join(b"%.6f,%d\n" % pair for pair in zip(*stream, strict=True))
+    benchmark(lambda: Feed(Monitor(), "stream", Asked()).take(data))
 
 
 def test_recalibration_one_by_one(benchmark, stream):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.forecasts import large, source
 from onlinecal.forecasts.measuring import Settings
 from onlinecal.forecasts.reading import Asked
 from onlinecal.forecasts.source import report_of
@@ -107,11 +108,152 @@ def test_bad_input_is_one_line(tmp_path, text, words, asked):
     assert "\n" not in str(error.value)
 
 
+def test_decimal_commas_per_cent_signs_and_odd_texts_are_read_as_in_memory(tmp_path):
+    """What only a text can be; and an underscore, which the engine would read as Python does."""
+    pytest.importorskip("duckdb")
+    path = tmp_path / "f.csv"
+    path.write_text('p;y\n"12,5";1.0\n 37,5 % ;FALSE\n50;true\n6.25%;0\n')
+    plain, parts = both(path, Asked(forecasts=("p",), percent=True), Settings(draws=0, measures=FAST))
+    assert parts.columns[0].gamma.predictions.tolist() == [0.0625, 0.125, 0.375, 0.5]
+    assert parts.columns[0].gamma.positives.tolist() == plain.columns[0].gamma.positives.tolist()
+    path.write_text("p,y\n50%,1\n")
+    for asked in (Asked(forecasts=("p",)), Asked(forecasts=("p",), percent=True)):
+        path.write_text("p,y\n50%,1\n" if not asked.percent else "p,y\n5_0,1\n")
+        for parts in (False, True):
+            with pytest.raises(InvalidData, match="per cent signs" if not asked.percent else "holds '5_0'"):
+                report_of(str(path), asked, Settings(draws=0), in_parts=parts)
+    path.write_text("p,y\n0.5,0_1\n0.2,0\n")
+    for parts in (False, True):
+        with pytest.raises(InvalidData, match="holds '0_1'; expected 0 or 1"):
+            report_of(str(path), Asked(outcome="y"), Settings(draws=0), in_parts=parts)
+
+
+@pytest.mark.parametrize("kind", ["float32", "bool", "decimal", "dictionary", "text", "nulls", "halves"])
+def test_odd_types_of_parquet_are_read_as_in_memory(tmp_path, kind):
+    pytest.importorskip("duckdb")
+    arrow = pytest.importorskip("pyarrow")
+    from decimal import Decimal
+
+    from pyarrow import parquet
+
+    p, y, n = [0.25, 0.3, 0.75, 1.0, 0.3], [0, 1, 1, 1, 0], 5
+    columns = {
+        "float32": (arrow.array(p, arrow.float32()), arrow.array(y, arrow.int8())),
+        "bool": (arrow.array(p), arrow.array([bool(x) for x in y])),
+        "decimal": (arrow.array([Decimal(str(x)) for x in p]), arrow.array([Decimal(x) for x in y])),
+        "dictionary": (
+            arrow.array(list(map(str, p))).dictionary_encode(),
+            arrow.array(y).dictionary_encode(),
+        ),
+        "text": (arrow.array([str(x) for x in p]), arrow.array([("No ", "YES")[x] for x in y])),
+        "nulls": (arrow.array([None, *p[1:]]), arrow.array([*y[:4], None])),
+        "halves": (arrow.array(np.array(p, np.float16)), arrow.array(y, arrow.uint64())),
+    }[kind]
+    path = tmp_path / "f.parquet"
+    parquet.write_table(arrow.table({"p": columns[0], "y": columns[1]}), path)
+    asked = Asked(
+        forecasts=("p",),
+        outcome="y",
+        skip_missing=kind == "nulls",
+        positive="yes" if kind == "text" else None,
+    )
+    plain, parts = both(path, asked, Settings(draws=0, measures=FAST))
+    assert plain.rows == parts.rows == n - 2 * (kind == "nulls")
+    one, other = plain.columns[0].gamma, parts.columns[0].gamma
+    assert one.predictions.tolist() == other.predictions.tolist()
+    assert one.counts.tolist() == other.counts.tolist()
+    assert one.positives.tolist() == other.positives.tolist()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a", " a ", "NA", None, "", "b"],
+        [True, False, True, None, False, True],
+        [1, 2, 3, 3, 2, 1],
+        [1.0, 2.5, float("nan"), 1.0, 2.5, 2.5],
+        pd.to_datetime(["2024-01-01", "2024-01-02"] * 3),
+        pd.Categorical(["a", "b", None, "a", "b", "a"]),
+    ],
+    ids=["text", "bool", "int", "float", "dates", "categories"],
+)
+def test_groups_have_the_same_names(tmp_path, names):
+    pytest.importorskip("duckdb")
+    pd.DataFrame({"p": [0.5] * 6, "y": [0, 1] * 3, "g": names}).to_parquet(tmp_path / "f.parquet")
+    asked = Asked(forecasts=("p",), outcome="y", by="g")
+    plain, parts = both(tmp_path / "f.parquet", asked, Settings(draws=0, measures=("ece",)))
+    assert plain.columns[0].groups == parts.columns[0].groups
+
+
+def test_a_large_file_is_read_in_parts_unless_its_rows_are_needed(tmp_path, monkeypatch):
+    pytest.importorskip("duckdb")
+    frame = table(500, 2)
+    frame["t"] = range(500)
+    frame.to_parquet(tmp_path / "f.parquet")
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    (tmp_path / "odd.csv").write_text("p,y\n" + "0.5,1\n0.25,0\n" * 600 + "half,1\n")
+    for name, limit in (("ROWS", 499), ("BYTES", 2**10)):
+        monkeypatch.setattr(source, name, limit)
+    settings = Settings(draws=0, measures=("ece",))
+
+    def in_parts(name, asked=Asked(forecasts=("p",)), **options):
+        return any(
+            "in parts" in said for said in report_of(str(tmp_path / name), asked, settings, **options).said
+        )
+
+    for name in ("f.parquet", "f.csv"):
+        assert in_parts(name)
+        assert not in_parts(name, in_parts=False)
+        assert not in_parts(name, Asked(forecasts=("p",), time="t"))
+    assert not in_parts("f.csv", encoding="latin-1")
+    # What cannot be read in parts is refused with its line, as in memory.
+    with pytest.raises(InvalidData, match="line 1202: column 'p' holds 'half'"):
+        in_parts("odd.csv")
+    monkeypatch.setattr(source, "ROWS", 500)
+    assert not in_parts("f.parquet")
+    monkeypatch.setattr(source, "free_memory", lambda: 1.0)
+    with pytest.raises(InvalidData, match="expected no --in-memory"):
+        in_parts("f.parquet", in_parts=False)
+
+
+def test_the_queries_do_not_grow_with_the_columns(tmp_path):
+    """Facts, the different forecasts and the pairs of all columns together: a pass each, and one of each column."""
+    pytest.importorskip("duckdb")
+    frame = pd.DataFrame({f"p{i}": [0.25, 0.5 + 0.01 * i] for i in range(5)} | {"y": [0, 1]})
+    frame.to_parquet(tmp_path / "f.parquet")
+    asked, path = Asked(tuple(f"p{i}" for i in range(5))), str(tmp_path / "f.parquet")
+    with large.engine_of(path) as engine:
+        asked_of = []
+
+        class Counting:
+            def execute(self, query):
+                asked_of.append(query)
+                return engine.execute(query)
+
+        question = large.question_of(path, asked, Settings(), None)
+        piece = large.Piece(Counting(), question, question.table(path))
+        facts = piece.facts()
+        assert len(asked_of) == 2
+        assert [values.tolist() for values in facts.different] == [[0.25, 0.5 + 0.01 * i] for i in range(5)]
+        piece.sums((False,) * 5)
+        assert len(asked_of) == 2 + 5 + 1
+
+
 def test_what_needs_rows_is_refused(tmp_path):
     (tmp_path / "f.csv").write_text("p,y,t\n0.5,1,1\n")
     for asked, word in ((Asked(time="t"), "--time"), (Asked(weight="t"), "--weight")):
         with pytest.raises(InvalidParameter, match=word):
             report_of(str(tmp_path / "f.csv"), asked, Settings(), in_parts=True)
+
+
+def test_ctrl_c_while_a_query_runs_is_ctrl_c():
+    """The engine tells it in two ways of its own, neither of which is a fault of the file."""
+    duckdb = pytest.importorskip("duckdb")
+    for told in (duckdb.InterruptException("Interrupted!"), RuntimeError("Query interrupted")):
+        with pytest.raises(KeyboardInterrupt), large.engine_of("f.csv"):
+            raise told
+    with pytest.raises(RuntimeError, match="something else"), large.engine_of("f.csv"):
+        raise RuntimeError("something else")
 
 
 def test_without_the_engine_it_is_said_what_to_install(tmp_path, monkeypatch):

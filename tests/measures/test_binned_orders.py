@@ -1,6 +1,7 @@
 """Binned errors of other orders, and the one without bias."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.measures import binned_ce, binned_ece, ece, soft_binned_ece
+from onlinecal.measures.binned_orders import swept
 from tests.gammas_metric import ANY
 
 G = oc.JointDistribution
@@ -56,6 +58,118 @@ def test_of_a_bin_a_level_it_is_the_error_of_levels():
     for order in (1, 2, 3, math.inf):
         assert binned_ce(gamma, order=order) == pytest.approx(ece(gamma, order=order), abs=1e-14)
         assert binned_ce(gamma, order=order, bins=10, strategy="quantile") <= ece(gamma, order=order) + 1e-14
+
+
+def sweep_by_definition(p, y, order):
+    """Bins as the middles of their levels say, more and more of them, while means of outcomes do not fall."""
+    from fractions import Fraction
+
+    levels = sorted(set(p))
+    counts = [sum(a == v for a in p) for v in levels]
+    middles = [Fraction(2 * sum(counts[:i]) + counts[i], 2 * len(p)) for i in range(len(levels))]
+    last = None
+    for b in range(1, 1001):
+        bins = {}
+        for v, middle in zip(levels, middles, strict=True):
+            bins.setdefault(min(int(middle * b), b - 1), []).append(v)
+        inside = [[i for i in range(len(p)) if p[i] in vs] for _, vs in sorted(bins.items())]
+        means = [Fraction(int(sum(y[i] for i in rows)), len(rows)) for rows in inside]
+        if any(later < one for one, later in pairwise(means)):
+            break
+        last = (
+            b,
+            sum(len(rows) / len(p) * abs(np.mean([y[i] - p[i] for i in rows])) ** order for rows in inside)
+            ** (1 / order),
+        )
+        if b > len(p):
+            break
+    return last
+
+
+@pytest.mark.parametrize("digits", [None, 1, 2])
+def test_a_sweep_is_that_of_the_definition(digits, seed):
+    rng = np.random.default_rng([seed, digits or 0])
+    for n in (1, 2, 5, 40, 150):
+        p = rng.random(n)
+        p = p if digits is None else np.round(p, digits)
+        y = (rng.random(n) < p**1.5).astype(int)
+        gamma = G.from_samples(p, y)
+        for order in (1, 2):
+            bins, value = sweep_by_definition(p.tolist(), y.tolist(), order)
+            if bins <= n:  # else it goes on for ever, and bins stay as they are
+                assert swept(gamma, 1000) == bins
+            assert binned_ce(gamma, order=order, strategy="sweep") == pytest.approx(value, abs=1e-12)
+
+
+def test_a_sweep_stops_at_the_first_fall_and_not_at_ties():
+    # Two bins fall, three do not: 1 bin.
+    gamma = G.from_samples([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0, 1, 1, 0, 1, 0])
+    assert swept(gamma, 1000) == 1
+    # Equal means are no fall, also where sums of weights are rounded.
+    p = np.repeat(np.arange(1, 10) / 10, 2)
+    for w in (1.0, 0.1, 1e-9, 3e15):
+        same = G.from_samples(p, np.tile([0, 1], 9), weights=np.full(18, w))
+        assert swept(same, 50) == 50
+        assert binned_ce(same, strategy="sweep", bins=50) == pytest.approx(
+            binned_ce(same, bins=9, strategy="quantile")
+        )
+    # Perfectly told apart: as many bins as are tried, of whatever n.
+    p = np.linspace(0.0, 1.0, 100_000)
+    assert swept(G.from_samples(p, p > 0.5), 1000) == 1000
+
+
+def test_edges_of_your_own():
+    rng = np.random.default_rng(3)
+    p, y = np.append(rng.random(500), [0.0, 1.0, 0.25, 0.8]), rng.integers(0, 2, 504)
+    gamma, edges = G.from_samples(p, y), [0.0, 0.25, 0.3, 0.3000001, 0.8, 1.0]
+    number = np.searchsorted(edges[1:-1], p, side="right")  # [a, b), the last closed
+    rows = [number == j for j in np.unique(number)]
+    for order in (1, 2):
+        value = sum(r.mean() * abs((y - p)[r].mean()) ** order for r in rows) ** (1 / order)
+        for kind in (edges, tuple(edges), np.array(edges)):
+            assert binned_ce(gamma, order=order, bins=kind) == pytest.approx(value, abs=1e-13)
+    tenths = [j / 10 for j in range(11)]
+    for debiased in (False, True):
+        assert binned_ce(gamma, bins=tenths, debiased=debiased) == binned_ce(gamma, debiased=debiased)
+    named = {"name": "binned_ce", "bins": [0.0, 0.5, 1.0], "order": 1.0}
+    row = oc.evaluate(gamma, measures=[named], bootstrap=50).rows[0]
+    assert row.value == binned_ce(gamma, bins=2, order=1.0)
+    assert row.interval[0] <= row.value <= row.interval[1]
+
+
+@pytest.mark.parametrize(
+    "bins",
+    [
+        [],
+        [0.0],
+        [0.0, 0.5],
+        [0.1, 1.0],
+        [0, 0.5, 0.5, 1],
+        [0, 0.7, 0.3, 1],
+        [0, math.nan, 1],
+        ["a", 1],
+        [[0, 1]],
+        0,
+        2.5,
+        "ten",
+    ],
+)
+def test_what_is_no_edges_is_refused(bins):
+    with pytest.raises(InvalidParameter, match="expected"):
+        binned_ce(G.from_samples([0.5], [1]), bins=bins)
+    if np.ndim(bins) == 1 and len(bins) > 2:
+        with pytest.raises(InvalidParameter, match="one or the other"):
+            binned_ce(G.from_samples([0.5], [1]), bins=[0.0, 0.5, 1.0], strategy="sweep")
+
+
+def test_a_sweep_has_no_interval():
+    gamma = G.from_samples(np.repeat([0.2, 0.8], 100), np.tile([0, 1, 1, 1], 50))
+    row = oc.evaluate(
+        gamma, measures=[{"name": "binned_ce", "strategy": "sweep"}], bootstrap=20, reference=20
+    ).rows[0]
+    assert row.interval is None
+    assert "the number of bins of a sweep is that of the sample" in row.interval_by
+    assert 0.0 < row.p_value <= 1.0
 
 
 def test_the_debiased_square_has_no_bias():

@@ -13,9 +13,10 @@ import pytest
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.forecasts.reading import Asked
+from onlinecal.monitoring import feed as feed_module
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
-from onlinecal.monitoring.watching import watch
+from onlinecal.monitoring.watching import _opened, watch
 from tests.command_line import onlinecal
 from tests.monitoring.streams import biased
 
@@ -123,6 +124,79 @@ def test_bad_lines_are_named_and_those_before_are_taken(text, columns, words):
         assert monitor.events == 1
 
 
+def taken(monkeypatch, data, asked, at_once, size=None):
+    """What a monitor has come to, the events after which an alarm was told, and what was wrong, if anything."""
+    monkeypatch.setattr(feed_module, "_AT_ONCE", at_once)
+    monitor, told, error = Monitor(), [], ""
+    feed = Feed(monitor, "x", asked)
+    try:
+        for at in range(0, len(data), size or len(data)):
+            feed.take(data[at : at + (size or len(data))], found=told.append)
+    except InvalidData as caught:
+        error = str(caught)
+    return monitor, told, error
+
+
+ODD = {
+    "nothing": [],
+    "a blank line": [(200, "\n")],
+    "another end of a line": [(100, "0.5,1,7\r\n"), (300, "0.25,0,7\r")],
+    "quotes": [(400, '"0.5","1","7"\n'), (401, '"0,5",1,"a ""b"""\n')],
+    "a quote that does not end": [(500, '0.5,1,"7\n')],
+    "per cent": [(600, "50%,1,7\n")],
+    "no number": [(700, "half,1,7\n")],
+    "an underscore": [(700, "0_1,1,7\n")],
+    "no forecast": [(800, ",1,7\n")],
+    "no outcome": [(800, "0.5,nan,7\n")],
+    "another outcome": [(900, "0.5,True,7\n"), (901, "0.5,2,7\n")],
+    "too many cells": [(999, "0.5,1,7,8\n")],
+    "out of range": [(1000, "1.5,1,7\n")],
+    "back in time": [(1100, "0.5,1,6\n")],
+    "no time": [(1100, "0.5,1,soon\n")],
+    "not in utf-8": [(1200, "0.5,1,\xff\n")],
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(
+    "asked", [Asked(), Asked(time="t", positive="1"), Asked(key="t", percent=True)], ids=["", "t", "id"]
+)
+def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
+    """The same money to the last bit, alarms at the same events, the same place in the file, and the same complaint."""
+    p, y, _ = wrong
+    lines = [
+        f"{a * (100 if asked.percent else 1)!r},{b:g},{7 + i // 100}\n"
+        for i, (a, b) in enumerate(zip(p.tolist(), y, strict=True))
+    ]
+    if asked.key:
+        lines = [line.replace(f",{7 + i // 100}\n", f",q{i}\n") for i, line in enumerate(lines)]
+    for at, line in ODD[odd]:
+        lines.insert(at, line.replace(",7", f",{7 + at // 100}") if asked.time else line)
+    data = ("p,y,t\n" + "".join(lines)).encode("latin-1")
+    one, told, error = taken(monkeypatch, data, asked, 1)
+    for at_once, size in ((4096, None), (4096, 5000), (64, None)):
+        other, again, same_error = taken(monkeypatch, data, asked, at_once, size)
+        assert same(one, other)
+        assert told == again
+        assert error == same_error
+        assert one.note["feed"] == other.note["feed"]
+    if odd == "nothing":
+        assert len(told) > 0
+        assert error == ""
+
+
+def test_lines_that_wait_are_read_at_once(monkeypatch, wrong):
+    """Where there is nothing odd, none is looked at by itself but the header."""
+    looked_at = []
+    row = Feed._row
+    monkeypatch.setattr(Feed, "_row", lambda self, raw, *more: looked_at.append(raw) or row(self, raw, *more))
+    _, _, text = wrong
+    monitor = Monitor()
+    Feed(monitor, "x", Asked()).take(text.encode())
+    assert monitor.events == text.count("\n") - 1
+    assert looked_at == [b"p,y\n"]
+
+
 # ---------------------------------------------------------------- files
 
 
@@ -155,6 +229,43 @@ def test_a_bad_line_is_met_again_when_it_is_mended(tmp_path):
     monitor = Monitor.load(state)
     watch(monitor, file, Asked(), state=state)
     assert monitor.events == 3
+
+
+def test_a_file_that_is_replaced_is_followed_where_it_goes_on(tmp_path):
+    """As by programs that write all of it anew under another name and then give it its own."""
+    file, new = tmp_path / "a.csv", tmp_path / "new.csv"
+
+    def replaced(text):
+        new.write_text(text)
+        os.replace(new, file)
+
+    file.write_text("p,y\n0.5,1\n0.2")
+    monitor = Monitor()
+    feed = Feed(monitor, "a.csv", Asked())
+    with _opened(file, feed, follow=True) as read:
+        feed.take(read())
+        assert read() == b""
+        replaced("p,y\n0.5,1\n0.25,0\n")
+        feed.take(read())
+        assert read() == b""
+        assert monitor.events == 2
+        assert monitor.bias().total == 0.25
+        file.unlink()
+        assert read() == b""
+        for text in ("p,y\n0.5,0\n0.25,0\n0.1,0\n", "p,y\n", ""):
+            replaced(text)
+            with pytest.raises(
+                InvalidData, match="does not begin with the 17 bytes taken; expected it to grow"
+            ):
+                read()
+        replaced("p,y\n0.5,1\n0.25,0\n0.1,0\n")
+        feed.take(read())
+    assert monitor.events == 3
+    # Who does not wait reads the file that was opened to its end.
+    with _opened(file, Feed(Monitor(), "a.csv", Asked()), follow=False) as read:
+        assert len(read()) == 23
+        replaced("p,y\n")
+        assert read() == b""
 
 
 def test_it_follows_a_file_until_it_is_stopped(tmp_path, wrong):

@@ -65,6 +65,29 @@ def test_a_fine_grid_has_a_level_density(m):
     assert density.heights[inner] == pytest.approx(np.ones(inner.sum()), rel=0.01)
 
 
+@pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
+@pytest.mark.parametrize(
+    ("p", "y"),
+    [
+        ([0.3] * 50, [1] * 27 + [0] * 23),
+        ([0.4], [1]),
+        ([0.7] * 9, [0] * 9),
+        ([0.999] * 9, [0, 1, 1] * 3),
+        ([0.01, 0.02], [1, 1]),
+    ],
+)
+def test_whatever_is_drawn_lies_within_the_axes(kind, p, y):
+    """Also where outcomes are far from the diagonal, beyond what the predictions need."""
+    axis = plot_reliability(p, y, kind=kind, axes=Figure().subplots())
+    axis = getattr(axis, "axes", axis)
+    least, most = axis.get_ylim()
+    for v in set(p):
+        mean = np.mean([one for q, one in zip(p, y, strict=True) if q == v])
+        assert least <= mean <= most
+        assert least <= v <= most
+        assert axis.get_xlim()[0] <= v <= axis.get_xlim()[1]
+
+
 def test_axes_reach_as_far_as_is_needed():
     assert spans(np.array([0.2, 0.8])) == [(0.0, 1.0)]
     assert spans(np.array([0.0]), np.array([1.0])) == [(0.0, NICE[0]), (1.0 - NICE[0], 1.0)]
