@@ -42,6 +42,8 @@ def stated_facts(strategy: Any) -> Iterator[tuple[str, Measure]]:
     """What a forecaster or nature states that a game can refute: label and measurement."""
     if getattr(strategy, "deterministic", None) is True:
         yield "it is deterministic, as it declares", certainty
+    if isinstance(strategy, Forecaster) and strategy.steps_at(HORIZON) is not None:
+        yield "its forecasts are on the grid of m steps that it states", grid
     if strategy.needs_horizon is False:
         yield "it plays the same at every horizon, as it declares", horizon
     if strategy.safe_under_delay is True and not counts_open(strategy):
@@ -57,6 +59,19 @@ def certainty(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> s
         game.advance(until)
         if not game.law().points:
             return f"it declares itself deterministic, but its law of round {until + 1} has several points"
+    return ""
+
+
+def grid(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
+    """Whether all that the laws of a game hold is one of 0, 1/m, …, 1."""
+    m = forecaster.steps_at(HORIZON)
+    game = _watched(role, forecaster, nature, seed)
+    for number in range(1, 201):
+        game.resolve(game.ask())
+        for values, _ in _stated(role, game):
+            off = values[values != np.rint(values * m) / m]
+            if len(off):
+                return f"its law of round {number} holds {off[0]:.17g}, which is none of 0, 1/{m}, …, 1"
     return ""
 
 

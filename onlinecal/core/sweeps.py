@@ -253,6 +253,8 @@ def _parts(annotation: Any) -> Iterator[Any]:
     elif typing.get_origin(annotation) in (typing.Union, types.UnionType):
         for part in typing.get_args(annotation):
             yield from _parts(part)
+    elif hasattr(alias := typing.get_origin(annotation) or annotation, "__value__"):
+        yield from _parts(_meant(alias, typing.get_args(annotation)))
     elif typing.get_origin(annotation) is typing.Annotated:
         yield from _parts(typing.get_args(annotation)[0])
     elif isinstance(annotation, str):
@@ -262,6 +264,13 @@ def _parts(annotation: Any) -> Iterator[Any]:
             yield basic.get(part.strip(), part.strip())
     else:
         yield annotation
+
+
+def _meant(alias: Any, given: tuple[Any, ...]) -> Any:
+    """What a name stands for that the statement ``type`` made, as those of NumPy's types are from 2.5 on."""
+    said = dict(zip(alias.__type_params__, given, strict=False))
+    left = getattr(alias.__value__, "__parameters__", ())
+    return alias.__value__[tuple(said.get(one, Any) for one in left)] if left else alias.__value__
 
 
 def _is_list(part: Any) -> bool:

@@ -93,7 +93,7 @@ class CopiesPlayer:
 
     def _whose(self, round: Round) -> int:
         """Which copy plays a round, by the rounds that count so far; it is then among `copies`."""
-        raise NotImplementedError
+        raise AssertionError(f"{type(self).__name__} does not say whose a round is")
 
     def _start(self, *path: str) -> Copy:
         """A copy at its beginning, with a stream of its own."""

@@ -100,6 +100,12 @@ class Forecaster:
         """
         raise TypeError(f"{type(self).__name__} has no method start(horizon, runs, stream)")
 
+    def steps_at(self, horizon: int) -> int | None:
+        """The m of the grid 0, 1/m, …, 1 on which all its forecasts are in a game of so many rounds; None for no such
+        grid, or where it does not say.
+        """
+        return None
+
     @property
     def length(self) -> int | None:
         """How many rounds it can play; None for any number."""

@@ -85,6 +85,10 @@ class LastOutcome(Forecaster):
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(1)"
 
+    def steps_at(self, horizon: int) -> int | None:
+        """2: it says 0, ½ or 1."""
+        return 2
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player that remembers nothing yet."""
         return CompiledForecaster(
@@ -139,6 +143,10 @@ class UniformRandom(Forecaster):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """Where `m` does."""
         return depends_on_horizon(self.m)
+
+    def steps_at(self, horizon: int) -> int | None:
+        """`m` at this horizon."""
+        return grid_steps("m", self.m, horizon)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player whose law never changes."""

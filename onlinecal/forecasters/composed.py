@@ -152,6 +152,10 @@ class Rounded(Forecaster):
         """That of the other, whose laws are among it."""
         return memory_of({"of": self.of})
 
+    def steps_at(self, horizon: int) -> int | None:
+        """`m` at this horizon."""
+        return grid_steps("m", self.m, horizon)
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
         player = checked(self.of, self.of.start(horizon, runs, stream), runs)

@@ -126,10 +126,17 @@ class Delayed(Forecaster):
         """That of each copy; they are as many as questions are open at once."""
         return memory_of({"of": self.of})
 
+    def steps_at(self, horizon: int) -> int | None:
+        """Those of each copy."""
+        return self.of.steps_at(self._share(horizon))
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without copies, which begin when they are needed."""
-        each = horizon if self.slots is None else -(-horizon // self.slots)
-        return _DelayedPlayer(self.of, each, runs, stream, self.slots)
+        return _DelayedPlayer(self.of, self._share(horizon), runs, stream, self.slots)
+
+    def _share(self, horizon: int) -> int:
+        """To how many rounds a copy is tuned."""
+        return horizon if self.slots is None else -(-horizon // self.slots)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:

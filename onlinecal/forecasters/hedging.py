@@ -74,6 +74,10 @@ class ForecastHedging(Forecaster):
         """Where `m` does."""
         return depends_on_horizon(self.m)
 
+    def steps_at(self, horizon: int) -> int | None:
+        """`m` at this horizon."""
+        return grid_steps("m", self.m, horizon)
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
         m = grid_steps("m", self.m, horizon)
@@ -159,6 +163,10 @@ class CDLMinimiser(Forecaster):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """Where `m` does."""
         return depends_on_horizon(self.m)
+
+    def steps_at(self, horizon: int) -> int | None:
+        """`m` at this horizon."""
+        return grid_steps("m", self.m, horizon)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -249,6 +257,10 @@ class AlmostOneStepAhead(Forecaster):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """Where `m` does."""
         return depends_on_horizon(self.m)
+
+    def steps_at(self, horizon: int) -> int | None:
+        """`m` at this horizon."""
+        return grid_steps("m", self.m, horizon)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

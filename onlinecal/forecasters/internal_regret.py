@@ -92,6 +92,10 @@ class FosterVohra(Forecaster):
         """Where all regrets are in the matrix, so is what is kept of its elimination."""
         return "O(m^2)" if self.swaps == "all" else "O(m)"
 
+    def steps_at(self, horizon: int) -> int | None:
+        """`m` at this horizon."""
+        return grid_steps("m", self.m, horizon)
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
         m = grid_steps("m", self.m, horizon)
@@ -179,6 +183,10 @@ class BlumMansour(Forecaster):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """Where `m` does."""
         return depends_on_horizon(self.m)
+
+    def steps_at(self, horizon: int) -> int | None:
+        """`m` at this horizon."""
+        return grid_steps("m", self.m, horizon)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

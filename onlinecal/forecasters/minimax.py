@@ -72,6 +72,10 @@ class Minimax(Forecaster):
 
         return longest(int(self.m))
 
+    def steps_at(self, horizon: int) -> int | None:
+        """`m`."""
+        return int(self.m)
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player of the solved game."""
         from onlinecal.exact.policy import policy

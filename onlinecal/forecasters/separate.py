@@ -79,6 +79,10 @@ class Separate(Forecaster):
         """That of each copy; they are as many as streams."""
         return memory_of({"of": self.of})
 
+    def steps_at(self, horizon: int) -> int | None:
+        """Those of each copy."""
+        return self.of.steps_at(horizon)
+
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without copies, which begin with their streams."""
         return _SeparatePlayer(self.of, horizon, runs, stream)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal
 from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, with_constant, with_logarithm
+from onlinecal.growth.heights import two_heights
 
 __all__ = ["CONSTANT", "LOGARITHM", "POWER", "Growth", "fit_growth", "simultaneous", "trend"]
 
@@ -150,6 +151,24 @@ class Growth:
         if not self.fits:
             return None
         return min(ends[0] for ends in self.fits.values()), max(ends[1] for ends in self.fits.values())
+
+    def jumps(self, marked: NDArray[np.bool_]) -> float | None:
+        """By what factor the totals at some T lie off the others, where that is why they are jagged.
+
+        Parameters
+        ----------
+        marked : (points,) bools
+
+        Returns
+        -------
+        float or None
+            None unless the `shape` is jagged and `heights.two_heights` finds two at the `level`.
+        """
+        logarithms, data = self._data
+        if self.shape != "jagged":
+            return None
+        height = two_heights(logarithms, data.logs, marked, 1.0 - self.level)
+        return None if height is None else float(np.exp(height))
 
     @property
     def form(self) -> str:

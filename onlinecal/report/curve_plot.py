@@ -17,7 +17,17 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import number
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import BAND, Frame, Reference, counted, divided, forecasters, frames, games
+from onlinecal.report.frames import (
+    BAND,
+    Frame,
+    Reference,
+    counted,
+    divided,
+    forecasters,
+    frames,
+    games,
+    parities,
+)
 from onlinecal.report.style import (
     GREY,
     Paper,
@@ -226,7 +236,7 @@ def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
         parts.append(f"a…b: no power law, {BEYOND}, but these slopes over their first and last half.")
     if max(runs) > 1:
         parts.insert(2, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
-    parts += [left_out(curves)] if left_out(curves) else []
+    parts += [said for said in (parities(curves), left_out(curves)) if said]
     bounds = [bound for frame in drawn for bound in frame.bounds]
     if any(bound.exact for bound in bounds):
         parts.append("Dashed: proven bound.")

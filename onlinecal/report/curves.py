@@ -48,6 +48,8 @@ class Curve:
     open : (n,) ints, optional
         At each T, how many questions have no known outcome: totals are without them. Default: every outcome is known
         before the next question is asked.
+    steps : (n,) ints, optional
+        At each T, the m of the grid 0, 1/m, …, 1 on which the forecaster played. Default: none, or not known.
     place : int, optional
         Of the forecaster in the study: its curves look the same in every picture. Default: not known.
     """
@@ -61,6 +63,7 @@ class Curve:
     promises: tuple[tuple[int, Promise], ...] = ()
     recorded: bool = False
     open: NDArray[np.int64] | None = None
+    steps: NDArray[np.int64] | None = field(default=None, compare=False)
     place: int | None = field(default=None, compare=False)
 
     @property
@@ -96,8 +99,8 @@ class Curve:
         growth; all of fresh games.
         """
         keep = self.rounds >= (0 if self.fresh else self.rounds[-1] / 100)
-        open = None if self.open is None else self.open[keep]
-        return replace(self, rounds=self.rounds[keep], totals=self.totals[keep], open=open)
+        open, steps = (None if each is None else each[keep] for each in (self.open, self.steps))
+        return replace(self, rounds=self.rounds[keep], totals=self.totals[keep], open=open, steps=steps)
 
     @property
     def independent(self) -> bool:
@@ -163,6 +166,22 @@ class Curve:
             if grown is not None and (grown.stays_below(0.0) if "below" in said else grown.stays_above(0.0)):
                 return said
         return ""
+
+    def parity(self, level: float = 0.95) -> float | None:
+        """By what factor totals at even m are those at odd m, where that is why the curve is jagged.
+
+        A grid of m steps has a point at ½ if m is even, and none if it is odd. None unless both occur and
+        `Growth.jumps` says so; always None for the prefixes of one game, all on one grid, and for a single run.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            As for `exponent`.
+        """
+        if self.steps is None or not self.independent or len(set((self.steps % 2).tolist())) < 2:
+            return None
+        growth = self.exponent(level)
+        return None if growth is None else growth.jumps(self.steps % 2 == 0)
 
     def _repr_html_(self) -> str:
         from onlinecal.report.displays import curve_html
@@ -298,6 +317,7 @@ class Study(Kept):
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
             open = list(cells[0].open or np.zeros(len(rounds), np.int64))
         recorded = any(c.recorded for c in cells)
+        steps = [c.steps for c in cells if c.steps is not None]
         there = np.array(open) if any(c.open for c in cells) else None
         return Curve(
             self.columns[measure],
@@ -309,6 +329,7 @@ class Study(Kept):
             promises,
             recorded,
             there,
+            np.array(steps) if fresh and len(steps) == len(cells) else None,
             self.places[who],
         )
 

@@ -17,13 +17,29 @@ from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Study, left_out
 from onlinecal.report.frames import counted
-from onlinecal.report.style import across, contrast, finish, given_axes, inches, page, paper_colour, typeset
+from onlinecal.report.style import (
+    across,
+    contrast,
+    finish,
+    given_axes,
+    inches,
+    letters,
+    page,
+    paper_colour,
+    shortened,
+    typeset,
+    wrapped,
+)
 
 Floats = NDArray[np.float64]
 
 
 #: cells whose interval is wider than ± this are faded
 FADED = 0.15
+#: of the labels of forecasters and of natures that do not lean, in inches at most; and of a line of them
+ROOM, LINE = 1.7, 0.125
+#: letters of a label that may lean
+LEANING = 24
 _MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
 
 
@@ -124,10 +140,12 @@ def heat_map(
     asked = inches(width, 0.0) or None
     columns = across(min(2, len(tables)), asked)
     rows = -(-len(tables) // columns)
-    wide, high = len(study.natures), len(study.forecasters)
+    wide = len(study.natures)
+    side = asked / columns if asked else None
+    labels = _Labels.of(tables[0], side)
     with page(dark):
         fig = Figure(
-            figsize=(asked or 1.6 + columns * (1.3 + 0.72 * wide), 0.1 + rows * (1.0 + 0.46 * high)),
+            figsize=(asked or 1.6 + columns * (1.3 + 0.72 * wide), 0.1 + rows * labels.height),
             layout="constrained",
             dpi=150,
         )
@@ -136,7 +154,7 @@ def heat_map(
         for axis in grid.flat[len(tables) :]:
             axis.set_visible(False)
         for axis, heat in zip(panels, tables, strict=True):
-            image = _draw(axis, heat)
+            image = _draw(axis, heat, labels)
         bar = fig.colorbar(image, ax=grid, shrink=0.6)
         bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
         finish(fig, title, _caption(study, tables))
@@ -148,7 +166,43 @@ def caption(study: Study, measures: Sequence[str]) -> str:
     return _caption(study, heats(study, measures))
 
 
-def _draw(axis: Any, heat: Heat) -> Any:
+@dataclass(frozen=True)
+class _Labels:
+    """What stands beside and below a table, in lines that leave room for its cells.
+
+    Attributes
+    ----------
+    left, below : list of str
+    upright : bool
+        Whether those below stand upright, since one is long; else they lean.
+    height : float
+        Of a table with them, in inches.
+    """
+
+    left: list[str]
+    below: list[str]
+    upright: bool
+    height: float
+
+    @classmethod
+    def of(cls, heat: Heat, side: float | None = None) -> _Labels:
+        """Those of a table in a figure that gives it so many inches across; None for as many as it needs."""
+        room = ROOM if side is None else min(ROOM, 0.3 * side)
+        cell = 0.72 if side is None else max(LINE, (side - room - 0.7) / len(heat.natures))
+        left = [wrapped(label, room, 7.5) for label in heat.forecasters]
+        upright = max(map(len, heat.natures)) > LEANING
+        # No more lines than there is room for above each other, with letters to spare, as words do not fill a line.
+        most = int(cell / LINE) * (letters(ROOM, 7.5) - 4)
+        below = [
+            wrapped(shortened(label, most), ROOM, 7.5) if upright else literal(label)
+            for label in heat.natures
+        ]
+        lines = 1 + max(label.count("\n") for label in left)
+        high = len(left) * max(0.46, LINE * lines + 0.06)
+        return cls(left, below, upright, (0.5 + ROOM if upright else 1.0) + high)
+
+
+def _draw(axis: Any, heat: Heat, labels: _Labels | None = None) -> Any:
     """One table; returns the image, for a bar of colours."""
     image = axis.imshow(heat.values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
     image.set_alpha(np.where(heat.halves > FADED, 0.35, 1.0))
@@ -160,10 +214,10 @@ def _draw(axis: Any, heat: Heat) -> Any:
             colour = tuple(0.35 * np.array(colour) + 0.65 * np.array(ground))
         ink = max(("white", "black"), key=lambda ink: contrast(ink, colour))
         axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=ink)
-    axis.set_xticks(
-        range(len(heat.natures)), [*map(literal, heat.natures)], rotation=30, ha="right", fontsize=7.5
-    )
-    axis.set_yticks(range(len(heat.forecasters)), [*map(literal, heat.forecasters)], fontsize=7.5)
+    labels = labels or _Labels.of(heat)
+    turned: Any = {"rotation": 90, "ha": "center"} if labels.upright else {"rotation": 30, "ha": "right"}
+    axis.set_xticks(range(len(heat.natures)), labels.below, fontsize=7.5, **turned)
+    axis.set_yticks(range(len(heat.forecasters)), labels.left, fontsize=7.5)
     rates = known_rates(heat.column)
     axis.set_title(
         literal(heat.column.name) + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9

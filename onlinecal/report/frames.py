@@ -347,6 +347,25 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
     return result
 
 
+def parities(curves: Sequence[Curve]) -> str:
+    """Which curves are jagged since the steps of a grid are now even, now odd, in a sentence; "" where none is."""
+    level = simultaneous(len(curves))
+    found: dict[str, dict[str, list[str]]] = {}
+    for curve in curves:
+        factor = curve.parity(level)
+        if factor is not None:
+            sides = found.setdefault(f"{curve.forecaster} against {curve.nature}", {})
+            sides.setdefault("lower" if factor < 1.0 else "higher", []).append(curve.measure)
+    if not found:
+        return ""
+    said = {
+        pair: " and ".join(f"{side} in {', '.join(measures)}" for side, measures in sides.items())
+        for pair, sides in found.items()
+    }
+    whom = "; ".join(f"{pair} (at even m {how})" for pair, how in said.items())
+    return f"Jagged as the m steps of the grid are even, with a point at ½, or odd, without one: {whom}."
+
+
 def ends(values: Collection[int]) -> str:
     """The least and the largest of some numbers: ``4–16``, or ``4`` where that is all."""
     low, high = min(values), max(values)

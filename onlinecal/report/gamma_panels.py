@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution, check_gamma
 from onlinecal.forecasts.table import Evaluation
-from onlinecal.report.style import across, finish, given_axes, inches, page, wrapped
+from onlinecal.report.style import across, finish, given_axes, handles, inches, page, wrapped
 
 #: Γ, or what `evaluate` made of it
 Known = JointDistribution | Evaluation
@@ -68,6 +69,7 @@ def panels(
     width: Any,
     high: float,
     lower: float = 0.0,
+    names: Mapping[str, int] = MappingProxyType({}),
 ) -> NDArray[Any]:
     """One panel for each of what is drawn, in these axes or in a new figure with title and caption.
 
@@ -85,6 +87,8 @@ def panels(
     lower : float
         Height of other axes below each of them, as a part of theirs; 0 for none. In axes that are given they hang
         below these.
+    names : mapping, optional
+        What stands in the legend of a new figure: name → how it looks.
 
     Returns
     -------
@@ -118,5 +122,5 @@ def panels(
                 draw(axis, None, one)
             axis.set_title(wrapped(heading, side, 9), fontsize=9)
             found.append(axis)
-        finish(fig, title, caption)
+        finish(fig, title, caption, handles(names, markersize=4, linewidth=1.5))
     return np.array(found, dtype=object)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from onlinecal.core.encodings import readable
 from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
@@ -52,11 +53,11 @@ class Grid:
 
 
 def text(report: Report) -> str:
-    """The report in lines of at most `WIDTH` columns."""
+    """The report in lines of at most `WIDTH` columns, in letters that stdout has."""
     lines = [*_wrapped(heading(report)), *(line for said in report.said for line in _wrapped(sentence(said)))]
     lines += [line for said in report.cautions for line in _wrapped(f"Caution: {said}.")]
     for column in report.columns:
-        lines += ["", f"== {column.name}"[:WIDTH], *_wrapped(about(column))]
+        lines += ["", readable(f"== {column.name}")[:WIDTH], *_wrapped(about(column))]
         lines += [line for said in column.cautions for line in _wrapped(f"Caution: {said}.")]
         for grid in grids(report, column):
             lines += ["", *_table(grid)]
@@ -222,13 +223,13 @@ def _parts(title: str, parts: Sequence[Part]) -> Grid:
 
 
 def _wrapped(said: str) -> list[str]:
-    return textwrap.wrap(said, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.wrap(readable(said), WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _table(grid: Grid) -> list[str]:
     """In columns, the first to the left; where that is too wide its names are broken into lines."""
     room = WIDTH
-    cells = [list(grid.headings), *map(list, grid.rows)]
+    cells = [[readable(cell) for cell in row] for row in (grid.headings, *grid.rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(grid.headings))]
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
     if widths[0] + rest > room:  # headings in two lines, then names
@@ -239,7 +240,7 @@ def _table(grid: Grid) -> list[str]:
             max(len(line) for row in cells for line in row[i].split("\n")) for i in range(1, len(widths))
         ]
         widths[0] = max(room - sum(widths[1:]) - 2 * (len(widths) - 1), 8)
-    lines = [grid.title] if grid.title else []
+    lines = _wrapped(grid.title)
     for row in cells:
         lines_of_name = broken(row[0], widths[0]).split("\n")
         first = [part for line in lines_of_name for part in textwrap.wrap(line, widths[0]) or [""]]

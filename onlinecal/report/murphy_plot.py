@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -185,8 +186,10 @@ def plot_murphy(
     'threshold t'
     """
     drawn = _murphy(p, y, difference, band)
+    several = drawn.labels if isinstance(drawn, Elementary) and len(drawn.labels) > 1 else ()
     found = panels(
-        [drawn], _draw, [""], _caption(drawn), axes=axes, title=title, dark=dark, width=width, high=0.72
+        [drawn], partial(_draw, named=axes is not None), [""], _caption(drawn), axes=axes, title=title, dark=dark,
+        width=width, high=0.72, names={label: i for i, label in enumerate(several)},
     )  # fmt: skip
     axis: Axes = found[0]
     return axis
@@ -237,7 +240,7 @@ def _caption(drawn: Elementary | Difference) -> str:
     )
 
 
-def _draw(axis: Axes, _: Axes | None, drawn: Elementary | Difference) -> None:
+def _draw(axis: Axes, _: Axes | None, drawn: Elementary | Difference, *, named: bool) -> None:
     here = paper(axis)
     if isinstance(drawn, Elementary):
         for i, (label, scores) in enumerate(zip(drawn.labels, drawn.scores, strict=True)):
@@ -247,7 +250,7 @@ def _draw(axis: Axes, _: Axes | None, drawn: Elementary | Difference) -> None:
                 marker=look.marker if len(drawn.labels) > 1 else "", markevery=0.1, linewidth=1.3,
                 label=entry(literal(label), 40) or "_",
             )  # fmt: skip
-        if len(drawn.labels) > 1:
+        if named and len(drawn.labels) > 1:
             axis.legend(fontsize=8, frameon=False)
         axis.set_ylim(0.0, 1.08 * max(float(drawn.scores.max()), 1e-9))
         up = "mean elementary score"

@@ -98,7 +98,7 @@ def page_of(
     failed : sequence of (Planned, str, str), optional
         Cells that could not be played, why, and when that was last tried, as `Status.failed` has them.
     """
-    with Progress(2 + MOST) as progress:
+    with Progress(2 + MOST, unit="parts") as progress:
         progress.describe("tables")
         rows = grown(study, page_rows.columns(study))
         tables = page_rows.tables(study, rows)

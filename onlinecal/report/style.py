@@ -253,6 +253,15 @@ def wrapped(text: str, wide: float, size: float) -> str:
     return literal("\n".join(textwrap.fill(line, letters(wide, size)) for line in text.split("\n")))
 
 
+def shortened(text: str, most: int) -> str:
+    """A text without its middle where it is longer than so many letters: what tells labels apart is often at the end.
+
+    >>> shortened("a rather long label 12", 10)
+    'a rat…l 12'
+    """
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
+
+
 def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()) -> None:
     """The title and the caption of a new figure with a constrained layout, and one legend for all of its axes.
 
@@ -342,11 +351,17 @@ def entry(label: str, width: int) -> str:
     """A label in lines of so many letters; a raised exponent is short, and "T = 300" stays together."""
     powers = re.findall(_MATHEMATICS, label)
     short = re.sub(_MATHEMATICS, "\0\0\0\0", label).replace("T = ", "T\u00a0=\u00a0")
+    # Of a word that fits no line, but not between a dollar and what says that it is one.
+    short = re.sub(rf"\S{{{width + 1},}}", lambda word: " ".join(_pieces(word[0], width)), short)
     filled = textwrap.fill(short, width, break_long_words=False, break_on_hyphens=False)
     for power in powers:
         filled = filled.replace("\0\0\0\0", power, 1)
     # Matplotlib leaves out of legends what begins with an underscore; a hair space shows nothing.
     return f"\u200a{filled}" if filled.startswith("_") else filled
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    return re.findall(rf"(?:\0{{4}}|\\\$|.){{1,{max(1, width)}}}", word)
 
 
 def typeset(formula: str) -> str:
@@ -387,7 +402,7 @@ def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:
     return x[chosen], y[chosen]
 
 
-def save(fig: Figure, path: Path) -> None:
+def save(fig: Figure, path: Path | str) -> None:
     """Writes a figure as PNG, SVG or PDF, by the ending; the file is there whole or not at all.
 
     Text stays text in SVG and PDF (fonts of Type 42).
@@ -397,6 +412,7 @@ def save(fig: Figure, path: Path) -> None:
     InvalidParameter
         Another ending, or a place that cannot be written.
     """
+    path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise InvalidParameter(

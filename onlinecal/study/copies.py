@@ -64,6 +64,7 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
                 cell.sight,
                 cell.promises,
                 shown,
+                cell.steps,
             )
         )
         numbers = Numbers("", cell.rounds, held, cell.seconds, cell.loop, cell.open, cell.people)
@@ -211,7 +212,9 @@ class _Merged:
                 self.remarks.append(
                     f"{first}: not shown, since not in all {runs} runs: {', '.join(h.column.name for h in late)}"
                 )
-        return first._replace(runs=runs, columns=columns, promises=tuple(promises))
+        # Files of earlier versions do not say it.
+        steps = next((row.steps for row in rows if row.steps is not None), None)
+        return first._replace(runs=runs, columns=columns, promises=tuple(promises), steps=steps)
 
 
 def _both(one: Numbers, other: Numbers, where: str) -> Numbers:

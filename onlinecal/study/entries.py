@@ -34,6 +34,8 @@ class Planned(NamedTuple):
         The guarantees that apply to it.
     columns : tuple of Held
         Without all of them it is not finished.
+    steps : int or None
+        As in `Played`.
     """
 
     key: str
@@ -46,6 +48,7 @@ class Planned(NamedTuple):
     sight: Sight
     promises: tuple[Promise, ...] = ()
     columns: tuple[Held, ...] = ()
+    steps: int | None = None
 
     @property
     def against(self) -> str:

@@ -127,6 +127,9 @@ class Played:
         The accounts of the decision makers who join and leave.
     sight : Sight
         What nature sees of forecasts. One that sees nothing gives all forecasters the same outcomes, run by run.
+    steps : int or None
+        The m of the grid 0, 1/m, …, 1 on which the forecaster plays (`Forecaster.steps_at`); None for no such grid, or
+        where that is not known.
     gammas : Gammas
         What is kept of each run's Γ; see `gamma` and `kept`.
     origin : Origin, optional
@@ -147,6 +150,7 @@ class Played:
     schedule: tuple[str, str] = ("", "")
     people: Joined | None = None
     sight: Sight = Sight.DRAW
+    steps: int | None = None
     gammas: Gammas = field(default_factory=Gammas, compare=False, repr=False)
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
@@ -212,7 +216,7 @@ class Played:
         """What of it is no array."""
         return (
             self.forecaster, self.nature, self.horizon, self.columns, self.promises, self.recorded, self.open,
-            self.schedule, self.people, self.sight,
+            self.schedule, self.people, self.sight, self.steps,
         )  # fmt: skip
 
 

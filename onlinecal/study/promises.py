@@ -1,4 +1,6 @@
-"""What is proved of a cell: the guarantees of both players, what follows from them, and the tightest of these."""
+"""What is proved of a cell: the guarantees of both players, what follows from them, and the tightest of these; and on
+which grid the forecaster plays.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,10 @@ from functools import partial
 from typing import Any
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import following, tightest_of
+from onlinecal.core.validation import is_whole
 from onlinecal.schedules.base import load
 from onlinecal.study.lineup import KEPT, Entry
 from onlinecal.study.plan import Cell
@@ -21,6 +24,7 @@ from onlinecal.study.played import Promise
 # found once for each column. With what is found stands what it is of, so that nothing else has the same identity.
 _STATED: dict[int, tuple[Entry, tuple[Guarantee, ...]]] = {}
 _FOLLOWS: dict[int, tuple[Guarantee, dict[Column, list[Guarantee]]]] = {}
+_STEPS: dict[tuple[int, int], tuple[Entry, int | None]] = {}
 
 
 def promises(cell: Cell) -> tuple[Promise, ...]:
@@ -52,6 +56,27 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
     )
 
 
+def steps(cell: Cell) -> int | None:
+    """The m of the grid on which the forecaster plays, as it says itself; it may be anybody's class.
+
+    Raises
+    ------
+    InvalidParameter
+        What it says is no number of steps.
+    """
+    entry, horizon = cell.forecaster, cell.horizon
+    if (id(entry), horizon) not in _STEPS:
+        m = entry.strategy.steps_at(horizon)
+        if m is not None and not (is_whole(m) and 1 <= m <= 10**6):
+            raise InvalidParameter(
+                f"forecaster {entry.label!r}: steps_at({horizon}) = {shown(m)}; expected None, or an integer from 1 to "
+                "10^6"
+            )
+        _make_room(_STEPS)
+        _STEPS[id(entry), horizon] = entry, None if m is None else int(m)
+    return _STEPS[id(entry), horizon][1]
+
+
 def _stated(entry: Entry) -> tuple[Guarantee, ...]:
     """The guarantees of a player."""
     if id(entry) not in _STATED:
@@ -74,7 +99,7 @@ def _bounds(guarantees: Iterable[Guarantee], column: Column) -> list[Guarantee]:
     return found
 
 
-def _make_room(kept: dict[int, Any]) -> None:
+def _make_room(kept: dict[Any, Any]) -> None:
     """Players that a plan has made anew are others: of very many, all that is found is forgotten from time to time."""
     if len(kept) >= 2 * KEPT:
         kept.clear()

@@ -23,7 +23,7 @@ from onlinecal.rounds.protocol import start
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Joined, Played
-from onlinecal.study.promises import promises
+from onlinecal.study.promises import promises, steps
 
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
@@ -143,6 +143,7 @@ def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
         people=_joined(cell, batches),
         loop=batches[0].loop,
         sight=Sight(cell.nature.strategy.sight),
+        steps=steps(cell),
         gammas=Gammas([(batch.first, batch.gammas) for batch in batches if batch.gammas]),
     )
 

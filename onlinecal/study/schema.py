@@ -7,7 +7,8 @@ longer fit are not shown.
 
     meta(key, value)        name, title, scenario (the file's text), options (what was given in place of its keys),
                             version, people (labels of decision makers), incompatible (pairs that cannot be played, and
-                            why), seal (of the plan)
+                            why), steps (of the forecaster's grid, for each cell of the plan; files of versions
+                            before do not have them), seal (of the plan)
     plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight, panel)   what is to be shown; key: of
                             the game; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
     panels(id, columns)     of plan: a JSON list of the ids of columns, in the order in which they are shown

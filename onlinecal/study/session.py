@@ -26,7 +26,7 @@ from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Played, Results
 from onlinecal.study.playing import play_groups
-from onlinecal.study.promises import promises
+from onlinecal.study.promises import promises, steps
 from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
@@ -102,6 +102,7 @@ class Session:
                 Sight(c.nature.strategy.sight),
                 promises(c),
                 tuple(c.held.values()),
+                steps(c),
             )
             for c in cells
         ]

@@ -23,7 +23,7 @@ from onlinecal.study.migrate import migrate
 from onlinecal.study.packed import joined, shown
 from onlinecal.study.played import Floats, Played, Results
 from onlinecal.study.schema import SCHEMA
-from onlinecal.study.tables import Tables
+from onlinecal.study.tables import OF_PLAN, Tables
 
 
 class Store:
@@ -101,7 +101,7 @@ class Store:
             except StoreError:  # something else has changed it
                 return False
             there = self._tables.meta()
-            return same and {key: value for key, value in there.items() if key != "seal"} == meta
+            return same and {key: value for key, value in there.items() if key not in OF_PLAN} == meta
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
@@ -349,6 +349,7 @@ class Store:
             (planned.nature, planned.schedule),
             None if people is None else shown(people, planned.runs, labels),
             planned.sight,
+            planned.steps,
             StoredGammas(self.path, planned),
             StoredOrigin(contents, planned.key, columns),
         )

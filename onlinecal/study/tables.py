@@ -16,6 +16,8 @@ from onlinecal.study.entries import GAME, Numbers, Planned
 from onlinecal.study.gammas import apart
 from onlinecal.study.played import Promise
 
+#: what of meta is of the plan
+OF_PLAN = "seal", "steps"
 _ROW = f"SELECT {', '.join(GAME)} FROM games"
 
 
@@ -69,8 +71,11 @@ class Tables:
         self._insert("panels", 2, of_panels)
         self._insert("guarantees", 7, said_of)
         self._insert("bounds", 3, bounds)
+        meta = {name: value for name, value in meta.items() if name not in OF_PLAN}
+        if any(cell.steps is not None for cell in plan):
+            meta["steps"] = json.dumps([cell.steps for cell in plan])
         seal = {"seal": plan_seal(meta, cells, keys, said_of, bounds)}
-        self._insert("meta", 2, (dict(meta) | seal).items())
+        self._insert("meta", 2, (meta | seal).items())
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
@@ -97,6 +102,7 @@ class Tables:
             keys = [(i, *(each.key for each in held)) for i, held in panels.items()]
             if plan_seal(meta, cells, keys, said, bounds) != meta.get("seal"):
                 raise changed
+            steps = json.loads(meta["steps"]) if "steps" in meta else [None] * len(cells)
         except (TypeError, ValueError, KeyError, RecursionError):
             raise changed from None
         texts = {i: rest for i, *rest in said}
@@ -118,8 +124,11 @@ class Tables:
                 Sight(sight),
                 tuple(found.get(place, ())),
                 panels[panel],
+                m,
             )
-            for place, key, who, whom, schedule, horizon, runs, recorded, sight, panel in cells
+            for (place, key, who, whom, schedule, horizon, runs, recorded, sight, panel), m in zip(
+                cells, steps, strict=True
+            )
         ]
 
     # ---------------------------------------------------------------- columns and contents

@@ -97,6 +97,32 @@ def test_who_needs_the_horizon(cases, seed):
         assert shown is case[1].needs_horizon, strategy_key(case[1])
 
 
+def test_who_plays_on_a_grid_says_so(cases, seed):
+    """The steps are those of the player's grid, where it has one; all that is forecast lies on it."""
+    for case in cases:
+        role, spec, _ = case
+        if role == "nature":
+            continue
+        m = spec.steps_at(facts.HORIZON)
+        for _, forecaster, nature in games(case)[:1]:
+            game = Game(forecaster, nature, horizon=facts.HORIZON, runs=range(1), seed=seed)
+            points = getattr(game.forecaster, "grid", None)
+            if points is not None and len(points) > 1:
+                evenly = np.array_equal(points, np.arange(len(points)) / (len(points) - 1))
+                assert m == (len(points) - 1 if evenly else None), strategy_key(spec)
+            if m is not None:
+                assert facts.grid(role, forecaster, nature, seed) == "", strategy_key(spec)
+    assert (
+        f.Separate(f.AlmostOneStepAhead()).steps_at(100)
+        == f.Delayed(f.ForecastHedging("T")).steps_at(10)
+        == 10
+    )
+    assert (
+        f.Delayed(f.ForecastHedging("T"), slots=3).steps_at(10) == 4
+    )  # those of copies that play ⌈10/3⌉ rounds
+    assert f.EmpiricalMean().steps_at(100) is f.Doubling(f.AlmostOneStepAhead()).steps_at(100) is None
+
+
 def test_who_may_be_told_late(cases, seed):
     for case in cases:
         if counts_open(case[1]):
@@ -204,6 +230,7 @@ class InOrderPlayer:
 
 LIARS = [
     ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
+    ("its forecasts are on the grid", liar(f.ForecastHedging(), steps_at=lambda self, horizon: 7)),
     ("it plays the same at every horizon", liar(f.ForecastHedging(), needs_horizon=False)),
     ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
     ("it may be told late", Forgetful()),

@@ -1,5 +1,6 @@
 """Several values of a parameter: which lists are values and which are several, their order, labels and ranges."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -98,6 +99,22 @@ def test_of_what_there_is_only_these_parameters_take_lists():
     options = {(n, k) for n, m in MEASURES.items() for k, kind in kinds(m.function).items() if kind.list}
     assert options == {("weighted_ce", "weights")}
     assert not any(kind.list for task in TASKS.values() for kind in kinds(task).values())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement `type` is of Python 3.12")
+def test_named_types_are_what_they_stand_for():
+    names = {}
+    exec(
+        "type Few = list[float] | float\n"
+        "type Many[A, B] = B | tuple[A, ...]\n"
+        "type Both = Few | Many[str, int]\n"
+        "def made(few: Few, many: Many[str, int], one: Many, both: Both, told: Many[list, float] | None): ...",
+        names,
+    )
+    found = kinds(names["made"])
+    assert [kind.list for kind in found.values()] == [True, True, found["one"].list, True, True]
+    assert found["one"] == ANYTHING
+    assert [kind.whole for kind in found.values()] == [False, True, False, False, False]
 
 
 # ---------------------------------------------------------------- combinations

@@ -129,6 +129,9 @@ def test_open_rounds_stay_locked_when_they_are_copied(how):
 # ---------------------------------------------------------------- the form of an array
 
 
+@pytest.mark.filterwarnings(
+    "ignore:Setting the .* has been deprecated:DeprecationWarning"
+)  # which NumPy 2.5 says
 def test_the_form_of_what_is_handed_out_is_nobody_elses():
     """Locked arrays have a shape, strides and a type that can be set in place; each reader has its own."""
     game = game_of(_Needs(), UniformTruth(), runs=4)

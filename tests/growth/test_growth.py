@@ -355,3 +355,57 @@ def test_json_holds_what_the_words_say():
 def test_the_tangent_of_a_basis_is_left_out():
     basis = orthonormal(np.ones(7), T)
     assert basis.T @ beside(np.sqrt(T), basis) == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+# ---------------------------------------------------------------- two heights
+
+
+CUBES = np.arange(10.0, 21.0) ** 3
+EVEN = np.arange(10, 21) % 2 == 0
+
+
+def scattered(marked, factor, noise, scatter=0.0, seed=0, runs=8):
+    """√T, `factor` times that at the marked T, with scatter that runs share and noise that they do not, in logs."""
+    rng = np.random.default_rng(seed)
+    logs = np.log(CUBES) / 2 + np.where(marked, np.log(factor), 0.0) + scatter * rng.normal(size=11)
+    return fit_growth(CUBES, np.exp(logs[:, None] + noise * rng.normal(size=(11, runs))), fresh=True)
+
+
+@pytest.mark.parametrize("factor", [0.2, 0.9, 1.1, 30.0])
+@pytest.mark.parametrize("marked", [EVEN, ~EVEN, np.arange(11) == 3], ids=["even", "odd", "one"])
+def test_two_heights_are_why_totals_are_jagged(marked, factor):
+    growth = scattered(marked, factor, 0.0)
+    assert growth.shape == "jagged"
+    assert growth.jumps(marked) == pytest.approx(factor, rel=1e-6)
+    assert growth.jumps(~marked) == pytest.approx(1 / factor, rel=1e-6)
+    # Neither do others explain it, nor does it anything that there is but one kind.
+    assert growth.jumps(np.arange(11) > 5) is None
+    assert growth.jumps(np.ones(11, bool)) is growth.jumps(np.zeros(11, bool)) is None
+
+
+def test_totals_that_are_not_jagged_have_no_two_heights():
+    assert exact(lambda t: t**0.5, times=CUBES).jumps(EVEN) is None
+    bent = exact(lambda t: t**0.5 + 90.0, times=CUBES)
+    assert (bent.shape, bent.jumps(EVEN)) == ("curved", None)
+    one_run = fit_growth(CUBES, np.where(EVEN, 9.0, 1.0)[:, None] * CUBES[:, None] ** 0.5, fresh=True)
+    assert one_run.jumps(EVEN) is None  # whose noise is not known
+    prefixes = np.repeat(np.where(EVEN, 9.0, 1.0)[:, None] * CUBES[:, None] ** 0.5, 3, axis=1)
+    assert fit_growth(CUBES, prefixes, fresh=False).jumps(EVEN) is None
+    three = fit_growth([1e3, 1e4, 1e5], np.repeat([[1.0], [9.0], [2.0]], 3, axis=1), fresh=True)
+    assert (
+        three.jumps(np.array([False, True, False])) is None
+    )  # a line with two heights goes through any three
+
+
+def test_totals_that_overlap_have_no_two_heights():
+    logs = np.log(CUBES) / 2 + np.where(EVEN, 1.0, 0.0)
+    logs[2] -= 1.2
+    growth = fit_growth(CUBES, np.repeat(np.exp(logs)[:, None], 3, axis=1), fresh=True)
+    assert (growth.shape, growth.jumps(EVEN)) == ("jagged", None)
+
+
+def test_what_scatters_by_chance_is_hardly_ever_said_to_have_two_heights(seed):
+    """At the level of 0.95: false failures at RATE, by the binomial distribution. Most of them are jagged."""
+    fits = [scattered(EVEN, 1.0, 0.01, scatter=0.3, seed=[seed, k]) for k in range(40)]
+    assert sum(growth.shape == "jagged" for growth in fits) >= binom.ppf(RATE, 40, 0.9)
+    assert sum(growth.jumps(EVEN) is not None for growth in fits) <= binom.ppf(1 - RATE, 40, 0.05)

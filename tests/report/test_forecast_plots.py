@@ -323,8 +323,14 @@ def test_what_captions_of_murphy_diagrams_say(distinct):
     assert "an approximate 90% interval" in said
     assert "with four added to the 400" in said
     axis = plot_murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == [r"\$a\$", "b", "c"]
-    assert plot_murphy(p, y).get_legend() is None
+    (legend,) = axis.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [r"\$a\$", "b", "c"]
+    assert axis.get_legend() is None  # in somebody's own axes there is one
+    own = plot_murphy({"$a$": p, "b": 1 - p}, y, axes=Figure().subplots())
+    assert [text.get_text() for text in own.get_legend().get_texts()] == [r"\$a\$", "b"]
+    alone = plot_murphy(p, y)
+    assert alone.get_legend() is None
+    assert alone.figure.legends == []
 
 
 def test_a_difference_is_of_two_forecasts_of_the_same_outcomes(distinct, gamma):

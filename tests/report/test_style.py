@@ -18,6 +18,7 @@ from onlinecal.report.curves import Curve, Study
 from onlinecal.report.exponent_plot import heat_map
 from onlinecal.report.frames import frames, places
 from onlinecal.report.late_plot import plot_delays
+from onlinecal.report.murphy_plot import plot_murphy
 from onlinecal.report.people_plot import plot_people
 from onlinecal.report.question_plot import plot_questions
 from onlinecal.report.questions import question_bars
@@ -214,10 +215,51 @@ def test_long_labels_do_not_crowd_out_what_is_drawn():
         assert box.y1 <= fig._suptitle.get_window_extent().y0 + 2
 
 
+LONG = {"a word": "x_" * 55, "words": "a label of which $every_word$ is needed, and some more words " * 2}
+
+
+@pytest.mark.parametrize("label", LONG.values(), ids=list(LONG))
+@pytest.mark.parametrize("width", ["column", "page", None])
+@pytest.mark.filterwarnings("error")  # of a layout that collapses
+def test_long_labels_leave_room_for_a_table_and_for_the_curves_of_forecasts(label, width):
+    totals = np.array([[10.0, 12.0]])
+    columns = Column("measure", "ece"), Column("measure", "cdl")
+    cells = [
+        Played(f"{label}{i}", f"{label}{j}", t, np.array([t]), dict.fromkeys(("ece", "cdl"), totals * t), columns)
+        for i in range(6) for j in range(3) for t in (100, 400, 1600)
+    ]  # fmt: skip
+    panels = heat_map(Study(tuple(cells)), ["ece", "cdl"], width=width)
+    axis = plot_murphy({f"{label}{i}": ([0.2, 0.05 * i], [0, 1]) for i in range(12)}, width=width)
+    for fig, cell in ((panels[0].figure, (3, 6)), (axis.figure, (1, 1))):
+        fig.draw_without_rendering()
+        for axes in fig.axes:
+            box = axes.get_window_extent()
+            if axes is axis or axes in panels:
+                assert box.width / fig.dpi / cell[0] > 0.12
+                assert box.height / fig.dpi / cell[1] > 0.4
+        inside = fig.bbox.padded(2.0)
+        for text in [
+            *axis.texts,
+            *(t for a in fig.axes for t in (*a.get_xticklabels(), *a.get_yticklabels())),
+        ]:
+            if text.get_visible() and label[:2] in text.get_text():
+                assert inside.x0 <= text.get_window_extent().x0
+                assert inside.y0 <= text.get_window_extent().y0
+    # What tells labels apart, and in lines that do not lie over each other.
+    left, below = (
+        [label.get_text() for label in labels]
+        for labels in (panels[0].get_yticklabels(), panels[0].get_xticklabels())
+    )
+    assert len({*left}) == 6
+    assert [text[-1] for text in below] == ["0", "1", "2"]
+    boxes = [label.get_window_extent() for label in panels[0].get_xticklabels()]
+    assert all(one.x1 <= other.x0 + 2 for one, other in pairwise(boxes))
+
+
 def test_text_stays_text_in_files(study, tmp_path):
     fig = plot_curves(study.curves(["ece"]), title="$5 & <b>_x_</b>")[0, 0].figure
-    for kind in ("svg", "pdf"):
-        save(fig, tmp_path / f"a.{kind}")
+    save(fig, tmp_path / "a.svg")
+    save(fig, str(tmp_path / "a.pdf"))
     svg = (tmp_path / "a.svg").read_text()
     assert ">$5 &amp; &lt;b&gt;_x_&lt;/b&gt;</text>" in svg
     assert ">ece against drift</text>" in svg

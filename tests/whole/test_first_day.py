@@ -125,6 +125,20 @@ def test_eighty_columns_of_ascii_are_enough(folder, arguments):
         assert "O(sqrt T)" in plain
 
 
+def test_eighty_columns_of_ascii_are_enough_for_a_report_of_forecasts(tmp_path):
+    onlinecal("new", "rain.csv", cwd=tmp_path)
+    told = ("measure", "rain.csv", "--time", "date", "--measure", "ece", "--draws", "0")
+    wide, plain = (
+        onlinecal(*told, cwd=tmp_path, columns=80, **options).stdout
+        for options in ({}, {"encoding": "ascii"})
+    )
+    for said in (wide, plain):
+        assert max(map(len, said.splitlines())) <= 80
+    assert "±" in wide
+    assert "+-" in plain
+    assert plain.isascii()
+
+
 def test_compare_without_a_measure_takes_the_first_that_there_is(folder):
     assert onlinecal("compare", "results/small.db", cwd=folder).stdout.startswith("ece: total T")
 
