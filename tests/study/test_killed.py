@@ -32,16 +32,18 @@ from tests.results import N, cells
 
 SLEEPS = """
 import time
+from pathlib import Path
+SLOW = Path(__file__).with_name("slow")
 class Sleeps:
     def __init__(self, horizon, salt):
         self.horizon, self.sum = horizon, salt
     def forecast(self):
-        time.sleep(0.002)
+        time.sleep(0.02 if SLOW.exists() else 0.002)
         return self.sum % 1.0
     def update(self, forecast, outcome):
         self.sum += 0.1 + outcome / 3
 """
-#: cells of some tenths of a second, which cost the machine nothing
+#: cells of some tenths of a second, which cost the machine nothing; of some seconds where there is a file "slow"
 SCENARIO = """
 runs = 4
 horizons = [40, 50, 60, 70, 80]
@@ -159,9 +161,13 @@ def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
     planned = load(folder / "s.toml")
     executor, killed, lost = Processes(2, alone=0), 0, {}
 
+    # However long a new worker takes to begin, the study is not over before.
+    slow = folder / "slow"
+    slow.touch()
+
     def kill():
         nonlocal killed
-        while killed < 10:
+        while killed < 10 and slow.exists():
             time.sleep(random.uniform(0.0, 0.3))
             busy = [w for w in list(executor._team) if w.unit is not None and lost.get(w.unit, 0) < AGAIN]
             if busy:
@@ -172,12 +178,15 @@ def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
                 for each in {unit, worker.unit} - {None}:
                     lost[each] = lost.get(each, 0) + 1
                 killed += 1
+        slow.unlink(missing_ok=True)
 
     thread = threading.Thread(target=kill, daemon=True)
     path = folder / "killed.db"
     with executor, Session.open(planned.cells, planned.meta, path) as opened:
         thread.start()
         assert opened.play(executor) == []
+    slow.unlink(missing_ok=True)
+    thread.join()
     assert killed == 10, "the study was over before"
     assert tables(path) == alone
 
