@@ -29,7 +29,7 @@ from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger, part_of
-from onlinecal.engine.loop import CompiledLoop, Stopped, made_of_steps
+from onlinecal.engine.loop import LEAST, CompiledLoop, Stopped, made_of_steps
 from onlinecal.engine.open_rounds import Open, Waiting
 from onlinecal.engine.revealed import Revealed
 from onlinecal.engine.single import SingleRounds
@@ -221,11 +221,9 @@ class Game:
             history = ledger.history(part)
             loop = CompiledLoop(self.forecaster, self.nature, history, keys)
             stretch = self._cuts[part[0]] if part[0] < len(self._cuts) else math.inf
-            most = (
-                SEGMENT
-                if not (self.forecaster.grows or self.nature.grows)
-                else max(1024 * len(self.runs), 2**17)
-            )
+            # Who remembers every round has memory reserved before it is played: for few, but enough for all threads.
+            few = self.forecaster.grows or self.nature.grows
+            most = max(BLOCK * len(self.runs), 2 * LEAST * self.threads) if few else SEGMENT
             last = min(until, self.asked + max(1, most // len(self.runs)))
             if stretch <= last:
                 last = math.ceil(stretch) - 1
