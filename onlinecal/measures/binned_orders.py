@@ -197,7 +197,7 @@ def _edges(bins: Any) -> Floats:
     edges = vector("bins", bins, InvalidParameter)
     if not (len(edges) > 1 and edges[0] == 0.0 and edges[-1] == 1.0 and (np.diff(edges) > 0.0).all()):
         raise InvalidParameter(
-            f"binned_ce: bins = {shown(bins)}; expected edges that increase from 0 to 1, or a number of bins"
+            f"binned_ce: bins = {shown(bins)}; expected edges that increase from 0 to 1, or one number of bins"
         )
     return edges
 

@@ -97,7 +97,7 @@ def test_of_what_there_is_only_these_parameters_take_lists():
         ("streams", "labels"),
     }
     options = {(n, k) for n, m in MEASURES.items() for k, kind in kinds(m.function).items() if kind.list}
-    assert options == {("weighted_ce", "weights")}
+    assert options == {("binned_ce", "bins"), ("weighted_ce", "weights")}
     assert not any(kind.list for task in TASKS.values() for kind in kinds(task).values())
 
 
