@@ -50,9 +50,9 @@ def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     With n_b samples in bin b of m equal ones, T_m = (1/n) Σ_b [(Σ (y − v))² − Σ (y − v)²]/(n_b − 1) over the bins with
     two or more: without bias for the mean of the squared binned errors. Its law if all forecasts are right is known:
     outcomes are drawn anew, each with the probability that was forecast. Each scale has the rank of its T_m among the
-    draws, and the smallest rank of all scales is ranked among those of the draws; of equal ones the one whose ranks have
-    the smaller product comes first. Data and draws are then of one law, so that the p-value is exact, whatever their
-    number.
+    draws, and the smallest rank of all scales is ranked among those of the draws; of equal ones the one whose ranks
+    have the smaller product comes first. Data and draws are then of one law, so that the p-value is exact, whatever
+    their number.
 
     Parameters
     ----------

@@ -269,7 +269,8 @@ def test_a_report_of_named_strategies():
         "distance_certificate",
         "smooth_ce",
     }
-    assert len(found.findings) == 10  # among them what it declares of the horizon, delays, its state and its grid
+    # Among them what it declares of the horizon, delays, its state and its grid.
+    assert len(found.findings) == 10
     rows = found.rows()
     assert all(row["holds"] for row in rows["guarantees"])
     assert all(row["fault"] == "" for row in rows["conformance"])
