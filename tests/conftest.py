@@ -5,12 +5,18 @@ from hypothesis import settings
 
 # The first example may pay for a compilation, so examples have no deadline; a failure prints how to get it again. They
 # are others each time, so that few in a run are many in all.
-settings.register_profile("onlinecal", deadline=None, print_blob=True, max_examples=40)
+settings.register_profile("onlinecal", deadline=None, print_blob=True, max_examples=25)
+settings.register_profile("full", settings.get_profile("onlinecal"), max_examples=400)
 settings.load_profile("onlinecal")
 
 
+def pytest_configure(config):
+    if config.getoption("--full"):
+        settings.load_profile("full")
+
+
 def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true", help="slow tests at their full size, not that of .ci/run")
+    parser.addoption("--full", action="store_true", help="slow tests at their full size, and more examples")
     parser.addoption("--seed", type=int, default=0, help="seed of the stochastic tests; they hold for any")
 
 

@@ -78,7 +78,7 @@ def test_lipschitz_swaps_are_enumerated(gamma, task, rate):
 
 
 @given(gammas(max_levels=4), decision_tasks(3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_monotone_swaps_are_enumerated(gamma, task):
     gain = task.table[:, 1] - task.table[:, 0]
     rows = product(range(len(gain)), repeat=gamma.levels)

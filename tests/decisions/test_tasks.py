@@ -37,7 +37,7 @@ def decision_tasks(draw: st.DrawFn, most: int = 4) -> DecisionTask:
 
 
 @given(gammas(max_levels=4), decision_tasks(3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_account_equals_enumeration_over_all_swaps(gamma, task):
     assume(not oracle.crowded(gamma, task))
     account = task.account(gamma)
@@ -132,7 +132,7 @@ def test_of_two_levels_as_good_as_on_a_kink_one_is():
 
 
 @given(close_gammas(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_two_actions_on_levels_that_are_as_good_as_equal(gamma, data):
     t = data.draw(st.sampled_from([*gamma.predictions.tolist(), 0.3, 0.5, 0.0, 1.0]))
     table = data.draw(

@@ -78,7 +78,7 @@ def potentials(m, counts, ones):
     return up[:-1] + down[1:] - 1
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(states(), st.data())
 def test_no_round_raises_a_product_of_potentials(state, data):
     m, counts, ones = state
@@ -111,7 +111,7 @@ def test_no_round_raises_a_product_of_potentials(state, data):
 # ---------------------------------------------------------------- from potentials to the CDL
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(states())
 def test_regret_is_bounded_by_potentials_and_each_edge_is_needed_once(state):
     m, counts, ones = state

@@ -31,7 +31,7 @@ def by_definition(gamma):
     )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(gamma=ANY)
 def test_the_loss_is_that_of_a_task_and_the_largest(gamma):
     if gamma.levels > 40:

@@ -20,7 +20,7 @@ def entropy(q):
 
 
 @given(gamma=ANY)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_the_logarithm_is_log_loss_without_the_entropy_of_the_levels(gamma):
     left = float(gamma.mass @ [entropy(q) for q in gamma.means.tolist()])
     value, loss = bregman(gamma), log_loss(gamma)
@@ -30,7 +30,7 @@ def test_the_logarithm_is_log_loss_without_the_entropy_of_the_levels(gamma):
 
 
 @given(gamma=ANY)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_the_square_is_the_reliability_and_the_loss_of_the_quadratic_task(gamma):
     value = bregman(gamma, phi="quadratic")
     assert value == pytest.approx(brier_decomposition(gamma).reliability, abs=1e-15)
@@ -39,7 +39,7 @@ def test_the_square_is_the_reliability_and_the_loss_of_the_quadratic_task(gamma)
 
 
 @given(gamma=ANY)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_a_kink_is_the_loss_of_two_actions(gamma):
     """Theorem 4.10 of Gopalan and Hu: the V-shaped task is paid |x − ½| in expectation, up to what all get."""
     kink = bregman(gamma, phi=(lambda x: np.abs(x - 0.5), lambda x: np.sign(x - 0.5)))

@@ -24,7 +24,7 @@ grids = st.integers(1, 40)
 
 
 @given(gammas(), grids, st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_formula(gamma, m, soft):
     assert scdl_binned(gamma, m=m, soft=soft) == pytest.approx(oracle.scdl_binned(gamma, m, soft), abs=1e-12)
 
@@ -108,7 +108,7 @@ def test_value_is_the_minimum_over_all_powers_of_two(gamma):
 
 
 @given(gammas(), grids)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_lemmas(gamma, m):
     value = scdl_binned(gamma, m=m)
     assert value <= scdl_binned(gamma, m=2 * m) + 1e-12  # Lemma 3.2
@@ -118,7 +118,7 @@ def test_lemmas(gamma, m):
 
 
 @given(gammas())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_response_has_swap_regret_of_at_most_four_times_the_value_for_the_worst_task(gamma):
     response = soft_rounding(gamma)
     assert response.value(gamma) == pytest.approx(scdl(gamma), abs=1e-12)

@@ -54,7 +54,7 @@ def test_it_is_that_of_the_definition(whole, exact, sampled, grid, seed):
 
 
 @pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(gamma=ANY)
 def test_it_is_within_its_bounds(whole, exact, sampled, gamma):
     found, bounds = exact(gamma), exact(gamma, subsets=1)
