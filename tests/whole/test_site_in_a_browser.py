@@ -1,5 +1,6 @@
 """The site of docs/ in a real browser, from the file system: whole, without a network, on a phone and a desk."""
 
+import string
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -54,6 +55,18 @@ def test_the_search_finds(browser, site, words, leads):
     page.locator("input[name=query]").press_sequentially(words)
     # Results come one after the other, and only so many as there is room for.
     page.locator(f".md-search-result__link[href*='{leads}']").first.wait_for(state="attached")
+    assert page.said == []
+    page.close()
+
+
+def test_the_search_takes_no_word_for_another(browser, site):
+    """It looks up every word that begins as the question; one that it does not know is an error in the console."""
+    page = opened(browser, (site / "index.html").as_uri(), 1280)
+    query = page.locator("input[name=query]")
+    for key in [*string.ascii_lowercase, *string.digits, "glossary"]:
+        query.fill("")
+        query.press_sequentially(key)
+        page.locator(".md-search-result__meta", has_text="matching documents").wait_for(state="attached")
     assert page.said == []
     page.close()
 
