@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from onlinecal.commands.base import Results, aside, study_of
+from onlinecal.core.words import number_of
 
 
 def measure_again(
@@ -33,13 +34,16 @@ def measure_again(
         count, reasons = measure_file_again(results, panel_of(measure or [], task or [], longest))
     for (name, why), cells in reasons.items():
         print(
-            f"note: {name!r} is not computed, since {why}: {len(cells)} cells, such as {cells[0]}; in a scenario, "
-            "`onlinecal run SCENARIO --resume` plays it",
+            f"note: {name!r} is not computed, since {why}: {number_of(len(cells), 'cell')}, such as {cells[0]}; "
+            "in a scenario, `onlinecal run SCENARIO --resume` plays it",
             file=sys.stderr,
         )
     if reasons and not count:
         raise InvalidData(f"{results}: nothing can be computed from what it keeps; nothing has changed")
-    print(f"{results}: {count} cells have new columns" if count else f"{results} has all of it")
+    if count:
+        print(f"{results}: new columns of {number_of(count, 'cell')}")
+    else:
+        print(f"{results} has all of it")
 
 
 def export(
@@ -49,7 +53,7 @@ def export(
     """Write all totals as one table, a row for each number, for other tools."""
     from onlinecal.report.export import export
 
-    print(f"wrote {output}: {export(study_of(results), output):,} rows")
+    print(f"wrote {output}: {number_of(export(study_of(results), output), 'row')}")
 
 
 def merge(

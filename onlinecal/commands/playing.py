@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from onlinecal.commands.base import Json, Results, aside, people_rows_of
+from onlinecal.core.words import number_of
 
 #: of pairs that cannot be played, and of cells that failed, so many are named
 NAMED = 5
@@ -148,7 +149,7 @@ def _say_if_slow(cells: Any) -> None:
     if may_be_slow(cells) and slow(found := outlook(cells, 0.5)):
         from onlinecal.report.outlook import duration_range
 
-        many = f"{len(cells):,} cell{'s' * (len(cells) > 1)}"
+        many = number_of(len(cells), "cell")
         print(
             f"note: {many}, {duration_range(found)} in one process if nothing of it is there; --dry-run says more, "
             "Ctrl-C keeps what is finished",

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from onlinecal.commands.base import Delimiter, Encoding, Json, Percent, Positive
+from onlinecal.core.words import number_of
 
 
 def watch(
@@ -120,7 +121,7 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
         return
     held = " or held until an earlier one is known" if monitor.open_at_once is None else ""
     waiting = f", {monitor.open:,} open{held}" if monitor.open else ""
-    print(f"{monitor.events:,} events{waiting}, {len(monitor.alarms)} alarms")
+    print(f"{number_of(monitor.events, 'event')}{waiting}, {number_of(len(monitor.alarms), 'alarm')}")
     print(f"since the last alarm: e = {monitor.e_value:.3g}, always-valid p = {monitor.p_value:.3g}")
     if bias.count:
         mean, low, high = (value / bias.count for value in (bias.total, bias.lower, bias.upper))
@@ -203,5 +204,11 @@ def recalibrate(
         return
     print(found)
     print(
-        "\n".join(["", *said, f"wrote {output}: {len(found.forecasts):,} rows, the new column is {column!r}"])
+        "\n".join(
+            [
+                "",
+                *said,
+                f"wrote {output}: {number_of(len(found.forecasts), 'row')}, the new column is {column!r}",
+            ]
+        )
     )

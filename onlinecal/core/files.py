@@ -36,6 +36,11 @@ def located(file: str) -> Path:
     return Path(spec.submodule_search_locations[0]) / path
 
 
+def is_parquet(path: str | Path) -> bool:
+    """Whether a file is Parquet, by the end of its name; any other is CSV."""
+    return Path(path).suffix.lower() in (".parquet", ".pq")
+
+
 def times(table: Table, column: str) -> Floats:
     """A column of numbers or dates that do not descend; dates as days since 1970."""
     values = table.numbers(column, dates=True)
@@ -60,7 +65,7 @@ class Table:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.parquet = path.suffix.lower() in (".parquet", ".pq")
+        self.parquet = is_parquet(path)
         self.frame = parquet(path) if self.parquet else _csv(path)
 
     def line(self, row: int) -> str:

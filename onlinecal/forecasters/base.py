@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.expressions import depends_on_horizon, grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
 from onlinecal.core.strategy import build, required, strategy_name
@@ -115,6 +116,21 @@ class Forecaster:
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What is proved about it; empty for nothing."""
         return ()
+
+
+class OnGrid(Forecaster):
+    """A forecaster whose forecasts are 0, 1/m, …, 1, with a parameter `m` that may depend on T."""
+
+    m: int | str
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where `m` does."""
+        return depends_on_horizon(self.m)
+
+    def steps_at(self, horizon: int) -> int:
+        """`m` at this horizon."""
+        return grid_steps("m", self.m, horizon)
 
 
 class ScalarPlayer(Protocol):

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
+from onlinecal.core.expressions import check_steps
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.forecasters.base import Forecaster, OnGrid, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, count_ones, nothing
 from onlinecal.rounds.steps import (
     Memory,
@@ -109,7 +109,7 @@ def _remember(run, number, size, drawn, outcome):
 
 
 @dataclass(frozen=True)
-class UniformRandom(Forecaster):
+class UniformRandom(OnGrid):
     """Says anything: every point of the grid 0, 1/m, …, 1 with the same probability.
 
     Parameters
@@ -139,18 +139,9 @@ class UniformRandom(Forecaster):
     def __post_init__(self) -> None:
         check_steps("m", self.m)
 
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
-        return depends_on_horizon(self.m)
-
-    def steps_at(self, horizon: int) -> int | None:
-        """`m` at this horizon."""
-        return grid_steps("m", self.m, horizon)
-
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player whose law never changes."""
-        m = grid_steps("m", self.m, horizon)
+        m = self.steps_at(horizon)
         return CompiledForecaster(_all_points, nothing, Memory(runs), size=m + 1, grid=grid_of(m))
 
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, grid_steps, value_at
+from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, value_at
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Draws, Stream
 from onlinecal.forecasters._composed import doubling, mixture, of_steps, rounded
 from onlinecal.forecasters._laws import add_law, believe, below, hedge, nearest, split_between
 from onlinecal.forecasters._parts import Part, check_forecasters, checked, memo_of
-from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.forecasters.base import Forecaster, OnGrid, Player, grid_of
 from onlinecal.rounds.law import Floats, Law
 from onlinecal.rounds.record import Round
 
@@ -92,7 +92,7 @@ class Doubling(Forecaster):
 
 
 @dataclass(frozen=True)
-class Rounded(Forecaster):
+class Rounded(OnGrid):
     """Rounds another's forecasts to the grid 0, 1/m, …, 1.
 
     Parameters
@@ -152,14 +152,10 @@ class Rounded(Forecaster):
         """That of the other, whose laws are among it."""
         return memory_of({"of": self.of})
 
-    def steps_at(self, horizon: int) -> int | None:
-        """`m` at this horizon."""
-        return grid_steps("m", self.m, horizon)
-
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
         player = checked(self.of, self.of.start(horizon, runs, stream), runs)
-        grid = grid_of(grid_steps("m", self.m, horizon))
+        grid = grid_of(self.steps_at(horizon))
         if of_steps([player]):
             return rounded(player, grid, self.how, sorted(self.needs), runs)
         return _RoundedPlayer(Part(self.of, player, runs), runs, grid, self.how)

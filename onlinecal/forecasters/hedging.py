@@ -15,20 +15,20 @@ import numpy as np
 
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
+from onlinecal.core.expressions import check_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
-from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.forecasters.base import OnGrid, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, state_pair
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 
 
 @dataclass(frozen=True)
-class ForecastHedging(Forecaster):
+class ForecastHedging(OnGrid):
     r"""Randomises between two neighbouring grid points so that their biases cannot grow together.
 
     From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one
@@ -69,18 +69,9 @@ class ForecastHedging(Forecaster):
     def __post_init__(self) -> None:
         check_steps("m", self.m)
 
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
-        return depends_on_horizon(self.m)
-
-    def steps_at(self, horizon: int) -> int | None:
-        """`m` at this horizon."""
-        return grid_steps("m", self.m, horizon)
-
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        m = grid_steps("m", self.m, horizon)
+        m = self.steps_at(horizon)
         return CompiledForecaster(_hedge, _learn, Memory(runs, ints=_no_bias(m)), size=2, grid=grid_of(m))
 
     @property
@@ -88,7 +79,7 @@ class ForecastHedging(Forecaster):
         """The bound of the docstring, at this m."""
 
         def bound(horizon: float) -> float:
-            m = grid_steps("m", self.m, int(horizon))
+            m = self.steps_at(int(horizon))
             return 2.0 * math.sqrt(m * horizon) + horizon / (2.0 * m)
 
         return (
@@ -106,7 +97,7 @@ class ForecastHedging(Forecaster):
 
 
 @dataclass(frozen=True)
-class CDLMinimiser(Forecaster):
+class CDLMinimiser(OnGrid):
     r"""Hedges like `ForecastHedging`, with each bias weighed by how unlikely it is at its number of rounds.
 
     From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |h_{i+1}| / (|h_i| + |h_{i+1}|), where h_i =
@@ -159,18 +150,9 @@ class CDLMinimiser(Forecaster):
     def __post_init__(self) -> None:
         check_steps("m", self.m)
 
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
-        return depends_on_horizon(self.m)
-
-    def steps_at(self, horizon: int) -> int | None:
-        """`m` at this horizon."""
-        return grid_steps("m", self.m, horizon)
-
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        m = grid_steps("m", self.m, horizon)
+        m = self.steps_at(horizon)
         memory = Memory(runs, ints=_no_bias(m) + [0] * (m + 1), floats=np.full(m + 1, 1.0 / 3.0))
         return CompiledForecaster(_hedge_anytime, _learn_and_count, memory, size=2, grid=grid_of(m))
 
@@ -180,7 +162,7 @@ class CDLMinimiser(Forecaster):
         root = self.m == "T^(1/2)"
 
         def bound(horizon: float) -> float:
-            m = grid_steps("m", self.m, int(horizon))
+            m = self.steps_at(int(horizon))
             if m * m < horizon:
                 return float(horizon)
             spread = math.log(10.0 + math.log(horizon))
@@ -192,7 +174,7 @@ class CDLMinimiser(Forecaster):
 
         def slack(horizon: float, runs: int, rate: float) -> float:
             # The proof bounds the exponential moment of each run, so Chernoff's bound takes its place for their mean.
-            return 0.6 * grid_steps("m", self.m, int(horizon)) * math.log(1.0 / rate) / runs
+            return 0.6 * self.steps_at(int(horizon)) * math.log(1.0 / rate) / runs
 
         fine = "10T/m + m((0.3 + 3 ln(1 + m/10)) ln(10 + ln T) + 0.6 ln(m + 1)), or T where m < √T"
         return (
@@ -210,7 +192,7 @@ class CDLMinimiser(Forecaster):
 
 
 @dataclass(frozen=True)
-class AlmostOneStepAhead(Forecaster):
+class AlmostOneStepAhead(OnGrid):
     r"""Plays, without randomness, next to an imagined player who knows one outcome in advance.
 
     The biases are those of the imagined player. From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i/m; when y arrives the
@@ -253,18 +235,9 @@ class AlmostOneStepAhead(Forecaster):
     def __post_init__(self) -> None:
         check_steps("m", self.m)
 
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
-        return depends_on_horizon(self.m)
-
-    def steps_at(self, horizon: int) -> int | None:
-        """`m` at this horizon."""
-        return grid_steps("m", self.m, horizon)
-
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        m = grid_steps("m", self.m, horizon)
+        m = self.steps_at(horizon)
         memory = Memory(runs, ints=m + 2)
         return CompiledForecaster(
             _play_low, _imagine, memory, size=1, grid=grid_of(m), certificates=_distance_certificate
@@ -277,11 +250,11 @@ class AlmostOneStepAhead(Forecaster):
         root = self.m == "T^(1/2)"
 
         def bound(horizon: float) -> float:
-            m = grid_steps("m", self.m, int(horizon))
+            m = self.steps_at(int(horizon))
             return 2.0 * math.sqrt(horizon) + 1.0 if root else horizon / m + m + 1.0
 
         def delayed(horizon: float, most: int) -> float:
-            m = grid_steps("m", self.m, int(horizon))
+            m = self.steps_at(int(horizon))
             return horizon / m + most * (m - 1.0)
 
         own = Guarantee(

@@ -16,20 +16,20 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
+from onlinecal.core.expressions import check_steps
 from onlinecal.core.guarantee import Guarantee, log
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters._pairwise import pairwise_player
 from onlinecal.forecasters._stationary import TINY, count_regrets, state_either, state_stationary, whole
-from onlinecal.forecasters.base import Forecaster, Player, grid_of
+from onlinecal.forecasters.base import OnGrid, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch
 
 
 @dataclass(frozen=True)
-class FosterVohra(Forecaster):
+class FosterVohra(OnGrid):
     r"""No internal regret for the Brier loss: the law is stationary under the matrix of pairwise regrets.
 
     R_ij = Σ (i/m − y)² − (j/m − y)² = ((j − i)/m)(2E_i − n_i (j − i)/m), over the n_i rounds that played i, is what
@@ -83,22 +83,13 @@ class FosterVohra(Forecaster):
             raise InvalidParameter(f"swaps = {self.swaps!r}; expected 'next' or 'all'")
 
     @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
-        return depends_on_horizon(self.m)
-
-    @property
     def memory(self) -> str | None:  # type: ignore[override]
         """Where all regrets are in the matrix, so is what is kept of its elimination."""
         return "O(m^2)" if self.swaps == "all" else "O(m)"
 
-    def steps_at(self, horizon: int) -> int | None:
-        """`m` at this horizon."""
-        return grid_steps("m", self.m, horizon)
-
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        m = grid_steps("m", self.m, horizon)
+        m = self.steps_at(horizon)
         if self.swaps == "all":
             return pairwise_player(runs, m)
         memory = Memory(runs, ints=[m // 2] + [0] * (2 * m + 2))
@@ -111,14 +102,14 @@ class FosterVohra(Forecaster):
             return ()
 
         def bound(horizon: float) -> float:
-            m = grid_steps("m", self.m, int(horizon))
+            m = self.steps_at(int(horizon))
             return horizon / (2.0 * m) + math.sqrt(2.0 * (m + 1) * horizon)
 
         def slack(horizon: float, runs: int, rate: float) -> float:
             # √(Φ_t + 8(T − t)/m²) is a supermartingale from √(8T)/m to √Φ_T, and given the past it lies in an interval
             # of length 4√2/m, since a round moves two regrets by at most 2/m: Azuma and Hoeffding over runs·T of its
             # moves, times the factor (m/2)√(m + 1) from √Φ to the ECE.
-            m = grid_steps("m", self.m, int(horizon))
+            m = self.steps_at(int(horizon))
             return 2.0 * math.sqrt((m + 1) * horizon * math.log(1.0 / rate) / runs)
 
         source = "after Foster and Vohra 1998; constant in the docstring"
@@ -139,7 +130,7 @@ class FosterVohra(Forecaster):
 
 
 @dataclass(frozen=True)
-class BlumMansour(Forecaster):
+class BlumMansour(OnGrid):
     r"""No full swap regret for the squared loss: a learner at each grid point, and the law that is stationary.
 
     The learner of i follows the leader on the rounds, weighed by how likely they were to play i: its x_i is the
@@ -179,18 +170,9 @@ class BlumMansour(Forecaster):
     def __post_init__(self) -> None:
         check_steps("m", self.m)
 
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
-        return depends_on_horizon(self.m)
-
-    def steps_at(self, horizon: int) -> int | None:
-        """`m` at this horizon."""
-        return grid_steps("m", self.m, horizon)
-
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
-        m = grid_steps("m", self.m, horizon)
+        m = self.steps_at(horizon)
         points = m + 1
         memory = Memory(
             runs, ints=[m // 2] + [-1] * points, floats=3 * points, scratch=points * points + 2 * points

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.words import number_of
 from onlinecal.forecasts.inference import Drift
 from onlinecal.forecasts.intervals import FEW
 
@@ -85,7 +86,8 @@ def _values(gamma: JointDistribution) -> list[str]:
     steps = next((m for m in GRIDS if np.abs(v * m - np.rint(v * m)).max() < 1e-9), None)
     if steps is not None:
         return [
-            f"all forecasts are multiples of 1/{steps} ({gamma.levels} values): finer differences are rounded away"
+            f"all forecasts are multiples of 1/{steps} ({number_of(gamma.levels, 'value')}): finer "
+            "differences are rounded away"
         ]
     if (gamma.levels > 1 and gamma.counts.max() <= 1.0) or (gamma.counts.min() <= 1.0 and alone > DISTINCT):
         return [

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.files import is_parquet
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.memory import free_memory
 from onlinecal.forecasts.cells import EMPTY, as_number
@@ -157,7 +158,7 @@ def question_of(source: str, asked: Asked, settings: Settings, delimiter: str | 
     path = Path(source).expanduser()
     if not path.is_file():
         raise InvalidData(f"{source}: no such file")
-    if path.suffix.lower() in (".parquet", ".pq"):
+    if is_parquet(path):
         with engine_of(source) as engine:
             rows = engine.execute(f"SELECT * FROM read_parquet({_text(str(path))}) LIMIT {HEAD}").df()
         head = Sheet.of_frame(source, rows)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import days, parquet
+from onlinecal.core.files import days, is_parquet, parquet
 from onlinecal.engine.memory import GIB, free_memory
 from onlinecal.forecasts.cells import as_number, is_empty
 
@@ -71,7 +71,7 @@ class Sheet:
         most: int | None = None,
     ) -> None:
         self.name = "standard input" if source == "-" else source
-        self.parquet = Path(source).suffix.lower() in (".parquet", ".pq")
+        self.parquet = is_parquet(source)
         check_delimiter(delimiter)
         if self.parquet:
             self._set(parquet(Path(source)))

@@ -7,14 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from onlinecal.core.errors import InvalidData
+from onlinecal.core.files import is_parquet
 from onlinecal.engine.memory import GIB, free_memory
 from onlinecal.forecasts.measuring import Report, Settings, measure_log
 from onlinecal.forecasts.reading import Asked, read_log
 from onlinecal.forecasts.sheet import ROOM, Sheet
 
-#: how many times its size a file takes in memory while it is measured, by the end of its name; of Parquet with 10^7
-#: different forecasts 65 times were seen
-TIMES = {".parquet": 70.0, ".pq": 70.0, ".gz": 5.0 * ROOM}
+#: how many times its size a Parquet file takes in memory while it is measured; with 10^7 different forecasts 65 times
+#: were seen
+PARQUET = 70.0
+
+#: how many times its size a packed file has unpacked
+PACKED = 5.0
 
 #: rows of a Parquet file, and bytes of a CSV file, from which it is read in parts sooner than in memory, several times
 #: as quick: a tenth of a second a million rows against several seconds
@@ -97,8 +101,8 @@ def sooner_in_parts(source: str, asked: Asked) -> bool:
         return False
     if importlib.util.find_spec("duckdb") is None:
         return False
-    if path.suffix.lower() not in (".parquet", ".pq"):
-        return path.stat().st_size * (5 if path.suffix.lower() == ".gz" else 1) > BYTES
+    if not is_parquet(path):
+        return path.stat().st_size * packed(path) > BYTES
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -116,4 +120,9 @@ def bytes_needed(source: str) -> float:
         size = path.stat().st_size if path.is_file() else 0
     except OSError as error:
         raise InvalidData(f"{source} cannot be read: {error.strerror or error}") from None
-    return size * TIMES.get(path.suffix.lower(), float(ROOM))
+    return size * (PARQUET if is_parquet(path) else packed(path) * ROOM)
+
+
+def packed(path: Path) -> float:
+    """How many times its size a CSV file has unpacked, about."""
+    return PACKED if path.suffix.lower() == ".gz" else 1.0

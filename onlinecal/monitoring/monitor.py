@@ -21,6 +21,7 @@ from onlinecal.core.validation import (
     number,
     vector,
 )
+from onlinecal.core.words import number_of
 from onlinecal.monitoring.alarms import Alarm, Bias
 from onlinecal.monitoring.bets import (
     COUNTED,
@@ -361,7 +362,8 @@ class Monitor:
         return load(Path(path))
 
     def __repr__(self) -> str:
-        return f"<Monitor, alpha = {self.alpha:g}, {self.events:,} events, {len(self.alarms)} alarms>"
+        taken = f"{number_of(self.events, 'event')}, {number_of(len(self.alarms), 'alarm')}"
+        return f"<Monitor, alpha = {self.alpha:g}, {taken}>"
 
     # ---------------------------------------------------------------- inside
 

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from onlinecal.core.errors import InvalidData
+from onlinecal.core.files import is_parquet
 from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.feed import Feed
@@ -68,7 +69,7 @@ def watch(
     OSError
     """
     name = "standard input" if source is None else str(source)
-    if source is not None and source.suffix.lower() in (".parquet", ".pq"):
+    if source is not None and is_parquet(source):
         raise InvalidData(f"{name}: a Parquet file has no lines that come one by one; expected CSV")
     feed = Feed(monitor, name, asked, delimiter=delimiter, encoding=encoding, say=say)
     if source is None:

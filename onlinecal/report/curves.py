@@ -16,6 +16,7 @@ from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
 from onlinecal.report.kept import Kept
+from onlinecal.report.long_table import long_table
 from onlinecal.study.played import Promise, Results
 
 if TYPE_CHECKING:
@@ -356,22 +357,15 @@ class Study(Kept):
 
     def table(self) -> pd.DataFrame:
         """Every number: columns forecaster, nature, horizon, measure, round, run, total."""
-        import pandas as pd
-
-        # One frame, and not one for each of perhaps thousands of cells.
         each = [(cell, measure, totals) for cell in self.cells for measure, totals in cell.totals.items()]
-        sizes = [totals.size for *_, totals in each]
-        said = {
+        said: dict[str, list[Any]] = {
             "forecaster": [cell.forecaster for cell, *_ in each],
             "nature": [cell.nature for cell, *_ in each],
             "horizon": [cell.horizon for cell, *_ in each],
             "measure": [measure for _, measure, _ in each],
         }
-        table = pd.DataFrame(said).loc[np.repeat(np.arange(len(each)), sizes)].reset_index(drop=True)
-        return table.assign(
-            round=np.concatenate([np.repeat(cell.rounds, t.shape[1]) for cell, _, t in each]),
-            run=np.concatenate([np.tile(np.arange(t.shape[1]), len(t)) for *_, t in each]),
-            total=np.concatenate([t.ravel() for *_, t in each]),
+        return long_table(
+            said, {"round": [cell.rounds for cell, *_ in each]}, [totals for *_, totals in each]
         )
 
     def plot(self, measures: Sequence[str] | None = None, axes: Any = None) -> NDArray[Any]:

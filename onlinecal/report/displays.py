@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from onlinecal.core.words import number_of
 from onlinecal.growth.words import legend, lines
 from onlinecal.report.console import grown
 from onlinecal.report.curves import Curve, Study, summary
@@ -75,7 +76,7 @@ def curve_html(curve: Curve) -> str:
     notes += [f"{len(rows)} of {len(curve.rounds)} T are shown"] * (len(rows) < len(curve.rounds))
     head = f"<p><b>{escape(curve.measure)}</b>: {escape(curve.forecaster)} against {escape(curve.nature)}</p>"
     runs = curve.totals.shape[1]
-    return head + _table(["T", f"mean total of {runs} runs", "± 95 %", "a round"], rows, notes)
+    return head + _table(["T", f"mean total of {number_of(runs, 'run')}", "± 95 %", "a round"], rows, notes)
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], notes: Sequence[str]) -> str:

@@ -7,11 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.writing import whole
+from onlinecal.report.long_table import long_table
 from onlinecal.study.played import Results
 
 if TYPE_CHECKING:
@@ -32,28 +31,25 @@ def tidy(results: Results) -> pd.DataFrame:
         ``measure``, ``options``, ``end``, ``stream``, ``task``, ``response`` (each as in `onlinecal.core.columns`, ""
         for none); and ``total``, T·μ.
     """
-    import pandas as pd
-
-    # Of each column of each cell what is the same in all its rows stands in a row of `said`: a frame for each of
-    # thousands of cells would take far longer than the numbers.
-    said, sizes, rounds, runs, open, totals = [], [], [], [], [], []
-    for cell in results.cells:
-        nature, schedule = cell.schedule if cell.schedule[0] else (cell.nature, "")
-        for column in cell.columns:
-            values = cell.totals[column.name]
-            n, many = values.shape
-            said.append((cell.forecaster, nature, schedule, cell.horizon, *_words(column)))
-            sizes.append(values.size)
-            rounds.append(np.repeat(cell.rounds, many))
-            runs.append(np.tile(np.arange(many), n))
-            open.append(np.repeat(np.array(cell.open or [0] * n, dtype=np.int64), many))
-            totals.append(values.ravel())
+    each = [(cell, column) for cell in results.cells for column in cell.columns]
+    who = [
+        (
+            cell.forecaster,
+            *(cell.schedule if cell.schedule[0] else (cell.nature, "")),
+            cell.horizon,
+            *_words(column),
+        )
+        for cell, column in each
+    ]
     names = ["forecaster", "nature", "schedule", "horizon", *WORDS]
-    each = pd.DataFrame(said, columns=names)
-    table = each.loc[np.repeat(np.arange(len(each)), sizes)].reset_index(drop=True)
-    for place, name, parts in ((4, "round", rounds), (5, "run", runs), (6, "open", open)):
-        table.insert(place, name, np.concatenate(parts))
-    return table.assign(total=np.concatenate(totals))
+    said = {name: [words[place] for words in who] for place, name in enumerate(names)}
+    at: dict[str, list[Any]] = {
+        "round": [cell.rounds for cell, _ in each],
+        "open": [cell.open or [0] * len(cell.rounds) for cell, _ in each],
+    }
+    totals = [cell.totals[column.name] for cell, column in each]
+    table = long_table(said, at, totals)
+    return table[[*names[:4], "round", "run", "open", *WORDS, "total"]]
 
 
 #: what is said of a column

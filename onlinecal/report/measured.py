@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlinecal.core.encodings import readable
+from onlinecal.core.words import number_of
 from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
@@ -85,7 +86,7 @@ def sentence(said: str) -> str:
 def heading(report: Report) -> str:
     """What was read."""
     names = ", ".join(repr(column.name) for column in report.columns)
-    return f"{report.source}: {report.rows:,} rows, forecasts {names}, outcome {report.outcome!r}"
+    return f"{report.source}: {number_of(report.rows, 'row')}, forecasts {names}, outcome {report.outcome!r}"
 
 
 def about(column: Measured) -> str:

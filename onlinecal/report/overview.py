@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.markup import escape
 
+from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.words import legend, lines
 from onlinecal.report.curves import Study
@@ -131,9 +132,9 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     console = new_console()
     console.print(f"[bold]{escape(title)}[/bold]")
     runs = max(next(iter(cell.totals.values())).shape[1] for cell in study.cells)
-    who, whom = _many(len(study.forecasters), "forecaster"), _many(len(study.natures), "nature")
+    who, whom = number_of(len(study.forecasters), "forecaster"), number_of(len(study.natures), "nature")
     console.print(
-        f"{who} against {whom}, {_many(runs, 'run')}: {_many(len(study.cells), 'cell')}", markup=False
+        f"{who} against {whom}, {number_of(runs, 'run')}: {number_of(len(study.cells), 'cell')}", markup=False
     )
     # What is shown are the extremes of all curves: their intervals are as if every one was shown.
     curves = {
@@ -170,7 +171,7 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
             (found.unknown, "with infinite totals of both signs"),
         ):
             if count:
-                console.print(f"{name}: without {_many(count, 'pair')} {why}", markup=False)
+                console.print(f"{name}: without {number_of(count, 'pair')} {why}", markup=False)
     said = "mean total T·μ over the runs; of very many the largest and the least are so by chance, too"
     console.print("; ".join([said, *(legend(growths) if growths else [])]), markup=False)
     if rest := measures[MEASURES:]:
@@ -208,7 +209,3 @@ def ways_on(path: Path, measure: str) -> str:
             f"a page: onlinecal report {file}",
         ]
     )
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.words import lines
 from onlinecal.report.console import AGAINST_RATES
@@ -109,7 +110,9 @@ def tables(study: Study, rows: Sequence[tuple[dict[str, Any], Growth | None]]) -
                 )
             if any(cell.text for cell in cells):
                 told.append((who, tuple(cells)))
-        title = f"{nature}, T = {horizon:,}" + (f", {open:,} questions open at the end" if open else "")
+        title = f"{nature}, T = {horizon:,}" + (
+            f", {number_of(open, 'question')} open at the end" if open else ""
+        )
         found.append(Table(title, tuple(there), tuple(told)))
     return found
 
@@ -138,9 +141,9 @@ def asked(study: Study) -> list[tuple[str, str]]:
     )
     shown = main_columns(study)
     return [
-        (f"{len(study.forecasters)} forecaster{_s(study.forecasters)}", _list(study.forecasters)),
-        (f"{len(study.natures)} nature{_s(study.natures)}", _list(study.natures)),
-        (f"{len(shown)} measure{_s(shown)}", _list(shown)),
+        (number_of(len(study.forecasters), "forecaster"), _list(study.forecasters)),
+        (number_of(len(study.natures), "nature"), _list(study.natures)),
+        (number_of(len(shown), "measure"), _list(shown)),
         ("rounds T", played),
         (
             "runs",
@@ -363,7 +366,3 @@ def _list(names: Sequence[str]) -> str:
 
 def _more(names: Sequence[str], between: str) -> str:
     return f"{between}and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-
-
-def _s(names: Sequence[str]) -> str:
-    return "s" * (len(names) > 1)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
+from onlinecal.core.words import number_of
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
 from onlinecal.report.frames import counted, ends
@@ -204,7 +205,7 @@ def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
     at = people.worst_rate
     if at is not None:
         axis.annotate(
-            f"{literal(people.labels[at])}: {people.rate[at]:.3g}\nin {int(people.seen[at]):,} questions",
+            f"{literal(people.labels[at])}: {people.rate[at]:.3g}\nin {number_of(int(people.seen[at]), 'question')}",
             (float(people.rate[at]), 1.0),
             (0, -34),
             textcoords="offset points",
@@ -215,7 +216,7 @@ def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )
     many = len(people.labels) - people.unseen
-    axis.set_title(f"{many:,} decision maker{'s' * (many != 1)}", fontsize=10)
+    axis.set_title(number_of(many, "decision maker"), fontsize=10)
     plain(axis, "for each question with a known outcome", "share of decision makers\nwith at most this")
     if people.unseen < len(people.labels):
         axis.legend(fontsize=7, frameon=False, loc="lower right")

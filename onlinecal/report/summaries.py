@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from onlinecal.core.words import number_of
 from onlinecal.report.grid import new_console, number, print_grid
 from onlinecal.report.paired import Difference
 from onlinecal.report.people_rows import PeopleRow
@@ -31,7 +32,7 @@ def print_people(drawn: Sequence[PeopleRow]) -> None:
             print_grid(console, title, headings, {people.forecaster: _row(people) for people in there})
     runs = max(people.runs for people in drawn)
     console.print(
-        f"mean over {runs} run{'s' if runs > 1 else ''}, of the questions that were asked during a tenure and whose "
+        f"mean over {number_of(runs, 'run')}, of the questions that were asked during a tenure and whose "
         "outcome is known; those that are open at the end are not in it. No best response has more swap regret than "
         "its CDL; *: another response, which may",
         markup=False,
@@ -40,9 +41,9 @@ def print_people(drawn: Sequence[PeopleRow]) -> None:
 
 def _who(people: PeopleRow) -> str:
     many = len(people.labels)
-    said = f"{many:,} decision maker{'s' if many > 1 else ''}"
+    said = number_of(many, "decision maker")
     said += f", {people.unseen:,} without a question whose outcome is known" if people.unseen else ""
-    return said + (f"; {people.open:,} questions open at the end" if people.open else "")
+    return said + (f"; {number_of(people.open, 'question')} open at the end" if people.open else "")
 
 
 def _row(people: PeopleRow) -> list[str]:
@@ -106,7 +107,7 @@ def print_paired(found: Sequence[Difference], refused: Sequence[str], level: flo
 
 def _end(one: Difference) -> str:
     open = f", {one.open:,} open at the end" if one.open else ""
-    return f"T = {one.horizon:,}, {one.runs} runs{open}"
+    return f"T = {one.horizon:,}, {number_of(one.runs, 'run')}{open}"
 
 
 def _difference(found: Difference | None) -> str:

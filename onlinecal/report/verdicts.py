@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from onlinecal.core.words import number_of
 from onlinecal.report.grid import new_console, number, print_grid
 from onlinecal.report.pareto import Front
 from onlinecal.report.ranking import Ranking, Standing
@@ -71,7 +72,7 @@ def _not_apart(standing: Standing) -> str:
 def print_ranking(found: Ranking) -> None:
     """Forecasters down, in the order of their mean ranks; natures across."""
     console = new_console()
-    ends = {f"T = {s.horizon:,}, {s.runs} run{'s' * (s.runs > 1)}" for s in found.standings}
+    ends = {f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found.standings}
     headings = ranking_headings(found)
     title = f"{found.measure}: ranks"
     if len(ends) == 1:
@@ -119,7 +120,7 @@ def print_fronts(found: Sequence[Front]) -> None:
     """A table for each nature."""
     console = new_console()
     for front in found:
-        runs = f"{front.runs} run{'s' * (front.runs > 1)}"
+        runs = number_of(front.runs, "run")
         title = f"{front.nature}, T = {front.horizon:,}, {runs}: "
         title += f"{len(front.front)} of {len(front.forecasters)} on the front"
         rows = {who: front_row(front, who) for who in front.forecasters}

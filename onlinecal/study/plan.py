@@ -12,6 +12,7 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.validation import is_whole
+from onlinecal.core.words import number_of
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
@@ -283,8 +284,7 @@ class Plan(Sequence[Cell]):
             refused = self.incompatible
             more = len(refused) - 1
             raise InvalidParameter(
-                refused[0].reason
-                + (f"; nor can {more} other pair{'s' * (more > 1)} be played" if more else "")
+                refused[0].reason + (f"; nor can {number_of(more, 'other pair')} be played" if more else "")
             )
         played: dict[tuple[str, range], set[int]] = {}
         for who, whom, horizons in self.matches():
@@ -309,9 +309,8 @@ class Plan(Sequence[Cell]):
                         free |= role == "forecaster" and grid_of_player(player) is None
         for horizon in sorted({t for *_, horizons in self.matches() for t in horizons}):
             for schedule in self.schedules:
-                if (
-                    not schedule.immediate
-                ):  # of which there is nothing to refuse, nor to load machine code for
+                # Of an immediate one there is nothing to refuse, nor to load machine code for.
+                if not schedule.immediate:
                     schedule.clock(horizon, self.seed).check()
         self._settle_history(free)
 

@@ -5,10 +5,10 @@ which grid the forecaster plays.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, shown
@@ -16,15 +16,18 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import following, tightest_of
 from onlinecal.core.validation import is_whole
 from onlinecal.schedules.base import load
-from onlinecal.study.lineup import KEPT, Entry
+from onlinecal.study.lineup import Entry
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Promise
 
+_Found = TypeVar("_Found")
+
+#: of how many questions the answers are kept
+MOST = 2**16
+
 # Cells are many and players few: each player is asked once for all its opponents, and what follows from a guarantee is
-# found once for each column. With what is found stands what it is of, so that nothing else has the same identity.
-_STATED: dict[int, tuple[Entry, tuple[Guarantee, ...]]] = {}
-_FOLLOWS: dict[int, tuple[Guarantee, dict[Column, list[Guarantee]]]] = {}
-_STEPS: dict[tuple[int, int], tuple[Entry, int | None]] = {}
+# found once for each column. With what is found stands whom it is of, so that nothing else has the same identity.
+_FOUND: dict[tuple[Any, ...], tuple[object, Any]] = {}
 
 
 def promises(cell: Cell) -> tuple[Promise, ...]:
@@ -64,45 +67,42 @@ def steps(cell: Cell) -> int | None:
     InvalidParameter
         What it says is no number of steps.
     """
-    entry, horizon = cell.forecaster, cell.horizon
-    if (id(entry), horizon) not in _STEPS:
-        m = entry.strategy.steps_at(horizon)
-        if m is not None and not (is_whole(m) and 1 <= m <= 10**6):
-            raise InvalidParameter(
-                f"forecaster {entry.label!r}: steps_at({horizon}) = {shown(m)}; expected None, or an integer from 1 to "
-                "10^6"
-            )
-        _make_room(_STEPS)
-        _STEPS[id(entry), horizon] = entry, None if m is None else int(m)
-    return _STEPS[id(entry), horizon][1]
+    return _once(cell.forecaster, _steps, cell.horizon)
+
+
+def _steps(entry: Entry, horizon: int) -> int | None:
+    m = entry.strategy.steps_at(horizon)
+    if m is not None and not (is_whole(m) and 1 <= m <= 10**6):
+        raise InvalidParameter(
+            f"forecaster {entry.label!r}: steps_at({horizon}) = {shown(m)}; expected None, or an integer from 1 to 10^6"
+        )
+    return None if m is None else int(m)
 
 
 def _stated(entry: Entry) -> tuple[Guarantee, ...]:
-    """The guarantees of a player."""
-    if id(entry) not in _STATED:
-        _make_room(_STATED)
-        _STATED[id(entry)] = entry, tuple(entry.strategy.guarantees)
-    return _STATED[id(entry)][1]
+    return tuple(entry.strategy.guarantees)
 
 
 def _bounds(guarantees: Iterable[Guarantee], column: Column) -> list[Guarantee]:
     """As `following`, of guarantees that will be asked for again."""
-    found = []
-    for guarantee in sorted(guarantees, key=lambda g: g.column != column):
-        if id(guarantee) not in _FOLLOWS:
-            _make_room(_FOLLOWS)
-            _FOLLOWS[id(guarantee)] = guarantee, {}
-        known = _FOLLOWS[id(guarantee)][1]
-        if column not in known:
-            known[column] = following([guarantee], column)
-        found += known[column]
+    own_first = sorted(guarantees, key=lambda g: g.column != column)
+    return [found for guarantee in own_first for found in _once(guarantee, _follows, column)]
+
+
+def _follows(guarantee: Guarantee, column: Column) -> list[Guarantee]:
+    return following([guarantee], column)
+
+
+def _once(whom: Any, find: Callable[..., _Found], *asked: Hashable) -> _Found:
+    """What `find(whom, *asked)` returns, which is kept."""
+    key = id(whom), find, *asked
+    if key not in _FOUND:
+        # Players that a plan has made anew are others: of very many, all is forgotten from time to time.
+        if len(_FOUND) >= MOST:
+            _FOUND.clear()
+        _FOUND[key] = whom, find(whom, *asked)
+    found: _Found = _FOUND[key][1]
     return found
-
-
-def _make_room(kept: dict[Any, Any]) -> None:
-    """Players that a plan has made anew are others: of very many, all that is found is forgotten from time to time."""
-    if len(kept) >= 2 * KEPT:
-        kept.clear()
 
 
 def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:

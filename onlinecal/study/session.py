@@ -17,6 +17,7 @@ from onlinecal.core.content import differences
 from onlinecal.core.errors import StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
+from onlinecal.core.words import number_of
 from onlinecal.study.again import computable, missing, missing_of_played, read_again
 from onlinecal.study.database import BEFORE, format_of
 from onlinecal.study.entries import Planned
@@ -178,7 +179,7 @@ class Session:
             (len(damaged & wanted), "played anew, as something else has changed their numbers"),
         ):
             if count:
-                self.remarks.append(f"{what}: {_cells(count)}")
+                self.remarks.append(f"{what}: {number_of(count, 'finished cell')}")
         self._compare_columns(plan, finished)
         self._compare_gammas(good)
         return damaged
@@ -199,7 +200,8 @@ class Session:
             count += bool(other)
         if count:
             self.remarks.append(
-                f"measured anew, as the scenario or what it names has changed ({_some(list(reasons))}): {_cells(count)}"
+                f"measured anew, as the scenario or what it names has changed ({_some(list(reasons))}): "
+                f"{number_of(count, 'finished cell')}"
             )
         if gone:
             self.remarks.append(
@@ -218,7 +220,7 @@ class Session:
                     keys.add(cell.key)
         for why, (what, keys) in found.items():
             self.remarks.append(
-                f"played again for {_some([*map(repr, what)])}, since {why}: {_cells(len(keys))}"
+                f"played again for {_some([*map(repr, what)])}, since {why}: {number_of(len(keys), 'finished cell')}"
             )
 
     def __enter__(self) -> Session:
@@ -339,10 +341,6 @@ def _in_words(part: str, name: str | None, rest: list[str]) -> str:
         rest = [f"source of {rest[-1]}"]
     inner = " ".join(key for key in rest if key not in ("parameters", "options", "what", "state", "make"))
     return " ".join(filter(None, (part, name))) + (f": {inner}" if inner else "")
-
-
-def _cells(count: int) -> str:
-    return f"{count} finished cell{'s' * (count > 1)}"
 
 
 def _some(reasons: Sequence[str]) -> str:

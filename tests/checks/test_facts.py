@@ -230,7 +230,10 @@ class InOrderPlayer:
 
 LIARS = [
     ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
-    ("its forecasts are on the grid", liar(f.ForecastHedging(), steps_at=lambda self, horizon: 7)),
+    (
+        "its forecasts are on the grid",
+        liar(f.ForecastHedging(), start=lambda _, *how: f.ForecastHedging(7).start(*how)),
+    ),
     ("it plays the same at every horizon", liar(f.ForecastHedging(), needs_horizon=False)),
     ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
     ("it may be told late", Forgetful()),

@@ -45,7 +45,7 @@ def test_columns_are_added_without_a_scenario(folder):
         "measure-again", "results/s.db", "--measure", "cdl", "--measure", "gauges:bias", "--measure", "smooth_ce",
         "--task", '{ name = "v_shaped", t = 0.3 }', cwd=folder,
     )  # fmt: skip
-    assert done.stdout == "results/s.db: 8 cells have new columns\n"
+    assert done.stdout == "results/s.db: new columns of 8 cells\n"
     assert done.stderr.splitlines() == [
         f"note: {name!r} is not computed, since their predictions were moved, and nothing is proved of it then: "
         "4 cells, such as 'empirical mean' against 'drift' at T = 200; in a scenario, "

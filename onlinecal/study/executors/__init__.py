@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.validation import is_whole
+from onlinecal.core.words import number_of
 from onlinecal.study.executors.base import Executor
 from onlinecal.study.executors.serial import Serial
 from onlinecal.study.run import cores
@@ -45,8 +46,8 @@ def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Execut
         return Cluster(scheduler)
     if jobs is not None and not (is_whole(jobs) and 1 <= jobs <= most_jobs()):
         raise InvalidParameter(
-            f"jobs = {shown(jobs)}; expected an integer from 1 to {most_jobs()}, as this process may use {cores()} core"
-            f"{'s' * (cores() > 1)}"
+            f"jobs = {shown(jobs)}; expected an integer from 1 to {most_jobs()}, as this process may use "
+            f"{number_of(cores(), 'core')}"
         )
     if (jobs or cores()) == 1:
         return Serial(threads=1)

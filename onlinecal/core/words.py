@@ -1,0 +1,12 @@
+"""How numbers of things are written in sentences."""
+
+from __future__ import annotations
+
+
+def number_of(count: int, thing: str) -> str:
+    """How many of a thing there are.
+
+    >>> number_of(1, "run"), number_of(1_000, "finished cell"), number_of(0, "pair")
+    ('1 run', '1,000 finished cells', '0 pairs')
+    """
+    return f"{count:,} {thing}{'s' * (count != 1)}"
