@@ -21,6 +21,7 @@ from onlinecal.forecasters.minimax import Minimax
 from onlinecal.forecasters.perturbed import PerturbedLeader
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
 from onlinecal.forecasters.separate import Separate
+from onlinecal.forecasters.thresholds import StepCEMinimiser
 from onlinecal.rounds.law import Law
 from onlinecal.rounds.record import Round
 
@@ -38,6 +39,7 @@ FORECASTERS = registry(
         FosterVohra,
         AlmostOneStepAhead,
         CDLMinimiser,
+        StepCEMinimiser,
         DefensiveForecasting,
         PerturbedLeader,
         Minimax,
@@ -79,6 +81,7 @@ __all__ = [
     "Scalar",
     "Separate",
     "Shifted",
+    "StepCEMinimiser",
     "Tempered",
     "TrackingPlatt",
     "Truthful",

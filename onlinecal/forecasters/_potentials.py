@@ -82,6 +82,31 @@ def normal_hedge_growth(n: int, m: int) -> float:
     return math.exp(x * x) * (1.0 - x * x + rho * x) / (3.0 * n)
 
 
+def thresholds(steps: int | str) -> Potential:
+    """ln Σ_k cosh(ηP_k) with P_k = E_0 + … + E_k, of exponential weights over signed thresholds."""
+
+    def of(gamma: Any, horizon: int) -> float:
+        m = grid_steps("m", steps, horizon)
+        exponents = thresholds_rate(horizon, m) * np.abs(np.cumsum(_biases(gamma, m)[0]))
+        largest = exponents.max()
+        return float(
+            largest + np.log(0.5 * (np.exp(exponents - largest) + np.exp(-exponents - largest)).sum())
+        )
+
+    def growth(gamma: Any, v: float, horizon: int) -> float:
+        m = grid_steps("m", steps, horizon)
+        rate = thresholds_rate(horizon, m)
+        coarse = max(1.0, 2.0 * math.sinh(0.5 * rate / m))
+        return math.log(math.exp(rate * rate / 8.0) + coarse * math.expm1(rate) / (4.0 * m))
+
+    return Potential(of, growth)
+
+
+def thresholds_rate(horizon: float, m: int) -> float:
+    """The η = √(8 ln(2m + 2)/T) of `StepCEMinimiser`."""
+    return math.sqrt(8.0 * math.log(2.0 * m + 2.0) / horizon)
+
+
 def _biases(gamma: Any, m: int) -> tuple[Floats, Floats]:
     """E_i and n_i of all grid points."""
     bias, rounds = np.zeros(m + 1), np.zeros(m + 1)

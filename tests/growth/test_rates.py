@@ -90,7 +90,7 @@ T = np.array([100, 300, 1000, 3000, 10_000, 30_000])
 
 def test_the_best_known_rates():
     assert known_rates("ece") == "Ω(T^0.54389) … O(T^(2/3))"
-    assert known_rates("step_ce") == "Ω(√T) … O(√(T log T))"  # proved, though nobody here plays it
+    assert known_rates("step_ce") == "Ω(√T) … O(√(T log T))"
     assert known_rates("swap_regret[quadratic]") == "O(T^(1/3) log T)"
     assert known_rates("brier") == ""
     for measure in {rate.measure for rate in KNOWN_RATES}:

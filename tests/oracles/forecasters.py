@@ -229,6 +229,37 @@ class BlumMansour(Stationary):
             self.ones[round(v * self.m)] += w * outcome
 
 
+class StepCE:
+    """Two neighbouring points, or one, such that no outcome gains for the weights of all signed thresholds."""
+
+    def __init__(self, m, horizon):
+        self.m, self.rate = m, math.sqrt(8 * math.log(2 * m + 2) / horizon)
+        self.bias = np.zeros(m + 1, np.int64)  # m·E_i
+
+    def gain(self, i):
+        """H(i), divided by the sum of the sizes of its terms, and the logarithm of that sum."""
+        exponents = self.rate * (np.cumsum(self.bias)[i:] / self.m + 0.5 - i / self.m)
+        most = np.abs(exponents).max()
+        size = (np.exp(np.abs(exponents) - most)).sum()
+        return (np.exp(exponents - most) - np.exp(-exponents - most)).sum() / size, most + math.log(size)
+
+    def agrees(self, law):
+        points = sorted(round(v * self.m) for v, w in law.items() if w > 0)
+        weights = [law[v] for v in sorted(law) if law[v] > 0]
+        (first, size), (last, other) = self.gain(points[0]), self.gain(points[-1])
+        if len(points) == 1:
+            low, high = points[0] == 0, points[0] == self.m
+            return abs(first) <= 1e-9 or (low and first < 0) or (high and first > 0)
+        most = max(size, other)
+        left, right = first * math.exp(size - most), last * math.exp(other - most)
+        equal = abs(weights[0] * left + weights[1] * right) <= 1e-9
+        return points[1] == points[0] + 1 and first >= -1e-9 and last <= 1e-9 and equal
+
+    def update(self, law, memo, value, outcome, context):
+        i = round(value * self.m)
+        self.bias[i] += self.m * outcome - i
+
+
 class Defensive:
     def __init__(self, kernel, scale):
         self.kernel, self.scale, self.past = kernel, scale, []

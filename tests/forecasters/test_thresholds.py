@@ -1,0 +1,258 @@
+"""Exponential weights over signed thresholds: the rule, each step of the proof, the bound, and what breaks it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.engine.game import Game
+from onlinecal.exploit import exploit
+from onlinecal.forecasters import StepCEMinimiser
+from onlinecal.forecasters._potentials import thresholds, thresholds_rate
+from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.forecasters.thresholds import _tree
+from onlinecal.measures import cutoff_ce, step_ce
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, HalfCrossing, KinkApproach
+from tests.oracles.forecasters import StepCE
+from tests.rounds_by_hand import asked
+
+ROUNDING = 1e-9
+RATE = 1e-9  # of false failures, for each bound on a mean
+
+
+def law_of(player):
+    law = player.forecast(asked())
+    return {int(i): float(w) for i, w in zip(law.atoms[0], law.weights[0], strict=True) if w > 0}
+
+
+def with_biases(m, horizon, biases):
+    """A player whose only run has these m·E_i."""
+    player = StepCEMinimiser(m).start(horizon, 1, None)
+    bias, sums = _tree(np.asarray(biases, np.int64), thresholds_rate(horizon, m) / m)
+    player.memory.ints[0], player.memory.floats[0] = bias, sums.ravel()
+    return player
+
+
+@st.composite
+def states(draw):
+    """A grid, T, how often each point was played, and with how many ones."""
+    m = draw(st.integers(1, 12))
+    counts = np.array(draw(st.lists(st.integers(0, 40), min_size=m + 1, max_size=m + 1)))
+    return m, draw(st.integers(1, 10_000)), counts, np.array([draw(st.integers(0, int(n))) for n in counts])
+
+
+# ---------------------------------------------------------------- the rule
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 40), st.integers(1, 80), st.integers(0, 99))
+def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
+    game = Game(StepCEMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=seed)
+    game.advance(horizon)
+    biases = m * game.history.positives - np.arange(m + 1) * game.history.counts
+    for run in range(2):
+        bias, sums = _tree(biases[run], thresholds_rate(horizon, m) / m)
+        # To the last bit: the laws depend on the biases alone, whatever the order of the rounds.
+        assert (game.forecaster.memory.ints[run] == bias).all()
+        assert (game.forecaster.memory.floats[run] == sums.ravel()).all()
+
+
+@settings(max_examples=30)
+@given(states())
+def test_the_law_is_that_of_the_rule(state):
+    m, horizon, counts, ones = state
+    biases = m * ones - np.arange(m + 1) * counts
+    law = law_of(with_biases(m, horizon, biases))
+    rule = StepCE(m, horizon)
+    rule.bias = biases
+    assert rule.agrees({i / m: w for i, w in law.items()})
+
+
+def test_a_game_begins_in_the_middle():
+    for m in (2, 4, 10, 316):
+        assert law_of(StepCEMinimiser(m).start(1000, 1, None)) == {m // 2: 1.0}
+    # Between the two that are next to it where it is no point of the grid.
+    assert law_of(StepCEMinimiser(1).start(1000, 1, None)) == {
+        0: pytest.approx(1 / 3),
+        1: pytest.approx(2 / 3),
+    }
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(1, 30).flatmap(
+        lambda m: st.lists(st.integers(-(10**11), 10**11), min_size=m + 1, max_size=m + 1)
+    )
+)
+def test_huge_biases_give_laws(biases):
+    m = len(biases) - 1
+    law = law_of(with_biases(m, 10**8, biases))
+    assert sum(law.values()) == 1.0
+    assert all(0 <= i <= m and 0 < w <= 1 for i, w in law.items())
+
+
+def test_exact_ties_of_large_weights():
+    """Thresholds of opposite signs whose weights are of equal size, and far beyond any float."""
+    m, horizon = 4, 100
+    law = law_of(with_biases(m, horizon, [0, 10**7, -2 * 10**7, 10**7, 0]))
+    assert sum(law.values()) == 1.0
+    assert set(law) <= {1, 2}
+
+
+# ---------------------------------------------------------------- the proof
+
+
+@settings(max_examples=30)
+@given(states())
+def test_the_proof_step_by_step(state):
+    """From any state and for either outcome Φ = Σ cosh(ηP_k) grows by the factor of the proof at most, in expectation;
+    it bounds the total; and the stated potential is its logarithm.
+    """
+    m, horizon, counts, ones = state
+    grid, rate = np.arange(m + 1) / m, thresholds_rate(horizon, m)
+    player = with_biases(m, horizon, m * ones - np.arange(m + 1) * counts)
+    stated = thresholds(m)
+
+    def log_potential(counts, ones):
+        exponents = rate * np.cumsum(ones - counts * grid)
+        return np.logaddexp.reduce(np.concatenate([exponents, -exponents])) - math.log(2)
+
+    before = log_potential(counts, ones)
+    largest = np.abs(np.cumsum(ones - counts * grid)).max()
+    assert rate * largest <= before + math.log(2) + ROUNDING
+    if counts.sum():
+        gamma = JointDistribution.from_counts(grid, counts, ones)
+        assert counts.sum() * step_ce(gamma) == pytest.approx(largest, abs=1e-9)
+        assert stated.of(gamma, horizon) == pytest.approx(before, rel=1e-9)
+    allowed = stated.growth(None, 0.5, horizon)
+    coarse = max(1.0, 2 * math.sinh(rate / (2 * m)))
+    assert allowed == pytest.approx(
+        math.log(math.exp(rate**2 / 8) + coarse * math.expm1(rate) / (4 * m)), rel=1e-9
+    )
+    for y in (0, 1):
+        after = [
+            math.log(w) + log_potential(counts + one, ones + y * one)
+            for i, w in law_of(player).items()
+            for one in [np.eye(m + 1, dtype=int)[i]]
+        ]
+        assert np.logaddexp.reduce(after) <= before + allowed + ROUNDING
+
+
+def test_the_growth_is_below_the_exponent_of_the_bound():
+    """T times the growth, and the start: what Jensen's inequality makes of them is at most the stated bound."""
+    for m in ("T^(1/2)", 1, 3, 50, "2 * T^(1/2)"):
+        (guarantee,) = StepCEMinimiser(m).guarantees
+        for horizon in (1, 2, 5, 10, 100, 1000, 10**4, 10**6, 10**8):
+            steps = StepCEMinimiser(m).steps_at(horizon)
+            rate = thresholds_rate(horizon, steps)
+            proved = (
+                math.log(2 * steps + 2) + horizon * guarantee.potential.growth(None, 0.5, horizon)
+            ) / rate
+            assert min(horizon, proved) <= guarantee.bound(horizon) * (1 + ROUNDING)
+            assert rate > 0.96 * steps or 2 * math.sinh(rate / (2 * steps)) <= 1
+
+
+def test_the_bound_at_root_t():
+    (guarantee,) = StepCEMinimiser().guarantees
+    for horizon, apart in ((1000, 0.03), (10**5, 0.003), (10**8, 1e-4)):
+        about = math.sqrt(horizon) * (math.sqrt(math.log(2 * math.sqrt(horizon) + 2) / 2) + 0.25)
+        assert about < guarantee.bound(horizon) < (1 + apart) * about
+    steps = StepCEMinimiser().steps_at
+    assert [t for t in range(1, 100) if thresholds_rate(t, steps(t)) > 0.96 * steps(t)] == [1, 2, 3]
+
+
+# ---------------------------------------------------------------- the bound in games
+
+
+HORIZON, RUNS = 4000, 8
+
+
+def mean_total(forecaster, nature, seed, measure=step_ce):
+    game = Game(forecaster, nature, horizon=HORIZON, runs=range(RUNS), seed=seed)
+    game.advance(HORIZON)
+    return HORIZON * float(np.mean([measure(gamma) for gamma in game.gammas()]))
+
+
+def allowed(forecaster):
+    (guarantee,) = forecaster.guarantees
+    return guarantee.bound(HORIZON) + guarantee.slack(HORIZON, RUNS, RATE)
+
+
+@pytest.mark.parametrize("m", ["T^(1/2)", 7])
+@pytest.mark.parametrize(
+    "nature", [Contrarian(), Greedy(), Greedy("square"), KinkApproach(), HalfCrossing(), Drift(), Bernoulli()],
+    ids=repr,
+)  # fmt: skip
+def test_it_keeps_its_bound(nature, m, seed):
+    assert mean_total(StepCEMinimiser(m), nature, seed) <= allowed(StepCEMinimiser(m))
+    assert mean_total(StepCEMinimiser(m), nature, seed, cutoff_ce) <= 2 * allowed(StepCEMinimiser(m))
+
+
+@pytest.mark.parametrize("m", [1, 2, 4])
+@pytest.mark.parametrize("horizon", [1, 2, 6])
+def test_the_worst_nature_of_all_does_not_force_more(m, horizon):
+    """Exactly, over all natures that see the law."""
+    assert exploit(StepCEMinimiser(m), horizon, "step_ce").value <= StepCEMinimiser(m).guarantees[0].bound(
+        horizon
+    )
+
+
+@dataclass(frozen=True)
+class OtherRate(StepCEMinimiser):
+    """A mistake: η is so many times what it should be."""
+
+    times: float = 1.0
+
+    def start(self, horizon, runs, stream):
+        # η depends on T as 1/√T, and the grid is given.
+        m = self.steps_at(horizon)
+        player = StepCEMinimiser(m).start(horizon, runs, stream)
+        rate = self.times * thresholds_rate(horizon, m) / m
+        bias, sums = _tree(np.zeros(m + 1, np.int64), rate)
+        player.memory.ints[:], player.memory.floats[:] = bias, sums.ravel()
+        player.memory.shared[1] = rate
+        return player
+
+
+@dataclass(frozen=True)
+class NoMixing(StepCEMinimiser):
+    """A mistake: it plays the likelier of the two points."""
+
+    def start(self, horizon, runs, stream):
+        return Likelier(super().start(horizon, runs, stream))
+
+
+class Likelier:
+    def __init__(self, player):
+        assert isinstance(player, CompiledForecaster)
+        self.player = player
+
+    def forecast(self, round):
+        law = self.player.forecast(round)
+        law.weights[:] = law.weights >= 0.5
+        law.weights[:, 1] *= law.weights[:, 0] == 0
+        return law
+
+    def update(self, round):
+        self.player.update(round)
+
+
+def test_controls_break_the_bound(seed):
+    """At η/1000 and 100 η, without mixing, and against a nature that sees the draw."""
+    limit = allowed(StepCEMinimiser())
+    assert mean_total(OtherRate(times=1.0), Greedy("square"), seed) < limit
+    assert mean_total(OtherRate(times=1e-3), Greedy("square"), seed) > limit
+    assert mean_total(OtherRate(times=100.0), Greedy("square"), seed) > 2 * limit
+    assert mean_total(NoMixing(), Contrarian(), seed) > 2 * limit
+    assert mean_total(StepCEMinimiser(), Contrarian(sees="draw"), seed) > 2 * limit
+
+
+@pytest.mark.parametrize("m", [0, -3, "T^(1/0)", math.nan])
+def test_grids_that_are_none(m):
+    with pytest.raises(InvalidParameter):
+        StepCEMinimiser(m)
