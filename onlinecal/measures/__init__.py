@@ -38,8 +38,9 @@ from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from onlinecal.measures.distance_lower import MEASURES as DISTANCE_LOWER
 from onlinecal.measures.distance_lower import distance_lower
 from onlinecal.measures.distance_metric import distance_in_metric
+from onlinecal.measures.distance_true import true_distance
 from onlinecal.measures.distance_upper import MEASURES as DISTANCE_UPPER
-from onlinecal.measures.distance_upper import distance_upper, true_distance
+from onlinecal.measures.distance_upper import distance_upper
 from onlinecal.measures.estimators import (
     kernel_ce_squared_binning,
     kernel_ce_squared_fourier,

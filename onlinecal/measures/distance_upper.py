@@ -1,9 +1,9 @@
-"""Upper and true distance from calibration: the best grouping of levels, and of rounds."""
+"""Upper distance from calibration: the best grouping of levels."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
@@ -138,57 +138,6 @@ def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12
     """
     _enumerable("max_levels", max_levels)
     return distance_lower_witness(gamma).potentials
-
-
-def true_distance(p: ArrayLike, y: ArrayLike, *, max_rounds: int = 12) -> Bracket:
-    """Distance of a finished sequence from the nearest perfectly calibrated one, divided by its length.
-
-    CalDist(p, y)/T = min over partitions of the rounds into groups, each forecast by its mean outcome, of
-    (1/T) Σ_t |p_t − mean of t's group|.
-
-    Parameters
-    ----------
-    p : (T,) array_like
-        Predictions in [0, 1].
-    y : (T,) array_like
-        Outcomes 0 or 1.
-    max_rounds : int, default 12, 1 to 16
-        Exact by enumeration (O(3^T)) up to this T, else a bracket.
-
-    Returns
-    -------
-    Bracket
-        Of width 0 for T ≤ max_rounds; otherwise from `distance_lower` to `distance_upper`.
-
-    Raises
-    ------
-    InvalidData
-        On p or y out of range.
-    InvalidParameter
-        On max_rounds out of range.
-
-    Source
-    ------
-    Qiao, Zheng (2024), CalDist; Błasiok, Gopalan, Hu, Nakkiran (2023), §4, for its place between the bounds.
-
-    Deviations
-    ----------
-    Divided by T, as all measures here.
-
-    Examples
-    --------
-    >>> round(true_distance([0.4, 0.6], [1, 0]).upper, 12)
-    0.1
-    """
-    most = _enumerable("max_rounds", max_rounds)
-    gamma = JointDistribution.from_samples(p, y)
-    predictions, outcomes = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if len(predictions) <= most:
-        share = np.full(len(predictions), 1.0 / len(predictions))
-        value = float(_enumerate(predictions, share, outcomes)[0])
-        return Bracket(value, value)
-    lower, upper = distance_lower(gamma).lower, distance_upper(gamma).upper
-    return Bracket(min(lower, upper), upper)
 
 
 # ---------------------------------------------------------------- inside

@@ -17,11 +17,13 @@ from onlinecal.measures import distance_lower_program as program
 from onlinecal.measures.binned import ece
 from onlinecal.measures.distance_lower import CalibratedCoupling, distance_lower, distance_lower_witness
 from onlinecal.measures.distance_lower_interior import interior_plan
-from onlinecal.measures.distance_upper import distance_upper, distance_upper_witness, true_distance
+from onlinecal.measures.distance_true import true_distance
+from onlinecal.measures.distance_upper import distance_upper, distance_upper_witness
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import surrogate_interval_ce
+from onlinecal.measures.witnesses.distances import LevelGroups
 from onlinecal.measures.witnesses.sums import SLACK
 from tests.gammas_metric import ANY, gammas, many_levels, split, theoretical
 from tests.oracles import distance as oracle
@@ -70,16 +72,42 @@ def test_upper_distance_equals_the_best_of_all_groupings(gamma):
         st.tuples(st.one_of(st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.floats(0.0, 1.0)), st.integers(0, 1)),
         min_size=1,
         max_size=7,
-    )
+    ),
+    order=st.sampled_from([1, 1, 1.5, 2, 20, math.inf]),
 )
-def test_true_distance_equals_the_best_of_all_groupings_of_rounds(rounds):
+def test_true_distance_equals_the_best_of_all_groupings_of_rounds(rounds, order):
     p, y = [a for a, _ in rounds], [b for _, b in rounds]
-    value = oracle.cheapest_grouping(p, [1.0 / len(p)] * len(p), y)
-    exact = true_distance(p, y)
+    value = oracle.cheapest_grouping(p, [1.0 / len(p)] * len(p), y, order)
+    exact = true_distance(p, y, order=order)
     assert exact.width == 0.0
     assert exact.upper == pytest.approx(value, abs=1e-9)
-    loose = true_distance(p, y, max_rounds=1)
+    loose = true_distance(p, y, order=order, max_rounds=1)
     assert loose.lower - 1e-9 <= value <= loose.upper + 1e-9
+    # A mean of a larger order is no smaller.
+    assert (
+        true_distance(p, y).upper <= exact.upper + 1e-12 <= true_distance(p, y, order=math.inf).upper + 2e-12
+    )
+
+
+def test_true_distance_of_long_sequences():
+    """Between its bounds and far from the upper one, in any order of the rounds; 0 where, and only where, it should."""
+    rng = np.random.default_rng(1)
+    p, y = rng.integers(0, 11, 150) / 10, rng.integers(0, 2, 150)
+    gamma = JointDistribution.from_samples(p, y)
+    exact = true_distance(p, y)
+    assert exact.width == 0.0
+    assert distance_lower(gamma).lower - 1e-12 <= exact.upper < 0.9 * distance_upper(gamma).lower
+    assert true_distance(p, y, max_rounds=149).width > 0.0
+    mixed = rng.permutation(150)
+    assert true_distance(p[mixed], y[mixed]) == exact
+    assert true_distance(1 - p, 1 - y).upper == pytest.approx(exact.upper, abs=1e-12)
+    calibrated = np.repeat([0.2, 0.4, 0.6, 0.8], 25), np.tile(np.arange(5), 20) < np.repeat([1, 2, 3, 4], 25)
+    for order in (1, 2, math.inf):
+        assert true_distance(*calibrated, order=order).upper == 0.0
+    moved = calibrated[0] + np.where(np.arange(100) == 7, 1e-12, 0)
+    assert true_distance(moved, calibrated[1], order=20).upper == pytest.approx(
+        1e-12 / 100 ** (1 / 20), rel=1e-3
+    )
 
 
 @settings(deadline=None, max_examples=25)
@@ -344,6 +372,44 @@ def test_true_distance_is_between_and_may_differ_from_both():
     assert max(orders) - min(orders) < 1e-15
 
 
+@settings(deadline=None, max_examples=10)
+@given(gamma=theoretical(max_levels=3))
+def test_groups_of_levels_are_the_post_processings_that_calibrate(gamma):
+    """GH25, Definitions 6.3 and 6.4, Lemma 6.5 and Theorem 6.6: what is made of the levels, κ(v_1), …, is calibrated if
+    and only if it is that of a partition; that of the levels alone is E[y | v] and moves by the ECE; and the one that
+    moves least does so by the upper distance.
+    """
+    k = gamma.levels
+    labels = [np.array(each) for each in itertools.product(range(k), repeat=k)]
+    made = np.array([LevelGroups(each).values(gamma) for each in labels])
+    candidates = np.unique([*made.ravel(), 0.5, *gamma.predictions])
+    for values in map(np.array, itertools.product(candidates, repeat=k)):
+        same = np.abs(values[:, None] - values) < 1e-12
+        apart = np.abs(same @ (gamma.mass * (gamma.means - values)))  # of each group of equal values
+        near = (np.abs(values - made) < 1e-12).all(axis=1).any()
+        assert (apart.max() < 1e-12 * gamma.mass.min()) <= near
+    for each in labels:
+        after = LevelGroups(each).applied(gamma)
+        assert ece(after) == 0.0
+        assert after.weight == pytest.approx(gamma.weight, rel=1e-14)
+        assert after.base_rate == pytest.approx(gamma.base_rate, abs=1e-14)
+    alone = LevelGroups(np.arange(k))
+    assert (alone.values(gamma) == gamma.means).all()
+    assert gamma.mass @ np.abs(alone.values(gamma) - gamma.predictions) == pytest.approx(
+        ece(gamma), abs=1e-14
+    )
+    least = min(gamma.mass @ np.abs(np.array(each) - gamma.predictions) for each in made)
+    assert distance_upper(gamma).upper == pytest.approx(least, abs=1e-14)
+
+
+def test_recalibration_may_be_far_from_the_best_post_processing():
+    """§6.1: of ½ ± ε with certain outcomes, the wrong way round, recalibration moves by ½ + ε, the constant ½ by ε."""
+    gamma = JointDistribution.from_levels([0.49, 0.51], [0.5, 0.5], [1.0, 0.0])
+    assert ece(gamma) == pytest.approx(0.51)
+    assert distance_upper(gamma).upper == pytest.approx(0.01)
+    assert LevelGroups([0, 0]).values(gamma).tolist() == [0.5, 0.5]
+
+
 def test_one_sample():
     assert true_distance([0.25], [1]).upper == 0.75
     assert distance_upper(JointDistribution.from_samples([0.25], [1])).upper == 0.75
@@ -375,6 +441,12 @@ def test_bad_options():
     for most in (0, 17, 2.5):
         with pytest.raises(InvalidParameter, match="max_levels"):
             distance_upper(gamma, max_levels=most)
+    for most in (0, 401, 2.5):
+        with pytest.raises(InvalidParameter, match="max_rounds"):
+            true_distance([0.5], [1], max_rounds=most)
+    for order in (0.5, 21, math.nan, "2"):
+        with pytest.raises(InvalidParameter, match="order"):
+            true_distance([0.5], [1], order=order)
     with pytest.raises(InvalidData):
         distance_upper_witness(gamma).value(JointDistribution.from_samples([0.4], [1]))
 

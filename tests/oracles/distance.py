@@ -47,14 +47,18 @@ def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
             yield [*partition[:i], [first, *group], *partition[i + 1 :]]
 
 
-def cheapest_grouping(v: Sequence[float], w: Sequence[float], q: Sequence[float]) -> float:
-    """Σ w_i |v_i − mean of i's group|, least over all partitions."""
+def cheapest_grouping(
+    v: Sequence[float], w: Sequence[float], q: Sequence[float], order: float = 1.0
+) -> float:
+    """(Σ w_i |v_i − mean of i's group|^order)^(1/order), or the largest difference, least over all partitions."""
     best = float("inf")
     for partition in partitions(range(len(v))):
-        cost = 0.0
+        apart = []
         for group in partition:
             mean = sum(w[i] * q[i] for i in group) / sum(w[i] for i in group)
-            cost += sum(w[i] * abs(v[i] - mean) for i in group)
+            apart += [(w[i], abs(v[i] - mean)) for i in group]
+        finite = order < float("inf")
+        cost = sum(w * d**order for w, d in apart) ** (1 / order) if finite else max(d for _, d in apart)
         best = min(best, cost)
     return best
 

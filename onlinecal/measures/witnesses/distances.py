@@ -118,6 +118,10 @@ class CalibratedCoupling(Witness):
 class LevelGroups(Witness):
     """A partition of the levels; each group is forecast by its mean outcome instead.
 
+    These are the calibrated post-processings of Gopalan and Hu 2025, Definition 6.3: levels of which one value is made
+    are a group, and the value is calibrated where it is their mean outcome. Every level in a group of its own is the
+    recalibration of Definition 6.4, which moves predictions by the ECE.
+
     Attributes
     ----------
     labels : (k,) ints
@@ -132,14 +136,63 @@ class LevelGroups(Witness):
     def about(self) -> Mapping[str, Mapping[str, Any]]:
         return {"distance_upper": {}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+    def values(self, gamma: JointDistribution) -> Floats:
+        """What each level is made: the mean outcome of its group.
+
+        Returns
+        -------
+        (k,) floats
+
+        Raises
+        ------
+        InvalidData
+            Γ has another number of levels.
+
+        Examples
+        --------
+        >>> gamma = JointDistribution.from_samples([0.2, 0.2, 0.4, 0.6], [0, 1, 0, 1])
+        >>> LevelGroups([0, 1, 0]).values(gamma).round(4).tolist()
+        [0.6667, 0.0, 0.6667]
+        """
+        labels = self._labels(gamma)
+        w = masses(gamma)
+        ones, mass = np.bincount(labels, w * gamma.means), np.bincount(labels, w)
+        # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
+        alone = np.bincount(labels)[labels] == 1
+        return np.where(alone, gamma.means, ones[labels] / mass[labels])
+
+    def applied(self, gamma: JointDistribution) -> JointDistribution:
+        """The joint distribution of what predictions are made and the outcomes, which is calibrated.
+
+        Raises
+        ------
+        InvalidData
+            Γ has another number of levels.
+
+        Examples
+        --------
+        >>> gamma = JointDistribution.from_samples([0.2, 0.2, 0.4, 0.6], [0, 1, 0, 1])
+        >>> LevelGroups([0, 1, 1]).applied(gamma)
+        JointDistribution(1 levels in [0.5, 0.5], weight 4, base rate 0.5)
+        """
+        values = self.values(gamma)
+        order = np.argsort(values, kind="stable")
+        v = values[order]
+        return gamma.from_sorted_levels(v, gamma.counts[order], gamma.positives[order], v)
+
+    def _labels(self, gamma: JointDistribution) -> NDArray[np.int64]:
+        """The groups, numbered from 0."""
         given = integers("labels", self.labels)
         if len(given) != gamma.levels:
             raise InvalidData(f"groups of {len(given)} levels for Γ with {gamma.levels}; expected as many")
-        groups, labels = np.unique(given, return_inverse=True)
+        return np.unique(given, return_inverse=True)[1]
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        labels = self._labels(gamma)
         w = masses(gamma)
-        means = grouped(w * gamma.means, labels, len(groups)) / grouped(w, labels, len(groups))
-        # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
+        groups = labels.max() + 1
+        means = grouped(w * gamma.means, labels, groups) / grouped(w, labels, groups)
+        # As in `values`, with sums that are rounded once.
         alone = np.bincount(labels)[labels] == 1
         moved = w * np.abs(gamma.predictions - np.where(alone, gamma.means, means[labels]))
         rounded = total(w[~alone]) if not alone.all() else 0.0
