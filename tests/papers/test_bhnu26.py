@@ -1,6 +1,7 @@
 """Bairaktari, Hu, Nguyen and Ullman 2026: what can be estimated from samples, and what decision makers can rely on."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -84,15 +85,19 @@ def test_theorem_a_1(epsilon):
     assert oc.tasks.swap_regret(coins, oc.tasks.v_shaped(threshold)) == pytest.approx(stretched, rel=1e-9)
 
 
+def alternating(cells):
+    """Forecasts near ½ whose biases alternate."""
+    bias = 0.1 / cells
+    p = 0.5 + (np.arange(cells) - (cells - 1) / 2) * bias / cells
+    return JointDistribution.from_levels(p, np.full(cells, 1 / cells), p + bias * (-1.0) ** np.arange(cells))
+
+
 @pytest.mark.parametrize("cells", [4, 16, 64])
 def test_cutoff_calibration_hides_what_alternates(cells):
     """As in Theorem B.1: biases that alternate from cell to cell leave the cutoff error that of one cell, while those
     who answer each forecast best lose in every second cell.
     """
-    bias = 0.1 / cells
-    p = 0.5 + (np.arange(cells) - (cells - 1) / 2) * bias / cells
-    q = p + bias * (-1.0) ** np.arange(cells)
-    gamma = JointDistribution.from_levels(p, np.full(cells, 1 / cells), q)
+    bias, gamma = 0.1 / cells, alternating(cells)
     assert cutoff_ce(gamma) == pytest.approx(bias / cells, rel=1e-6)
     assert ece(gamma) == pytest.approx(bias, rel=1e-9)
     assert cdl(gamma) >= bias / 2
@@ -153,6 +158,124 @@ def test_section_1_3_binned_ece_is_estimated_at_the_third_root(seed):
         found = ece(oc.responses.RoundedDown(m).beliefs(gamma))
         assert found <= 1 / m + math.sqrt((m + 1) / n) + math.sqrt(2 * math.log(1e9) / n)
         assert ece(gamma) > 0.2
+
+
+# -------------------------------------------------------------------- Table 1
+#
+# The names of its rows are lost in the text; §1.2 and §1.3 say which they are. Actionable: a response that knows the
+# value alone, and no more of Γ, has a swap regret of at most a constant times it in every task, or against every
+# monotone swap. Testable at n^−a: the mean over n samples of any calibrated distribution is of this order, at most.
+
+
+def root_smooth(gamma):
+    return math.sqrt(smooth_ce(gamma))
+
+
+def of_thirds(gamma):
+    """Binned ECE at m = n^(1/3), of forecasts that are rounded down."""
+    return ece(oc.responses.RoundedDown(round(gamma.weight ** (1 / 3))).beliefs(gamma))
+
+
+#: against which swaps it bounds the regret, and the exponent a
+TABLE_1 = {
+    ece: ("all", 0),
+    cdl: ("all", 0),
+    smooth_ce: ("none", 1 / 2),
+    root_smooth: ("all", 1 / 4),
+    cutoff_ce: ("monotone", 1 / 2),
+    of_thirds: ("all", 1 / 3),
+    scdl: ("all", 1 / 2),
+}
+
+
+@pytest.mark.parametrize(("measure", "exponent"), [(f, a) for f, (_, a) in TABLE_1.items()])
+def test_table_1_testability(measure, exponent, seed):
+    """n^a times the mean of μ over calibrated samples stays as it is, up to a factor of 1.5, where n grows 64 times.
+
+    Forecasts that are all distinct for binned ECE, ECE and CDL; else fair coins, without a random number. The mean of
+    N/n samples of the former is off by more than √(2 ln(2·10⁹)/N) with a probability of at most 1e-9 (McDiarmid: one of
+    n rounds moves none of the three by more than 2/n).
+    """
+    rounds = 2_048_000
+
+    def scaled(n):
+        if exponent in (0, 1 / 3):
+            rng = np.random.default_rng([seed, n])
+            drawn = ((p, rng.random(n) < p) for p in rng.random((rounds // n, n)))
+            values = [measure(JointDistribution.from_samples(p, y)) for p, y in drawn]
+            mean, off = float(np.mean(values)), math.sqrt(2 * math.log(2e9) / rounds)
+        else:
+            k = np.arange(n + 1)
+            law = binom.pmf(k, n, 0.5)
+            likely = law > 1e-12 / n  # the others add 1e-12 at most
+            values = [measure(JointDistribution.from_counts([0.5], [n], [ones])) for ones in k[likely]]
+            mean, off = float(law[likely] @ values), 1e-12
+        return n**exponent * (mean - off), n**exponent * (mean + off)
+
+    (low, high), (last_low, last_high) = scaled(1000), scaled(64_000)
+    # At an exponent that differs by 0.2 the one would be 2.3 times the other.
+    assert low / 1.5 <= last_high
+    assert last_low <= 1.5 * high
+
+
+@settings(deadline=None, max_examples=30)
+@given(gamma=ANY, task=st.builds(oc.tasks.random_task, st.integers(1, 5), st.integers(0, 999)))
+def test_table_1_actionability(gamma, task):
+    """Where it says all. (Monotone swaps and the rest of these: tests/measures/test_bounds_for_decision_makers.py.)"""
+
+    def regret(response=None):
+        return oc.tasks.swap_regret(gamma, task if response is None else DecisionMaker(task, response))
+
+    assert {name for name, (swaps, _) in TABLE_1.items() if swaps == "all"} == {
+        ece,
+        cdl,
+        root_smooth,
+        of_thirds,
+        scdl,
+    }
+    assert regret() <= cdl(gamma) + 1e-6 <= 2 * ece(gamma) + 2e-6
+    assert regret(oc.responses.Rounded()) <= 4 * scdl(gamma) + ROUNDING
+    # Soft bins of the width of the root: 2 (SCDL_m + 1/m), and SCDL_m ≤ 2m δ for the lower distance δ ≤ 2 smCE.
+    root = math.sqrt(2.0) * root_smooth(gamma)
+    if root > 1e-6:
+        m = math.ceil(1 / root)
+        assert regret(oc.responses.Rounded(m)) <= 2 * (2 * m * root**2 + 1 / m) + ROUNDING
+        assert 2 * (2 * m * root**2 + 1 / m) <= 10 * root + ROUNDING
+
+
+def test_table_1_what_is_not_actionable():
+    """smCE does not bound the regret, whatever the response, nor the cutoff error that of who answers each best."""
+    assert [name for name, (swaps, _) in TABLE_1.items() if swaps != "all"] == [smooth_ce, cutoff_ce]
+    for epsilon in (0.1, 0.01, 0.001):  # Theorem A.1: a regret of ε/6 at an smCE of ε²
+        test_theorem_a_1(epsilon)
+    ratios = []
+    for cells in (8, 32, 128):
+        gamma = alternating(cells)
+        ratios.append(cdl(gamma) / cutoff_ce(gamma))
+    assert ratios[1] > 3 * ratios[0]
+    assert ratios[2] > 3 * ratios[1]
+
+
+def test_hard_bins_act_and_are_tested_like_soft_ones_and_jump(seed):
+    """§1.5, the remark: rounding down in place of soft bins. They rise with m too, what calibrated samples show goes
+    like 1/√n, and moving a forecast across the edge of a bin changes the value by a constant, where soft bins' does
+    not. (What it bounds: test_bounds_for_decision_makers.py, test_who_rounds.)
+    """
+    rng = np.random.default_rng([seed, 15])
+    hard = partial(oc.measures.scdl_binned, soft=False)
+    for n in (1000, 64_000):
+        p = rng.random(n)
+        gamma = JointDistribution.from_samples(p, rng.random(n) < p)
+        values = [hard(gamma, m=2**e) for e in range(6)]
+        assert (np.diff(values) >= -ROUNDING).all()
+        # For each of the 8 thresholds (Q_j − i/m)_+ is at most the error of Q_j: in the mean √(m/n)/2 over all, and a
+        # sample adds 1/n at most; McDiarmid with 1e-9 in all.
+        assert values[3] <= (0.5 * math.sqrt(8) + math.sqrt(0.5 * math.log(8e9))) / math.sqrt(n)
+    # A fair coin called ½, in bins of width ½, and called a little less: then its bin is said to be 0 … ½.
+    at, below = (JointDistribution.from_levels([v], [1.0], [0.9]) for v in (0.5, 0.5 - 1e-9))
+    assert abs(hard(at, m=2) - hard(below, m=2)) > 0.3
+    soft = oc.measures.scdl_binned
+    assert abs(soft(at, m=2) - soft(below, m=2)) <= 4e-9 + ROUNDING
 
 
 def bound_of_draws(gamma, m, n, delta):
