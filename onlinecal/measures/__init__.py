@@ -6,8 +6,8 @@ Some functions are exported and yet not in the catalogue, so not to be named in 
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
 and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
 ``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman`` and ``distance_in_metric``, which are
-given a function; ``soft_binned_loss``, one term of ``scdl_binned``; ``soft_binned_ece``, a loss to train with; and what
-returns something else than one number (``brier_decomposition``, ``soft_rounding``, ``consistency_exponents``).
+given a function; and what returns something else than one number (``brier_decomposition``, ``soft_rounding``,
+``consistency_exponents``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,8 +91,9 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     A witness is an object that proves a bound: a weight function, a task or an interval proves that a supremum is at
     least so large, a partition or a coupling that an infimum is at most so large, and a sum that is compared term by
     term proves both. Every explanation proves both bounds; see `onlinecal.measures.witnesses`. Measures that are plain
-    sums over levels, bins or edges (`atb`, `binned_ce`, `cfdl`, `weighted_ce`, `brier`, `log_loss`, `nce`), and means
-    over many subsets (`subsampled_smooth_ce`, `subsampled_step_ce`) have no witness.
+    sums over levels, bins or edges (`atb`, `binned_ce`, `soft_binned_ece`, `soft_binned_loss`, `cfdl`, `weighted_ce`,
+    `brier`, `log_loss`, `nce`), and means over many subsets (`subsampled_smooth_ce`, `subsampled_step_ce`) have no
+    witness.
 
     Parameters
     ----------

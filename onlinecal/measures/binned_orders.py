@@ -13,7 +13,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number, positive, vector
-from onlinecal.measures.base import Measure, Sampling
+from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.binned import MAX_BINS
 from onlinecal.measures.residual_norms import bins_of_levels, weighted_norm_of
 from onlinecal.measures.sampling import Change
@@ -147,28 +147,34 @@ def soft_binned_ece(
     >>> round(soft_binned_ece(gamma), 12)
     0.1
     """
+    p = number("soft_binned_ece", "order", order, 1.0)
+    mass, residual = _on_soft_bins(gamma.predictions, bins, temperature, gamma.mass, gamma.residuals)
+    held = mass > 0.0
+    errors = np.clip(residual[held] / mass[held], -1.0, 1.0)
+    return float(weighted_norm_of(errors, mass[None, held], p)[0])
+
+
+def _on_soft_bins(v: Floats, bins: int, temperature: float, *parts: Floats) -> list[Floats]:
+    """What each of the (…, k) parts, which belong to predictions v, comes to in each bin: (…, m)."""
     m = integer("soft_binned_ece", "bins", bins, 1, MAX_SOFT_BINS)
     width = positive("soft_binned_ece: temperature", temperature, "a positive finite number")
-    p = number("soft_binned_ece", "order", order, 1.0)
     middles = (np.arange(m) + 0.5) / m
-    mass, residual = np.zeros(m), np.zeros(m)
+    held = [np.zeros((*part.shape[:-1], m)) for part in parts]
     rows = max(1, 2**20 // m)
-    for start in range(0, gamma.levels, rows):
-        part = slice(start, start + rows)
+    for start in range(0, len(v), rows):
+        some = slice(start, start + rows)
         with np.errstate(over="ignore"):  # bins infinitely far away have no share
-            apart = (gamma.predictions[part, None] - middles) ** 2 / width
+            apart = (v[some, None] - middles) ** 2 / width
         nearest = apart.min(axis=1, keepdims=True)
         if not np.isfinite(nearest).all():  # nor has then any but the nearest
-            apart = np.abs(gamma.predictions[part, None] - middles)
+            apart = np.abs(v[some, None] - middles)
             apart = np.where(apart == apart.min(axis=1, keepdims=True), 0.0, np.inf)
             nearest = np.zeros((len(apart), 1))
         share = np.exp(nearest - apart)
         share /= share.sum(axis=1, keepdims=True)
-        mass += gamma.mass[part] @ share
-        residual += gamma.residuals[part] @ share
-    held = mass > 0.0
-    errors = np.clip(residual[held] / mass[held], -1.0, 1.0)
-    return float(weighted_norm_of(errors, mass[None, held], p)[0])
+        for part, sums in zip(parts, held, strict=True):
+            sums += part[..., some] @ share
+    return held
 
 
 def _bins(gamma: JointDistribution, bins: Counted, strategy: str) -> tuple[Floats, Floats, Ints]:
@@ -260,6 +266,38 @@ def _cells(
     return np.searchsorted(starts, np.arange(gamma.levels), side="right")
 
 
+def _soft_errors(change: Change, *, bins: int = 15, temperature: float = 0.01, order: float = 2.0) -> Floats:
+    """As `_errors`, for soft bins."""
+    gamma = change.gamma
+    mass, residual = _on_soft_bins(gamma.predictions, bins, temperature, gamma.mass, gamma.residuals)
+    gained, moved = _on_soft_bins(
+        gamma.predictions, bins, temperature, change.ones + change.zeros, change.residuals
+    )
+    held = mass > 0.0
+    errors = np.clip(residual[held] / mass[held], -1.0, 1.0)
+    new = np.maximum(mass[held] + gained[:, held], 1e-300)
+    after = np.clip((residual[held] + moved[:, held]) / new, -1.0, 1.0)
+    other = weighted_norm_of(errors, new, order) - weighted_norm_of(errors, mass[None, held], order)
+    return (weighted_norm_of(after - errors, new, order) + np.abs(other))[:, None]
+
+
+def _soft_modulus(moved: float, *, bins: int = 15, temperature: float = 0.01, order: float = 2.0) -> float:
+    p = number("soft_binned_ece", "order", order, 1.0)
+    width = positive("soft_binned_ece: temperature", temperature, "a positive finite number")
+    if p == math.inf:
+        raise InvalidParameter(
+            "soft_binned_ece: moved predictions with order = inf; expected a finite order, for the error of a bin with "
+            "next to no mass may be anything"
+        )
+    return float(min(1.0, ((p + (2.0 * p - 1.0) / width) * moved) ** (1.0 / p)))
+
+
+def _soft_cells(gamma: JointDistribution, *, bins: int = 15, **options: object) -> Ints:
+    """Levels with the same nearest bin count together."""
+    number = np.minimum((gamma.predictions * bins).astype(np.int64), bins - 1)
+    return np.unique(number, return_inverse=True)[1]
+
+
 def _refuses(*, strategy: str = "width", debiased: bool = False, **options: object) -> str:
     if strategy == "sweep":
         return "the number of bins of a sweep is that of the sample; a number that is given has one"
@@ -285,6 +323,30 @@ MEASURES = (
             share=lambda **options: 0.0,
             instead="binned_ece, or fewer bins",
             refuses=_refuses,
+        ),
+    ),
+    Measure(
+        function=soft_binned_ece,
+        symbol="SB-ECE_p",
+        source="KCTLSMR21",
+        complexity="O(k m)",
+        continuous="yes",
+        complete="yes",
+        sound="no",
+        decisions="",
+        sampling=Sampling(
+            _soft_errors,
+            "the triangle inequality, over bins",
+            cells=_soft_cells,
+            share=lambda **options: 0.0,
+            instead="binned_ece, or fewer bins",
+        ),
+        # Σ_j |u_j'| = (2/T) E|c − E c| ≤ 1/T for the law u_1, …, u_m of the middles c. So the sums R_j of the residuals
+        # move by (1 + 1/T) δ in all and the masses W_j by δ/T; |R|^p W^{1−p} has slopes of at most p and p − 1 in them.
+        modulus=Modulus(
+            "((p + (2p − 1)/T) δ)^(1/p)",
+            "Σ|u_j'| ≤ 1/T for the shares, and |R_j| ≤ W_j",
+            _soft_modulus,
         ),
     ),
 )

@@ -183,6 +183,23 @@ def _fixed(t, place, ones, mass, out):
 
 def grid_errors(change: Change, *, m: int = 16, soft: bool = True) -> Floats:
     """S of `scdl_binned`: the largest Σ_{j < i} (D_1j − D_j i/m)_+ + Σ_{j ≥ i} (D_j (i−1)/m − D_1j)_+."""
+    points, ones, mass = _changes_on_grid(change, m, soft)
+    # The sum is convex in i between two points.
+    i = np.unique(np.clip(np.concatenate((points, points + 1.0, [1.0, m])), 1.0, m))
+    after, until = np.searchsorted(i, points + 1.0), np.searchsorted(i, points, side="right") - 1
+    errors = [_grid_worst(i, float(m), after, until, sign * ones, sign * mass) for sign in (1.0, -1.0)]
+    return np.maximum(*errors)[:, None]
+
+
+def grid_errors_at(change: Change, *, m: int, threshold: int, soft: bool = True) -> Floats:
+    """S of `soft_binned_loss`: the sum at one i."""
+    points, ones, mass = _changes_on_grid(change, m, soft)
+    lost = np.where(points < threshold, ones - mass * (threshold / m), mass * ((threshold - 1.0) / m) - ones)
+    return np.maximum(np.maximum(lost, 0.0).sum(axis=1), np.maximum(-lost, 0.0).sum(axis=1))[:, None]
+
+
+def _changes_on_grid(change: Change, m: int, soft: bool) -> tuple[Floats, Floats, Floats]:
+    """The points of the grid that have a part, and the changes of ones and of all mass there."""
     v = change.gamma.predictions
     low = np.minimum(np.floor(v * m), m)
     up = np.clip(v * m - low, 0.0, 1.0) if soft else np.zeros(len(v))
@@ -190,11 +207,7 @@ def grid_errors(change: Change, *, m: int = 16, soft: bool = True) -> Floats:
     left, right = place[: len(v)], place[len(v) :]
     mass = change.ones + change.zeros
     ones, mass = (_on_points(part, left, right, up, len(points)) for part in (change.ones, mass))
-    # The sum is convex in i between two points.
-    i = np.unique(np.clip(np.concatenate((points, points + 1.0, [1.0, m])), 1.0, m))
-    after, until = np.searchsorted(i, points + 1.0), np.searchsorted(i, points, side="right") - 1
-    errors = [_grid_worst(i, float(m), after, until, sign * ones, sign * mass) for sign in (1.0, -1.0)]
-    return np.maximum(*errors)[:, None]
+    return points, ones, mass
 
 
 def _on_points(part: Floats, left: Ints, right: Ints, up: Floats, size: int) -> Floats:

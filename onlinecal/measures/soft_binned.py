@@ -17,6 +17,7 @@ from onlinecal.measures.decision import cdl
 from onlinecal.measures.decision_sampling import (
     grid_cells,
     grid_errors,
+    grid_errors_at,
     grid_means,
     grids_errors,
     grids_limits,
@@ -250,9 +251,19 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
 
 def _binned_modulus(moved: float, *, m: int = 16, soft: bool = True) -> float:
     m = integer("scdl_binned", "m", m, 1, FINEST)
+    return _soft_modulus("scdl_binned", moved, m, soft)
+
+
+def _loss_modulus(moved: float, *, m: int, threshold: int, soft: bool = True) -> float:
+    m = integer("soft_binned_loss", "m", m, 1, FINEST)
+    integer("soft_binned_loss", "threshold", threshold, 1, m)
+    return _soft_modulus("soft_binned_loss", moved, m, soft)
+
+
+def _soft_modulus(where: str, moved: float, m: int, soft: bool) -> float:
     if not soft:
         raise InvalidParameter(
-            "scdl_binned: moved predictions with soft = False; expected soft bins, for rounding down jumps"
+            f"{where}: moved predictions with soft = False; expected soft bins, for rounding down jumps"
         )
     return min(2.0 * m * moved, 2.0)
 
@@ -327,6 +338,25 @@ MEASURES = (
         complete="yes",
         sound="no",
         decisions="swap regret ≤ 2 (SCDL_m + 1/m) after rounding to 1/m, every task",
+    ),
+    Measure(
+        function=soft_binned_loss,
+        symbol="FDL_{m,i}",
+        source="BHNU26 Def. 3.1",
+        complexity="O(k)",
+        example={"m": 3, "threshold": 2},
+        sampling=Sampling(
+            grid_errors_at,
+            "a sum of suprema of means (BHNU26 Lemma 7.2)",
+            cells=lambda gamma, **options: grid_cells(gamma, m=options["m"]),
+            instead="soft_binned_loss with a smaller m, or scdl",
+            means=lambda samples, **options: grid_means(samples, m=options["m"]),
+        ),
+        modulus=Modulus("min(2mδ, 2)", "that of scdl_binned, at each threshold", _loss_modulus),
+        continuous="yes",
+        complete="yes",
+        sound="no",
+        decisions="",
     ),
     Measure(
         function=scdl,

@@ -57,6 +57,8 @@ REFERENCES: dict[str, str] = {
     "HHW26": "Hartline, Hu, Wu, *A Perfectly Truthful Calibration Measure*, COLT 2026",
     "HQYZ24": "Haghtalab, Qiao, Yang, Zhao, *Truthfulness of Calibration Measures*, NeurIPS 2024",
     "HW24": "Hu, Wu, *Predict to Minimize Swap Regret for All Payoff-Bounded Tasks*, FOCS 2024",
+    "KCTLSMR21": "Karandikar, Cain, Tran, Lakshminarayanan, Shlens, Mozer, Roelofs, *Soft Calibration Objectives for "
+    "Neural Networks*, NeurIPS 2021",
     "KLM19": "Kumar, Liang, Ma, *Verified Uncertainty Calibration*, NeurIPS 2019",
     "KPST23": "Kleinberg, Paes Leme, Schneider, Teng, *U-Calibration: Forecasting for an Unknown Agent*, COLT 2023",
     "Mur73": "Murphy, *A New Vector Partition of the Probability Score*, Journal of Applied Meteorology 1973",

@@ -259,7 +259,7 @@ def test_the_table_says_where_there_is_none_and_what_to_use(seed):
 # ---------------------------------------------------------------- finite samples
 
 #: measures of which no bound with explicit constants is known
-NO_BOUND = ("binned_ce", "log_loss", "nce", "subsampled_smooth_ce", "subsampled_step_ce")
+NO_BOUND = ("binned_ce", "soft_binned_ece", "log_loss", "nce", "subsampled_smooth_ce", "subsampled_step_ce")
 
 
 def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):

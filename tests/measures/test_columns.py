@@ -42,6 +42,8 @@ def test_sound_is_positive_unless_calibrated(name, gamma):
 BLIND = {
     "binned_ece": JointDistribution.from_levels([0.51, 0.59], [1, 1], [0.59, 0.51]),
     "binned_ce": JointDistribution.from_levels([0.51, 0.59], [1, 1], [0.59, 0.51]),
+    "soft_binned_ece": None,
+    "soft_binned_loss": JointDistribution.from_levels([0.5], [1], [0.51]),
     "random_interval_ce": None,
     "smooth_ece_at": None,
     "cfdl": None,
@@ -64,6 +66,7 @@ def test_who_is_blind_to_what():
     # Of a family with a parameter, one member: another task, another width.
     off = JointDistribution.from_levels([0.6], [1], [0.7])
     assert MEASURES["cfdl"].function(off, task="v_shaped") == 0.0
+    assert MEASURES["soft_binned_ece"].function(BLIND["weighted_ce"], bins=1) < 1e-15
     spread = JointDistribution.from_levels([0.5 - EPS, 0.5 + EPS], [1, 1], [1, 0])
     assert MEASURES["random_interval_ce"].function(spread, epsilon=0.5) < 0.01 < ece(spread)
     assert MEASURES["smooth_ece_at"].function(spread, sigma=0.5) < 0.01 < ece(spread)

@@ -27,6 +27,8 @@ LIMITED = {
     "smooth_ece": [{}],
     "smooth_ece_at": [{"sigma": 0.1}, {"sigma": 0.01}],
     "scdl": [{}],
+    "soft_binned_ece": [{}, {"bins": 2, "temperature": 0.3, "order": 1.0}],
+    "soft_binned_loss": [{"m": 3, "threshold": 2}],
     "scdl_binned": [{"m": 1}, {"m": 4}, {}],
     "low_degree_ce": [{"degree": 0}, {"degree": 5}],
     "weighted_ce": [{}],

@@ -118,6 +118,21 @@ TIGHT = {
         N / 10,
         0.97,
     ),
+    "soft_binned_loss": (
+        {"m": 64, "threshold": 2},
+        levels([1 / 64, 2 / 64], [1, 9], [1, 0]),
+        levels([1 / 64 + N, 2 / 64], [1, 9], [1, 0]),
+        N / 10,
+        0.97,
+    ),
+    # Residuals of one sign in each of two bins, and a light level that moves from one to the other.
+    "soft_binned_ece": (
+        {"bins": 2, "temperature": 0.3, "order": 1.0},
+        levels([0.25, 0.94], [3, 1], [1, 0]),
+        levels([0.25, 0.94 + N], [3, 1], [1, 0]),
+        N / 4,
+        0.35,
+    ),
     # The rest are of the order √δ: of two outcomes on either side of 1/2, and of both at 1/2.
     **{
         name: ({}, levels([0.5 - N, 0.5 + N], [1, 1], outcomes), levels([0.5], [1], [0.5]), N, share)
@@ -240,6 +255,8 @@ def one_level():
         ("smooth_ece", {"transform": "logit"}),
         ("smooth_ece_at", {"sigma": 0.1, "transform": "logit"}),
         ("scdl_binned", {"soft": False}),
+        ("soft_binned_loss", {"m": 3, "threshold": 2, "soft": False}),
+        ("soft_binned_ece", {"order": np.inf}),
         ("weighted_ce", {"weights": np.sign}),
     ],
 )

@@ -22,6 +22,11 @@ OPTIONS = {
     "smooth_ece_at": [{"sigma": 0.02}, {"sigma": 0.3, "transform": "logit"}],
     "kernel_ce": [{"kernel": "gaussian", "scale": 0.3}, {"kernel": "gaussian", "scale": 0.01}],
     "scdl_binned": [{"m": 1}, {"m": 3}, {"m": 100}, {"m": 5, "soft": False}],
+    "soft_binned_loss": [{"m": 1, "threshold": 1}, {"m": 5, "threshold": 4, "soft": False}],
+    "soft_binned_ece": [
+        {"bins": 3, "temperature": 0.1, "order": 1.0},
+        {"bins": 40, "temperature": 1e-4, "order": math.inf},
+    ],
     "cfdl": [{"task": "umbrella"}, {"task": "quadratic"}],
     "low_degree_ce": [{"degree": 5}],
     "weighted_ce": [{"weights": lambda v: 1.0 - 2.0 * v}],

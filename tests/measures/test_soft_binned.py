@@ -221,4 +221,4 @@ def test_bad_options_are_refused(call):
 
 
 def test_records():
-    assert [m.name for m in soft_binned.MEASURES] == ["scdl_binned", "scdl"]
+    assert [m.name for m in soft_binned.MEASURES] == ["scdl_binned", "soft_binned_loss", "scdl"]
