@@ -54,6 +54,8 @@ def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     have the smaller product comes first. Data and draws are then of one law, so that the p-value is exact, whatever
     their number.
 
+    It is no measure, and cannot be named in a scenario: it has no value that grows with T, and depends on draws.
+
     Parameters
     ----------
     gamma : JointDistribution

@@ -5,9 +5,9 @@ To add one: write it in the file of its family, with its row in that file's ``ME
 Some functions are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
 and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
-``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman`` and ``distance_in_metric``, which are
-given a function; and what returns something else than one number (``brier_decomposition``, ``soft_rounding``,
-``consistency_exponents``).
+``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a function;
+``distance_in_metric``, which takes a linear program for each draw where others say what a sample tells; and what returns
+something else than one number (``brier_decomposition``, ``soft_rounding``, ``consistency_exponents``).
 """
 
 from collections.abc import Mapping, Sequence

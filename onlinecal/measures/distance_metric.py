@@ -32,6 +32,9 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
     have u a(u) + (1 − u) b(u) ≤ 0 for all u: a linear program on finitely many nodes, whose value is above. Below, its
     potentials, linear in h between nodes, lowered by what they break the last bound by in between.
 
+    It cannot be named in a scenario, where every measure says what a sample tells of it: how far this one may move with
+    Γ is a linear program of its own for every change of Γ that is drawn.
+
     Parameters
     ----------
     gamma : JointDistribution
