@@ -6,8 +6,8 @@ Some functions are exported and yet not in the catalogue, so not to be named in 
 ``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
 and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
 ``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a function;
-``distance_in_metric``, which takes a linear program for each draw where others say what a sample tells; and what returns
-something else than one number (``brier_decomposition``, ``soft_rounding``, ``consistency_exponents``).
+``distance_in_metric``, which takes a linear program for each draw where others say what a sample tells; and what
+returns something else than one number (``brier_decomposition``, ``soft_rounding``, ``consistency_exponents``).
 """
 
 from collections.abc import Mapping, Sequence
