@@ -75,6 +75,9 @@ class Alphabet(Protocol):
     def values(self, point: int, left: int) -> Any:
         """What each letter stands for: numbers m·E, or rows (n, s)."""
 
+    def shorter(self, horizon: int) -> Alphabet:
+        """The same for a game of another length."""
+
 
 class Biases:
     """Letters are the biases m·E_i = Σ (m·y − i) of each point.
@@ -158,6 +161,10 @@ class Biases:
                 letter[zero + high :] = k
         return cost, value, letter
 
+    def shorter(self, horizon: int) -> Alphabet:
+        """As `Alphabet` says."""
+        return Biases(self.m, horizon, self.separate)
+
     def costs(self, point: int, left: int) -> Ints:
         """As `Alphabet` says."""
         return self._letters(point, left)[0]
@@ -222,6 +229,10 @@ class Counts:
         self.points = tuple(range(m + 1))
         self.fixed_points: tuple[int, ...] = ()
         self.fixed = np.empty((0, 2))
+
+    def shorter(self, horizon: int) -> Alphabet:
+        """As `Alphabet` says."""
+        return Counts(self.m, horizon)
 
     def costs(self, point: int, left: int) -> Ints:
         """As `Alphabet` says."""

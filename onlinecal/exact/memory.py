@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact.alphabets import Alphabet, Biases
+from onlinecal.exact.alphabets import Alphabet
 from onlinecal.exact.words import how_many
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,7 @@ def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> 
     low, high = 0, horizon
     while high - low > 1:
         middle = (low + high) // 2
-        if needed(shorter(alphabet, middle), middle, keep) <= room:
+        if needed(alphabet.shorter(middle), middle, keep) <= room:
             low = middle
         else:
             high = middle
@@ -81,13 +81,6 @@ def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> 
         f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {_bytes(wanted)}, and there are {_bytes(room)}; "
         f"{longest}"
     )
-
-
-def shorter(alphabet: Alphabet, horizon: int) -> Alphabet:
-    """That of a game of another length."""
-    if isinstance(alphabet, Biases):
-        return Biases(alphabet.m, horizon, alphabet.separate)
-    return type(alphabet)(alphabet.m, horizon)  # type: ignore[call-arg]
 
 
 def _bytes(number: float) -> str:

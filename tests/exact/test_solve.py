@@ -8,9 +8,15 @@ from onlinecal.exact import game as solver
 from onlinecal.exact import solve
 from onlinecal.exact.alphabets import Biases, Counts
 from onlinecal.exact.rational import LONGEST, rational_value
+from onlinecal.exact.totals import of_biases, totals
+from onlinecal.measures import MEASURES
 from tests.exact.recursion import dual_value, value_by_programs, value_of_deterministic_policies
 
 PROGRAM = 1e-7  # of a linear program
+
+
+#: measures whose games depend on the biases alone
+OF_BIASES = tuple(name for name, measure in MEASURES.items() if of_biases(measure) and not measure.example)
 
 
 @pytest.mark.parametrize("measure", ["ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce", "cdl", "v_cdl"])
@@ -25,6 +31,26 @@ def test_five_rounds_and_the_lower_distance():
     found = solve(2, 3, "distance_lower")
     assert found.value == pytest.approx(value_by_programs("distance_lower", 2, 3), abs=PROGRAM)
     assert 1e-12 < found.error < 1e-6
+
+
+def test_totals_of_biases_are_those_of_the_measure(seed):
+    """Of every measure of which games are said to depend on the biases alone."""
+    rng = np.random.default_rng(seed)
+    assert {"ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce"} <= set(OF_BIASES)
+    for measure in OF_BIASES:
+        for m in (2, 5):
+            counts = _some_counts(rng, m, 7)
+            biases = counts[:, 1] - counts[:, 0] * np.arange(m + 1) / m
+            found, error = totals(MEASURES[measure], np.arange(m + 1) / m, biases[None])
+            assert abs(found[0] - _total(measure, m, counts)) <= error + 1e-11, (measure, counts)
+
+
+def test_a_measure_of_rounds_is_no_norm_of_biases():
+    """That of random halves of the rounds tends to the smooth calibration error, and is another in short games."""
+    expected = value_by_programs("subsampled_smooth_ce", 2, 3)
+    found = solve(2, 3, "subsampled_smooth_ce")
+    assert found.value == pytest.approx(expected, abs=PROGRAM)
+    assert abs(found.value - solve(2, 3, "smooth_ce").value) > 0.1
 
 
 @pytest.mark.parametrize("measure", ["ece", "cdl"])
