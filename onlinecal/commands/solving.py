@@ -163,19 +163,21 @@ def games(
     import matplotlib as mpl
 
     mpl.use("Agg")
+    from onlinecal.core.writing import whole
     from onlinecal.report import games as tables
     from onlinecal.report import games_plot as drawn
     from onlinecal.report.style import save, uncaptioned
 
-    found = tables.games()
-    pictures = [
-        ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
-        ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
-        ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
-    ]
-    with uncaptioned():
-        for file, draw, _ in pictures:
-            save(draw(found), folder / file)
-    text = tables.page(found, [(file, words) for file, _, words in pictures], f"onlinecal games {folder}")
-    (folder / "exact.md").write_text(text, encoding="utf-8")
+    with whole(folder / "exact.md") as file:
+        found = tables.games()
+        pictures = [
+            ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
+            ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
+            ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
+        ]
+        with uncaptioned():
+            for name, draw, _ in pictures:
+                save(draw(found), folder / name)
+        shown = [(name, words) for name, _, words in pictures]
+        file.write_text(tables.page(found, shown, f"onlinecal games {folder}"), encoding="utf-8")
     print(f"wrote {folder / 'exact.md'} and {len(pictures)} pictures")

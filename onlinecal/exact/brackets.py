@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count, number
 from onlinecal.exact.alphabets import Biases, Floats, Ints
-from onlinecal.exact.game import Solution, _Game
+from onlinecal.exact.game import LONGEST, Solution, _Game
 from onlinecal.exact.memory import check_memory, threads_here
 from onlinecal.exact.totals import ROUNDING, measure_named, of_biases, totals
 from onlinecal.measures.base import Measure
@@ -83,7 +83,7 @@ def value_bracket(
     m : int
         Steps of the grid, from 1.
     horizon : int
-        T.
+        T, at most 100,000.
     clip : float
         c, from 1. The larger, the narrower the bracket, and the more states: of total ECE at most (2mc + 1)^(m−1), of
         another measure (c + 1)^2 times as many.
@@ -116,7 +116,7 @@ def value_bracket(
     >>> found.lower <= 10.374115 <= found.upper, found.width < 0.01
     (True, True)
     """
-    m, horizon = count("m", m), count("horizon", horizon)
+    m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
     clip = number("value_bracket", "clip", clip, 1.0)
     record = measure_named(measure)
     if not of_biases(record):

@@ -29,6 +29,9 @@ Floats = NDArray[np.float64]
 #: what nature may see, by name, and what a game is called where it does
 SIGHTS = {"history": Sight.HISTORY, "law": Sight.LAW, "draw": Sight.DRAW}
 
+#: rounds of the longest game: on two steps some 10^10 states
+LONGEST = 100_000
+
 #: states that one thread works on at a time
 CHUNK = 1 << 17
 
@@ -135,7 +138,7 @@ def solve(
     m : int
         Steps of the grid, from 1.
     horizon : int
-        T.
+        T, at most 100,000.
     measure : str, default "ece"
         Its total is what is paid. Of those that depend on the biases E_i alone far larger games can be solved, and of
         total ECE, Σ |E_i|, the largest.
@@ -179,7 +182,7 @@ def solve(
     record = measure_named(measure)
     if sight not in SIGHTS:
         raise InvalidParameter(f"sight = {sight!r}{suggestion(str(sight), SIGHTS)}")
-    m, horizon = count("m", m), count("horizon", horizon)
+    m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
     game = _Game(record, m, horizon, sight, keep, count("threads", threads or threads_here()))
     check_memory(game.alphabet, horizon, measure, keep)
     solution = Solution(m, horizon, measure, sight, _game=game)
