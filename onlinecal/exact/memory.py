@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 LOOKED_AT = 128
 
 #: rounds of games whose states are counted at once
-COUNTED = 500
+COUNTED = 60
 
 #: bytes of a state's value
 VALUE = 8.0
@@ -96,4 +96,5 @@ def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> 
 
 
 def _bytes(number: float) -> str:
-    return f"{number / 2**30:,.1f} GiB"
+    size = number / 2**30
+    return f"{size:,.1f} GiB" if size < 1e6 else f"{size:.1e} GiB"

@@ -5,7 +5,7 @@ import pytest
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.exact import game as solver
-from onlinecal.exact import solve
+from onlinecal.exact import memory, solve
 from onlinecal.exact.alphabets import Biases, Counts
 from onlinecal.exact.rational import LONGEST, rational_value
 from onlinecal.exact.totals import of_biases, totals
@@ -272,8 +272,6 @@ def test_an_unknown_measure():
 
 
 def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
-    from onlinecal.exact import memory
-
     monkeypatch.setattr(memory, "memory_there", lambda: memory.KEPT + 1e5)
     with pytest.raises(
         InvalidParameter, match=r"m = 4, T = 300: the game of ece needs .* GiB.*largest T that fits is"
@@ -286,6 +284,28 @@ def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
     monkeypatch.setattr(memory, "memory_there", lambda: 10.0)
     with pytest.raises(InvalidParameter, match="none of this grid fits"):
         solve(4, 2)
+
+
+@pytest.mark.parametrize(
+    ("m", "horizon", "measure", "said"),
+    [
+        (10**6, 3, "ece", "none of this grid fits"),
+        (8, 100_000, "ece", "needs more than"),
+        (300, 300, "ece", "e\\+"),
+        (40, 100, "cdl", "the largest T that fits is"),
+    ],
+)
+def test_games_that_are_far_too_large_are_refused_at_once(monkeypatch, m, horizon, measure, said):
+    """Their states are not counted for longer than it takes to see that there is no room."""
+    monkeypatch.setattr(memory, "memory_there", lambda: 1e9)
+    with pytest.raises(InvalidParameter, match=said) as error:
+        solve(m, horizon, measure)
+    assert len(str(error.value)) < 200
+
+
+def test_the_longest_game():
+    with pytest.raises(InvalidParameter, match="≤ 100000"):
+        solve(2, solver.LONGEST + 1)
 
 
 def test_the_estimate_of_memory_counts_the_states():
