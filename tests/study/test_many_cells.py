@@ -8,7 +8,6 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import StoreError
-from onlinecal.core.guarantee import Guarantee
 from onlinecal.schedules.base import Clock
 from onlinecal.study import panel as panels
 from onlinecal.study import promises as promised
