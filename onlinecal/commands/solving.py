@@ -159,7 +159,7 @@ def exploit(
 def games(
     folder: Annotated[Path, typer.Argument(help="where exact.md and its pictures are written")],
 ) -> None:
-    """Write the page of exact values, optimal laws and exploitability: some minutes."""
+    """Write the page of exact values, optimal laws and exploitability: some minutes, and 3 GB of memory."""
     import matplotlib as mpl
 
     mpl.use("Agg")
