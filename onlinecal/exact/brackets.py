@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count, number
 from onlinecal.exact.alphabets import Biases, Floats, Ints
@@ -142,7 +143,7 @@ def value_bracket(
         error = solution.error + ROUNDING * horizon * record.largest * (measure != "ece")
         found.append(solution.values + sign * error)
         states = max(states, solution.states)
-    lowers, uppers = np.maximum(found[0], 0.0), found[1]
+    lowers, uppers = locked(np.maximum(found[0], 0.0)), locked(found[1])
     return ValueBracket(
         m, horizon, measure, clip, float(lowers[-1]), float(uppers[-1]), states, lowers, uppers
     )

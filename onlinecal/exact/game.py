@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
@@ -232,7 +233,7 @@ class _Game:
                 shorter.append(float(values[0]))  # of the state without any bias, which is the first
                 bar.advance(now.number)
         solution.value, solution.error = float(values[0]), error
-        solution.values = None if self.alphabet.counted else np.array(shorter)
+        solution.values = None if self.alphabet.counted else locked(np.array(shorter))
 
     def _store(self, left: int, values: Floats) -> None:
         """Keeps one layer in `apart`, or the last ones that there is room for."""

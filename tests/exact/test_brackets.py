@@ -212,3 +212,10 @@ def test_memory_is_that_of_the_game_with_a_clip(monkeypatch):
             value_bracket(3, 100, 8.0, measure, progress=False)
         fits = int(str(error.value).rsplit(" ", 1)[1])
         assert value_bracket(3, fits, 8.0, measure, progress=False).upper > 0.0
+
+
+def test_what_is_handed_out_cannot_be_changed():
+    found, solution = value_bracket(2, 5, 1.0, progress=False), solve(2, 5, progress=False)
+    for values in (found.lowers, found.uppers, solution.values):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 3.0
