@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
@@ -23,6 +24,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters.base import OnGrid, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, state_pair
+from onlinecal.rounds.law import Floats
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, learn, shared
 
 
@@ -143,17 +145,22 @@ def _mend(bias, up, down, node, rate):
 
 
 @kernel
-def _tree(biases, rate):
-    """The nodes for these m·E_i."""
-    points, places = len(biases), 1
-    while places < points:
-        places *= 2
-    bias, sums = np.zeros(2 * places, np.int64), np.full((2, 2 * places), -np.inf)
-    bias[places : places + points] = biases
-    sums[0, places : places + points] = rate * biases
-    sums[1, places : places + points] = -rate * biases
-    for node in range(places - 1, 0, -1):
-        _mend(bias, sums[0], sums[1], node, rate)
+def _mend_all(bias, up, down, rate):
+    """All nodes from the leaves."""
+    for node in range((len(bias) >> 1) - 1, 0, -1):
+        _mend(bias, up, down, node, rate)
+
+
+def _tree(biases: NDArray[np.int64], rate: float) -> tuple[NDArray[np.int64], Floats]:
+    """The nodes for these m·E_i: the sums of biases, and the two logarithms of each."""
+    points = len(biases)
+    leaves = slice(1 << (points - 1).bit_length(), None)
+    bias = np.zeros(2 * leaves.start, np.int64)
+    sums = np.full((2, len(bias)), -np.inf)
+    bias[leaves][:points] = biases
+    sums[0, leaves][:points] = rate * biases
+    sums[1, leaves][:points] = -rate * biases
+    _mend_all(bias, sums[0], sums[1], rate)
     return bias, sums
 
 
