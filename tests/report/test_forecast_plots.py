@@ -233,7 +233,10 @@ def test_the_worst_threshold_in_words():
 
 def test_the_caption_of_decisions_says_what_is_drawn():
     """A point only where something is lost; mean outcomes of single predictions are used where that is said."""
-    good, bad = G.from_counts([0.2, 0.8], [100, 100], [20, 80]), G.from_counts([0.2, 0.8], [100, 100], [20, 40])
+    good, bad = (
+        G.from_counts([0.2, 0.8], [100, 100], [20, 80]),
+        G.from_counts([0.2, 0.8], [100, 100], [20, 40]),
+    )
     few = G.from_counts([0.2, 0.8], [29, 29], [20, 8])
     assert "Point: the worst threshold." in decision_plot.caption(bad)
     assert "no point" not in decision_plot.caption(bad)
