@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.words import fixed
 from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal
 from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, with_constant, with_logarithm
 from onlinecal.growth.heights import two_heights
@@ -241,7 +242,7 @@ class Growth:
         if self.shape == "curved":
             found = "".join(f"; if {form}, α in {_ends(*ends)}" for form, ends in self.fits.items())
             return f"no power law: {self.bow}{found}"
-        value = f"{self.value:.2f}" if self.clear else "?"
+        value = fixed(self.value) if self.clear else "?"
         return f"{value} {self.interval}" + (", jagged" if self.shape == "jagged" else "")
 
     @property
@@ -252,7 +253,7 @@ class Growth:
     @property
     def bow(self) -> str:
         """`early` and `late` with as many digits as tell them apart: ``0.65…0.57``."""
-        pairs = [(f"{self.early:.{digits}f}", f"{self.late:.{digits}f}") for digits in (2, 3, 4)]
+        pairs = [(fixed(self.early, digits), fixed(self.late, digits)) for digits in (2, 3, 4)]
         return "…".join(next((pair for pair in pairs if pair[0] != pair[1]), pairs[0]))
 
 
@@ -436,4 +437,4 @@ def _slope(x: Floats, part: slice) -> Floats:
 
 
 def _ends(lower: float, upper: float) -> str:
-    return f"[{lower:.2f}, {upper:.2f}]".replace("-0.00", "0.00")
+    return f"[{fixed(lower)}, {fixed(upper)}]"

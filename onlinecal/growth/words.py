@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from onlinecal.core.words import fixed
 from onlinecal.growth import SMOOTH, WIDE, Growth
 
 #: what the totals of a curve are away from every power law
@@ -47,7 +48,7 @@ def line(growth: Growth) -> str:
 
 def raised(growth: Growth) -> str:
     """What stands above a T: ``0.50``, or ``0.65…0.57`` where there is no power law."""
-    return growth.bow if growth.bent else f"{growth.value:.2f}"
+    return growth.bow if growth.bent else fixed(growth.value)
 
 
 def literal(text: str) -> str:

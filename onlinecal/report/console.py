@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onlinecal.core.encodings import readable
+from onlinecal.core.words import fixed
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, lines
@@ -209,6 +210,10 @@ def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, w
     return f"{text}\n{row['against_rates']}".rstrip() if whole else text
 
 
+#: columns of a terminal below which a table of texts would be broken within words
+NARROW = 72
+
+
 def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
     """The rows of `catalogue.rows`."""
     if as_json:
@@ -216,6 +221,13 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
         return
     console = new_console()
     for kind in dict.fromkeys(row["kind"] for row in rows):
+        if console.width < NARROW:
+            console.print(kind, style="italic")
+            for row in rows:
+                if row["kind"] == kind:
+                    say(": ".join(filter(None, (row["name"], row["summary"]))))
+                    say(f"  {row['known']}" if row["known"] else "")
+            continue
         table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
         table.add_column("name", style="bold", no_wrap=kind != "rates of other quantities")
         table.add_column("total" if kind.startswith("rates") else "what it is")
@@ -277,9 +289,9 @@ def print_check(report: Report) -> None:
         console.print(f"[bold]{escape(name)}[/bold]")
         for found, finding in report.findings:
             if found == name:
-                console.print(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", markup=False)
+                say(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", hang=4)
                 if finding.fault:
-                    console.print(f"         {finding.fault}", markup=False)
+                    say(f"         {finding.fault}")
     for remark in report.remarks:
         console.print(remark, markup=False)
     if not report.guarantees:
@@ -304,13 +316,16 @@ def print_check(report: Report) -> None:
         else:
             said = f"holds against {len(checked)}"
         if trends:
-            growth = round(max(trends), 2) + 0.0  # no -0.00
-            said += f": ratio grows like T^{growth:.2f} at most"
+            said += f": ratio grows like T^{fixed(max(trends))} at most"
         rows.append(
             (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
         )
-    table = _checked(rows)
-    console.print(table if fits(console, table) else _checked(rows, narrow=True))
+    tables = [_checked(rows), _checked(rows, narrow=True)]
+    if (table := next((table for table in tables if fits(console, table)), None)) is not None:
+        console.print(table)
+    else:
+        for strategy, guarantee, ratio, where, said in rows:
+            say(f"{strategy}: {guarantee}\n  {said}; worst {ratio}, {where}")
     console.print(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
         "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.words import fixed
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import BEYOND, NONE, literal
@@ -86,7 +87,7 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
                 values[i, j], texts[i][j] = growth.value, growth.bow.replace("…", "…\n")
             elif growth.clear:
                 values[i, j], halves[i, j] = growth.value, (growth.upper - growth.lower) / 2
-                texts[i][j] = f"{growth.value:.2f}\n±{halves[i, j]:.2f}"
+                texts[i][j] = f"{fixed(growth.value)}\n±{halves[i, j]:.2f}"
             else:
                 texts[i][j] = "?"
             texts[i][j] += _MARKS.get(curve.against_rates(simultaneous(len(curves))), "")

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from onlinecal.core.errors import OnlinecalError
+from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
 from onlinecal.engine.loop import made_of_steps
 from onlinecal.rounds.protocol import start
@@ -305,9 +306,9 @@ def _estimate(plan: Plan, work: Work, left: int, known: list[Speed], budget: flo
         lower, middle, upper = lower + cells / SPREAD, middle + cells, upper + cells * SPREAD
     said = []
     if known:
-        said.append(f"{len(known)} played cells of the results file")
+        said.append(f"{number_of(len(known), 'played cell')} of the results file")
     if measured:
-        said.append(f"{len(measured)} pairs, of which the first rounds were played just now")
+        said.append(f"{number_of(len(measured), 'pair')}, of which the first rounds were played just now")
     how = (
         f"from the speed of {' and '.join(said)}; others are taken for as fast as the slowest and the fastest of them, "
         f"each of these for {SPREAD:g} times faster or slower; one process"
