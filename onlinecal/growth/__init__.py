@@ -56,6 +56,8 @@ class Growth:
     fresh : bool
     ceiling : float
         The total at T is at most ceiling·T.
+    cut : bool
+        Whether the early rounds of one game were left out (`Curve.tail`).
     """
 
     value: float
@@ -74,6 +76,7 @@ class Growth:
     fresh: bool
     ceiling: float
     _data: tuple[Floats, Contrasts] = field(repr=False, compare=False)
+    cut: bool = field(default=False, repr=False, compare=False)
 
     @property
     def straightness(self) -> float:

@@ -77,7 +77,7 @@ def legend(shown: Iterable[Growth | None], each: str = "") -> list[str]:
         return missing
     together = f"the intervals of each {each}" if each else f"the {len(growths)} intervals"
     covers = f"{together} hold all together with 95 %" if len(growths) > 1 else "with its 95 % interval"
-    one = " (along one game, over their last two decades)" if not all(g.fresh for g in growths) else ""
+    one = " (along one game, over their last two decades)" if any(g.cut for g in growths) else ""
     parts = [
         f"T^α: mean growth exponent over these T{one}, the slope of the least-squares line in logarithms; {covers}"
     ]

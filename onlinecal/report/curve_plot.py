@@ -235,10 +235,9 @@ def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
         line.exponent for frame in drawn for line in frame.lines if line.exponent and line.exponent.clear
     ]
     if growths:
-        cut = any(len(curve.tail.rounds) < len(curve.rounds) for curve in curves)
-        which = "the last two decades of the rounds of one game" if cut else "these T"
-        if cut and any(curve.fresh for curve in curves):
-            which = f"these T, or {which}"
+        cut = {growth.cut for growth in growths}
+        one = "the last two decades of the rounds of one game"
+        which = "these T" if cut == {False} else one if cut == {True} else f"these T, or {one}"
         parts.append(f"Exponent: mean growth over {which}, where that is clear.")
     if any(growth.bent for growth in growths):
         parts.append(f"a…b: no power law, {BEYOND}, but these slopes over their first and last half.")

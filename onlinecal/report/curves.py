@@ -92,7 +92,8 @@ class Curve:
         rounds, totals = self.tail.rounds, self.tail.totals
         if self.recorded:
             totals = totals.mean(axis=1, keepdims=True)
-        return fit_growth(rounds, totals, fresh=self.independent, ceiling=self.ceiling, level=level)
+        found = fit_growth(rounds, totals, fresh=self.independent, ceiling=self.ceiling, level=level)
+        return None if found is None else replace(found, cut=len(rounds) < len(self.rounds))
 
     @property
     def tail(self) -> Curve:

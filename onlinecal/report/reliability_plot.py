@@ -317,8 +317,8 @@ def _caption(drawn: Sequence[Reliability]) -> str:
         parts.append("Horizontal lines: bins [a, b), the last one closed.")
     if "quantile" in kinds:
         parts.append(
-            "Horizontal lines: from the least to the greatest prediction of a bin; bins have as equal weights as levels "
-            "that are not divided allow."
+            "Horizontal lines: from the least to the greatest prediction of a bin; bins have as equal weights as "
+            "levels that are not divided allow."
         )
     if many := [frame.levels for frame in drawn if frame.strategy != "levels"]:
         levels = "level itself is" if set(many) == {1} else "levels themselves are"

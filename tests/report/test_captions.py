@@ -98,6 +98,10 @@ def test_an_exponent_says_of_which_times_it_is(capsys):
         capsys, print_compare, long, "ece"
     )
     assert "along one game" not in printed(capsys, print_compare, fresh, "ece")
+    # Games of their own on one recorded stream are no rounds of one game, though they are fitted alike.
+    recorded = Study(tuple(replace(c, recorded=True) for c in fresh.cells))
+    assert not recorded.curve("ece").exponent().fresh
+    assert "along one game" not in printed(capsys, print_compare, recorded, "ece")
     assert exponent_plot.caption(long, ["ece"]).startswith("Prefixes of one game, T = 1,000 … 100,000;")
 
 
