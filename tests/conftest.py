@@ -1,7 +1,14 @@
 """Settings of all tests."""
 
-import pytest
-from hypothesis import settings
+import os
+
+# As many processes run tests as there are cores: threads of linear algebra in each of them would wait for each other,
+# and small problems take four times as long. NumPy reads it when it is imported, also in processes that tests start.
+for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 # The first example may pay for a compilation, so examples have no deadline; a failure prints how to get it again. They
 # are others each time, so that few in a run are many in all.

@@ -88,14 +88,7 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
         )
         return
     pairs = [_Pair(forecaster, nature, seed) for forecaster, nature in opponents]
-    checks: list[tuple[str, Callable[[_Pair], str]]] = [
-        ("laws are laws, forecasts are pure", _purity),
-        ("the same seed gives the same trace", _repeat),
-        ("split runs are joined runs", _split),
-        ("a question asked while a round is open changes nothing", _open),
-        ("pickled in the middle it goes on identically", _pickle),
-    ]
-    for label, check in checks:
+    for label, check in CHECKS:
         yield Finding(label, _first_fault(check, pairs))
     for label, measure in stated_facts(strategy):
         yield Finding(label, _first_fault(partial(_fact, kind, measure), pairs))
@@ -222,6 +215,16 @@ def _pickle(pair: _Pair) -> str:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         return f"it cannot be pickled: {error}"
     return "" if trace(game) == straight else "after pickling it goes on differently"
+
+
+#: what holds for everybody, whatever a strategy says of itself
+CHECKS: tuple[tuple[str, Callable[[_Pair], str]], ...] = (
+    ("laws are laws, forecasts are pure", _purity),
+    ("the same seed gives the same trace", _repeat),
+    ("split runs are joined runs", _split),
+    ("a question asked while a round is open changes nothing", _open),
+    ("pickled in the middle it goes on identically", _pickle),
+)
 
 
 def _spawn(pair: _Pair, kind: str, name: str) -> str:

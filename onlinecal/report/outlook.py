@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from onlinecal.core.words import number_of
 from onlinecal.report.console import print_json
 from onlinecal.report.grid import say
 from onlinecal.study.outlook import Outlook, outlook
@@ -46,7 +47,7 @@ def print_outlook(plan: Plan, path: Path, *, resume: bool, as_json: bool) -> Non
 def lines(found: Outlook) -> Iterator[str]:
     """One after the other."""
     new = found.cells - found.finished - found.begun
-    parts = f"{found.cells:,} {_of('cell', found.cells)}: {new:,} new"
+    parts = f"{number_of(found.cells, 'cell')}: {new:,} new"
     if found.begun:
         parts += f", {found.begun:,} of which some runs are there"
     if found.finished:
@@ -54,22 +55,24 @@ def lines(found: Outlook) -> Iterator[str]:
     yield parts
     late = f" by {found.schedules:,} schedules" if found.schedules > 1 else ""
     yield (
-        f"{found.forecasters:,} {_of('forecaster', found.forecasters)} × {found.natures:,} "
-        f"{_of('nature', found.natures)}{late}: {found.pairs:,} {_of('pair', found.pairs)}"
+        f"{number_of(found.forecasters, 'forecaster')} × {number_of(found.natures, 'nature')}{late}: "
+        f"{number_of(found.pairs, 'pair')}"
         + (f"; {found.incompatible:,} cannot play each other" if found.incompatible else "")
     )
     horizons = found.horizons
     shown = ", ".join(f"{t:,}" for t in horizons) if len(horizons) <= 10 else (
         f"{len(horizons)} from {horizons[0]:,} to {horizons[-1]:,}"
     )  # fmt: skip
-    yield f"T = {shown}; {found.runs:,} {_of('run', found.runs)}"
+    yield f"T = {shown}; {number_of(found.runs, 'run')}"
     yield f"{found.work:,} run-rounds to be played"
     if found.listed:
         width = max(len(who) for who, *_ in found.listed)
         for who, whom, loop in found.listed:
             yield f"  {loop:8}  {who:{width}}  {whom}"
     else:
-        yield "loops: " + ", ".join(f"{loop} for {count:,} pairs" for loop, count in found.loops.items())
+        yield "loops: " + ", ".join(
+            f"{loop} for {number_of(count, 'pair')}" for loop, count in found.loops.items()
+        )
         if found.looked_at < found.forecasters + found.natures:
             yield (
                 f"of {found.forecasters + found.natures:,} strategies {found.looked_at:,} were looked at: each "
@@ -91,10 +94,6 @@ def duration_range(found: Outlook) -> str:
     assert estimate is not None
     low, middle, high = map(_duration, (estimate.lower, estimate.middle, estimate.upper))
     return middle if low == high else f"about {middle} ({low} to {high})"
-
-
-def _of(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"
 
 
 def _bytes(count: int) -> str:

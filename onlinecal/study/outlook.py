@@ -309,10 +309,10 @@ def _estimate(plan: Plan, work: Work, left: int, known: list[Speed], budget: flo
         said.append(f"{number_of(len(known), 'played cell')} of the results file")
     if measured:
         said.append(f"{number_of(len(measured), 'pair')}, of which the first rounds were played just now")
-    how = (
-        f"from the speed of {' and '.join(said)}; others are taken for as fast as the slowest and the fastest of them, "
-        f"each of these for {SPREAD:g} times faster or slower; one process"
-    )
+    how = f"from the speed of {' and '.join(said)}, "
+    if not {(s.forecaster, s.nature) for s in speeds} >= work.keys():
+        how += "others taken for as fast as the slowest and the fastest of them, "
+    how += f"each taken for {SPREAD:g} times faster or slower; one process"
     return Estimate(lower, middle, upper, how)
 
 

@@ -40,7 +40,10 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
     """
     forecaster, nature = cell.forecaster, cell.nature
     stated = [
-        g for g in (*_stated(forecaster), *_stated(nature)) if g.binds(forecaster.strategy, nature.strategy)
+        guarantee
+        for player in (forecaster, nature)
+        for guarantee in _once(player, _stated)
+        if guarantee.binds(forecaster.strategy, nature.strategy)
     ]
     for guarantee in stated:
         if math.isnan(guarantee.bound(cell.horizon)):
