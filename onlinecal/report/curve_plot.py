@@ -230,7 +230,8 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[Frame], power: float) -> s
 
 def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
     runs = {curve.totals.shape[1] for curve in curves}
-    parts = [games(curves), f"Line: mean of {counted(runs)}."]
+    joined = any(len(curve.rounds) > 1 for curve in curves)
+    parts = [games(curves), f"{'Line' if joined else 'Point'}: mean of {counted(runs)}."]
     growths = [
         line.exponent for frame in drawn for line in frame.lines if line.exponent and line.exponent.clear
     ]
@@ -241,7 +242,7 @@ def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
         parts.append(f"Exponent: mean growth over {which}, where that is clear.")
     if any(growth.bent for growth in growths):
         parts.append(f"a…b: no power law, {BEYOND}, but these slopes over their first and last half.")
-    if max(runs) > 1:
+    if joined and max(runs) > 1:
         parts.insert(2, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
     parts += [said for said in (parities(curves), left_out(curves)) if said]
     bounds = [bound for frame in drawn for bound in frame.bounds]

@@ -126,8 +126,9 @@ def _caption(study: Study, drawn: Sequence[LateFrame], measures: Sequence[str]) 
         parts = [f"Games of T = {cells[0].horizon:,}, a point for each schedule."]
     else:
         parts = [games(study.curves(measures))]
-    parts.append(f"Line: mean of {counted(runs)}.")
-    if max(runs) > 1:
+    joined = any(len(line.rounds) > 1 for each in drawn for line in each.frame.lines)
+    parts.append(f"{'Line' if joined else 'Point'}: mean of {counted(runs)}.")
+    if joined and max(runs) > 1:
         parts.append(
             f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs, given the times of questions and "
             "outcomes, which all runs share."

@@ -177,7 +177,8 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[RunFrame]) -> str:
         parts.append(
             f"Small points: single runs{', which at different T are different games' if fresh else ''}."
         )
-    parts.append(f"Thick line: mean of {counted(runs)}.")
+    several = any(len(curve.rounds) > 1 for curve in curves)
+    parts.append(f"{'Thick line' if several else 'Large point'}: mean of {counted(runs)}.")
     if {frame.scale for frame in drawn} == {"log", "linear"}:
         parts.append("The vertical axis is linear where totals are negative, or none is positive and finite.")
     if left := sum(line.left for line in lines):

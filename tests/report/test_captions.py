@@ -111,6 +111,18 @@ def test_the_end_of_one_game_is_no_curve():
     assert exponent_plot.caption(end, ["ece"]).startswith("Prefixes of one game, T = 100;")
 
 
+def test_a_single_time_has_neither_line_nor_band():
+    end = one_game([100])
+    for said in (curve_plot.caption(end.curves()), late_plot.caption(end, ["ece"])):
+        assert said.startswith("T: the end of one game. Point: mean of 2 runs.")
+        assert "Band" not in said
+    for said in (
+        curve_plot.caption(study({"a": GOOD}).curves()),
+        late_plot.caption(study({"a": GOOD}), ["ece"]),
+    ):
+        assert "Line: mean of 2 runs. Band: " in said
+
+
 def test_what_the_times_are_names_as_little_as_tells_pairs_apart():
     fresh, whole = study({"a": GOOD}).curves(), one_game([100, 200, 400]).curves()
     of_b = [curve for curve in whole if curve.forecaster == "b"]
@@ -130,7 +142,7 @@ def test_what_the_times_are_names_as_little_as_tells_pairs_apart():
 
 def test_runs_of_a_single_time_are_points_that_can_be_seen():
     said = run_plot.caption(one_game([100]).curves())
-    assert said == "T: the end of one game. Small points: single runs. Thick line: mean of 2 runs."
+    assert said == "T: the end of one game. Small points: single runs. Large point: mean of 2 runs."
     axis = run_plot.plot_runs(one_game([100]).curves(["ece"]))[0, 0]
     assert [line.get_marker() for line in axis.lines if len(line.get_xdata())].count(".") == 2 * 2
 
