@@ -24,7 +24,7 @@ def solve(
     clip: Annotated[
         float | None,
         typer.Option(
-            help="for longer games, of ece: a certified bracket of the value; biases of more are not told apart"
+            help="for longer games: a certified bracket of the value; biases of more are not told apart"
         ),
     ] = None,
     as_json: Json = False,
@@ -35,7 +35,7 @@ def solve(
     from onlinecal.report.grid import say
 
     if clip is not None:
-        _bracket(m, horizon, clip, (measure, sight, after), as_json)
+        _bracket(m, horizon, clip, measure, (sight, after), as_json)
         return
     counts = states.counts_of(after, m, horizon)
     solution = game.solve(m, horizon, measure, sight, keep=bool(after))
@@ -56,27 +56,28 @@ def solve(
         say(line)
 
 
-def _bracket(m: int, horizon: int, clip: float, given: tuple[str, str, str], as_json: bool) -> None:
+def _bracket(m: int, horizon: int, clip: float, measure: str, given: tuple[str, str], as_json: bool) -> None:
     """What `solve --clip` prints."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.exact.brackets import value_bracket
     from onlinecal.report import console as tables
     from onlinecal.report.grid import say
 
-    if given not in (("ece", "law", ""), ("ece", "history", "")):
+    if given not in (("law", ""), ("history", "")):
         raise InvalidParameter(
-            "--clip brackets the value of ece where nature sees the law; expected no other option"
+            "--clip brackets the value of the whole game where nature sees the law; expected neither --sight draw "
+            "nor --after with it"
         )
-    found = value_bracket(m, horizon, clip)
+    found = value_bracket(m, horizon, clip, measure)
     if as_json:
         tables.print_json(
             {
-                "m": m, "horizon": horizon, "clip": clip, "lower": found.lower, "upper": found.upper,
-                "states": found.states,
+                "m": m, "horizon": horizon, "measure": measure, "clip": clip, "lower": found.lower,
+                "upper": found.upper, "states": found.states,
             }
         )  # fmt: skip
         return
-    say(f"total ece on 0, 1/{m}, …, 1 in T = {horizon} rounds; nature sees the law")
+    say(f"total {measure} on 0, 1/{m}, …, 1 in T = {horizon} rounds; nature sees the law")
     say(f"value       between {found.lower:.12g} and {found.upper:.12g}, certified")
     say(
         f"states      {found.states:,} at most with the same rounds left; biases to {found.clip:g} are told apart"
@@ -161,23 +162,25 @@ def exploit(
 def games(
     folder: Annotated[Path, typer.Argument(help="where exact.md and its pictures are written")],
 ) -> None:
-    """Write the page of exact values, optimal laws and exploitability: some minutes."""
+    """Write the page of exact values, optimal laws and exploitability: some minutes, and 3 GB of memory."""
     import matplotlib as mpl
 
     mpl.use("Agg")
+    from onlinecal.core.writing import whole
     from onlinecal.report import games as tables
     from onlinecal.report import games_plot as drawn
     from onlinecal.report.style import save, uncaptioned
 
-    found = tables.games()
-    pictures = [
-        ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
-        ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
-        ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
-    ]
-    with uncaptioned():
-        for file, draw, _ in pictures:
-            save(draw(found), folder / file)
-    text = tables.page(found, [(file, words) for file, _, words in pictures], f"onlinecal games {folder}")
-    (folder / "exact.md").write_text(text, encoding="utf-8")
+    with whole(folder / "exact.md") as file:
+        found = tables.games()
+        pictures = [
+            ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
+            ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
+            ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
+        ]
+        with uncaptioned():
+            for name, draw, _ in pictures:
+                save(draw(found), folder / name)
+        shown = [(name, words) for name, _, words in pictures]
+        file.write_text(tables.page(found, shown, f"onlinecal games {folder}"), encoding="utf-8")
     print(f"wrote {folder / 'exact.md'} and {len(pictures)} pictures")

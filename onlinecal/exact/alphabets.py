@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+#: numbers of rounds left for which the letters of each point are kept
+KEPT = 4
+
 
 @dataclass(frozen=True)
 class Letters:
@@ -75,6 +78,12 @@ class Alphabet(Protocol):
     def values(self, point: int, left: int) -> Any:
         """What each letter stands for: numbers m·E, or rows (n, s)."""
 
+    def shorter(self, horizon: int) -> Alphabet:
+        """The same for a game of another length."""
+
+    def tables(self) -> float:
+        """Bytes of what is kept of the letters, or is made in each round."""
+
 
 class Biases:
     """Letters are the biases m·E_i = Σ (m·y − i) of each point.
@@ -109,9 +118,11 @@ class Biases:
             # Rounds whose biases cancel are no part of what is cheapest: fewer than `ones` outcomes 1, or `zeros` 0.
             common = math.gcd(self.m, i)
             ones, zeros = i // common, (self.m - i) // common
-            pairs = [(n, s) for s in range(ones) for n in range(s, self.horizon + 1)]
-            pairs += [(s + z, s) for z in range(zeros) for s in range(ones, self.horizon - z + 1)]
-            n, s = np.array(pairs, np.int64).T
+            most = self.horizon + 1
+            few = [(np.arange(s, most), s) for s in range(min(ones, most))]
+            many = [(np.arange(ones, most - z) + z, z) for z in range(min(zeros, max(most - ones, 0)))]
+            n = np.concatenate([each for each, _ in few + many])
+            s = np.concatenate([np.full(len(each), s) for each, s in few] + [each - z for each, z in many])
             value = self.m * s - i * n
             order = np.lexsort((value, n))
             found.append((n[order], value[order]))
@@ -121,7 +132,7 @@ class Biases:
         """Costs, values, and, by value from −(point · T) on, the letters."""
         key = point, left
         if key not in self._kept:
-            if len(self._kept) > 4 * (self.m + 1):
+            if len(self._kept) > KEPT * (self.m + 1):
                 self._kept.pop(next(iter(self._kept)))
             self._kept[key] = self._made(point, left)
         return self._kept[key]
@@ -157,6 +168,14 @@ class Biases:
             for k in np.flatnonzero(value >= high):
                 letter[zero + high :] = k
         return cost, value, letter
+
+    def shorter(self, horizon: int) -> Alphabet:
+        """As `Alphabet` says."""
+        return Biases(self.m, horizon, self.separate)
+
+    def tables(self) -> float:
+        """As `Alphabet` says."""
+        return 8.0 * KEPT * (self.m + 1) * (self.m * self.horizon + 1)
 
     def costs(self, point: int, left: int) -> Ints:
         """As `Alphabet` says."""
@@ -222,6 +241,14 @@ class Counts:
         self.points = tuple(range(m + 1))
         self.fixed_points: tuple[int, ...] = ()
         self.fixed = np.empty((0, 2))
+
+    def shorter(self, horizon: int) -> Alphabet:
+        """As `Alphabet` says."""
+        return Counts(self.m, horizon)
+
+    def tables(self) -> float:
+        """As `Alphabet` says."""
+        return 8.0 * (self.m + 1) * (self.horizon + 1) * (self.horizon + 2) / 2.0
 
     def costs(self, point: int, left: int) -> Ints:
         """As `Alphabet` says."""

@@ -7,20 +7,25 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import locked
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count, number
 from onlinecal.exact.alphabets import Biases, Floats, Ints
-from onlinecal.exact.game import Solution, _Game
+from onlinecal.exact.game import LONGEST, Solution, _Game
 from onlinecal.exact.memory import check_memory, threads_here
-from onlinecal.exact.totals import measure_named
+from onlinecal.exact.totals import ROUNDING, measure_named, of_biases, totals
+from onlinecal.measures.base import Measure
 
 
 @dataclass(frozen=True)
 class ValueBracket:
-    """A lower and an upper bound on the value of a game of total ECE.
+    """A lower and an upper bound on the value of a game.
 
     Attributes
     ----------
     m, horizon : int
+    measure : str
+        Whose total T·μ the forecaster pays.
     clip : float
         The largest bias |E_i| that is told apart.
     lower, upper : float
@@ -33,6 +38,7 @@ class ValueBracket:
 
     m: int
     horizon: int
+    measure: str
     clip: float
     lower: float
     upper: float
@@ -47,19 +53,26 @@ class ValueBracket:
 
 
 def value_bracket(
-    m: int, horizon: int, clip: float, *, progress: bool | None = None, threads: int | None = None
-) -> ValueBracket:
-    r"""A certified bracket of the value V of the game of total ECE on 0, 1/m, …, 1, with nature seeing the law.
+    m: int, horizon: int, clip: float, measure: str = "ece", *,
+    progress: bool | None = None, threads: int | None = None,
+) -> ValueBracket:  # fmt: skip
+    r"""A certified bracket of the value V of the game on 0, 1/m, …, 1, with nature seeing the law.
 
     Two other games are solved, in which biases beyond `clip` are not told apart, so that the number of states stops
     growing with T. Their totals are, on every course of play, at most and at least that of the game itself.
 
-    *Lower.* As soon as E_i ≥ c at the end of a round, what happens at i from then on is added to the total with its
-    sign, Σ (y − i/m), in place of what it does to |E_i|; for E_i ≤ −c, −Σ (y − i/m). As |E + S| ≥ E + S and ≥ −(E + S),
-    the total is at most the true one.
+    *Lower, of total ECE.* As soon as E_i ≥ c at the end of a round, what happens at i from then on is added to the
+    total with its sign, Σ (y − i/m), in place of what it does to |E_i|; for E_i ≤ −c, −Σ (y − i/m). As |E + S| ≥ E + S
+    and ≥ −(E + S), the total is at most the true one.
 
-    *Upper.* A round that would make |E_i| larger than c adds its |y − i/m| to the total and leaves E_i as it is. As |E
-    + d + S| ≤ |E + S| + |d|, the total is, by induction over such rounds, at least the true one.
+    *Upper, of all measures.* The total is a seminorm N of the vector of biases. A round that would move E_i by d to
+    where |E_i| is larger than c adds N(d e_i) to the total and leaves E_i as it is. As N(E + d e_i + S) ≤ N(E + S) +
+    N(d e_i), the total is, by induction over such rounds, at least the true one. Of total ECE N(d e_i) is |d|.
+
+    *Lower, of the other measures.* Such a round takes N(d e_i) from the total. As N(E + d e_i + S) ≥ N(E + S) − N(d
+    e_i), the total is at most the true one; and no value is below 0. The forecaster gains from every such round. It can
+    force them by forecasts of 0 and 1 in turns, so that this bound is 0 for clips well below T/4; it is close from
+    there on. The upper bound is close sooner.
 
     If F ≤ G on every course of play, then each strategy gets no less of G than of F against each other, and so min max
     F ≤ min max G. In both games the state, with the numbers that replace biases, is all that the rest of the
@@ -71,9 +84,12 @@ def value_bracket(
     m : int
         Steps of the grid, from 1.
     horizon : int
-        T.
+        T, at most 100,000.
     clip : float
-        c, from 1. The larger, the narrower the bracket, and the more states: at most (2mc + 1)^(m−1).
+        c, from 1. The larger, the narrower the bracket, and the more states: of total ECE at most (2mc + 1)^(m−1), of
+        another measure (c + 1)^2 times as many.
+    measure : str, default "ece"
+        One whose total is a seminorm of the biases.
     progress, threads
         As for `onlinecal.exact.solve`.
 
@@ -83,8 +99,9 @@ def value_bracket(
 
     Raises
     ------
-    InvalidParameter
-        Memory has no room for it.
+    UnknownName, InvalidParameter
+        A measure that there is not, or that is no seminorm of the biases: what a bias moves it by is not bounded. A
+        game that memory has no room for.
 
     Source
     ------
@@ -100,22 +117,43 @@ def value_bracket(
     >>> found.lower <= 10.374115 <= found.upper, found.width < 0.01
     (True, True)
     """
-    m, horizon = count("m", m), count("horizon", horizon)
+    m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
     clip = number("value_bracket", "clip", clip, 1.0)
-    record = measure_named("ece")
+    record = measure_named(measure)
+    if not of_biases(record):
+        raise InvalidParameter(
+            f"measure {measure!r} depends on more than the biases, so that no clip brackets it; expected ece, "
+            "smooth_ce, kernel_ce, cutoff_ce, step_ce or another seminorm of the biases"
+        )
+    most = int(min(clip, horizon) * m)
     found: list[Floats] = []
     states = 0
     for sign in (-1, 1):
-        alphabet = Clipped(m, horizon, int(min(clip, horizon) * m), upper=sign > 0)
-        check_memory(alphabet, horizon, "ece", False)
+        alphabet = (
+            Clipped(m, horizon, most, upper=sign > 0)
+            if measure == "ece"
+            else Charged(m, horizon, most, sign * charges(record, m))
+        )
+        check_memory(alphabet, horizon, measure, False)
         game = _Game(record, m, horizon, "law", False, count("threads", threads or threads_here()), alphabet)
-        solution = Solution(m, horizon, "ece", "law")
+        solution = Solution(m, horizon, measure, "law")
         game.run(solution, progress)
         assert solution.values is not None
-        found.append(solution.values + sign * solution.error)
+        # What rounds are charged is, like the totals at the end, not exact.
+        error = solution.error + ROUNDING * horizon * record.largest * (measure != "ece")
+        found.append(solution.values + sign * error)
         states = max(states, solution.states)
-    lowers, uppers = found
-    return ValueBracket(m, horizon, clip, float(lowers[-1]), float(uppers[-1]), states, lowers, uppers)
+    lowers, uppers = locked(np.maximum(found[0], 0.0)), locked(found[1])
+    return ValueBracket(
+        m, horizon, measure, clip, float(lowers[-1]), float(uppers[-1]), states, lowers, uppers
+    )
+
+
+def charges(measure: Measure, m: int) -> Floats:
+    """(m + 1, 2): the seminorm of the bias that a round at each point leaves, with outcome 0 and with 1."""
+    grid = np.arange(m + 1) / m
+    left = np.eye(m + 1) * np.stack([-grid, 1.0 - grid])[:, :, None]
+    return np.stack([totals(measure, grid, biases)[0] for biases in left], axis=1)
 
 
 class Clipped(Biases):
@@ -156,3 +194,38 @@ class Clipped(Biases):
         shift = np.where(above, change, np.where(below, -change, shift))
         after = np.where(above, np.maximum(after, then_high), after)
         return np.where(below, np.minimum(after, then_low), after), shift
+
+    def shorter(self, horizon: int) -> Clipped:
+        """As `Alphabet` says."""
+        return Clipped(self.m, horizon, self.most, upper=self.upper)
+
+
+class Charged(Biases):
+    """Biases up to a number; a round that would lead beyond it leaves the bias as it is, and is charged.
+
+    Parameters
+    ----------
+    m, horizon : int
+    most : int
+        The largest |m·E|, at least m.
+    charged : (m + 1, 2) floats
+        What is added to the total instead, by point and outcome.
+    """
+
+    def __init__(self, m: int, horizon: int, most: int, charged: Floats) -> None:
+        super().__init__(m, horizon, separate=False)
+        self.most, self.charged = most, charged
+
+    def told_apart(self, value: Ints) -> NDArray[np.bool_]:
+        """Those up to `most`."""
+        return np.abs(value) <= self.most
+
+    def moved(self, point: int, left: int, value: Ints) -> tuple[Ints, Floats]:
+        """As `Biases` has it, but beyond the largest bias."""
+        after, _ = super().moved(point, left, value)
+        beyond = np.abs(after) > self.most
+        return np.where(beyond, value, after), np.where(beyond, self.charged[point][:, None], 0.0)
+
+    def shorter(self, horizon: int) -> Charged:
+        """As `Alphabet` says."""
+        return Charged(self.m, horizon, self.most, self.charged)

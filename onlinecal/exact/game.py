@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
@@ -28,6 +29,9 @@ Floats = NDArray[np.float64]
 
 #: what nature may see, by name, and what a game is called where it does
 SIGHTS = {"history": Sight.HISTORY, "law": Sight.LAW, "draw": Sight.DRAW}
+
+#: rounds of the longest game: on two steps some 10^10 states
+LONGEST = 100_000
 
 #: states that one thread works on at a time
 CHUNK = 1 << 17
@@ -135,7 +139,7 @@ def solve(
     m : int
         Steps of the grid, from 1.
     horizon : int
-        T.
+        T, at most 100,000.
     measure : str, default "ece"
         Its total is what is paid. Of those that depend on the biases E_i alone far larger games can be solved, and of
         total ECE, Σ |E_i|, the largest.
@@ -179,7 +183,7 @@ def solve(
     record = measure_named(measure)
     if sight not in SIGHTS:
         raise InvalidParameter(f"sight = {sight!r}{suggestion(str(sight), SIGHTS)}")
-    m, horizon = count("m", m), count("horizon", horizon)
+    m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
     game = _Game(record, m, horizon, sight, keep, count("threads", threads or threads_here()))
     check_memory(game.alphabet, horizon, measure, keep)
     solution = Solution(m, horizon, measure, sight, _game=game)
@@ -229,7 +233,7 @@ class _Game:
                 shorter.append(float(values[0]))  # of the state without any bias, which is the first
                 bar.advance(now.number)
         solution.value, solution.error = float(values[0]), error
-        solution.values = None if self.alphabet.counted else np.array(shorter)
+        solution.values = None if self.alphabet.counted else locked(np.array(shorter))
 
     def _store(self, left: int, values: Floats) -> None:
         """Keeps one layer in `apart`, or the last ones that there is room for."""

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact.alphabets import Alphabet, Biases
+from onlinecal.exact.alphabets import Alphabet
 from onlinecal.exact.words import how_many
 
 Floats = NDArray[np.float64]
 
 #: layers that are counted: all of a game that has no more
 LOOKED_AT = 128
+
+#: rounds of games whose states are counted at once
+COUNTED = 60
 
 #: bytes of a state's value
 VALUE = 8.0
@@ -51,10 +54,13 @@ def all_states(alphabet: Alphabet, horizon: int) -> float:
     return float(np.interp(np.arange(1, horizon + 1), lefts, states).sum())
 
 
-def needed(alphabet: Alphabet, horizon: int, keep: bool) -> float:
-    """Bytes for a game; of long games about."""
+def needed(alphabet: Alphabet, horizon: int, keep: bool, room: float = math.inf) -> float:
+    """Bytes for a game; of long games about, and no more is counted than is more than `room`."""
+    tables = KEPT + alphabet.tables()
+    if tables > room:
+        return tables
     layers = 2.0 * math.sqrt(horizon) + 2.0 if keep else 2.0
-    return KEPT + float(_layers(alphabet, horizon)[1].max()) * layers * VALUE
+    return tables + float(_layers(alphabet, horizon)[1].max()) * layers * VALUE
 
 
 def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> None:
@@ -66,29 +72,29 @@ def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> 
         With what it would need, and the longest game on this grid that there is room for.
     """
     room = memory_there()
-    wanted = needed(alphabet, horizon, keep)
-    if wanted <= room:
-        return
-    low, high = 0, horizon
+
+    def wanted(length: int) -> float:
+        return needed(alphabet.shorter(length), length, keep, room)
+
+    # Of a game that is far too long the states are not even counted: a shorter one does not fit.
+    low, high = 0, min(horizon, COUNTED)
+    while (least := wanted(high)) <= room:
+        if high == horizon:
+            return
+        low, high = high, min(2 * high, horizon)
+    needs = f"{'' if high == horizon else 'more than '}{_bytes(least)}"
     while high - low > 1:
         middle = (low + high) // 2
-        if needed(shorter(alphabet, middle), middle, keep) <= room:
+        if wanted(middle) <= room:
             low = middle
         else:
             high = middle
     longest = f"the largest T that fits is {low}" if low else "none of this grid fits"
     raise InvalidParameter(
-        f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {_bytes(wanted)}, and there are {_bytes(room)}; "
-        f"{longest}"
+        f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {needs}, and there are {_bytes(room)}; {longest}"
     )
 
 
-def shorter(alphabet: Alphabet, horizon: int) -> Alphabet:
-    """That of a game of another length."""
-    if isinstance(alphabet, Biases):
-        return Biases(alphabet.m, horizon, alphabet.separate)
-    return type(alphabet)(alphabet.m, horizon)  # type: ignore[call-arg]
-
-
 def _bytes(number: float) -> str:
-    return f"{number / 2**30:,.1f} GiB"
+    size = number / 2**30
+    return f"{size:,.1f} GiB" if size < 1e6 else f"{size:.1e} GiB"

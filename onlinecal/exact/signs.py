@@ -126,7 +126,9 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
 
     Deviations
     ----------
-    The rules above are what is solved. The papers' own texts were not at hand when they were written down.
+    The rules above are what is solved. That there are these two games, and what follows from them for calibration, is
+    from the papers' abstracts; the rules are derived from the calibration game as told above, and have not been
+    compared with the papers' own texts, which were not at hand.
 
     Examples
     --------

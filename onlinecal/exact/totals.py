@@ -57,8 +57,12 @@ def measure_named(name: str) -> Measure:
 
 
 def of_biases(measure: Measure) -> bool:
-    """Whether its total depends on the biases E_i alone: it is a norm of the residuals."""
-    return measure.sampling is not None and getattr(measure.sampling, "norm", None) is not None
+    """Whether its total depends on the biases E_i alone: it is a norm of the residuals.
+
+    Of a measure of single rounds, such as of a random half of them, that norm is only what it tends to.
+    """
+    norm = getattr(measure.sampling, "norm", None)
+    return norm is not None and not measure.of_rounds
 
 
 def alphabet_for(measure: Measure, m: int, horizon: int) -> Alphabet:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
+from onlinecal.exact.brackets import ValueBracket, value_bracket
 from onlinecal.exact.game import Solution, solve
 from onlinecal.exact.signs import sign_preservation
 from onlinecal.exploit.reply import exploit
@@ -23,20 +24,31 @@ from onlinecal.forecasters import (
     FosterVohra,
     Rounded,
 )
+from onlinecal.report.games_hedging import hedging_section
 
 Floats = NDArray[np.float64]
 
 #: the games of total ECE whose values are listed: the longest by the steps of the grid
-LENGTHS = {1: 256, 2: 256, 3: 256, 4: 96, 5: 40, 6: 24, 7: 18, 8: 16}
+LENGTHS = {1: 256, 2: 256, 3: 256, 4: 96, 5: 48, 6: 40, 7: 24, 8: 24}
+
+#: longer games whose values are bracketed: the longest, and the largest bias that is told apart
+BRACKETS = {4: (256, 8.0), 5: (64, 3.5)}
+
+#: values that differ by less are the same
+TIE = 1e-9
 
 #: T of the rows of the table
-ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 18, 24, 32, 40, 64, 96, 128, 192, 256)
+ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 18, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256)
 
 #: exploited forecasters, by the steps of the grid: what makes each, and the longest game
 RULES: Mapping[int, Mapping[Callable[[int], Forecaster], int]] = {
     2: {
         lambda m: ForecastHedging(m): 32, lambda m: CDLMinimiser(m): 20, lambda m: FosterVohra(m): 20,
         lambda m: AlmostOneStepAhead(m): 32, lambda m: Rounded(EmpiricalMean(), m): 32,
+    },
+    3: {
+        lambda m: ForecastHedging(m): 24, lambda m: CDLMinimiser(m): 16, lambda m: FosterVohra(m): 16,
+        lambda m: AlmostOneStepAhead(m): 24, lambda m: Rounded(EmpiricalMean(), m): 24,
     },
     4: {
         lambda m: ForecastHedging(m): 16, lambda m: CDLMinimiser(m): 12, lambda m: FosterVohra(m): 12,
@@ -46,6 +58,15 @@ RULES: Mapping[int, Mapping[Callable[[int], Forecaster], int]] = {
 
 #: T of exploited forecasters
 TIMES = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)
+
+#: the games in which forecast hedging is compared with the best: the longest by the steps of the grid, and their T
+HEDGED = {1: 256, 2: 128, 3: 32, 4: 32, 5: 20, 6: 20}
+HEDGE_TIMES = (1, 2, 4, 8, 12, 16, 20, 32, 64, 128, 256)
+
+
+#: the measures of the biases whose games are compared, and the T at which they are, by the steps of the grid
+MEASURES = ("ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce")
+MEASURE_TIMES: Mapping[int, Sequence[int]] = {2: (4, 8, 12), 3: (4, 8, 12), 4: (4, 8, 12)}
 
 
 @dataclass(frozen=True)
@@ -76,15 +97,28 @@ class Games:
     solved : dict
         m → `Solution` of the longest game, with the values of all shorter ones.
     exploited : list of Exploited
+    brackets : dict
+        m → `ValueBracket` of a longer game.
+    hedged : dict
+        m → `Exploited`: forecast hedging on this grid.
     """
 
     solved: dict[int, Solution]
     exploited: list[Exploited] = field(default_factory=list)
+    brackets: dict[int, ValueBracket] = field(default_factory=dict)
+    hedged: dict[int, Exploited] = field(default_factory=dict)
 
     def value(self, m: int, horizon: int) -> float:
         """V_T on this grid; NaN where it was not solved."""
         values = self.solved[m].values if m in self.solved else None
         return float(values[horizon - 1]) if values is not None and horizon <= len(values) else math.nan
+
+    def bounds(self, m: int, horizon: int) -> tuple[float, float]:
+        """Bounds on V_T on this grid, twice the value where it was solved; NaN where it was not bracketed either."""
+        value, bracket = self.value(m, horizon), self.brackets.get(m)
+        if math.isnan(value) and bracket is not None and horizon <= bracket.horizon:
+            return float(bracket.lowers[horizon - 1]), float(bracket.uppers[horizon - 1])
+        return value, value
 
     def best(self, horizon: int) -> tuple[int, float]:
         """The solved grid with the least value at this T, and the value."""
@@ -92,12 +126,22 @@ class Games:
         m = min((m for m in values if not math.isnan(values[m])), key=lambda m: values[m])
         return m, values[m]
 
+    def least_upper(self, horizon: int) -> float:
+        """The least upper bound on the value of a grid at this T."""
+        highs = (self.bounds(m, horizon)[1] for m in self.solved)
+        return min(high for high in highs if not math.isnan(high))
+
+    def longest(self) -> int:
+        """The longest T of a game that is solved on some grid."""
+        return max(len(s.values) for s in self.solved.values() if s.values is not None)
+
     def settled(self) -> int:
         """The last T at which all grids are solved and another than the finest is the best."""
-        times = [t for t in range(1, self._common() + 1) if self.best(t)[0] < max(self.solved)]
+        times = [t for t in range(1, self.common() + 1) if self.best(t)[0] < max(self.solved)]
         return max(times, default=1)
 
-    def _common(self) -> int:
+    def common(self) -> int:
+        """The last T at which all grids are solved."""
         return min(len(solution.values) for solution in self.solved.values() if solution.values is not None)
 
     def growth(self, first: int, last: int) -> float:
@@ -109,6 +153,8 @@ class Games:
 def games(
     lengths: Mapping[int, int] = LENGTHS,
     rules: Mapping[int, Mapping[Callable[[int], Forecaster], int]] = RULES,
+    brackets: Mapping[int, tuple[int, float]] = BRACKETS,
+    hedged: Mapping[int, int] = HEDGED,
     *,
     progress: bool | None = None,
 ) -> Games:
@@ -120,6 +166,10 @@ def games(
         m → the longest T.
     rules : mapping
         m → what makes a forecaster on that grid → its longest T.
+    brackets : mapping
+        m → the longest T whose value is bracketed, and the clip.
+    hedged : mapping
+        m → the longest T in which forecast hedging is compared with the best.
     progress : bool, optional
         As for `onlinecal.play`.
 
@@ -128,25 +178,42 @@ def games(
     InvalidParameter
         No grid, or a forecaster on a grid that is not solved.
     """
-    if not lengths or not set(rules) <= set(lengths):
+    if not lengths or not (set(rules) | set(brackets) | set(hedged)) <= set(lengths):
+        given = f"{sorted(rules)}, brackets for {sorted(brackets)}, hedging for {sorted(hedged)}"
         raise InvalidParameter(
-            f"lengths for m in {sorted(lengths)} and rules for {sorted(rules)}; expected the same grids"
+            f"lengths for m in {sorted(lengths)}; rules for {given}; expected no other grids"
         )
-    found = Games({m: solve(m, horizon, progress=progress) for m, horizon in lengths.items()})
+    found = Games(
+        {m: solve(m, horizon, progress=progress) for m, horizon in lengths.items()},
+        brackets={
+            m: value_bracket(m, horizon, clip, progress=progress) for m, (horizon, clip) in brackets.items()
+        },
+    )
     for m, makers in rules.items():
         for make, longest in makers.items():
             times = tuple(t for t in TIMES if t <= min(longest, lengths[m]))
-            values = tuple(exploit(make(m), t, progress=progress).value for t in times)
-            found.exploited.append(Exploited(strategy_label(make(m)), m, times, values))
+            found.exploited.append(_exploited(make(m), m, times, progress))
+    for m, longest in hedged.items():
+        times = tuple(t for t in HEDGE_TIMES if t <= min(longest, lengths[m]))
+        found.hedged[m] = _exploited(ForecastHedging(m), m, times, progress)
     return found
 
 
-def page(found: Games, pictures: Sequence[tuple[str, str]], command: str) -> str:
-    """The page as Markdown: what is solved, tables, and pictures (file, words)."""
+def _exploited(forecaster: Forecaster, m: int, times: tuple[int, ...], progress: bool | None) -> Exploited:
+    values = tuple(exploit(forecaster, t, progress=progress).value for t in times)
+    return Exploited(strategy_label(forecaster), m, times, values)
+
+
+def page(
+    found: Games,
+    pictures: Sequence[tuple[str, str]],
+    command: str,
+    times: Mapping[int, Sequence[int]] = MEASURE_TIMES,
+) -> str:
+    """The page as Markdown: what is solved, tables, pictures (file, words), and other measures at these T by grid."""
     grids = sorted(found.solved)
-    longest = max(len(s.values) for s in found.solved.values() if s.values is not None)
-    times = [t for t in ROWS if t <= longest]
-    last = found.settled()
+    rows = [t for t in ROWS if t <= found.longest()]
+    last = found.common()
     error = max(solution.error for solution in found.solved.values())
     lines = [
         "# Exact values of the calibration game",
@@ -162,22 +229,22 @@ def page(found: Games, pictures: Sequence[tuple[str, str]], command: str) -> str
         "",
         "## Values",
         "",
-        "Bold: the best of the grids that are solved for this T. A dash: not solved for this page.",
+        "Bold: the best of the grids in this row. Fewer digits: the value is bracketed and rounds to these, at either",
+        "end of the bracket. A dash: neither solved nor bracketed so far for this page.",
         "",
         "| T | " + " | ".join(f"m = {m}" for m in grids) + " |",
         "|---:|" + "---:|" * len(grids),
     ]
-    for t in times:
-        best = found.best(t)[1]
+    for t in rows:
         # Games on several grids may be worth the same.
-        cells = [_cell(found.value(m, t), best) for m in grids]
+        cells = [_cell(found.bounds(m, t), found.least_upper(t)) for m in grids]
         lines.append(f"| {t} | " + " | ".join(cells) + " |")
     first = max(1, last // 4)
     lines += [
         "",
         *_figure(pictures[0]),
         f"The least of all grids of at most {max(grids)} steps grows like T^{found.growth(first, last):.2f} from",
-        f"T = {first} to {last} (best known for T → ∞: between T^0.54 and T^0.67).",
+        f"T = {first} to {last} (best known for T → ∞: between T^0.54 and T^0.67). {_who_is_best(found)}",
         "",
         *_figure(pictures[1]),
         "## Exploitability",
@@ -199,33 +266,66 @@ def page(found: Games, pictures: Sequence[tuple[str, str]], command: str) -> str
             row = [f"{paid[t]:.3f} ({paid[t] - found.value(m, t):.3f})" if t in paid else "–" for t in shown]
             lines.append(f"| {each.label} | " + " | ".join(row) + " |")
         lines.append("")
-    return "\n".join([*lines, *_figure(pictures[2]), *measure_section()]).rstrip() + "\n"
+    lines += _figure(pictures[2])
+    return "\n".join([*lines, *hedging_section(found), *measure_section(times)]).rstrip() + "\n"
 
 
-#: the measures of the biases whose games are compared, and the T at which they are, with m = 2
-MEASURES = ("ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce")
-MEASURE_TIMES = (4, 8, 12)
+def _who_is_best(found: Games) -> str:
+    """Until when another grid than the finest is the best."""
+    last, until, finest = found.common(), found.settled(), max(found.solved)
+    if until == last:
+        return f"Up to T = {last} another grid than the finest is the best."
+    return (
+        f"Up to T = {until} another grid than the finest is the best; from T = {until + 1} on it is the finest, "
+        f"m = {finest}, and finer ones may pay less."
+    )
 
 
-def measure_section(times: Sequence[int] = MEASURE_TIMES) -> list[str]:
-    """What forecasters on m = 2 pay in other measures of the biases, as Markdown."""
+def measure_section(times: Mapping[int, Sequence[int]]) -> list[str]:
+    """What forecasters pay in other measures of the biases, as Markdown."""
     lines = [
         "## Other measures",
         "",
-        "m = 2: what a forecaster pays to the nature that is worst for it in this very measure, T·μ in expectation,",
-        "and (in brackets) by how much that is more than the value of the game of this measure.",
+        "What a forecaster pays to the nature that is worst for it in this very measure, T·μ in expectation, and (in",
+        "brackets) by how much that is more than the value of the game of this measure.",
         "",
-        "| T | forecaster | " + " | ".join(MEASURES) + " |",
-        "|---:|---|" + "---:|" * len(MEASURES),
     ]
-    for t in times:
-        values = [solve(2, t, measure, progress=False).value for measure in MEASURES]
-        lines.append(f"| {t} | *minimax* | " + " | ".join(f"{value:.3f}" for value in values) + " |")
-        for make in RULES[2]:
-            paid = [exploit(make(2), t, measure, progress=False).value for measure in MEASURES]
-            row = [f"{own:.3f} ({own - value:.3f})" for own, value in zip(paid, values, strict=True)]
-            lines.append(f"| {t} | {strategy_label(make(2))} | " + " | ".join(row) + " |")
-    return [*lines, ""]
+    for m, own in times.items():
+        lines += [
+            f"| T | m = {m} | " + " | ".join(MEASURES) + " |",
+            "|---:|---|" + "---:|" * len(MEASURES),
+        ]
+        for t in own:
+            values, paid = in_measures(m, t)
+            lines.append(f"| {t} | *minimax* | " + " | ".join(f"{value:.3f}" for value in values) + " |")
+            for label, each in paid.items():
+                row = [f"{one:.3f} ({one - value:.3f})" for one, value in zip(each, values, strict=True)]
+                lines.append(f"| {t} | {label} | " + " | ".join(row) + " |")
+        lines += ["", _who_pays_least(m, own[-1], paid), ""]
+    return lines
+
+
+def in_measures(m: int, horizon: int) -> tuple[list[float], dict[str, list[float]]]:
+    """Values of the games of `MEASURES`, and what each forecaster pays to its worst nature in each of them."""
+    values = [solve(m, horizon, measure, progress=False).value for measure in MEASURES]
+    paid = {
+        strategy_label(make(m)): [
+            exploit(make(m), horizon, measure, progress=False).value for measure in MEASURES
+        ]
+        for make in RULES[m]
+    }
+    return values, paid
+
+
+def _who_pays_least(m: int, horizon: int, paid: Mapping[str, Sequence[float]]) -> str:
+    """Of these forecasters, in each measure."""
+    least: dict[str, list[str]] = {}
+    for k, measure in enumerate(MEASURES):
+        lowest = min(each[k] for each in paid.values())
+        names = [label for label, each in paid.items() if each[k] <= lowest + TIE]
+        least.setdefault(" and ".join(names), []).append(measure)
+    said = "; ".join(f"{names} in {', '.join(measures)}" for names, measures in least.items())
+    return f"Of these, with m = {m} and T = {horizon} the least is paid by {said}."
 
 
 #: rounds of the columns of the table of signs
@@ -245,10 +345,19 @@ def sign_table(cells: int = 10) -> str:
     return "\n".join(lines)
 
 
-def _cell(value: float, best: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"**{value:.6f}**" if value <= best + 1e-9 else f"{value:.6f}"
+def _cell(bounds: tuple[float, float], least: float) -> str:
+    low, high = bounds
+    text = certain(low, high)
+    return text if text == "–" or low > least + TIE else f"**{text}**"
+
+
+def certain(low: float, high: float) -> str:
+    """The number with the most decimals, at most six, to which both round; a dash where that is none."""
+    for decimals in range(6, 0, -1):
+        text = f"{low:.{decimals}f}"
+        if not math.isnan(low) and text == f"{high:.{decimals}f}":
+            return text
+    return "–"
 
 
 def _figure(picture: tuple[str, str]) -> list[str]:

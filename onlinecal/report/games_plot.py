@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,9 +22,18 @@ def value_caption(found: Games) -> str:
     """What `plot_values` shows."""
     return (
         f"Exact value V_T(m) of total ECE on 0, 1/m, …, 1 against T, for m = {min(found.solved)} to "
-        f"{max(found.solved)}. Black: the least of them, as far as all are solved and another than the finest is best. "
-        "Dotted: the slopes of the best known bounds for T → ∞, T^0.54 and T^(2/3); they have no constants."
+        f"{max(found.solved)}. {_bands(found)}Black: the least of them up to T = {found.common()}, as far as all are "
+        "solved. Dotted: the slopes of the best known bounds for T → ∞, T^0.54 and T^(2/3); they have no constants."
     )
+
+
+def _bands(found: Games) -> str:
+    """What is said of values that are bracketed."""
+    if not found.brackets:
+        return ""
+    grids = " and ".join(f"m = {m}" for m in sorted(found.brackets))
+    widest = max(float((each.uppers - each.lowers).max()) for each in found.brackets.values())
+    return f"Longer games of {grids} are bracketed, within {widest:.2g}: thin lines, the upper and the lower end. "
 
 
 def plot_values(found: Games) -> Figure:
@@ -38,13 +48,17 @@ def plot_values(found: Games) -> Figure:
             marker=MARKERS[k % len(MARKERS)], markevery=(k / 40.0, 0.12), markersize=4, linewidth=1.2, label=f"m = {m}",
         )  # fmt: skip
         handles.append(line)
-    last = found.settled()
+        if m in found.brackets:
+            beyond = np.arange(len(solution.values), found.brackets[m].horizon + 1)
+            for ends in np.array([found.bounds(m, int(t)) for t in beyond]).T:
+                axis.loglog(beyond, ends, color=line.get_color(), linewidth=0.7)
+    last = found.common()
     times = np.arange(1, last + 1)
     (line,) = axis.loglog(
         times, [found.best(int(t))[1] for t in times], color="black", linewidth=2.6, alpha=0.55, label="least"
     )
     handles.append(line)
-    longest = max(len(s.values) for s in found.solved.values() if s.values is not None)
+    longest = found.longest()
     start = found.best(last)[1]
     for power in (0.54389, 2.0 / 3.0):
         ends = np.array([last, longest], float)
@@ -129,6 +143,4 @@ def plot_exploited(found: Games) -> Figure:
 
 def short(label: str) -> str:
     """The name of a forecaster without the grid, which stands above the panel."""
-    for part in (", m=2", ", m=4", " (m=2)", " (m=4)", "m=2, ", "m=4, "):
-        label = label.replace(part, "")
-    return label
+    return re.sub(r" \(m=\d+\)|, m=\d+|m=\d+, ", "", label)

@@ -4,11 +4,13 @@ import functools
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 from onlinecal.cli import app
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact import solve, value_bracket
+from onlinecal.exact import brackets, memory, solve, value_bracket
+from tests.exact.recursion import matrix_value
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4])
@@ -67,6 +69,95 @@ def test_they_are_the_games_of_the_proof(m, clip):
         assert bound == pytest.approx(by_the_rules(m, found.horizon, int(clip * m), upper), abs=1e-11)
 
 
+#: what rounding adds to a bracket of so few rounds
+ROUNDED = 1e-9
+
+OTHERS = ("smooth_ce", "kernel_ce", "cutoff_ce", "step_ce")
+
+
+@pytest.mark.parametrize("measure", [*OTHERS, "earthmover_distance", "low_degree_ce", "binned_ece"])
+@pytest.mark.parametrize(("m", "horizon"), [(1, 9), (2, 16), (3, 10), (4, 7)])
+def test_they_hold_the_exact_value_of_other_measures(measure, m, horizon):
+    exact, widths = solve(m, horizon, measure, progress=False), []
+    for clip in sorted((1.0, 1.7, 2.0, 3.0, horizon / 4.0, horizon)):
+        found = value_bracket(m, horizon, clip, measure, progress=False)
+        assert (found.lowers <= exact.values + exact.error).all()
+        assert (found.uppers >= exact.values - exact.error).all()
+        assert (found.lower, found.upper) == (found.lowers[-1], found.uppers[-1])
+        assert found.lower >= 0.0
+        widths.append(found.width)
+    assert max(np.diff(widths)) < ROUNDED
+    assert widths[-1] < ROUNDED
+
+
+def norm(measure, m, biases):
+    """The seminorm itself, by the sum or the maximum that defines it."""
+    grid = np.arange(m + 1) / m
+    if measure == "kernel_ce":
+        return float(np.sqrt(max(biases @ np.exp(-np.abs(grid[:, None] - grid)) @ biases, 0.0)))
+    if measure == "smooth_ce":
+        near = np.diff(np.eye(m + 1), axis=0)
+        solved = linprog(
+            -biases,
+            A_ub=np.concatenate([near, -near]),
+            b_ub=np.full(2 * m, 1.0 / m),
+            bounds=[(-1, 1)] * (m + 1),
+        )
+        return -solved.fun
+    prefixes = np.concatenate([[0.0], np.cumsum(biases)])
+    return float(np.ptp(prefixes) if measure == "cutoff_ce" else np.abs(prefixes).max())
+
+
+def charged_by_the_rules(measure, m, horizon, most, sign):
+    """The value of the two games of other measures as the docstring tells them, by a program in every state."""
+    each = [[norm(measure, m, (y - i / m) * np.eye(m + 1)[i]) for y in (0, 1)] for i in range(m + 1)]
+
+    @functools.cache
+    def value(state, left):
+        if left == 0:
+            return norm(measure, m, np.array(state) / m)
+        after = np.empty((m + 1, 2))
+        for i in range(m + 1):
+            for y in (0, 1):
+                bias = state[i] + m * y - i
+                if abs(bias) > most:
+                    after[i, y] = sign * each[i][y] + value(state, left - 1)
+                else:
+                    after[i, y] = value((*state[:i], bias, *state[i + 1 :]), left - 1)
+        return matrix_value(after)
+
+    return value((0,) * (m + 1), horizon)
+
+
+@pytest.mark.parametrize("measure", OTHERS)
+@pytest.mark.parametrize(("m", "clip"), [(1, 1.0), (2, 1.0), (3, 1.4)])
+def test_those_of_other_measures_are_the_games_of_the_proof(measure, m, clip):
+    found = value_bracket(m, 5 if m < 3 else 3, clip, measure, progress=False)
+    most = int(clip * m)
+    upper = charged_by_the_rules(measure, m, found.horizon, most, 1)
+    lower = max(charged_by_the_rules(measure, m, found.horizon, most, -1), 0.0)
+    assert (found.lower, found.upper) == pytest.approx((lower, upper), abs=1e-7)
+
+
+@pytest.mark.parametrize("measure", OTHERS)
+def test_from_a_quarter_of_the_rounds_on_both_bounds_are_close(measure):
+    """As the docstring says; and that the upper one is sooner."""
+    horizon = 24
+    exact = solve(2, horizon, measure, progress=False).value
+    small = value_bracket(2, horizon, horizon / 8.0, measure, progress=False)
+    assert small.lower == 0.0
+    assert small.upper < 1.35 * exact
+    assert value_bracket(2, horizon, horizon / 4.0 + 2.0, measure, progress=False).width < 0.005 * exact
+
+
+def test_charges_that_are_too_small_bound_nothing(monkeypatch):
+    """Half of the seminorm of what is left away is not enough, in either direction."""
+    right = solve(2, 9, "step_ce", progress=False).value
+    monkeypatch.setattr(brackets, "charges", lambda measure, m: np.zeros((m + 1, 2)))
+    free = value_bracket(2, 9, 1.0, "step_ce", progress=False)
+    assert free.upper < right - 0.1
+
+
 def test_a_long_game():
     """V_T grows by 1/6 a round in the end, as nature sits between two points."""
     found = value_bracket(3, 160, 6.0, progress=False)
@@ -97,8 +188,34 @@ def test_the_command():
     done = CliRunner().invoke(app, ["solve", "--m", "2", "--horizon", "40", "--clip", "4"])
     found = value_bracket(2, 40, 4.0, progress=False)
     assert f"value       between {found.lower:.12g} and {found.upper:.12g}, certified" in done.stdout
-    wrong = CliRunner().invoke(
-        app, ["solve", "--m", "2", "--horizon", "4", "--clip", "4", "--measure", "cdl"]
-    )
-    assert wrong.exit_code == 2
-    assert "--clip brackets the value of ece" in wrong.stderr
+    other = ["solve", "--m", "2", "--horizon", "12", "--clip", "4", "--measure", "step_ce"]
+    done = CliRunner().invoke(app, other)
+    found = value_bracket(2, 12, 4.0, "step_ce", progress=False)
+    assert "total step_ce on 0, 1/2, …, 1 in T = 12 rounds" in done.stdout
+    assert f"value       between {found.lower:.12g} and {found.upper:.12g}, certified" in done.stdout
+    for option, said in (
+        (("--measure", "cdl"), "measure 'cdl' depends on more than the biases"),
+        (("--measure", "subsampled_smooth_ce"), "depends on more than the biases"),
+        (("--sight", "draw"), "expected neither --sight draw nor --after"),
+        (("--after", "0.5:1"), "expected neither --sight draw nor --after"),
+    ):
+        wrong = CliRunner().invoke(app, ["solve", "--m", "2", "--horizon", "4", "--clip", "4", *option])
+        assert wrong.exit_code == 2
+        assert said in wrong.stderr
+
+
+def test_memory_is_that_of_the_game_with_a_clip(monkeypatch):
+    """The longest that is said to fit is the longest with this clip."""
+    monkeypatch.setattr(memory, "memory_there", lambda: memory.KEPT + 2e4)
+    for measure in ("ece", "smooth_ce"):
+        with pytest.raises(InvalidParameter, match="largest T that fits is") as error:
+            value_bracket(3, 100, 8.0, measure, progress=False)
+        fits = int(str(error.value).rsplit(" ", 1)[1])
+        assert value_bracket(3, fits, 8.0, measure, progress=False).upper > 0.0
+
+
+def test_what_is_handed_out_cannot_be_changed():
+    found, solution = value_bracket(2, 5, 1.0, progress=False), solve(2, 5, progress=False)
+    for values in (found.lowers, found.uppers, solution.values):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 3.0

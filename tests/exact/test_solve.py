@@ -5,12 +5,18 @@ import pytest
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.exact import game as solver
-from onlinecal.exact import solve
+from onlinecal.exact import memory, solve
 from onlinecal.exact.alphabets import Biases, Counts
 from onlinecal.exact.rational import LONGEST, rational_value
+from onlinecal.exact.totals import of_biases, totals
+from onlinecal.measures import MEASURES
 from tests.exact.recursion import dual_value, value_by_programs, value_of_deterministic_policies
 
 PROGRAM = 1e-7  # of a linear program
+
+
+#: measures whose games depend on the biases alone
+OF_BIASES = tuple(name for name, measure in MEASURES.items() if of_biases(measure) and not measure.example)
 
 
 @pytest.mark.parametrize("measure", ["ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce", "cdl", "v_cdl"])
@@ -25,6 +31,26 @@ def test_five_rounds_and_the_lower_distance():
     found = solve(2, 3, "distance_lower")
     assert found.value == pytest.approx(value_by_programs("distance_lower", 2, 3), abs=PROGRAM)
     assert 1e-12 < found.error < 1e-6
+
+
+def test_totals_of_biases_are_those_of_the_measure(seed):
+    """Of every measure of which games are said to depend on the biases alone."""
+    rng = np.random.default_rng(seed)
+    assert {"ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce"} <= set(OF_BIASES)
+    for measure in OF_BIASES:
+        for m in (2, 5):
+            counts = _some_counts(rng, m, 7)
+            biases = counts[:, 1] - counts[:, 0] * np.arange(m + 1) / m
+            found, error = totals(MEASURES[measure], np.arange(m + 1) / m, biases[None])
+            assert abs(found[0] - _total(measure, m, counts)) <= error + 1e-11, (measure, counts)
+
+
+def test_a_measure_of_rounds_is_no_norm_of_biases():
+    """That of random halves of the rounds tends to the smooth calibration error, and is another in short games."""
+    expected = value_by_programs("subsampled_smooth_ce", 2, 3)
+    found = solve(2, 3, "subsampled_smooth_ce")
+    assert found.value == pytest.approx(expected, abs=PROGRAM)
+    assert abs(found.value - solve(2, 3, "smooth_ce").value) > 0.1
 
 
 @pytest.mark.parametrize("measure", ["ece", "cdl"])
@@ -246,8 +272,6 @@ def test_an_unknown_measure():
 
 
 def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
-    from onlinecal.exact import memory
-
     monkeypatch.setattr(memory, "memory_there", lambda: memory.KEPT + 1e5)
     with pytest.raises(
         InvalidParameter, match=r"m = 4, T = 300: the game of ece needs .* GiB.*largest T that fits is"
@@ -260,6 +284,28 @@ def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
     monkeypatch.setattr(memory, "memory_there", lambda: 10.0)
     with pytest.raises(InvalidParameter, match="none of this grid fits"):
         solve(4, 2)
+
+
+@pytest.mark.parametrize(
+    ("m", "horizon", "measure", "said"),
+    [
+        (10**6, 3, "ece", "none of this grid fits"),
+        (8, 100_000, "ece", "needs more than"),
+        (300, 300, "ece", "e\\+"),
+        (40, 100, "cdl", "the largest T that fits is"),
+    ],
+)
+def test_games_that_are_far_too_large_are_refused_at_once(monkeypatch, m, horizon, measure, said):
+    """Their states are not counted for longer than it takes to see that there is no room."""
+    monkeypatch.setattr(memory, "memory_there", lambda: 1e9)
+    with pytest.raises(InvalidParameter, match=said) as error:
+        solve(m, horizon, measure)
+    assert len(str(error.value)) < 200
+
+
+def test_the_longest_game():
+    with pytest.raises(InvalidParameter, match="≤ 100000"):
+        solve(2, solver.LONGEST + 1)
 
 
 def test_the_estimate_of_memory_counts_the_states():

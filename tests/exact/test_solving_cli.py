@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from onlinecal.cli import app
 from onlinecal.exact import solve
 from onlinecal.exact.states import counts_of, rational_text
 from onlinecal.exploit import exploit
@@ -61,6 +63,15 @@ def test_mistakes_are_one_line(arguments, said, tmp_path):
     assert said in error
     assert error.count("\n") == 1
     assert error.startswith("error: ")
+
+
+def test_the_page_says_before_it_is_computed_that_it_cannot_be_written(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("here")
+    done = CliRunner().invoke(app, ["games", str(file)])
+    assert done.exit_code == 2
+    assert "cannot be written" in done.stderr
+    assert file.read_text() == "here"
 
 
 def test_rounds_are_read():

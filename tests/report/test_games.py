@@ -1,20 +1,29 @@
 """The page of solved games says what the games say."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact import solve
+from onlinecal.exact import solve, value_bracket
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.report import games_plot
-from onlinecal.report.games import games, measure_section, page
+from onlinecal.report.games import MEASURES, certain, games, in_measures, measure_section, page
+from onlinecal.report.games_hedging import doublings, hedging_on_best_grids, hedging_section
 from tests.readme import ROOT
 
 
 @pytest.fixture(scope="module")
 def found():
-    return games({1: 20, 2: 20, 3: 12, 4: 12}, {2: {ForecastHedging: 8}}, progress=False)
+    return games(
+        {1: 20, 2: 20, 3: 12, 4: 12},
+        {2: {ForecastHedging: 8}},
+        {4: (20, 3.0)},
+        {1: 12, 2: 20, 3: 12},
+        progress=False,
+    )
 
 
 def test_values_and_their_least(found):
@@ -39,32 +48,115 @@ def test_exploited(found):
 
 
 def test_the_page(found):
-    text = page(found, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "onlinecal games here")
+    text = page(found, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "onlinecal games here", {2: (4,)})
     row = next(line for line in text.splitlines() if line.startswith("| 12 |"))
     assert f"**{found.best(12)[1]:.6f}**" in row
     assert row.count("**") == 2
-    assert "| 18 | 9.000000 | **" in text
+    # Beyond what is solved stand brackets: as many digits as both ends round to.
+    low, high = found.bounds(4, 20)
+    assert low < high
+    assert f"| 20 | 10.000000 | {found.value(2, 20):.6f} | – | **{certain(low, high)}** |" in text
+    assert "up to T = " not in text  # sentences begin with capitals
+    assert (
+        f"Up to T = {found.settled()} another grid than the finest is the best; from T = {found.settled() + 1}"
+        in text
+    )
+    assert f"T^{np.log(found.best(12)[1] / found.best(3)[1]) / np.log(4):.2f} from\nT = 3 to 12 " in text
     paid, least = found.exploited[0].values[-1], found.value(2, 8)
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in text
     assert "onlinecal games here" in text
     assert "![C](c.png)" in text
 
 
-def test_other_measures():
-    """The page in scenarios/ has the same rows, up to T = 8; one of its numbers by hand."""
-    lines = measure_section((4, 8))
+def test_brackets_are_those_of_longer_games(found):
+    bracket = value_bracket(4, 20, 3.0, progress=False)
+    assert found.bounds(4, 17) == (bracket.lowers[16], bracket.uppers[16])
+    assert found.bounds(4, 12) == (found.value(4, 12),) * 2
+    assert np.isnan(found.bounds(4, 21)).all()
+    assert np.isnan(found.bounds(3, 13)).all()
+    assert found.least_upper(20) == bracket.uppers[19] < found.value(2, 20)
+
+
+def test_digits_to_which_both_ends_round():
+    assert certain(1.23456749, 1.23456751) == "1.23457"
+    assert certain(33.650019, 33.650788) == "33.65"
+    assert certain(2.0, 2.0) == "2.000000"
+    assert certain(1.449, 1.451) == "1.45"
+    assert certain(1.9, 2.1) == certain(np.nan, np.nan) == certain(0.0, np.nan) == "–"
+
+
+def test_hedging_beside_the_best(found):
+    paid = {m: exploit(ForecastHedging(m), 8).value for m in (1, 2, 3)}
+    least = min(solve(m, 8).value for m in (1, 2, 3))
+    assert hedging_on_best_grids(found, 8) == (min(paid.values()), least)
+    assert np.isnan(hedging_on_best_grids(found, 20)).all()  # m = 1 and 3 are known to T = 12
+    text = "\n".join(hedging_section(found))
+    beyond = paid[2] - found.value(2, 8)
+    cells = f"{beyond:.3f} ({paid[2] / found.value(2, 8):.3f})"
+    best = f"{min(paid.values()) - least:.3f} ({min(paid.values()) / least:.3f})"
+    row = next(line for line in text.splitlines() if line.startswith("| 8 |"))
+    assert cells in row
+    assert row.endswith(f"| {best} |")
+    assert "| 20 | – | " in text
+    later, sooner = (exploit(ForecastHedging(2), t).value - found.value(2, t) for t in (16, 8))
+    assert f"{later - sooner:.3f} (m = 2, to T = 16)" in text
+    assert doublings({4: 1.0, 6: 2.0, 8: 4.0, 16: 5.0, 5: 1.0}) == {8: 3.0, 16: 1.0}
+    assert doublings({}) == {}
+
+
+def test_what_is_said_of_hedging_on_the_page():
+    """That the difference grows about as ln T does, and not as √T, on the grids and for the T of the page."""
     text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
-    assert all(line in text for line in lines)
+    section = text[text.index("## Is forecast hedging") : text.index("## Other measures")]
+    for m, times in ((1, (8, 16, 32, 64)), (2, (8, 16, 32)), (3, (8, 16, 32))):
+        values = solve(m, times[-1], progress=False).values
+        beyond = {t: exploit(ForecastHedging(m), t, progress=False).value - values[t - 1] for t in times}
+        added = list(doublings(beyond).values())
+        assert all(0.85 < late / soon < 1.2 < 2**0.5 for soon, late in pairwise(added))
+        for t, each in beyond.items():
+            row = next(line for line in section.splitlines() if line.startswith(f"| {t} |")).split(" | ")
+            assert row[m] == f"{each:.3f} ({1 + each / values[t - 1]:.3f})"
+    assert "to ln T it would add as much, to √T 1.41 times as much" in section
+
+
+def test_other_measures():
+    """The page in scenarios/ has the same rows, of the short games; one of its numbers by hand."""
+    text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
+    for m, times in ((2, (4, 8)), (3, (4,)), (4, (4,))):
+        rows = [line for line in measure_section({m: times}) if line.startswith("| ")]
+        table = text[text.index(f"| T | m = {m} | ece") :]
+        assert all(row in table for row in rows)
     paid, least = exploit(ForecastHedging(2), 8, "smooth_ce").value, solve(2, 8, "smooth_ce").value
-    row = next(line for line in lines if line.startswith("| 8 | forecast hedging"))
+    row = next(line for line in measure_section({2: (8,)}) if line.startswith("| 8 | forecast hedging"))
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in row
+
+
+def test_who_pays_the_least():
+    _, paid = in_measures(2, 4)
+    (said,) = (line for line in measure_section({2: (4,)}) if line.startswith("Of these"))
+    assert said.startswith("Of these, with m = 2 and T = 4 the least is paid by ")
+    groups = said.removesuffix(".").split(" the least is paid by ")[1].split("; ")
+    for label, measures in (group.rsplit(" in ", 1) for group in groups):
+        for measure in measures.split(", "):
+            k = MEASURES.index(measure)
+            assert paid[label.split(" and ")[0]][k] == min(each[k] for each in paid.values())
+    assert sum(len(group.rsplit(" in ", 1)[1].split(", ")) for group in groups) == len(MEASURES)
 
 
 def test_pictures(found):
     values = games_plot.plot_values(found)
     lines = {line.get_label(): line for line in values.axes[0].lines}
     assert (lines["m = 3"].get_ydata() == found.solved[3].values).all()
-    assert (lines["least"].get_ydata() == [found.best(t)[1] for t in range(1, found.settled() + 1)]).all()
+    assert (lines["least"].get_ydata() == [found.best(t)[1] for t in range(1, found.common() + 1)]).all()
+    colour = lines["m = 4"].get_color()
+    low, high = (
+        line for line in values.axes[0].lines if line.get_color() == colour and line is not lines["m = 4"]
+    )
+    assert (low.get_ydata()[1:] == found.brackets[4].lowers[12:]).all()
+    assert (high.get_ydata()[1:] == found.brackets[4].uppers[12:]).all()
+    caption = games_plot.value_caption(found)
+    assert "Longer games of m = 4 are bracketed, within " in caption
+    assert f"up to T = {found.common()}" in caption
     exploited = games_plot.plot_exploited(found)
     assert [list(line.get_ydata()) for line in exploited.axes[0].lines][1] == list(found.exploited[0].values)
 
@@ -84,5 +176,16 @@ def test_the_picture_of_the_law_and_what_is_said_of_it():
 
 
 def test_forecasters_on_grids_that_are_not_solved_are_refused():
-    with pytest.raises(InvalidParameter, match="expected the same grids"):
-        games({2: 3}, {3: {ForecastHedging: 3}})
+    for others in (({3: {ForecastHedging: 3}}, {}, {}), ({}, {3: (9, 1.0)}, {}), ({}, {}, {3: 3})):
+        with pytest.raises(InvalidParameter, match="expected no other grids"):
+            games({2: 3}, *others)
+
+
+def test_names_of_forecasters_without_their_grid():
+    for label in (
+        "rounded (of=empirical mean, m=3)",
+        "forecast hedging (m=12)",
+        "foster vohra (m=4, swaps=all)",
+    ):
+        assert "m=" not in games_plot.short(label)
+    assert games_plot.short("rounded (of=empirical mean, m=3)") == "rounded (of=empirical mean)"
