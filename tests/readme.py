@@ -1,12 +1,10 @@
 """Rewrites the parts of the documentation that come from the code: `python -m tests.readme`.
 
-A part stands between `<!-- name -->` and `<!-- /name -->` on the one page that has a block of that name. With
-`--repository URL` the links of README.md are made absolute too, for package indexes, which show it alone.
+A part stands between `<!-- name -->` and `<!-- /name -->` on the one page that has a block of that name.
 """
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
 from collections.abc import Callable
@@ -127,42 +125,9 @@ def rewrite(name: str, content: str) -> None:
     page.write_text(re.sub(_pattern(name), lambda m: m[1] + content + m[3], text, flags=re.DOTALL), "utf-8")
 
 
-_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-
-
-def links(text: str) -> list[str]:
-    """Where links and pictures of a page lead."""
-    return [target for _, _, target in _LINK.findall(text)]
-
-
-def with_absolute_links(text: str, repository: str) -> str:
-    """The page with its links and pictures below an address; `{}` in it is `blob` for links and `raw` for pictures.
-
-    >>> page = "![a](docs/a.png) [b](docs/b.md#c) [d](https://d.org) [e](#f)"
-    >>> with_absolute_links(page, "https://host/us/onlinecal/{}/main")
-    '![a](https://host/us/onlinecal/raw/main/docs/a.png) [b](https://host/us/onlinecal/blob/main/docs/b.md#c)
-    [d](https://d.org) [e](#f)'
-    """
-
-    def absolute(found: re.Match[str]) -> str:
-        picture, words, target = found.groups()
-        if "://" not in target and not target.startswith("#"):
-            target = f"{repository.replace('{}', 'raw' if picture else 'blob').rstrip('/')}/{target}"
-        return f"{picture}[{words}]({target})"
-
-    return _LINK.sub(absolute, text)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--repository", metavar="URL", help="where files are, such as https://host/us/onlinecal/{}/main"
-    )
-    repository = parser.parse_args().repository
     for name, generate in GENERATED.items():
         rewrite(name, generate())
-    if repository:
-        README.write_text(with_absolute_links(README.read_text("utf-8"), repository), "utf-8")
 
 
 if __name__ == "__main__":

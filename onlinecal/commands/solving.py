@@ -32,6 +32,7 @@ def solve(
     """The exact value of the calibration game on a grid, and how both sides play for it."""
     from onlinecal.exact import game, states
     from onlinecal.report import console as tables
+    from onlinecal.report.grid import say
 
     if clip is not None:
         _bracket(m, horizon, clip, measure, (sight, after), as_json)
@@ -52,7 +53,7 @@ def solve(
         )  # fmt: skip
         return
     for line in _said(solution, here, rational):
-        print(line)
+        say(line)
 
 
 def _bracket(m: int, horizon: int, clip: float, measure: str, given: tuple[str, str], as_json: bool) -> None:
@@ -60,6 +61,7 @@ def _bracket(m: int, horizon: int, clip: float, measure: str, given: tuple[str, 
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.exact.brackets import value_bracket
     from onlinecal.report import console as tables
+    from onlinecal.report.grid import say
 
     if given not in (("law", ""), ("history", "")):
         raise InvalidParameter(
@@ -75,9 +77,9 @@ def _bracket(m: int, horizon: int, clip: float, measure: str, given: tuple[str, 
             }
         )  # fmt: skip
         return
-    print(f"total {measure} on 0, 1/{m}, …, 1 in T = {horizon} rounds; nature sees the law")
-    print(f"value       between {found.lower:.12g} and {found.upper:.12g}, certified")
-    print(
+    say(f"total {measure} on 0, 1/{m}, …, 1 in T = {horizon} rounds; nature sees the law")
+    say(f"value       between {found.lower:.12g} and {found.upper:.12g}, certified")
+    say(
         f"states      {found.states:,} at most with the same rounds left; biases to {found.clip:g} are told apart"
     )
 
@@ -120,6 +122,7 @@ def exploit(
     from onlinecal.exploit import reply
     from onlinecal.naming import strategies_in
     from onlinecal.report import console as tables
+    from onlinecal.report.grid import say
     from onlinecal.report.kept import said_table
 
     spec = said_table("forecaster", forecaster)
@@ -144,16 +147,16 @@ def exploit(
         )  # fmt: skip
         return
     sees = {"law": "sees the law", "draw": "sees the draw"}[sight]
-    print(
+    say(
         f"total {measure} of {strategy_label(chosen)} in T = {horizon} rounds, against the worst nature that {sees}"
     )
-    print(f"value           {found.value:.12g} ± {found.error:.1g}")
-    print(f"states          {found.states:,} in all rounds")
+    say(f"value           {found.value:.12g} ± {found.error:.1g}")
+    say(f"states          {found.states:,} in all rounds")
     if least is None:
-        print(f"minimax         {why or 'of an even grid 0, 1/m, …, 1 only'}")
+        say(f"minimax         {why or 'of an even grid 0, 1/m, …, 1 only'}")
     else:
-        print(f"minimax         {least:.12g}, of the best forecaster on the same grid, m = {found.m}")
-        print(f"exploitability  {found.value - least:.12g}")
+        say(f"minimax         {least:.12g}, of the best forecaster on the same grid, m = {found.m}")
+        say(f"exploitability  {found.value - least:.12g}")
 
 
 def games(

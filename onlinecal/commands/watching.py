@@ -122,7 +122,8 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
     held = " or held until an earlier one is known" if monitor.open_at_once is None else ""
     waiting = f", {monitor.open:,} open{held}" if monitor.open else ""
     print(f"{number_of(monitor.events, 'event')}{waiting}, {number_of(len(monitor.alarms), 'alarm')}")
-    print(f"since the last alarm: e = {monitor.e_value:.3g}, always-valid p = {monitor.p_value:.3g}")
+    since = "the last alarm" if monitor.alarms else "the beginning"
+    print(f"since {since}: e = {monitor.e_value:.3g}, always-valid p = {monitor.p_value:.3g}")
     if bias.count:
         mean, low, high = (value / bias.count for value in (bias.total, bias.lower, bias.upper))
         print(

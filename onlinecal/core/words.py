@@ -10,3 +10,12 @@ def number_of(count: int, thing: str) -> str:
     ('1 run', '1,000 finished cells', '0 pairs')
     """
     return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def fixed(exponent: float, digits: int = 2) -> str:
+    """An exponent with so many digits after the point, and no minus before zeros.
+
+    >>> fixed(-0.001), fixed(-0.006), fixed(0.5)
+    ('0.00', '-0.01', '0.50')
+    """
+    return f"{round(exponent, digits) + 0.0:.{digits}f}"

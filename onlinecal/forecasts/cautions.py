@@ -43,7 +43,8 @@ def cautions(
     if samples is not None and samples < 0.9 * gamma.weight:
         said.append(f"weights differ: the rows tell as much as {n:,.0f} rows of equal weight")
     if n < SMALL:
-        said.append(f"{n:,.0f} rows are few: intervals are wide, and limits for large n are poor")
+        rows = "1 row is" if round(n) == 1 else f"{n:,.0f} rows are"
+        said.append(f"{rows} few: intervals are wide, and limits for large n are poor")
     said += _rare(gamma, n)
     if gamma.levels == 1:
         said.append(
@@ -70,14 +71,22 @@ def cautions(
 
 
 def _rare(gamma: JointDistribution, n: float) -> list[str]:
-    kinds = (("events", gamma.base_rate), ("rows without the event", 1.0 - gamma.base_rate))
-    return [
-        f"only {share * n:,.0f} {what}: whatever depends on them is known badly"
-        if share > 0.0
-        else f"there are no {what}"
-        for what, share in kinds
-        if share * n < FEW
-    ]
+    kinds = (
+        ("event", "events", gamma.base_rate),
+        ("row without the event", "rows without the event", 1.0 - gamma.base_rate),
+    )
+    said = []
+    for one, several, share in kinds:
+        many = share * n
+        if share == 0.0:
+            said.append(f"there are no {several}")
+        elif many < FEW:
+            # Of rows with weights it need not be whole.
+            count = f"{many:,.0f}" if abs(many - round(many)) < 1e-6 * many else f"{many:.2g}"
+            said.append(
+                f"only {count} {one if count == '1' else several}: whatever depends on them is known badly"
+            )
+    return said
 
 
 def _values(gamma: JointDistribution) -> list[str]:
@@ -86,8 +95,8 @@ def _values(gamma: JointDistribution) -> list[str]:
     steps = next((m for m in GRIDS if np.abs(v * m - np.rint(v * m)).max() < 1e-9), None)
     if steps is not None:
         return [
-            f"all forecasts are multiples of 1/{steps} ({number_of(gamma.levels, 'value')}): finer "
-            "differences are rounded away"
+            f"all forecasts are multiples of 1/{steps} ({number_of(gamma.levels, 'value')}): they tell "
+            "no finer differences"
         ]
     if (gamma.levels > 1 and gamma.counts.max() <= 1.0) or (gamma.counts.min() <= 1.0 and alone > DISTINCT):
         return [

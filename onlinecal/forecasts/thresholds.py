@@ -41,8 +41,8 @@ class Threshold:
         Their mean less the mean outcome; positive where they are too high.
     share : float
         Of the weight, how much is on them.
-    tried : int
-        Thresholds that were tried.
+    tried, levels : int
+        Thresholds that were tried, and levels of Γ: as many where all were.
     """
 
     at: float
@@ -53,10 +53,13 @@ class Threshold:
     bias: float
     share: float
     tried: int
+    levels: int
 
     def __str__(self) -> str:
+        some = self.tried < self.levels
         if self.loss <= 0.0:
-            return "no threshold loses: another one would never have been better"
+            which = f"threshold of {self.tried:,} that were tried" if some else "threshold"
+            return f"no {which} loses: another one would never have been better"
         sign, better, wrong = (
             ("≥", f"p > {self.highest:.4g}", "high")
             if self.acts_too_often
@@ -68,6 +71,11 @@ class Threshold:
         return (
             f"act when p {sign} {self.at:.4g}: you lose {self.loss:.3g} per decision; predictions of {span} "
             f"({self.share:.3g} of all) are too {wrong} by {abs(self.bias):.3g}; {better} would be better"
+            + (
+                f" (the worst of {self.tried:,} thresholds that were tried, of {self.levels:,})"
+                if some
+                else ""
+            )
         )
 
 
@@ -125,6 +133,7 @@ def worst_threshold(gamma: JointDistribution, *, most: int = TRIED) -> Threshold
         bias,
         share,
         len(cuts) - 1,
+        gamma.levels,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.words import fixed
 from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal
 from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, with_constant, with_logarithm
 from onlinecal.growth.heights import two_heights
@@ -55,6 +56,8 @@ class Growth:
     fresh : bool
     ceiling : float
         The total at T is at most ceiling·T.
+    cut : bool
+        Whether the early rounds of one game were left out (`Curve.tail`).
     """
 
     value: float
@@ -73,6 +76,7 @@ class Growth:
     fresh: bool
     ceiling: float
     _data: tuple[Floats, Contrasts] = field(repr=False, compare=False)
+    cut: bool = field(default=False, repr=False, compare=False)
 
     @property
     def straightness(self) -> float:
@@ -241,7 +245,7 @@ class Growth:
         if self.shape == "curved":
             found = "".join(f"; if {form}, α in {_ends(*ends)}" for form, ends in self.fits.items())
             return f"no power law: {self.bow}{found}"
-        value = f"{self.value:.2f}" if self.clear else "?"
+        value = fixed(self.value) if self.clear else "?"
         return f"{value} {self.interval}" + (", jagged" if self.shape == "jagged" else "")
 
     @property
@@ -252,7 +256,7 @@ class Growth:
     @property
     def bow(self) -> str:
         """`early` and `late` with as many digits as tell them apart: ``0.65…0.57``."""
-        pairs = [(f"{self.early:.{digits}f}", f"{self.late:.{digits}f}") for digits in (2, 3, 4)]
+        pairs = [(fixed(self.early, digits), fixed(self.late, digits)) for digits in (2, 3, 4)]
         return "…".join(next((pair for pair in pairs if pair[0] != pair[1]), pairs[0]))
 
 
@@ -436,4 +440,4 @@ def _slope(x: Floats, part: slice) -> Floats:
 
 
 def _ends(lower: float, upper: float) -> str:
-    return f"[{lower:.2f}, {upper:.2f}]".replace("-0.00", "0.00")
+    return f"[{fixed(lower)}, {fixed(upper)}]"

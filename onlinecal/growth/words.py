@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
+from onlinecal.core.words import fixed
 from onlinecal.growth import SMOOTH, WIDE, Growth
 
 #: what the totals of a curve are away from every power law
 BEYOND = f"by more than chance and {SMOOTH:.0%}"
+#: why there is no exponent (`fit_growth`)
+NONE = "no exponent, as there are fewer than three T or a mean total is 0, negative or infinite"
 
 
 def lines(growth: Growth) -> list[str]:
@@ -45,7 +48,7 @@ def line(growth: Growth) -> str:
 
 def raised(growth: Growth) -> str:
     """What stands above a T: ``0.50``, or ``0.65…0.57`` where there is no power law."""
-    return growth.bow if growth.bent else f"{growth.value:.2f}"
+    return growth.bow if growth.bent else fixed(growth.value)
 
 
 def literal(text: str) -> str:
@@ -57,20 +60,26 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def legend(growths: Sequence[Growth], each: str = "") -> list[str]:
+def legend(shown: Iterable[Growth | None], each: str = "") -> list[str]:
     """What stands under such cells: what an interval covers, and the signs that occur.
 
     Parameters
     ----------
-    growths : sequence of Growth
-        All of them, with intervals that are `growth.simultaneous` for those of a table.
+    shown : iterable of Growth or None
+        All of them; None is a dash. With intervals that are `growth.simultaneous` for those of a table.
     each : str, optional
         What has simultaneous intervals, where these are in several; default: they have all together.
     """
+    cells = list(shown)
+    growths = [growth for growth in cells if growth is not None]
+    missing = [f"–: {NONE}"] if len(growths) < len(cells) else []
+    if not growths:
+        return missing
     together = f"the intervals of each {each}" if each else f"the {len(growths)} intervals"
     covers = f"{together} hold all together with 95 %" if len(growths) > 1 else "with its 95 % interval"
+    one = " (along one game, over their last two decades)" if any(g.cut for g in growths) else ""
     parts = [
-        f"T^α: mean growth exponent over these T, the slope of the least-squares line in logarithms; {covers}"
+        f"T^α: mean growth exponent over these T{one}, the slope of the least-squares line in logarithms; {covers}"
     ]
     plain = [g for g in growths if not g.bent]
     if not all(g.clear for g in plain):
@@ -81,4 +90,4 @@ def legend(growths: Sequence[Growth], each: str = "") -> list[str]:
         parts.append("> T: faster than T, which cannot last")
     if len(plain) < len(growths):
         parts.append(f"T^a…b: no power law over these T, {BEYOND}; the slopes over their first and last half")
-    return parts
+    return parts + missing

@@ -17,11 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from onlinecal.core.encodings import readable
+from onlinecal.core.words import fixed
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, lines
 from onlinecal.report.curves import Study, summary
-from onlinecal.report.grid import broken, fits, flowing, new_console, number, print_grid, say
+from onlinecal.report.grid import broken, fits, flowing, new_console, print_grid, say, with_spread
 
 if TYPE_CHECKING:
     from onlinecal.checks.guarantees import GuaranteeCheck, Report
@@ -99,7 +100,7 @@ def print_totals(study: Study, title: str, measures: Sequence[str] | None = None
             # Open questions are counted over all streams.
             open = "" if stream else _open(mine.values(), horizon)
             print_grid(console, f"{nature}{whose}, T = {horizon:,}{open}", own, cells)
-    _print_legend(console, f"mean total T·μ over the runs{_known(rows)}", [g for _, g in rows])
+    _print_legend(console, of_totals([row | {"half_width": None} for row, _ in rows]), [g for _, g in rows])
 
 
 def _open(rows: Iterable[tuple[dict[str, Any], Growth | None]], horizon: int) -> str:
@@ -108,9 +109,24 @@ def _open(rows: Iterable[tuple[dict[str, Any], Growth | None]], horizon: int) ->
     return f", {open:,} open at the end" if open else ""
 
 
-def _known(rows: Iterable[tuple[dict[str, Any], Growth | None]]) -> str:
+def of_totals(rows: Sequence[dict[str, Any]]) -> str:
+    """For a legend: what a total with its spread is."""
+    halves = [row["half_width"] for row in rows if row["half_width"] is not None]
+    said = (
+        "total T·μ of a single run"
+        if all(row["runs"] == 1 for row in rows)
+        else "mean total T·μ over the runs"
+    )
+    if halves:
+        said += " ± half-width of its 95 % interval by Student's t, each by itself"
+    if 0.0 in halves:
+        said += ", 0 where all runs have the same total"
+    return said + _known(rows)
+
+
+def _known(rows: Iterable[dict[str, Any]]) -> str:
     """For a legend: of what totals are, where some questions are open."""
-    if not any(row["open"] for row, _ in rows):
+    if not any(row["open"] for row in rows):
         return ""
     return ", of questions with a known outcome: those that are open at the end are not in it; all runs share the times"
 
@@ -132,11 +148,7 @@ def print_compare(study: Study, measure: str) -> None:
     }
     console = new_console()
     print_grid(console, title, headings, cells)
-    about = "total ± half-width of the 95 % interval of its mean over runs, each by itself"
-    if any(row["half_width"] == 0.0 for row, _ in rows.values()):
-        about += ", 0 where all runs have the same total"
-    about += _known(rows.values())
-    _print_legend(console, about, [g for _, g in rows.values()])
+    _print_legend(console, of_totals([row for row, _ in rows.values()]), [g for _, g in rows.values()])
     column = study.columns[measure]
     rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(column)}
     if rates:
@@ -155,6 +167,10 @@ def _remarks(study: Study, measure: str) -> str:
     curves = study.curves([measure])
     if curves and all(curve.open is not None for curve in curves):
         return "no remarks, for outcomes may come late here, and these rates are about outcomes that are known at once"
+    if curves and all(curve.recorded for curve in curves):
+        return (
+            "no remarks, for these games are on one recorded stream, and rates are about the worst nature's"
+        )
     if any(curve.fresh for curve in curves):
         late = any(curve.open is not None for curve in curves)
         return "a remark where games tuned to their T grow elsewhere" + (
@@ -175,8 +191,7 @@ AGAINST_RATES = {
 
 
 def _print_legend(console: Console, totals: str, growths: Iterable[Growth | None]) -> None:
-    found = [growth for growth in growths if growth is not None]
-    console.print("; ".join([totals, *legend(found)] if found else [totals]), markup=False)
+    console.print("; ".join([totals, *legend(growths)]), markup=False)
 
 
 def _longest(rows: Iterable[tuple[dict[str, Any], Growth | None]]) -> int:
@@ -188,14 +203,15 @@ def _cell(found: tuple[dict[str, Any], Growth | None] | None, horizon: int, *, w
     if found is None:
         return ""
     row, growth = found
-    half = row["half_width"]
-    text = number(row["total"])
-    if whole and half is not None:
-        text += f" ± {number(half if half > 1e-12 * abs(row['total']) else 0.0)}"  # rounding is no spread
+    text = with_spread(row["total"], row["half_width"] if whole else None)
     if row["horizon"] != horizon:
         text += f"\nat T = {row['horizon']:,}"
     text = "\n".join([text, *(["–"] if growth is None else lines(growth))])
     return f"{text}\n{row['against_rates']}".rstrip() if whole else text
+
+
+#: columns of a terminal below which a table of texts would be broken within words
+NARROW = 72
 
 
 def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
@@ -205,6 +221,13 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
         return
     console = new_console()
     for kind in dict.fromkeys(row["kind"] for row in rows):
+        if console.width < NARROW:
+            console.print(kind, style="italic")
+            for row in rows:
+                if row["kind"] == kind:
+                    say(": ".join(filter(None, (row["name"], row["summary"]))))
+                    say(f"  {row['known']}" if row["known"] else "")
+            continue
         table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
         table.add_column("name", style="bold", no_wrap=kind != "rates of other quantities")
         table.add_column("total" if kind.startswith("rates") else "what it is")
@@ -266,9 +289,9 @@ def print_check(report: Report) -> None:
         console.print(f"[bold]{escape(name)}[/bold]")
         for found, finding in report.findings:
             if found == name:
-                console.print(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", markup=False)
+                say(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", hang=4)
                 if finding.fault:
-                    console.print(f"         {finding.fault}", markup=False)
+                    say(f"         {finding.fault}")
     for remark in report.remarks:
         console.print(remark, markup=False)
     if not report.guarantees:
@@ -293,13 +316,16 @@ def print_check(report: Report) -> None:
         else:
             said = f"holds against {len(checked)}"
         if trends:
-            growth = round(max(trends), 2) + 0.0  # no -0.00
-            said += f": ratio grows like T^{growth:.2f} at most"
+            said += f": ratio grows like T^{fixed(max(trends))} at most"
         rows.append(
             (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
         )
-    table = _checked(rows)
-    console.print(table if fits(console, table) else _checked(rows, narrow=True))
+    tables = [_checked(rows), _checked(rows, narrow=True)]
+    if (table := next((table for table in tables if fits(console, table)), None)) is not None:
+        console.print(table)
+    else:
+        for strategy, guarantee, ratio, where, said in rows:
+            say(f"{strategy}: {guarantee}\n  {said}; worst {ratio}, {where}")
     console.print(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
         "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "

@@ -220,28 +220,37 @@ def _heading(frame: Frame, side: float) -> str:
 
 
 def _caption(curves: Sequence[Curve], drawn: Sequence[Frame], power: float) -> str:
-    by = f"Totals, bounds and rates are divided by T^{power:.3g}; exponents are those of the totals."
-    return " ".join([*_sentences(curves, drawn), *[by] * bool(power)])
+    parts = _sentences(curves, drawn)
+    if power:
+        parts.append(
+            f"Totals, bounds and rates are divided by T^{power:.3g}; exponents are those of the totals."
+        )
+    return " ".join(parts)
 
 
 def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
     runs = {curve.totals.shape[1] for curve in curves}
-    parts = [games(curves), f"Line: mean of {counted(runs)}."]
+    joined = any(len(curve.rounds) > 1 for curve in curves)
+    parts = [games(curves), f"{'Line' if joined else 'Point'}: mean of {counted(runs)}."]
     growths = [
         line.exponent for frame in drawn for line in frame.lines if line.exponent and line.exponent.clear
     ]
     if growths:
-        parts.append("Exponent: mean growth over these T, where that is clear.")
+        cut = {growth.cut for growth in growths}
+        one = "the last two decades of the rounds of one game"
+        which = "these T" if cut == {False} else one if cut == {True} else f"these T, or {one}"
+        parts.append(f"Exponent: mean growth over {which}, where that is clear.")
     if any(growth.bent for growth in growths):
         parts.append(f"a…b: no power law, {BEYOND}, but these slopes over their first and last half.")
-    if max(runs) > 1:
+    if joined and max(runs) > 1:
         parts.insert(2, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
     parts += [said for said in (parities(curves), left_out(curves)) if said]
     bounds = [bound for frame in drawn for bound in frame.bounds]
     if any(bound.exact for bound in bounds):
         parts.append("Dashed: proven bound.")
-    if any(not bound.exact for bound in bounds):
-        parts.append("Dotted: proven rate, drawn through the first point of its curve.")
+    if rates := [bound for bound in bounds if not bound.exact]:
+        own = any(bound.style is not None for bound in rates)
+        parts.append(f"Dotted: proven rate{', drawn through the first point of its curve' if own else ''}.")
     whom: dict[str, list[str]] = {}
     for bound in bounds:
         if bound.against:
@@ -259,6 +268,12 @@ def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
             "Grey: best known rates against the worst nature, slopes without a constant, drawn from half the lowest "
             "curve at the first T."
         )
+    return [*parts, *edges(drawn)]
+
+
+def edges(drawn: Sequence[Frame]) -> list[str]:
+    """What a caption says of arrows at the edges, and of axes with negative totals."""
+    parts = []
     ups = {mark.up for frame in drawn for mark in frame.marks}
     if True in ups:
         parts.append("Arrow at the upper edge: infinite.")

@@ -92,7 +92,8 @@ class Curve:
         rounds, totals = self.tail.rounds, self.tail.totals
         if self.recorded:
             totals = totals.mean(axis=1, keepdims=True)
-        return fit_growth(rounds, totals, fresh=self.independent, ceiling=self.ceiling, level=level)
+        found = fit_growth(rounds, totals, fresh=self.independent, ceiling=self.ceiling, level=level)
+        return None if found is None else replace(found, cut=len(rounds) < len(self.rounds))
 
     @property
     def tail(self) -> Curve:
@@ -312,7 +313,7 @@ class Study(Kept):
         fresh = len(cells) > 1
         if fresh:
             rounds = np.array([c.horizon for c in cells])
-            totals = np.stack([c.totals[measure][-1] for c in cells])
+            totals = in_common([c.totals[measure][-1] for c in cells])
             open = [c.open[-1] if c.open else 0 for c in cells]
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
@@ -391,6 +392,18 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
+def in_common(totals: Sequence[Floats]) -> Floats:
+    """Those of the runs that all have, (n, runs): a results file made of several may have more of some games.
+
+    Runs are numbered: those of the same number share their randomness.
+
+    >>> in_common([np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])]).tolist()
+    [[1.0, 2.0], [4.0, 5.0]]
+    """
+    runs = min(map(len, totals))
+    return np.stack([each[:runs] for each in totals])
+
+
 def left_out(curves: Sequence[Curve]) -> str:
     """What is not in the totals, in a sentence; "" where every outcome is known.
 
@@ -401,8 +414,9 @@ def left_out(curves: Sequence[Curve]) -> str:
     most = max((int(curve.open[-1]) for curve in curves if curve.open is not None), default=0)
     if not most:
         return ""
+    are = "is" if most == 1 else "are"
     return (
-        f"Totals are over questions with a known outcome; up to {most:,} are open at the end, by times that all runs "
+        f"Totals are over questions with a known outcome; up to {most:,} {are} open at the end, by times that all runs "
         "share."
     )
 

@@ -220,10 +220,16 @@ def _caption(drawn: Sequence[Decisions]) -> str:
             parts[0] = (
                 parts[0][:-1] + ", or, where levels have samples enough, the mean outcome of each prediction."
             )
+        where = "" if kinds == {"monotone"} else " elsewhere"
         parts.append(
-            "Mean outcomes of single predictions are not used, for they are noise where levels have few samples."
+            f"Mean outcomes of single predictions are not used{where}, for they are noise where levels have few "
+            "samples."
         )
-    parts += ["Dark: by acting in vain; light: by not acting. Point: the worst threshold."]
+    lost = [float(one.regret.max()) >= _NOTHING for one in drawn]
+    if any(lost):
+        parts.append("Dark: by acting in vain; light: by not acting. Point: the worst threshold.")
+    if not all(lost):
+        parts.append("Where there is no point, no threshold loses anything.")
     return " ".join(parts)
 
 

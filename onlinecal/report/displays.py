@@ -8,9 +8,9 @@ from html import escape
 
 from onlinecal.core.words import number_of
 from onlinecal.growth.words import legend, lines
-from onlinecal.report.console import grown
+from onlinecal.report.console import grown, of_totals
 from onlinecal.report.curves import Curve, Study, summary
-from onlinecal.report.grid import number
+from onlinecal.report.grid import number, with_spread
 
 #: rows of a table; what is beyond is said to be
 ROWS = 40
@@ -41,19 +41,18 @@ def study_html(study: Study) -> str:
             line.append(f"{max((each[0]['horizon'] for each in there if each), default=0):,}")
             for each in there:
                 if each is None:
-                    line.append("–")
+                    line.append("")
                     continue
                 row, growth = each
-                half = "" if row["half_width"] is None else f" ± {number(row['half_width'])}"
-                grows = "" if growth is None else f", {' '.join(lines(growth))}"
-                line.append(f"{number(row['total'])}{half}{grows}")
+                grows = "–" if growth is None else " ".join(lines(growth))
+                line.append(f"{with_spread(row['total'], row['half_width'])}, {grows}")
             if any(there):
                 table.append(line)
     left = [f"{pairs - len(table)} more pairs"] * (pairs > len(table))
     left += [f"{len(shown) - MEASURES} more measures"] * (len(shown) > MEASURES)
     notes = [
-        "mean total T·μ ± half of its 95 % interval over runs",
-        *legend([g for _, g in rows if g is not None]),
+        of_totals([row for row, _ in rows]),
+        *legend(g for _, g in rows),
     ]
     notes += [f"not shown: {', '.join(left)}; study.table() has every number"] * bool(left)
     return f"<p><b>{escape(title)}</b></p>" + _table(

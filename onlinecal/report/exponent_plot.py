@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.words import fixed
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
-from onlinecal.growth.words import BEYOND, literal
+from onlinecal.growth.words import BEYOND, NONE, literal
 from onlinecal.report.curves import Study, left_out
 from onlinecal.report.frames import counted
 from onlinecal.report.style import (
@@ -74,18 +75,19 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
     for measure in measures:
         values = np.full((len(study.forecasters), len(study.natures)), np.nan)
         halves = values.copy()
-        texts = [["–"] * len(study.natures) for _ in study.forecasters]
+        texts = [[""] * len(study.natures) for _ in study.forecasters]
         curves = study.curves([measure])
         for curve in curves:
             growth = curve.exponent(simultaneous(len(curves)))
-            if growth is None:
-                continue
             i, j = study.forecasters.index(curve.forecaster), study.natures.index(curve.nature)
+            if growth is None:
+                texts[i][j] = "–"
+                continue
             if growth.bent:
                 values[i, j], texts[i][j] = growth.value, growth.bow.replace("…", "…\n")
             elif growth.clear:
                 values[i, j], halves[i, j] = growth.value, (growth.upper - growth.lower) / 2
-                texts[i][j] = f"{growth.value:.2f}\n±{halves[i, j]:.2f}"
+                texts[i][j] = f"{fixed(growth.value)}\n±{halves[i, j]:.2f}"
             else:
                 texts[i][j] = "?"
             texts[i][j] += _MARKS.get(curve.against_rates(simultaneous(len(curves))), "")
@@ -122,7 +124,7 @@ def heat_map(
     (measures,) array of Axes
         Their figure is ``axes[0].figure``. Each cell says the mean growth exponent over the T that were played and half
         of its interval, or, where the totals follow no power law, the slopes over the first and the last half of these
-        T; a question mark where the interval is wider than 1, and a dash where the total is 0 or has too few horizons.
+        T; a question mark where the interval is wider than 1, and a dash where there is none.
 
     Raises
     ------
@@ -239,20 +241,23 @@ def _caption(study: Study, tables: Sequence[Heat]) -> str:
     for kind, mine in kinds.items():
         if mine:
             times = [t for c in mine for t in c.tail.rounds.tolist()]
-            played.append(f"{kind}, T = {min(times):,} … {max(times):,}")
+            span = f"{min(times):,} … {max(times):,}" if min(times) < max(times) else f"{min(times):,}"
+            played.append(f"{kind}, T = {span}")
     runs = {c.totals.shape[1] for c in curves}
     text = "; ".join(played) + f"; {counted(runs)}. Exponents are means over these T"
     if any(np.isfinite(heat.halves).any() for heat in tables):
         text += "; ± half of their intervals, which hold in each table all together with 95 %"
-    if any(cell.startswith("?") for heat in tables for row in heat.texts for cell in row):
+    cells = [cell for heat in tables for row in heat.texts for cell in row]
+    if any(cell.startswith("?") for cell in cells):
         text += f"; ?: the interval is wider than {WIDE:g}"
+    if any(cell.startswith("–") for cell in cells):
+        text += f"; –: {NONE}"
     if any((heat.halves > FADED).any() for heat in tables):
         text += f"; faded: the interval is wider than ±{FADED:g}"
-    cells = [cell for heat in tables for row in heat.texts for cell in row]
     if any("▲" in cell for cell in cells):
         text += "; ▲: faster over these T than the proven bound or the best known rate, beyond doubt"
     if any("▽" in cell for cell in cells):
         text += "; ▽: slower than the known rate against the worst nature, beyond doubt"
-    if any("…" in cell for heat in tables for row in heat.texts for cell in row):
+    if any("…" in cell for cell in cells):
         text += f"; a…b: no power law, {BEYOND}, but these slopes over the first and the last half of the T"
     return " ".join(filter(None, [text[0].upper() + text[1:] + ".", left_out(curves)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -278,9 +278,8 @@ def _missing(curve: Curve, shown: NDArray[np.bool_]) -> str:
         (np.isnan(mean), "infinite both ways, without a mean,"),
     ):
         if infinite.any():
-            last = np.flatnonzero(infinite)[-1]
-            count = int((~np.isfinite(curve.totals[last])).sum())
-            whom = "" if count == runs else f", in {count} of {runs} runs"
+            counts = (~np.isfinite(curve.totals[infinite])).sum(axis=1).tolist()
+            whom = "" if min(counts) == runs else f", in {ends(counts)} of {runs:,} runs"
             parts.append(f"{words} {_when(curve.rounds, infinite)}{whom}")
     return "; ".join(parts)
 
@@ -305,7 +304,8 @@ def _references(column: Column, lines: Sequence[Line]) -> list[Reference]:
     rounds = np.unique(np.concatenate([line.rounds[line.shown] for line in lines])) if lines else np.array([])
     if len(rounds) < 2:
         return []
-    start = min(line.mean[line.rounds == rounds[0]].min(initial=np.inf) for line in lines) / 2
+    first = [line.mean[(line.rounds == rounds[0]) & line.shown].min(initial=np.inf) for line in lines]
+    start = min(first) / 2
     rates = best_known(column)
     if len({rate.formula for rate in rates}) < len(rates):
         labels = [f"Θ({rates[0].formula})"]
@@ -387,15 +387,22 @@ def games(curves: Sequence[Curve]) -> str:
     kinds: dict[str, list[Curve]] = {}
     for curve in curves:
         own = "a game each, on the same recorded rounds" if curve.recorded else "a fresh game each"
-        kinds.setdefault(own if curve.fresh else "rounds of one game", []).append(curve)
+        alone = "the end of one game" if len(curve.rounds) == 1 else "rounds of one game"
+        kinds.setdefault(own if curve.fresh else alone, []).append(curve)
     if len(kinds) == 1:
         return f"T: {next(iter(kinds))}."
+    # Named by as little as tells those of one kind from the others.
+    names: list[Callable[[Curve], str]] = [
+        lambda curve: curve.nature,
+        lambda curve: f"{curve.forecaster} against {curve.nature}",
+        lambda curve: f"{curve.measure} of {curve.forecaster} against {curve.nature}",
+    ]
     parts = []
     for kind, mine in kinds.items():
-        others = {curve.nature for rest in kinds.values() if rest is not mine for curve in rest}
-        whom = dict.fromkeys(
-            f"{curve.forecaster} against {curve.nature}" if curve.nature in others else curve.nature
-            for curve in mine
-        )
+        rest = [curve for curves in kinds.values() if curves is not mine for curve in curves]
+        whom: dict[str, None] = {}
+        for curve in mine:
+            own = next((n(curve) for n in names if n(curve) not in map(n, rest)), names[-1](curve))
+            whom[own] = None
         parts.append(f"{kind} ({', '.join(whom)})")
     return f"T: {'; '.join(parts)}."

@@ -124,6 +124,13 @@ def broken(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
+def with_spread(total: float, half: float | None) -> str:
+    """A total, and the half-width of its interval where there is one; what only rounding makes of it is none."""
+    if half is None:
+        return number(total)
+    return f"{number(total)} ± {number(half if half > 1e-12 * abs(total) else 0.0)}"
+
+
 def number(x: float) -> str:
     """In a cell: three digits, or whole from 100 on."""
     if not math.isfinite(x) or x == 0:

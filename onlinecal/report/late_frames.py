@@ -160,11 +160,19 @@ def _anchored(frame: Frame, bounds: Sequence[Bound], rate: KnownRate | None) -> 
     if rate is None or not bounds or frame.negative or not frame.lines:
         return []
     label = "∝ √(bT)" if rate.formula == "√T" else f"∝ b·R(T/b), R = {rate.formula}"
+    # Of lines that are drawn only: one without a point has no place to begin at.
+    there = {line.style for line in frame.lines}
+    bounds = [bound for bound in bounds if bound.style is None or bound.style in there]
+    if not bounds:
+        return []
     least = min(bounds, key=lambda bound: bound.values[0])
-    line = next((n for n in frame.lines if least.style in (None, n.style)), frame.lines[0])
-    starts = [float(n.mean[n.shown][0]) for n in frame.lines] if least.style is None else []
-    start = min(starts) if starts else float(line.mean[line.shown][0])
-    constant = start / least.values[0]
+    constant = np.inf
+    for line in frame.lines:
+        if least.style in (None, line.style):
+            first = line.rounds[line.shown][0]
+            constant = min(
+                constant, float(line.mean[line.shown][0]) / float(least.values[least.rounds == first][0])
+            )
     return [
         replace(bound, values=constant * bound.values, label=literal(label) if i == 0 else "")
         for i, bound in enumerate(bounds)

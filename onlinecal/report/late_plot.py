@@ -11,9 +11,9 @@ from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from onlinecal.growth.words import literal
-from onlinecal.report.curve_plot import WIDTH, draw_frame, new_panels, set_heights
+from onlinecal.report.curve_plot import WIDTH, draw_frame, edges, new_panels, set_heights
 from onlinecal.report.curves import Study
-from onlinecal.report.frames import BAND, counted, forecasters
+from onlinecal.report.frames import BAND, counted, forecasters, games
 from onlinecal.report.late_frames import LateFrame, late_frames
 from onlinecal.report.style import finish, given_axes, handles, leftmost, page, paper, wrapped
 
@@ -70,7 +70,7 @@ def plot_delays(
         _fill(panels, drawn, rows, columns, side, named=alone)
         names = {} if alone else forecasters(each.frame for each in drawn)
         looks = handles(names, colours=_colours(drawn[0]), markersize=4, linewidth=1.5)
-        finish(panels[0, 0].get_figure(root=True), title, _caption(study, drawn), looks)
+        finish(panels[0, 0].get_figure(root=True), title, _caption(study, drawn, measures), looks)
     return panels
 
 
@@ -107,7 +107,7 @@ def _fill(
 
 def caption(study: Study, measures: Sequence[str]) -> str:
     """What the lines in `plot_delays` of these measures mean, for a figure of somebody's own."""
-    return _caption(study, late_frames(study, measures))
+    return _caption(study, late_frames(study, measures), measures)
 
 
 def _colours(each: LateFrame) -> Sequence[str] | None:
@@ -119,17 +119,16 @@ def _colours(each: LateFrame) -> Sequence[str] | None:
     return [to_hex(colormaps["viridis"](x)) for x in np.linspace(*span, max(several, 2))]
 
 
-def _caption(study: Study, drawn: Sequence[LateFrame]) -> str:
+def _caption(study: Study, drawn: Sequence[LateFrame], measures: Sequence[str]) -> str:
     cells = study.cells
-    runs = max(next(iter(c.totals.values())).shape[1] for c in cells)
+    runs = {next(iter(c.totals.values())).shape[1] for c in cells}
     if drawn[0].across:
         parts = [f"Games of T = {cells[0].horizon:,}, a point for each schedule."]
-    elif len({c.horizon for c in cells}) > 1:
-        parts = ["T: a game each."]
     else:
-        parts = ["T: rounds of one game."]
-    parts.append(f"Line: mean of {counted([runs])}.")
-    if runs > 1:
+        parts = [games(study.curves(measures))]
+    joined = any(len(line.rounds) > 1 for each in drawn for line in each.frame.lines)
+    parts.append(f"{'Line' if joined else 'Point'}: mean of {counted(runs)}.")
+    if joined and max(runs) > 1:
         parts.append(
             f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs, given the times of questions and "
             "outcomes, which all runs share."
@@ -147,4 +146,4 @@ def _caption(study: Study, drawn: Sequence[LateFrame]) -> str:
             "what b copies would have, each with every b-th question; with one constant, by which they begin at the "
             f"first point {where}."
         )
-    return literal(" ".join(parts))
+    return literal(" ".join([*parts, *edges([each.frame for each in drawn])]))

@@ -8,9 +8,9 @@ from typing import Any
 from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import legend, line
-from onlinecal.report.console import AGAINST_RATES, totals
+from onlinecal.report.console import AGAINST_RATES, of_totals, totals
 from onlinecal.report.curves import Curve, Study
-from onlinecal.report.grid import number
+from onlinecal.report.grid import with_spread
 from onlinecal.report.pareto import Front
 from onlinecal.report.ranking import Ranking
 from onlinecal.report.verdicts import front_legend, front_row, ranking_headings, ranking_legend, ranking_rows
@@ -39,11 +39,14 @@ def exponents_markdown(study: Study) -> str:
                 continue
             cells = []
             for curve in mine:
-                growth = None if curve is None else curve.exponent(level)
-                if curve is None or growth is None:
+                if curve is None:
+                    cells.append("")
+                    continue
+                growth = curve.exponent(level)
+                shown.append(growth)
+                if growth is None:
                     cells.append("–")
                     continue
-                shown.append(growth)
                 above = curve.against_rates(level) == "above proven"
                 marked = marked or above
                 cells.append(line(growth) + (" †" if above else ""))
@@ -94,18 +97,15 @@ def totals_markdown(study: Study, measures: Sequence[str] | None = None) -> str:
         parts.append(
             f"**{in_markdown(nature)}, T = {horizon:,}**\n\n" + _table(["forecaster", *shown], cells)
         )
-    parts.append("Mean totals T·μ ± half-widths of their 95 % intervals, each by itself.")
+    said = of_totals(rows)
+    parts.append(f"{said[0].upper()}{said[1:]}.")
     return "\n\n".join(parts)
 
 
 def _total(row: dict[str, Any] | None, horizon: int) -> str:
     if row is None:
-        return "–"
-    total, half = row["total"], row["half_width"]
-    # Rounding is no spread.
-    text = number(total) + (
-        "" if half is None else f" ± {number(half if half > 1e-12 * abs(total) else 0.0)}"
-    )
+        return ""
+    text = with_spread(row["total"], row["half_width"])
     return text + ("" if row["horizon"] == horizon else f" at T = {row['horizon']:,}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from onlinecal.core.encodings import readable
@@ -12,10 +13,12 @@ from onlinecal.core.words import number_of
 from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
-from onlinecal.report.grid import broken
+from onlinecal.report.grid import broken, new_console
 
-#: columns of text
+#: columns of text, where the terminal has as many
 WIDTH = 80
+#: a name in a table is broken into no narrower lines
+NAME = 12
 
 #: what the parts of scores are called
 SCORES = ("score", "mean", "MCB", "DSC", "UNC")
@@ -54,11 +57,11 @@ class Grid:
 
 
 def text(report: Report) -> str:
-    """The report in lines of at most `WIDTH` columns, in letters that stdout has."""
+    """The report in lines of at most `WIDTH` columns, fewer in a narrower terminal, in letters that stdout has."""
     lines = [*_wrapped(heading(report)), *(line for said in report.said for line in _wrapped(sentence(said)))]
     lines += [line for said in report.cautions for line in _wrapped(f"Caution: {said}.")]
     for column in report.columns:
-        lines += ["", readable(f"== {column.name}")[:WIDTH], *_wrapped(about(column))]
+        lines += ["", readable(f"== {column.name}")[: width()], *_wrapped(about(column))]
         lines += [line for said in column.cautions for line in _wrapped(f"Caution: {said}.")]
         for grid in grids(report, column):
             lines += ["", *_table(grid)]
@@ -179,6 +182,11 @@ def differences(report: Report) -> Grid:
     )
 
 
+def width() -> int:
+    """How many columns lines have."""
+    return min(WIDTH, new_console().width)
+
+
 def number(x: float | None) -> str:
     """Three digits."""
     return "–" if x is None else f"{x:.3g}"
@@ -224,14 +232,29 @@ def _parts(title: str, parts: Sequence[Part]) -> Grid:
 
 
 def _wrapped(said: str) -> list[str]:
-    return textwrap.wrap(readable(said), WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.wrap(readable(said), width(), subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _table(grid: Grid) -> list[str]:
-    """In columns, the first to the left; where that is too wide its names are broken into lines."""
-    room = WIDTH
+    """In columns, the first to the left; where that is too wide its names are broken into lines, then the table."""
     cells = [[readable(cell) for cell in row] for row in (grid.headings, *grid.rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(grid.headings))]
+    lines = _wrapped(grid.title)
+    # As few tables as there can be, of nearly as many columns each; no cell is cut.
+    columns = len(grid.headings) - 1
+    for count in range(1, columns + 1):
+        ends = [1 + columns * i // count for i in range(count + 1)]
+        parts = [_lines_of([[row[0], *row[first:last]] for row in cells]) for first, last in pairwise(ends)]
+        if all(len(line) <= width() for part in parts for line in part):
+            break
+    for k, part in enumerate(parts):
+        lines += [*[""] * (k > 0), *part]
+    return [*lines, *(line for note in grid.notes for line in _wrapped(note))]
+
+
+def _lines_of(cells: list[list[str]]) -> list[str]:
+    """A table whose first row has the headings."""
+    room = width()
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
     if widths[0] + rest > room:  # headings in two lines, then names
         cells[0][1:] = [
@@ -240,8 +263,8 @@ def _table(grid: Grid) -> list[str]:
         widths[1:] = [
             max(len(line) for row in cells for line in row[i].split("\n")) for i in range(1, len(widths))
         ]
-        widths[0] = max(room - sum(widths[1:]) - 2 * (len(widths) - 1), 8)
-    lines = _wrapped(grid.title)
+        widths[0] = max(room - sum(widths[1:]) - 2 * (len(widths) - 1), NAME)
+    lines = []
     for row in cells:
         lines_of_name = broken(row[0], widths[0]).split("\n")
         first = [part for line in lines_of_name for part in textwrap.wrap(line, widths[0]) or [""]]
@@ -253,7 +276,7 @@ def _table(grid: Grid) -> list[str]:
                 *(c.rjust(w) for c, w in zip(shown[1:], widths[1:], strict=True)),
             ]
             lines.append("  ".join(line).rstrip())
-    return [*lines, *(line for note in grid.notes for line in _wrapped(note))]
+    return lines
 
 
 def _column_data(column: Measured) -> dict[str, Any]:

@@ -89,10 +89,11 @@ def lines(found: Outlook) -> Iterator[str]:
 
 
 def duration_range(found: Outlook) -> str:
-    """``20 s (10 s to 1 min)``."""
+    """``about 20 s (10 s to 1 min)``, or ``less than 1 s`` where that is all."""
     estimate = found.estimate
     assert estimate is not None
-    return f"about {_duration(estimate.middle)} ({_duration(estimate.lower)} to {_duration(estimate.upper)})"
+    low, middle, high = map(_duration, (estimate.lower, estimate.middle, estimate.upper))
+    return middle if low == high else f"about {middle} ({low} to {high})"
 
 
 def _bytes(count: int) -> str:

@@ -16,6 +16,7 @@ from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.words import legend, lines
 from onlinecal.report.curves import Study
+from onlinecal.report.frames import counted
 from onlinecal.report.grid import new_console, number, print_grid
 
 #: of more totals than this not every one is printed after a run
@@ -131,10 +132,10 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     """Of each of the first measures the forecasters, and the natures, from both ends of their order."""
     console = new_console()
     console.print(f"[bold]{escape(title)}[/bold]")
-    runs = max(next(iter(cell.totals.values())).shape[1] for cell in study.cells)
+    runs = {next(iter(cell.totals.values())).shape[1] for cell in study.cells}
     who, whom = number_of(len(study.forecasters), "forecaster"), number_of(len(study.natures), "nature")
     console.print(
-        f"{who} against {whom}, {number_of(runs, 'run')}: {number_of(len(study.cells), 'cell')}", markup=False
+        f"{who} against {whom}, {counted(runs)}: {number_of(len(study.cells), 'cell')}", markup=False
     )
     # What is shown are the extremes of all curves: their intervals are as if every one was shown.
     curves = {
@@ -173,7 +174,7 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
             if count:
                 console.print(f"{name}: without {number_of(count, 'pair')} {why}", markup=False)
     said = "mean total T·μ over the runs; of very many the largest and the least are so by chance, too"
-    console.print("; ".join([said, *(legend(growths) if growths else [])]), markup=False)
+    console.print("; ".join([said, *legend(growths)]), markup=False)
     if rest := measures[MEASURES:]:
         more = f" and {len(rest) - SHOWN} more" if len(rest) > SHOWN else ""
         console.print(f"measured, too: {', '.join(rest[:SHOWN])}{more}", markup=False)

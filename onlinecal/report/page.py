@@ -14,8 +14,8 @@ from onlinecal.core.writing import whole
 from onlinecal.growth.words import legend
 from onlinecal.measures import MEASURES
 from onlinecal.report import page_rows
-from onlinecal.report.console import grown
-from onlinecal.report.curves import Study, left_out
+from onlinecal.report.console import grown, of_totals
+from onlinecal.report.curves import Study
 from onlinecal.report.page_pictures import MOST, Picture, gallery
 from onlinecal.study.entries import Planned
 
@@ -115,17 +115,8 @@ def page_of(
         *page_rows.bounds(study),
         *page_rows.beyond(rows),
     ]
-    notes = [
-        "Mean total T·μ over the runs ± half of the 95 % interval of that mean by Student's t, each by itself; 0 where "
-        "all runs have the same total."
-    ]
-    if growths := [growth for _, growth in rows if growth is not None]:
-        notes += [f"{part[0].upper()}{part[1:]}." for part in legend(growths)]
-    if len(growths) < len(rows):
-        notes.append("–: no exponent, for fewer than three T or totals that are 0, negative or infinite.")
-    late = left_out(study.curves(shown))
-    notes += page_rows.remarks(rows)
-    notes += [late] if late else []
+    parts = [of_totals([row for row, _ in rows]), *legend(growth for _, growth in rows)]
+    notes = [*(f"{part[0].upper()}{part[1:]}." for part in parts), *page_rows.remarks(rows)]
     lowest = page_rows.lowest(study)
     done, seconds = len(study.cells), sum(cell.seconds for cell in study.cells)
     name = study.name

@@ -169,7 +169,8 @@ def _curve_figure(curves: Sequence[Curve], dark: bool) -> Any:
 
 def lowest(curves: Sequence[Curve], most: int) -> list[Curve]:
     """So many curves whose mean total is lowest at their largest T, in the order of the study."""
-    order = sorted(range(len(curves)), key=lambda i: float(curves[i].mean[-1]))
+    # Those without a mean, infinite both ways, come last.
+    order = np.argsort([curve.mean[-1] for curve in curves], kind="stable").tolist()
     return [curves[i] for i in sorted(order[:most])]
 
 

@@ -14,8 +14,8 @@ from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.words import lines
 from onlinecal.report.console import AGAINST_RATES
 from onlinecal.report.curves import Study
-from onlinecal.report.grid import number
-from onlinecal.report.ranking import ranking
+from onlinecal.report.grid import number, with_spread
+from onlinecal.report.ranking import COMMON_RUNS, have_more_runs, ranking, totals_in_common
 from onlinecal.study.entries import Planned
 from onlinecal.study.played import Played
 
@@ -103,7 +103,7 @@ def tables(study: Study, rows: Sequence[tuple[dict[str, Any], Growth | None]]) -
                     notes.insert(0, f"at T = {row['horizon']:,}")
                 cells.append(
                     Cell(
-                        _with_spread(row["total"], row["half_width"]),
+                        with_spread(row["total"], row["half_width"]),
                         row["total"],
                         " · ".join(filter(None, notes)),
                     )
@@ -115,12 +115,6 @@ def tables(study: Study, rows: Sequence[tuple[dict[str, Any], Growth | None]]) -
         )
         found.append(Table(title, tuple(there), tuple(told)))
     return found
-
-
-def _with_spread(total: float, half: float | None) -> str:
-    if half is None:
-        return number(total)
-    return f"{number(total)} ± {number(half if half > 1e-12 * abs(total) else 0.0)}"
 
 
 # ---------------------------------------------------------------- sentences
@@ -174,13 +168,11 @@ def lowest(study: Study) -> tuple[Table, str] | None:
             every[measure] = compared
     if not every:
         return None
-    rows, sure, recorded = [], False, False
+    rows, sure, recorded, fewer = [], False, False, False
     level = simultaneous(len(every))
     for measure, compared in every.items():
-        means = {
-            nature: {who: float(np.mean(cell.totals[measure][-1])) for who, cell in cells.items()}
-            for nature, cells in compared.items()
-        }
+        means = {nature: _means(cells, measure) for nature, cells in compared.items()}
+        fewer |= any(have_more_runs([*cells.values()], measure) for cells in compared.values())
         certain, known = _certain(compared, measure, level)
         recorded |= known
         cells = []
@@ -193,7 +185,11 @@ def lowest(study: Study) -> tuple[Table, str] | None:
             largest: dict[str, tuple[float, str]] = {}
             for who in study.forecasters:
                 if all(who in found for found in means.values()):
-                    largest[who] = max((found[who], nature) for nature, found in means.items())
+                    # A mean that is infinite both ways is the largest: nothing is below it.
+                    largest[who] = max(
+                        ((found[who], nature) for nature, found in means.items()),
+                        key=lambda one: math.inf if math.isnan(one[0]) else one[0],
+                    )
             found = {who: mean for who, (mean, _) in largest.items()}
             cells.append(_least(found, {who: f"against {n}" for who, (_, n) in largest.items()}))
         rows.append((measure, tuple(cells)))
@@ -201,7 +197,18 @@ def lowest(study: Study) -> tuple[Table, str] | None:
     table = Table(
         "Whose mean total is lowest at the largest T", (*study.natures, *several), tuple(rows), "measure"
     )
-    return table, _meaning(sure=sure, recorded=recorded, several=len(study.natures) > 1)
+    said = _meaning(sure=sure, recorded=recorded, several=len(study.natures) > 1)
+    return table, said + f" {COMMON_RUNS}." * fewer
+
+
+def _means(cells: dict[str, Played], measure: str) -> dict[str, float]:
+    """Forecaster → mean total over the runs that all of them have; NaN where it is infinite both ways."""
+    if not cells:
+        return {}
+    with np.errstate(invalid="ignore"):
+        return dict(
+            zip(cells, totals_in_common([*cells.values()], measure).mean(axis=1).tolist(), strict=True)
+        )
 
 
 def _certain(
@@ -226,8 +233,8 @@ def _meaning(*, sure: bool, recorded: bool, several: bool) -> str:
     compare = "`onlinecal compare RESULTS --ranking` says who else is told apart."
     if not sure:
         return (
-            "No order here is beyond doubt (Student's t on one difference a run, for all of the table together with "
-            f"95 %): that one mean is lower than another may be chance. {compare}"
+            "Nobody is the lowest here beyond doubt (Student's t on one difference a run, for all of the table "
+            f"together with 95 %): that a mean is the lowest may be chance. {compare}"
         )
     said = (
         f"{CERTAIN}: its expected total is lower than that of every other forecaster beyond doubt, by Student's t on "

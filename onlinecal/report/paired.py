@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.sight import Sight
 from onlinecal.growth import simultaneous
 from onlinecal.report.curves import Study
+from onlinecal.report.ranking import have_more_runs, last_cells, totals_in_common
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
@@ -32,7 +34,10 @@ class Difference:
     measure, first, second : str
         first − second.
     horizon, runs, open : int
-        Open: questions without a known outcome at the end; they are in neither total.
+        Runs: those that all forecasters against this nature have. Open: questions without a known outcome at the end;
+        they are in neither total.
+    fewer : bool
+        Whether some forecaster has more runs; the others are not in it.
     mean : float
         NaN where a total is infinite.
     half_width : float
@@ -52,6 +57,7 @@ class Difference:
     horizon: int
     runs: int
     open: int
+    fewer: bool
     mean: float
     half_width: float
     same: bool
@@ -115,7 +121,7 @@ def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Differ
     """
     if measure not in study.measures:
         raise UnknownName.of("measure", measure, study.measures)
-    pairs: list[tuple[Played, Played]] = []
+    found: list[Comparison] = []
     refused = []
     for nature in study.natures:
         cells = [c for c in study.cells if c.nature == nature and measure in c.totals]
@@ -123,13 +129,17 @@ def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Differ
         if why:
             refused.append(f"{nature}: {why}")
             continue
-        last = max(c.horizon for c in cells)
-        pairs += combinations([c for c in cells if c.horizon == last], 2)
-    if not pairs:
+        there = last_cells(study, nature, [measure])
+        totals, fewer = totals_in_common(there, measure), have_more_runs(there, measure)
+        found += [
+            Comparison(there[i], there[j], totals[i], totals[j], fewer)
+            for i, j in combinations(range(len(there)), 2)
+        ]
+    if not found:
         more = f"; and {len(refused) - NAMED} more natures" if len(refused) > NAMED else ""
         raise InvalidParameter(f"nothing can be compared run by run: {'; '.join(refused[:NAMED])}{more}")
-    each = simultaneous(len(pairs), level)
-    return [_difference(first, second, measure, each) for first, second in pairs], refused
+    each = simultaneous(len(found), level)
+    return [_difference(one, measure, each) for one in found], refused
 
 
 def _refusal(cells: list[Played]) -> str:
@@ -151,14 +161,25 @@ def _refusal(cells: list[Played]) -> str:
     there = [c for c in cells if c.horizon == last]
     if len(there) < 2:
         return f"a single forecaster at T = {last:,}; expected two at least"
-    if next(iter(there[0].totals.values())).shape[1] < 2:
+    if min(next(iter(c.totals.values())).shape[1] for c in there) < 2:
         return "a single run; expected two at least"
     return ""
 
 
-def _difference(first: Played, second: Played, measure: str, level: float) -> Difference:
+class Comparison(NamedTuple):
+    """Two cells, their totals in the runs that all against this nature have, and whether some have more."""
+
+    first: Played
+    second: Played
+    one: Floats
+    other: Floats
+    fewer: bool
+
+
+def _difference(found: Comparison, measure: str, level: float) -> Difference:
+    first, second = found.first, found.second
     with np.errstate(invalid="ignore"):
-        values = first.totals[measure][-1] - second.totals[measure][-1]
+        values = found.one - found.other
     mean, half = interval(values, level)
     same = math.isfinite(mean) and bool((values == values[0]).all())
     if same and (mean == 0.0 or 2.0 ** (1 - len(values)) > 1.0 - level):
@@ -171,6 +192,7 @@ def _difference(first: Played, second: Played, measure: str, level: float) -> Di
         first.horizon,
         len(values),
         first.open[-1] if first.open else 0,
+        found.fewer,
         mean,
         half,
         same,

@@ -13,7 +13,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import check_level
 from onlinecal.growth.orders import Pairs, differences, lower
 from onlinecal.report.curves import Study
-from onlinecal.report.ranking import column_of, last_cells
+from onlinecal.report.ranking import column_of, have_more_runs, last_cells, totals_in_common
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,9 @@ class Front:
     higher : (bool, bool)
         Whether a higher total is the better one.
     horizon, runs, open : int
-        Open: questions without a known outcome at the end; they are in no total.
+        Runs: those that all of them have. Open: questions without a known outcome at the end; they are in no total.
+    fewer : bool
+        Whether some forecaster has more runs; the others are not in it.
     recorded : bool
         Whether all runs have the same recorded outcomes: what is certain is over the forecasters' randomness alone.
     forecasters : tuple of str
@@ -50,6 +52,7 @@ class Front:
     horizon: int
     runs: int
     open: int
+    fewer: bool
     recorded: bool
     forecasters: tuple[str, ...]
     means: Floats
@@ -128,8 +131,10 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[F
         )
     both = []
     for _, cells in groups:
-        values = [np.stack([c.totals[m][-1] for c in cells]) * (-1.0 if h else 1.0)
-                  for m, h in zip((first, second), higher, strict=True)]  # fmt: skip
+        values = [
+            totals_in_common(cells, m) * (-1.0 if h else 1.0)
+            for m, h in zip((first, second), higher, strict=True)
+        ]
         both.append([differences(v) for v in values])
     certain = _certain(both, level)
     found = []
@@ -150,6 +155,7 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[F
                 horizon=cells[0].horizon,
                 runs=pairs[0].runs,
                 open=cells[0].open[-1] if cells[0].open else 0,
+                fewer=have_more_runs(cells, first),
                 recorded=cells[0].recorded,
                 forecasters=tuple(c.forecaster for c in cells),
                 means=np.stack(

@@ -11,11 +11,13 @@ from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, MaxNLocato
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.words import number_of
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
 from onlinecal.report.frames import counted
 from onlinecal.report.pair_panels import panels
 from onlinecal.report.pareto import Front, fronts
+from onlinecal.report.ranking import COMMON_RUNS
 from onlinecal.report.style import GREY, leftmost, paper, plain, tick, wrapped
 
 #: totals that are positive and differ by a larger factor have a logarithmic axis
@@ -105,12 +107,14 @@ def _caption(drawn: Sequence[Front]) -> str:
         parts.append("Not drawn: infinite means.")
     if any(_logarithmic(front, k) for front in drawn for k in range(2)):
         parts.append(f"Where positive means differ by a factor of more than {WIDE} the axis is logarithmic.")
+    if any(front.fewer for front in drawn):
+        parts.append(f"{COMMON_RUNS}.")
     if any(front.recorded for front in drawn):
         parts.append(
             "On recorded outcomes, which are the same in all runs, certainty is over the forecasters' randomness alone."
         )
     if most := max(front.open for front in drawn):
-        parts.append(f"Up to {most:,} questions are open at the end; they are in no total.")
+        parts.append(f"Open at the end, and in no total: up to {number_of(most, 'question')}.")
     return " ".join(parts)
 
 

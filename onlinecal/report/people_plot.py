@@ -225,15 +225,16 @@ def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:
 def _caption(drawn: Sequence[PeopleRow]) -> str:
     runs = {c.runs for c in drawn}
     opens = {c.open for c in drawn}
-    schedule, up = _schedule(drawn), _spans(drawn)[1]
+    schedule, (across, up) = _schedule(drawn), _spans(drawn)
     parts = [f"Schedule: {schedule}."] if schedule else []
     parts += [
-        f"Means of {counted(runs)}, which share the times of questions, outcomes and tenures.",
+        f"Means of {counted(runs)}{', which share the times of questions, outcomes and tenures' * (max(runs) > 1)}.",
         "A decision maker acts on the questions that are asked while it is there; its totals are over those whose "
         "outcome is known.",
     ]
     if any(opens):
-        parts.append(f"Not in them: {ends(opens)} questions that are open at the end.")
+        what = "question that is" if opens == {1} else "questions that are"
+        parts.append(f"Not in them: {ends(opens)} {what} open at the end.")
     parts.append(
         "Against T: thin, one decision maker each; percentiles of those with a known outcome, who change as people "
         "join; the vertical scale is each row's own."
@@ -245,6 +246,6 @@ def _caption(drawn: Sequence[PeopleRow]) -> str:
     unseen = {c.unseen for c in drawn}
     if any(unseen):
         parts.append(f"Not drawn: {ends(unseen)} without a question whose outcome is known.")
-    if any(((c.last < up[0]) & (c.seen > 0)).any() for c in drawn):
-        parts.append("Against the CDL, who has less stands on the lower edge.")
+    if any((((c.last < up[0]) | (c.cdl < across[0])) & (c.seen > 0)).any() for c in drawn):
+        parts.append("Against the CDL, who has less than an axis shows stands on its edge.")
     return literal(" ".join(parts))

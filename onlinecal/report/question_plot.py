@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.words import number_of
 from onlinecal.report.questions import Bars
 from onlinecal.report.style import GREY, finish, given_axes, inches, page, paper, plain, wrapped
 
@@ -74,20 +75,32 @@ def _fill(panels: NDArray[Any], drawn: Sequence[Bars], side: float) -> None:
 
 def caption(drawn: Sequence[Bars]) -> str:
     """What is drawn in `plot_questions`, for a figure of somebody's own."""
-    part = drawn[0].horizon > len(drawn[0].asked)
-    first = f"The first {len(drawn[0].asked):,} questions of a game of T = {drawn[0].horizon:,}" if part else (
-        f"All questions of a game of T = {drawn[0].horizon:,}"
-    )  # fmt: skip
-    text = (
-        f"{first}. A bar begins when its question is asked and ends when its outcome is known; one that ends at once "
-        "is a point. The dashed line is when the next question would be asked"
+    # Of several schedules each sort is said once.
+    games = dict.fromkeys(
+        (f"first {number_of(len(bars.asked), 'question')}" if _partial(bars) else "all questions")
+        + f" of a game of T = {bars.horizon:,}"
+        for bars in drawn
     )
-    text += "." if part else ", with which the game ends."
-    if any(bars.open.any() for bars in drawn):
-        text += " An arrow: open then, and in no total" + (" yet." if part else ".")
-    if any(bars.never.any() for bars in drawn):
+    first = "; ".join(games)
+    part = {_partial(bars) for bars in drawn}
+    text = (
+        f"{first[0].upper()}{first[1:]}. A bar begins when its question is asked and ends when its outcome is known; "
+        "one that ends at once is a point. The dashed line is when the next question would be asked"
+    )
+    if len(part) > 1:
+        text += "; a game whose questions are all drawn ends with it."
+    else:
+        text += "." if True in part else ", with which the game ends."
+    if any((bars.open & ~bars.never).any() for bars in drawn):
+        text += " An arrow: open then, and in no total" + (" yet." if True in part else ".")
+    if any((bars.open & bars.never).any() for bars in drawn):
         text += " A cross: the outcome never becomes known."
     return text + " All runs share these times."
+
+
+def _partial(bars: Bars) -> bool:
+    """Whether the game goes on after the questions that are drawn."""
+    return bars.horizon > len(bars.asked)
 
 
 def _draw_bars(axis: Any, bars: Bars, side: float) -> None:

@@ -15,7 +15,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.sight import Sight
 from onlinecal.growth import check_level, simultaneous
 from onlinecal.growth.orders import Pairs, adjusted, differences, lower, ranks
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, in_common
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,9 @@ class Standing:
     nature : str
         With its schedule.
     horizon, runs, open : int
-        Open: questions without a known outcome at the end; they are in no total.
+        Runs: those that all of them have. Open: questions without a known outcome at the end; they are in no total.
+    fewer : bool
+        Whether some forecaster has more runs; the others are not in it.
     recorded : bool
         Whether all runs have the same recorded outcomes: all is over the forecasters' randomness alone.
     own : bool
@@ -48,6 +50,7 @@ class Standing:
     horizon: int
     runs: int
     open: int
+    fewer: bool
     recorded: bool
     own: bool
     forecasters: tuple[str, ...]
@@ -199,7 +202,7 @@ def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
         raise InvalidParameter(
             f"{measure}: no nature has met two forecasters at one T; expected two to be compared"
         )
-    totals = [np.stack([c.totals[measure][-1] for c in cells]) for _, cells in groups]
+    totals = [totals_in_common(cells, measure) for _, cells in groups]
     pairs = [differences(-values if higher else values) for values in totals]
     standings = [
         Standing(
@@ -207,6 +210,7 @@ def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
             horizon=cells[0].horizon,
             runs=values.shape[1],
             open=cells[0].open[-1] if cells[0].open else 0,
+            fewer=have_more_runs(cells, measure),
             recorded=cells[0].recorded,
             own=max(c.sight for c in cells) > Sight.NOTHING,
             forecasters=tuple(c.forecaster for c in cells),
@@ -240,6 +244,20 @@ def last_cells(study: Study, nature: str, measures: Sequence[str]) -> list[Playe
     cells = [c for c in study.cells if c.nature == nature and all(m in c.totals for m in measures)]
     last = max((c.horizon for c in cells), default=0)
     return [c for c in cells if c.horizon == last]
+
+
+def totals_in_common(cells: Sequence[Played], measure: str) -> Floats:
+    """The last totals of the runs that all cells have, (cells, runs)."""
+    return in_common([cell.totals[measure][-1] for cell in cells])
+
+
+def have_more_runs(cells: Sequence[Played], measure: str) -> bool:
+    """Whether `totals_in_common` leaves some runs out."""
+    return len({cell.totals[measure].shape[1] for cell in cells}) > 1
+
+
+#: what is said of tables in which runs are left out
+COMMON_RUNS = "Only runs that all forecasters have are compared"
 
 
 def _number(value: float) -> float | None:

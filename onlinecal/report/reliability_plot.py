@@ -317,10 +317,12 @@ def _caption(drawn: Sequence[Reliability]) -> str:
         parts.append("Horizontal lines: bins [a, b), the last one closed.")
     if "quantile" in kinds:
         parts.append(
-            "Horizontal lines: from the least to the greatest prediction of a bin; bins have about equal weight."
+            "Horizontal lines: from the least to the greatest prediction of a bin; bins have as equal weights as "
+            "levels that are not divided allow."
         )
     if many := [frame.levels for frame in drawn if frame.strategy != "levels"]:
-        parts.append(f"The {ends(many)} levels themselves are not drawn.")
+        levels = "level itself is" if set(many) == {1} else "levels themselves are"
+        parts.append(f"The {ends(many)} {levels} not drawn.")
     parts.append(
         "Diagonal: calibrated predictions; the mean distance from it, by weight, is "
         f"{'the ECE' if kinds == {'levels'} else 'the binned ECE' if 'levels' not in kinds else 'the (binned) ECE'}."

@@ -38,7 +38,8 @@ class RunLines:
     mean : (n,) floats
         Over all runs; NaN where it has no place.
     joined : bool
-        Whether a run is one game, whose totals at several T are a line; of a game for each T they are points.
+        Whether a run is one game, whose totals at several T are a line; of a game for each T, or at a single T, they
+        are points.
     left : int
         How many totals have no place.
     """
@@ -102,7 +103,8 @@ def run_frames(curves: Sequence[Curve], *, scale: Scale = "log") -> list[RunFram
             totals = np.where(good, curve.totals, np.nan)
             lines.append(
                 RunLines(
-                    curve.forecaster, styles[curve.forecaster], curve.rounds, totals, mean, not curve.fresh,
+                    curve.forecaster, styles[curve.forecaster], curve.rounds, totals, mean,
+                    not curve.fresh and len(curve.rounds) > 1,
                     int((~good).sum()),
                 )
             )  # fmt: skip
@@ -171,10 +173,14 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[RunFrame]) -> str:
     if any(line.joined for line in lines):
         parts.append("Thin lines: single runs.")
     if any(not line.joined for line in lines):
-        parts.append("Small points: single runs, which at different T are different games.")
-    parts.append(f"Thick line: mean of {counted(runs)}.")
+        fresh = any(curve.fresh for curve in curves)
+        parts.append(
+            f"Small points: single runs{', which at different T are different games' if fresh else ''}."
+        )
+    several = any(len(curve.rounds) > 1 for curve in curves)
+    parts.append(f"{'Thick line' if several else 'Large point'}: mean of {counted(runs)}.")
     if {frame.scale for frame in drawn} == {"log", "linear"}:
-        parts.append("The vertical axis is linear where totals are negative or all 0.")
+        parts.append("The vertical axis is linear where totals are negative, or none is positive and finite.")
     if left := sum(line.left for line in lines):
         which = "totals of single runs that are" if left > 1 else "total of a single run that is"
         parts.append(f"Not drawn: {left:,} {which} infinite, or 0 on a logarithmic axis.")

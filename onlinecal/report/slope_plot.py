@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, check_level, simultaneous
 from onlinecal.growth.contrasts import Fresh, Path
 from onlinecal.growth.rates import best_known
@@ -188,18 +189,23 @@ def plot_slopes(
     """
     drawn = slope_frames(curves)
     names = {line.forecaster: line.style for frame in drawn for line in frame.lines}
-    # All have the same limits upwards, so that slopes can be compared.
-    values = np.concatenate([line.value for frame in drawn for line in frame.lines] + [np.array([0.0, 1.0])])
-    values = values[np.isfinite(values)]
+    limits = _limits(drawn)
 
     def draw(axis: Axes, frame: SlopeFrame) -> None:
         _draw(axis, frame)
-        axis.set_ylim(max(values.min() - 0.15, -2.0), min(values.max() + 0.15, 3.0))
+        axis.set_ylim(*limits)
 
     return of_pairs(
         drawn, draw, "T", "local slope", _caption(curves, drawn), names,
         {"linestyle": "-", "markersize": 4.5, "linewidth": 1.2}, axes=axes, title=title, dark=dark, width=width,
     )  # fmt: skip
+
+
+def _limits(drawn: Sequence[SlopeFrame]) -> tuple[float, float]:
+    """Upwards, the same of all, so that slopes can be compared; a few steep ones do not make the others flat."""
+    values = np.concatenate([line.value for frame in drawn for line in frame.lines] + [np.array([0.0, 1.0])])
+    values = values[np.isfinite(values)]
+    return max(float(values.min()) - 0.15, -2.0), min(float(values.max()) + 0.15, 3.0)
 
 
 def caption(curves: Sequence[Curve]) -> str:
@@ -221,9 +227,15 @@ def _caption(curves: Sequence[Curve], drawn: Sequence[SlopeFrame]) -> str:
             "totals, from what differs between the runs; it may go beyond the edges."
         )
     if any((np.isnan(line.lower) & np.isfinite(line.value)).any() for line in lines):
-        parts.append("No interval: of a single run, or of games on one recorded stream.")
+        parts.append(
+            "No interval: of a single run, of games on one recorded stream, or where a mean is not positive without "
+            "one of its runs."
+        )
     if any(np.isnan(line.value).any() for line in lines):
-        parts.append("No point: between means that are infinite or not positive.")
+        parts.append("No point: where one of the two means is infinite or not positive.")
+    low, high = _limits(drawn)
+    if beyond := sum(int(((line.value < low) | (line.value > high)).sum()) for line in lines):
+        parts.append(f"Beyond the edges: {number_of(beyond, 'point')}.")
     if any(line.fitted is not None and line.fitted.clear for line in lines):
         parts.append(
             "Level line and band: the mean growth exponent over the T that it spans, with an interval; these intervals "

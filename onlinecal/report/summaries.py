@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 
 from onlinecal.core.words import number_of
+from onlinecal.report.frames import counted
 from onlinecal.report.grid import new_console, number, print_grid
 from onlinecal.report.paired import Difference
 from onlinecal.report.people_rows import PeopleRow
+from onlinecal.report.ranking import COMMON_RUNS
 
 
 def print_people(drawn: Sequence[PeopleRow]) -> None:
@@ -30,11 +32,10 @@ def print_people(drawn: Sequence[PeopleRow]) -> None:
             there = [people for people in mine if people.horizon == horizon]
             title = f"{nature}, T = {horizon:,}: swap regret of {_who(there[0])}"
             print_grid(console, title, headings, {people.forecaster: _row(people) for people in there})
-    runs = max(people.runs for people in drawn)
     console.print(
-        f"mean over {number_of(runs, 'run')}, of the questions that were asked during a tenure and whose "
-        "outcome is known; those that are open at the end are not in it. No best response has more swap regret than "
-        "its CDL; *: another response, which may",
+        f"mean over {counted({people.runs for people in drawn})}, of the questions that were asked during a tenure and "
+        "whose outcome is known; those that are open at the end are not in it. No best response has more swap regret "
+        "than its CDL; *: another response, which may",
         markup=False,
     )
 
@@ -98,6 +99,8 @@ def print_paired(found: Sequence[Difference], refused: Sequence[str], level: flo
         )
     if any(d.recorded for d in found):
         text += ". On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone"
+    if any(d.fewer for d in found):
+        text += f". {COMMON_RUNS}"
     if any(d.open for d in found):
         text += ". Questions that are open at the end are in no total"
     console.print(text, markup=False)

@@ -167,8 +167,9 @@ def caption(study: Study) -> str:
 
 
 def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
-    runs = {totals.shape[1] for c in study.cells for totals in c.totals.values()}
-    horizons = sorted({panel.horizon for panel in drawn})
+    last = {panel.nature: panel.horizon for panel in drawn}
+    runs = {next(iter(c.totals.values())).shape[1] for c in study.cells if c.horizon == last[c.nature]}
+    horizons = sorted({*last.values()})
     parts = [
         f"Totals at T = {' or '.join(f'{t:,}' for t in horizons)}, the largest, of who acts on the forecasts in each "
         f"task. Point: mean of {counted(runs)}."
@@ -184,7 +185,7 @@ def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
             "Tick in the colour of a forecaster: its mean CDL, which no swap regret of a best response to payoffs in "
             "[0, 1] exceeds."
         )
-    if any((panel.mean < 0).any() for panel in drawn):
+    if any((panel.mean < 0).any() for panel in drawn if panel.kind == "external_regret"):
         parts.append(
             "External regret may be negative: trusting the forecasts was better than every fixed action."
         )
@@ -195,6 +196,11 @@ def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
         )
     if any(np.isinf(panel.mean).any() for panel in drawn):
         parts.append("Not drawn: infinite means.")
+    if any(c.recorded for c in study.cells):
+        parts.append(
+            "On recorded outcomes, which are the same in all runs, an interval is over the forecasters' randomness "
+            "alone."
+        )
     return " ".join(filter(None, [*parts, left_out(study.curves())]))
 
 

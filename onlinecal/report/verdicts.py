@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from onlinecal.core.words import number_of
 from onlinecal.report.grid import new_console, number, print_grid
 from onlinecal.report.pareto import Front
-from onlinecal.report.ranking import Ranking, Standing
+from onlinecal.report.ranking import COMMON_RUNS, Ranking, Standing
 
 #: pairs that are not told apart, and forecasters that dominate one, are named up to so many
 NAMED = 6
@@ -49,6 +49,8 @@ def ranking_legend(found: Ranking) -> Iterator[str]:
         yield (
             "On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone"
         )
+    if any(s.fewer for s in found.standings):
+        yield COMMON_RUNS
     if any(s.open for s in found.standings):
         yield "Questions that are open at the end are in no total"
     missing = [s.nature for s in found.standings if len(s.forecasters) < len(found.mean_ranks())]
@@ -111,6 +113,8 @@ def front_legend(found: Sequence[Front]) -> str:
     )
     if any(front.recorded for front in found):
         said += ". On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone"
+    if any(front.fewer for front in found):
+        said += f". {COMMON_RUNS}"
     if any(front.open for front in found):
         said += ". Questions that are open at the end are in no total"
     return said

@@ -198,6 +198,11 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
     assert "too optimistic" in said
     assert said_of(p, y, drift=Drift(0.5, 0.9, 0.0, 0.9)) == ""
     assert "as much as 1,000 rows" in said_of(p, y, samples=1000.0)
+    # Numbers in sentences: one is one, and of rows with weights there need not be a whole one.
+    assert "1 row is few" in said_of([0.3], [0])
+    assert "only 1 event: " in said_of(p, np.arange(4000) == 7)
+    light = oc.JointDistribution.from_samples([0.3, 0.6], [0, 1], weights=[200.0, 0.3])
+    assert any(said.startswith("only 0.3 events: ") for said in cautions(light))
 
 
 def test_copies_are_cautioned_against_where_chance_does_not_make_them():

@@ -84,3 +84,16 @@ def test_fewer_thresholds_find_no_more_and_none_is_refused():
     assert 0.5 * full.loss < few.loss <= full.loss
     with pytest.raises(InvalidParameter, match="most = 0"):
         worst_threshold(gamma, most=0)
+
+
+def test_of_many_levels_it_is_the_worst_of_those_that_were_tried():
+    """Another may be worse: the words say so, and nothing of it where all were tried."""
+    v = np.linspace(0.0, 1.0, 9)
+    wrong = oc.JointDistribution.from_counts(v, np.full(9, 8.0), np.array([8, 1, 8, 3, 8, 5, 8, 7, 0.0]))
+    assert "tried" not in str(worst_threshold(wrong))
+    some = worst_threshold(wrong, most=3)
+    assert str(some).endswith("would be better (the worst of 3 thresholds that were tried, of 9)")
+    assert some.loss < worst_threshold(wrong).loss
+    right = oc.JointDistribution.from_levels(v, np.full(9, 1 / 9), v)
+    assert str(worst_threshold(right)).startswith("no threshold loses")
+    assert str(worst_threshold(right, most=3)).startswith("no threshold of 3 that were tried loses")

@@ -337,4 +337,6 @@ def test_the_command(tmp_path, wrong):
         assert "Traceback" not in done.stderr
     for text in ("p,y\n", ""):
         assert "no rows" in onlinecal("watch", "-", cwd=tmp_path, rc=2, input=text).stderr
-    assert "1 event, 0 alarms" in onlinecal("watch", "-", cwd=tmp_path, input="p,y\n0.5,1\n").stdout
+    assert any(line.startswith("since the last alarm: e = ") for line in lines)
+    quiet = onlinecal("watch", "-", cwd=tmp_path, input="p,y\n0.5,1\n").stdout
+    assert "1 event, 0 alarms\nsince the beginning: e = " in quiet

@@ -231,6 +231,25 @@ def test_the_worst_threshold_in_words():
     assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], [20, 80])).said == "no threshold loses anything"
 
 
+def test_the_caption_of_decisions_says_what_is_drawn():
+    """A point only where something is lost; mean outcomes of single predictions are used where that is said."""
+    good, bad = (
+        G.from_counts([0.2, 0.8], [100, 100], [20, 80]),
+        G.from_counts([0.2, 0.8], [100, 100], [20, 40]),
+    )
+    few = G.from_counts([0.2, 0.8], [29, 29], [20, 8])
+    assert "Point: the worst threshold." in decision_plot.caption(bad)
+    assert "no point" not in decision_plot.caption(bad)
+    said = decision_plot.caption(good)
+    assert said.endswith("Where there is no point, no threshold loses anything.")
+    assert "Point:" not in said
+    both = decision_plot.caption({"good": good, "bad": bad})
+    assert "Point: the worst threshold. Where there is no point, no threshold loses anything." in both
+    assert "Mean outcomes of single predictions are not used, for" in decision_plot.caption(few)
+    assert "predictions are not used elsewhere, for" in decision_plot.caption({"bad": bad, "few": few})
+    assert "not used" not in decision_plot.caption(bad)
+
+
 def test_levels_with_few_samples_are_not_judged_one_by_one(gamma, distinct):
     assert decisions_of(G.from_samples(*distinct)).against == "monotone"
     assert decisions_of(G.from_counts([0.2, 0.8], [30, 600], [20, 80])).against == "levels"

@@ -89,7 +89,15 @@ def test_of_many_levels_bins_of_equal_mass_are_drawn():
     assert frame.mass == pytest.approx(np.full(20, 0.05))
     said = reliability_plot.caption(p, rng.random(100_000) < p)
     assert "The 100,000 levels themselves are not drawn." in said
-    assert "bins have about equal weight" in said
+    assert "bins have as equal weights as levels that are not divided allow." in said
+    # One level has nearly all of it, and of one level no bin shows less than all.
+    heavy = reliability_frame(
+        G.from_counts([0.1, 0.2, 0.3], [98, 1, 1], [9, 0, 1]), bins=3, strategy="quantile"
+    )
+    assert heavy.mass == pytest.approx([0.98, 0.02])
+    assert "The 1 level itself is not drawn." in reliability_plot.caption(
+        G.from_counts([0.3], [9], [3]), bins=4
+    )
 
 
 def poisson_binomial(p):

@@ -168,7 +168,7 @@ def test_without_doubt_nothing_is_marked_of_one_run_or_of_chance():
     alone = of(made({"ece": [1.0]}, forecaster="a"), made({"ece": [100.0]}, forecaster="b"))
     table, meaning = page_rows.lowest(alone)
     assert table.rows[0][1][0].text == "a"
-    assert meaning.startswith("No order here is beyond doubt")
+    assert meaning.startswith("Nobody is the lowest here beyond doubt")
 
 
 def test_marks_are_wrong_no_more_often_than_is_said(seed):
@@ -411,8 +411,8 @@ def test_a_page_without_exponents_or_finite_totals_says_so():
     ))  # fmt: skip
     page = page_of(odd, {}, 2, "x.db")
     assert not any("T^α" in note for note in page.notes)
-    assert (
-        page.notes[-1] == "–: no exponent, for fewer than three T or totals that are 0, negative or infinite."
+    assert page.notes[-1] == (
+        "–: no exponent, as there are fewer than three T or a mean total is 0, negative or infinite."
     )
     assert {row[0]: row[1][0].note for row in page.lowest.rows}["log_loss"] == "no total is finite"
     words = Seen(html(page)).words

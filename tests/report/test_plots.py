@@ -189,7 +189,10 @@ INF = np.inf
             "0 at T = 200; infinite at T = 400, in 1 of 2 runs; minus infinite at T = 100; "
             "infinite both ways, without a mean, at T = 800",
         ),
-        ([[0, 0], [0, 0], [INF, INF], [INF, 3]], "0 up to T = 200; infinite from T = 400 on, in 1 of 2 runs"),
+        (
+            [[0, 0], [0, 0], [INF, INF], [INF, 3]],
+            "0 up to T = 200; infinite from T = 400 on, in 1–2 of 2 runs",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("error")

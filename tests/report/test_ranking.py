@@ -217,7 +217,11 @@ def test_a_caption_says_only_what_is_drawn():
         made([[[1.0], [200.0]], [[2.0], [1.0]]], columns=[ECE, CDL], recorded=True, open=(3,)),
     )
     said = caption(late, ("ece", "cdl"))
-    for part in ("factor of more than 50", "recorded outcomes", "Up to 3 questions are open"):
+    for part in (
+        "factor of more than 50",
+        "recorded outcomes",
+        "Open at the end, and in no total: up to 3 questions.",
+    ):
         assert part in said
     (ax,) = plot_pareto(late, ("ece", "cdl"))
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")

@@ -138,7 +138,12 @@ def test_totals_without_a_place_are_counted():
     frames = run_frames(negative)
     assert [frame.scale for frame in frames] == ["linear", "log"]
     assert frames[0].lines[0].left == 0
-    assert "The vertical axis is linear where totals are negative or all 0." in run_plot.caption(negative)
+    said = "The vertical axis is linear where totals are negative, or none is positive and finite."
+    assert said in run_plot.caption(negative)
+    for none in ([[0, 0]] * 4, [[INF, 0]] * 4):
+        drawn = [curve(none), curve([[1, 1]] * 4, measure="cdl")]
+        assert [frame.scale for frame in run_frames(drawn)] == ["linear", "log"]
+        assert said in run_plot.caption(drawn)
     assert run_frames([curve([[0, 0]] * 4)])[0].scale == "linear"
 
 
@@ -188,8 +193,12 @@ def test_where_there_is_no_slope_or_no_interval():
     )  # runs that are all the same: nothing is left to chance
     assert np.isnan(local_slopes(replace(same, recorded=True))[1]).all()
     said = slope_plot.caption([curve([0, 1, 2, 4])])
-    assert "No point: between means that are infinite or not positive." in said
-    assert "No interval: of a single run, or of games on one recorded stream." in said
+    assert "No point: where one of the two means is infinite or not positive." in said
+    why = "No interval: of a single run, of games on one recorded stream, or where a mean is not positive without"
+    assert why in said
+    # Of two runs the other is 0.
+    assert np.isnan(local_slopes(curve([[0, 5], [0, 6], [1, 7], [2, 9]]))[1]).tolist() == [True, True, False]
+    assert why in slope_plot.caption([curve([[0, 5], [0, 6], [1, 7], [2, 9]])])
     assert "Vertical line" not in said
     with pytest.raises(InvalidParameter, match="no curve with two T or more"):
         plot_slopes([curve([3], rounds=[100])])

@@ -94,7 +94,7 @@ def test_a_narrow_terminal_breaks_headings_where_one_would_and_cuts_nothing(fold
     assert compared.startswith("ece: total T·μ and exponent, T = 400\n")
     assert "ece: total T·μ and exponent, T = 400 (continued)\n" in compared
     assert compared.count("T = 400") == 2
-    tables = compared.split("total ± half-width")[0]
+    tables = compared.split("mean total T·μ over the runs")[0]
     assert "…" not in tables
     assert max(map(len, tables.splitlines())) <= 50
     checked = onlinecal(

@@ -5,9 +5,12 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 
 import pytest
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.metadata.spec import construct_metadata_file_2_4
+from hatchling.plugin.manager import PluginManager
+from markdown_it import MarkdownIt
 from PIL import Image
 
 from onlinecal.cli import COMMANDS
@@ -15,7 +18,8 @@ from onlinecal.measures import MEASURES
 from onlinecal.report.catalogue import REFERENCES
 from tests.benchmarks.speed import FILE, PLAIN, ROWS, table
 from tests.gallery import digests
-from tests.readme import DOCS, GENERATED, README, ROOT, block, home, links, rooms, with_absolute_links
+from tests.index_page import alone, links
+from tests.readme import DOCS, GENERATED, README, ROOT, block, home, rooms
 
 
 @pytest.mark.parametrize("name", GENERATED)
@@ -71,33 +75,63 @@ def test_the_first_page_is_short():
     assert len(README.read_text("utf-8").splitlines()) <= 250
 
 
-def repository():
-    """Where pyproject.toml says that the repository is, "" where it does not."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return project.get("urls", {}).get("Repository", "")
-
-
-def test_links_of_the_first_page_lead_somewhere():
-    """Those of files lead to files that there are; once a repository is named they are all absolute, and below it."""
+def test_links_of_the_first_page_lead_to_files():
+    """All of them, so that `index_page` decides where they lead on a package index."""
     assert len(links(README.read_text("utf-8"))) > 15
     for link in links(README.read_text("utf-8")):
-        if "://" in link:
-            assert repository()
-            assert link.startswith(repository())
-        else:
-            assert not repository(), f"{link}: run python -m tests.readme --repository URL"
-            assert (ROOT / link.partition("#")[0]).is_file(), link
+        assert (ROOT / link.partition("#")[0]).is_file(), link
 
 
-def test_links_of_the_first_page_can_all_be_made_absolute():
-    """As a package index needs them, which shows the page alone; every file of the repository is still named."""
-    text = README.read_text("utf-8")
-    absolute = links(with_absolute_links(text, "https://host/us/onlinecal/{}/main"))
-    assert len(absolute) == len(links(text))
-    for before, after in zip(links(text), absolute, strict=True):
-        kind = "raw" if before.endswith(".png") else "blob"
-        assert after == before or after == f"https://host/us/onlinecal/{kind}/main/{before}"
-        assert "://" in after
+def description(folder, urls):
+    """What hatchling puts into wheels and sdists as the description, where pyproject.toml says this of addresses."""
+    for name in ("README.md", "LICENSE", "tests/index_page.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    project = (ROOT / "pyproject.toml").read_text("utf-8").replace("[project.urls]", "[tool.unread]")
+    (folder / "pyproject.toml").write_text(project + urls, "utf-8")
+    written = construct_metadata_file_2_4(ProjectMetadata(str(folder), PluginManager()))
+    assert "\nDescription-Content-Type: text/markdown\n" in written
+    return written.partition("\n\n")[2]
+
+
+def leads(page):
+    """Where links and pictures of a page lead, as a reader of Markdown finds them."""
+    return [
+        inside.attrs["src" if inside.type == "image" else "href"]
+        for token in MarkdownIt("gfm-like", {"linkify": False}).parse(page)
+        for inside in token.children or ()
+        if inside.type in ("image", "link_open")
+    ]
+
+
+def test_a_package_index_shows_the_first_page_without_links_to_nowhere(tmp_path):
+    page = README.read_text("utf-8")
+    assert leads(page) == links(page)
+    shown = description(tmp_path, "")
+    assert leads(shown) == []
+    assert "*Picture, docs/pictures/quickstart.png in the repository: Totals of ECE" in shown
+    assert "tutorials | for a researcher, for a forecaster with a log, for a student |" in shown
+
+
+def test_a_package_index_shows_the_first_page_with_links_into_the_repository(tmp_path):
+    repository = "https://host/us/onlinecal"
+    shown = description(tmp_path, f'\n[project.urls]\nRepository = "{repository}/"\n')
+    page = README.read_text("utf-8")
+    assert leads(shown) == [
+        f"{repository}/{'raw' if link.endswith('.png') else 'blob'}/HEAD/{link}" for link in links(page)
+    ]
+    assert alone(shown, "", links="", pictures="") == shown  # nothing is left to do
+
+
+def test_what_is_code_or_an_address_stays():
+    page = (
+        "`[a](b)` ``[a](`b`)`` [`c`](d.md) [e](mailto:f@g.h) [i [j]](./k.md)\n\n```py\n[l](m)\n```\n[n](o)\n\n"
+        "~~~\n[p](q)\n~~~\n"
+    )
+    assert links(page) == ["d.md", "mailto:f@g.h", "./k.md", "o"]
+    assert alone(page, "r:", links="{repository}/{file}", pictures="") == page.replace("(d", "(r:/d").replace(
+        "(./k", "(r:/k"
+    ).replace("(o)", "(r:/o)")
 
 
 @pytest.mark.parametrize("page", [README, DOCS / "command-line.md"], ids=["README", "command-line"])

@@ -1,0 +1,361 @@
+"""What captions, legends and notes say is so of any totals: one run, one T, zero, infinite, unequal numbers of runs."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+import pytest
+
+from onlinecal.core.columns import Column
+from onlinecal.core.sight import Sight
+from onlinecal.report import (
+    curve_plot,
+    exponent_plot,
+    late_plot,
+    page_rows,
+    pareto_plot,
+    question_plot,
+    run_plot,
+    slope_plot,
+    task_plot,
+)
+from onlinecal.report.console import print_compare, print_totals
+from onlinecal.report.curves import Study, summary
+from onlinecal.report.displays import study_html
+from onlinecal.report.exponent_plot import heats
+from onlinecal.report.frames import frames, games
+from onlinecal.report.late_frames import late_frames
+from onlinecal.report.markdown import exponents_markdown, totals_markdown
+from onlinecal.report.page_pictures import lowest
+from onlinecal.report.paired import paired
+from onlinecal.report.pareto import fronts
+from onlinecal.report.questions import question_bars
+from onlinecal.report.ranking import COMMON_RUNS, ranking
+from onlinecal.report.slope_plot import plot_slopes
+from onlinecal.report.summaries import print_paired
+from onlinecal.report.verdicts import front_legend, print_ranking
+from onlinecal.schedules import Constant, Recorded, Schedule, Scheduled
+from onlinecal.study.played import Played, Promise
+
+INF = np.inf
+TIMES = (100, 200, 400, 800)
+
+
+def cell(who, rows, times, horizon, nature="drift", measures=("ece", "cdl"), **options):
+    """A cell with these totals, (checkpoints, runs), in each measure."""
+    totals = {name: np.array(rows, float).reshape(len(times), -1) for name in measures}
+    columns = tuple(Column("measure", name) for name in measures)
+    return Played(who, nature, horizon, np.array(times), totals, columns, sight=Sight.NOTHING, **options)
+
+
+def study(table, times=TIMES, **options):
+    """Fresh games: forecaster → at each T its totals, one a run."""
+    return Study(
+        tuple(
+            cell(who, [row], (t,), t, **options)
+            for who, rows in table.items()
+            for t, row in zip(times, rows, strict=False)
+        )
+    )
+
+
+def one_game(times):
+    """Forecasters a and b, a game each, whose totals are those of √T."""
+    found = [
+        cell(who, np.sqrt(times)[:, None] * [k, k + 0.1], times, times[-1]) for k, who in ((1, "a"), (2, "b"))
+    ]
+    return Study(tuple(found))
+
+
+GOOD = [[2, 1], [3, 2], [4, 4], [6, 5]]
+UNEQUAL = study({"a": [[1, 2], [2, 3], [3, 4], [4, 5]], "b": [[2, 3, 9], [3, 4, 9], [4, 5, 9], [7, 9, 99]]})
+
+
+def printed(capsys, show, *arguments):
+    show(*arguments)
+    return " ".join(capsys.readouterr().out.split())
+
+
+# ---------------------------------------------------------------- what the T are
+
+
+def test_an_exponent_says_of_which_times_it_is(capsys):
+    """Of one game it is over the last two decades, whatever is drawn before them."""
+    long, short = one_game([10, 100, 1000, 10_000, 100_000]), one_game([1000, 10_000, 100_000])
+    assert long.curve("ece", "a").exponent() == long.curve("ece", "a").tail.exponent() != None  # noqa: E711
+    assert (
+        "Exponent: mean growth over the last two decades of the rounds of one game, where"
+        in curve_plot.caption(long.curves())
+    )
+    assert "Exponent: mean growth over these T, where" in curve_plot.caption(short.curves())
+    fresh = study({"c": np.sqrt(TIMES)[:, None] * [1.0, 1.1]})
+    both = [*long.curves(), *fresh.curves()]
+    assert "over these T, or the last two decades of the rounds of one game, where" in curve_plot.caption(
+        both
+    )
+    assert "over these T (along one game, over their last two decades)" in printed(
+        capsys, print_compare, long, "ece"
+    )
+    assert "along one game" not in printed(capsys, print_compare, fresh, "ece")
+    # Games of their own on one recorded stream are no rounds of one game, though they are fitted alike.
+    recorded = Study(tuple(replace(c, recorded=True) for c in fresh.cells))
+    assert not recorded.curve("ece").exponent().fresh
+    assert "along one game" not in printed(capsys, print_compare, recorded, "ece")
+    assert exponent_plot.caption(long, ["ece"]).startswith("Prefixes of one game, T = 1,000 … 100,000;")
+
+
+def test_the_end_of_one_game_is_no_curve():
+    end = one_game([100])
+    assert games(end.curves()) == "T: the end of one game."
+    assert exponent_plot.caption(end, ["ece"]).startswith("Prefixes of one game, T = 100;")
+
+
+def test_a_single_time_has_neither_line_nor_band():
+    end = one_game([100])
+    for said in (curve_plot.caption(end.curves()), late_plot.caption(end, ["ece"])):
+        assert said.startswith("T: the end of one game. Point: mean of 2 runs.")
+        assert "Band" not in said
+    for said in (
+        curve_plot.caption(study({"a": GOOD}).curves()),
+        late_plot.caption(study({"a": GOOD}), ["ece"]),
+    ):
+        assert "Line: mean of 2 runs. Band: " in said
+
+
+def test_what_the_times_are_names_as_little_as_tells_pairs_apart():
+    fresh, whole = study({"a": GOOD}).curves(), one_game([100, 200, 400]).curves()
+    of_b = [curve for curve in whole if curve.forecaster == "b"]
+    assert (
+        games([*fresh, *of_b])
+        == "T: a fresh game each (a against drift); rounds of one game (b against drift)."
+    )
+    same = [fresh[0], replace(fresh[1], fresh=False)]
+    assert (
+        games(same)
+        == "T: a fresh game each (ece of a against drift); rounds of one game (cdl of a against drift)."
+    )
+    assert games([fresh[0], replace(of_b[0], nature="other")]) == (
+        "T: a fresh game each (drift); rounds of one game (other)."
+    )
+
+
+def test_runs_of_a_single_time_are_points_that_can_be_seen():
+    said = run_plot.caption(one_game([100]).curves())
+    assert said == "T: the end of one game. Small points: single runs. Large point: mean of 2 runs."
+    axis = run_plot.plot_runs(one_game([100]).curves(["ece"]))[0, 0]
+    assert [line.get_marker() for line in axis.lines if len(line.get_xdata())].count(".") == 2 * 2
+
+
+# ---------------------------------------------------------------- what has no place
+
+
+def test_the_slopes_of_rates_start_where_some_curve_is():
+    """Half the lowest one that has a point there; another is 0 at that T."""
+    curves = study({"a": [[0, 0], *GOOD[1:]], "b": GOOD}).curves(["ece"])
+    (frame,) = frames(curves)
+    assert [reference.values[0] for reference in frame.references] == [0.75, 0.75]
+
+
+def test_how_many_runs_are_infinite_is_said_of_all_times():
+    counts = study({"a": [[1, 1, 1], [INF, INF, 1], [INF, 1, 1], [3, 3, 3]]})
+    (line,) = frames(counts.curves(["ece"]))[0].lines
+    assert line.label == "a; infinite from T = 200 to 400, in 1–2 of 3 runs"
+
+
+def test_a_rate_that_only_nature_forces_goes_through_no_curve_of_its_own():
+    forced = Promise("ece", "", "√T", "rate", "every forecaster", False, 1.0)
+    own = Promise("ece", "", "√T", "rate", "all", True, 1.0)
+    (curve,) = study({"a": GOOD}, measures=("ece",)).curves()
+    for promises, said in (
+        ([forced], "Dotted: proven rate. "),
+        ([own], "Dotted: proven rate, drawn through the first point of its curve."),
+        ([forced, own], "Dotted: proven rate, drawn through the first point of its curve."),
+    ):
+        kept = tuple((t, replace(p, bound=t**0.5)) for t in TIMES for p in promises)
+        assert said in curve_plot.caption([replace(curve, promises=kept)])
+
+
+def test_steep_slopes_are_said_to_be_beyond_the_edges():
+    steep = study({"a": [[0.001, 0.002], [2, 3], [3, 4], [4, 5]]}, measures=("ece",)).curves()
+    assert "Beyond the edges: 1 point." in slope_plot.caption(steep)
+    assert plot_slopes(steep)[0, 0].get_ylim()[1] == 3.0
+    assert "Beyond" not in slope_plot.caption(study({"a": GOOD}).curves())
+
+
+def test_a_dash_is_explained_where_one_stands(capsys):
+    why = "–: no exponent, as there are fewer than three T or a mean total is 0, negative or infinite"
+    for totals in ([[0, 0]] * 4, [[-1, -2]] * 4, [[INF, 1]] * 4, GOOD[:2]):
+        some = study({"a": totals, "b": GOOD})
+        assert heats(some, ["ece"])[0].texts[0] == ["–"]
+        assert why in exponent_plot.caption(some, ["ece"])
+        for shown in (
+            printed(capsys, print_compare, some, "ece"),
+            printed(capsys, print_totals, some, "title"),
+            exponents_markdown(some),
+            study_html(some),
+        ):
+            assert why in shown
+    plain = study({"a": GOOD, "b": GOOD})
+    assert why not in exponent_plot.caption(plain, ["ece"]) + exponents_markdown(plain) + study_html(plain)
+    # Who was not played has an empty cell.
+    missing = Study((*plain.cells, cell("c", [[1, 2]], (800,), 800, nature="other")))
+    assert heats(missing, ["ece"])[0].texts[0][1] == ""
+
+
+def test_late_pictures_say_what_their_edges_mean():
+    zero = study({"a": [[0, 0], *GOOD[1:]], "b": [[INF, 1], *GOOD[1:]]})
+    said = late_plot.caption(zero, ["ece"])
+    assert "Arrow at the upper edge: infinite. Arrow at the lower edge: 0." in said
+    assert "linear around 0" in late_plot.caption(study({"a": [[-1, -2], *GOOD[1:]]}), ["ece"])
+    assert "rrow" not in late_plot.caption(study({"a": GOOD}), ["ece"])
+    assert late_plot.caption(one_game([100, 200, 400]), ["ece"]).startswith("T: rounds of one game.")
+    assert late_plot.caption(UNEQUAL, ["ece"]).startswith("T: a fresh game each. Line: mean of 2–3 runs.")
+
+
+def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn():
+    """Not at a T at which the total is 0, and of no line that has no point."""
+    late = [
+        cell("a", [row], (t,), t, "drift" + f", delay {delay}" * (delay > 0), ("ece",), open=(delay,) * (delay > 0),
+             schedule=("drift", f"delay {delay}" * (delay > 0)))
+        for delay in (0, 3)
+        for t, row in zip(TIMES[:3], GOOD[:3], strict=True)
+    ]  # fmt: skip
+    cells = [
+        replace(c, totals={"ece": 0.0 * c.totals["ece"]}) if c.horizon == 100 and not c.open else c
+        for c in late
+    ]
+    (each,) = late_frames(Study(tuple(cells)), ["ece"])
+    bound, line = each.frame.bounds[0], each.frame.lines[0]
+    assert line.rounds[line.shown].tolist() == [200, 400]
+    assert bound.values[1] == pytest.approx(line.mean[1])
+    none = [replace(c, totals={"ece": 0.0 * c.totals["ece"]}) if not c.open else c for c in late]
+    (each,) = late_frames(Study(tuple(none)), ["ece"])
+    (bound,) = each.frame.bounds
+    assert bound.style == each.frame.lines[0].style == 1
+    assert bound.values[0] == pytest.approx(each.frame.lines[0].mean[0])
+
+
+# ---------------------------------------------------------------- runs and totals
+
+
+@pytest.mark.filterwarnings("error")
+def test_forecasters_with_unequal_numbers_of_runs_are_compared_on_those_that_all_have(capsys):
+    """As a file of two may have them: runs are numbered, and the first two are those of both."""
+    standing = ranking(UNEQUAL, "ece").standings[0]
+    assert (standing.runs, standing.fewer, standing.means.tolist()) == (2, True, [4.5, 8.0])
+    ((front,),) = [fronts(UNEQUAL, "ece", "cdl")]
+    assert (front.runs, front.means[:, 0].tolist()) == (2, [4.5, 8.0])
+    (difference,), _ = paired(UNEQUAL, "ece")
+    assert (difference.runs, difference.mean) == (2, -3.5)
+    table, meaning = page_rows.lowest(UNEQUAL)
+    assert table.rows[0][1][0].value == 4.5
+    for said in (
+        printed(capsys, print_ranking, ranking(UNEQUAL, "ece")),
+        front_legend([front]),
+        pareto_plot.caption(UNEQUAL, ["ece", "cdl"]),
+        printed(capsys, print_paired, [difference], []),
+        meaning,
+    ):
+        assert COMMON_RUNS in said
+    equal = study({"a": GOOD, "b": GOOD})
+    assert (
+        COMMON_RUNS not in printed(capsys, print_ranking, ranking(equal, "ece")) + page_rows.lowest(equal)[1]
+    )
+
+
+def test_what_a_total_is_depends_on_what_there_is(capsys):
+    alone, same = study({"a": [[1], [2], [3], [4]]}), study({"a": [[1, 1]] * 4})
+    half = "± half-width of its 95 % interval by Student's t, each by itself"
+    for some, said in (
+        (alone, "total T·μ of a single run"),
+        (study({"a": GOOD}), f"mean total T·μ over the runs {half}"),
+        (same, f"mean total T·μ over the runs {half}, 0 where all runs have the same total"),
+        (study({"a": [[INF, 1]] * 4}), "mean total T·μ over the runs"),
+        (
+            study({"a": GOOD}, open=(3,)),
+            f"{half}, of questions with a known outcome: those that are open at the end",
+        ),
+    ):
+        for shown in (
+            printed(capsys, print_compare, some, "ece"),
+            totals_markdown(some),
+            unescape(study_html(some)),
+        ):
+            assert said.lower() in shown.lower()
+            assert (half in shown) == (half in said)
+    assert summary([1.0]) == (1.0, INF)
+
+
+def test_remarks_are_promised_only_where_there_can_be_some(capsys):
+    recorded = study({"a": GOOD, "b": GOOD}, recorded=True)
+    assert "no remarks, for these games are on one recorded stream" in printed(
+        capsys, print_compare, recorded, "ece"
+    )
+    assert all(curve.against_rates() == "" for curve in recorded.curves())
+    assert "a remark where games tuned" in printed(capsys, print_compare, study({"a": GOOD}), "ece")
+
+
+def test_that_nobody_is_the_lowest_does_not_say_that_no_order_is_known():
+    """Of three the two lower ones are not told apart, but each is lower than the third."""
+    three = study(
+        {"a": [[1, 2, 1, 2, 1, 2]], "b": [[2, 1, 2, 1, 2, 1]], "c": [[9, 9.1, 9, 9.2, 9, 9.1]]}, (100,)
+    )
+    assert ranking(three, "ece").standings[0].before.any()
+    _, meaning = page_rows.lowest(three)
+    assert meaning.startswith("Nobody is the lowest here beyond doubt")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mean_that_is_infinite_both_ways_is_the_lowest_of_nobody():
+    odd = study({"a": [[INF, -INF]] * 4, "b": GOOD, "c": [[INF, INF]] * 4})
+    table, _ = page_rows.lowest(odd)
+    assert [row[1][0].text for row in table.rows] == ["b", "b"]
+    assert [curve.forecaster for curve in lowest(odd.curves(["ece"]), 1)] == ["b"]
+    assert [curve.forecaster for curve in lowest(odd.curves(["ece"]), 2)] == ["b", "c"]
+    two = Study((*odd.cells, *(replace(c, nature="other") for c in study({"a": GOOD, "b": GOOD}).cells)))
+    assert page_rows.lowest(two)[0].rows[0][1][-1].text == "b"
+
+
+def test_one_open_question_is_one():
+    one = study({"a": GOOD, "b": GOOD}, open=(1,))
+    assert "up to 1 is open at the end" in curve_plot.caption(one.curves())
+    assert "up to 1 question." in pareto_plot.caption(one, ["ece", "cdl"])
+
+
+# ---------------------------------------------------------------- tasks and questions
+
+
+def test_of_tasks_only_what_is_drawn_is_said():
+    """The runs are those of the largest T; that intervals of recorded outcomes are not over outcomes is said."""
+    regret = Column("decision_task", "external_regret", task="umbrella")
+    played = Study(
+        tuple(
+            replace(c, totals={regret.name: c.totals["ece"]}, columns=(regret,))
+            for c in study({"a": GOOD[:2]}).cells
+        )
+    )
+    first, last = played.cells
+    fewer = replace(first, totals={name: totals[:, :1] for name, totals in first.totals.items()})
+    assert "mean of 2 runs." in task_plot.caption(Study((fewer, last)))
+    assert "recorded" not in task_plot.caption(played)
+    recorded = Study(tuple(replace(c, recorded=True) for c in played.cells))
+    assert "an interval is over the forecasters' randomness alone" in task_plot.caption(recorded)
+
+
+def test_of_several_schedules_the_questions_of_each_are_said(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("time,resolved\n1,9\n2,\n3,5\n")
+    never = question_bars(Schedule(Scheduled(str(file)), Recorded(str(file))), 3)
+    part = question_bars(Schedule(delays=Constant(50)), 200, first=20)
+    said = question_plot.caption([never])
+    assert said.startswith("All questions of a game of T = 3.")
+    assert "A cross:" in said
+    assert "arrow" not in said.lower()  # the only open one never becomes known
+    said = question_plot.caption([part])
+    assert said.startswith("First 20 questions of a game of T = 200.")
+    assert "in no total yet" in said
+    both = question_plot.caption([never, part])
+    assert both.startswith("All questions of a game of T = 3; first 20 questions of a game of T = 200.")
+    assert "a game whose questions are all drawn ends with it." in both
+    assert not re.search("with which the game ends", both)
