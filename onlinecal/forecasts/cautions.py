@@ -20,10 +20,16 @@ GRIDS = (4, 5, 8, 10, 20, 50, 100, 200, 1000)
 SMALL = 100
 #: share of rows on predictions of their own from which they are called distinct
 DISTINCT = 0.5
+#: how far a forecast may be from a multiple that it is read as
+ROUNDING = 1e-14
 
 
 def cautions(
-    gamma: JointDistribution, drift: Drift | None = None, samples: float | None = None, level: float = 0.05
+    gamma: JointDistribution,
+    drift: Drift | None = None,
+    samples: float | None = None,
+    rows: int | None = None,
+    level: float = 0.05,
 ) -> list[str]:
     """Warnings about one column of forecasts, in sentences; none where there is nothing to say.
 
@@ -35,23 +41,26 @@ def cautions(
         Of the rows in order of time.
     samples : float, optional
         How many samples of equal weight vary as much, where samples have weights.
+    rows : int, optional
+        How many samples have a weight above 0, where samples have weights; default: the weight of `gamma`.
     level : float, default 0.05
         p-values below it are spoken of.
     """
     said = []
     n = gamma.weight if samples is None else samples
-    if samples is not None and samples < 0.9 * gamma.weight:
+    many = gamma.weight if rows is None else rows
+    if samples is not None and (samples < 0.9 * many or samples < min(SMALL, many - 0.5)):
         said.append(f"weights differ: the rows tell as much as {n:,.0f} rows of equal weight")
-    if n < SMALL:
-        rows = "1 row is" if round(n) == 1 else f"{n:,.0f} rows are"
-        said.append(f"{rows} few: intervals are wide, and limits for large n are poor")
+    if round(n) < SMALL:
+        few = "1 row is" if round(n) == 1 else f"{n:,.0f} rows are"
+        said.append(f"{few} few: intervals are wide, and limits for large n are poor")
     said += _rare(gamma, n)
     if gamma.levels == 1:
         said.append(
             f"all forecasts are {gamma.predictions[0]:.4g}: nothing can be said of how they tell events apart"
         )
     else:
-        said += _values(gamma)
+        said += _values(gamma, rows)
     certain = (gamma.predictions <= 0.0) & (gamma.positives > 0.0)
     certain |= (gamma.predictions >= 1.0) & (gamma.positives < gamma.counts)
     if certain.any():
@@ -89,21 +98,30 @@ def _rare(gamma: JointDistribution, n: float) -> list[str]:
     return said
 
 
-def _values(gamma: JointDistribution) -> list[str]:
-    alone = float(gamma.mass[gamma.counts == gamma.counts.min()].sum()) if gamma.counts.min() > 0 else 0.0
-    v = gamma.predictions
-    steps = next((m for m in GRIDS if np.abs(v * m - np.rint(v * m)).max() < 1e-9), None)
+def _values(gamma: JointDistribution, rows: int | None) -> list[str]:
+    steps = next((m for m in GRIDS if _on_grid(gamma.predictions, m)), None)
     if steps is not None:
         return [
             f"all forecasts are multiples of 1/{steps} ({number_of(gamma.levels, 'value')}): they tell "
             "no finer differences"
         ]
-    if (gamma.levels > 1 and gamma.counts.max() <= 1.0) or (gamma.counts.min() <= 1.0 and alone > DISTINCT):
+    if rows is None:
+        many, alone = gamma.weight, float(gamma.counts[gamma.counts <= 1.0].sum())
+    else:
+        # Weights do not tell how many rows a level has; at least so many have one of their own.
+        many, alone = rows, 2 * gamma.levels - rows
+    if alone > DISTINCT * many:
         return [
-            f"{gamma.levels:,} different forecasts in {gamma.weight:,.0f} rows: measures that tell levels apart (ECE, "
+            f"{gamma.levels:,} different forecasts in {many:,.0f} rows: measures that tell levels apart (ECE, "
             "CDL) cannot be estimated, whatever n"
         ]
     return []
+
+
+def _on_grid(v: Floats, m: int) -> bool:
+    """Whether all are multiples of 1/m but for rounding, each another one: equal ones would be told apart."""
+    places = np.rint(v * m)
+    return bool(np.abs(v - places / m).max() <= ROUNDING and len(np.unique(places)) == len(v))
 
 
 def duplicates(equal: int, rows: int, more_columns: bool, gammas: Sequence[JointDistribution]) -> list[str]:
@@ -120,9 +138,10 @@ def duplicates(equal: int, rows: int, more_columns: bool, gammas: Sequence[Joint
     distinct = any(gamma.levels > DISTINCT * gamma.weight for gamma in gammas)
     if equal == 0 or not (more_columns or distinct):
         return []
+    are = "is" if equal == 1 else "are"
     return [
-        f"{equal:,} of {rows:,} rows are equal to an earlier one in every column: if they are copies, remove them, for "
-        "intervals count them as new evidence"
+        f"{equal:,} of {rows:,} rows {are} equal to an earlier one in every column: if they are copies, remove them, "
+        "for intervals count them as new evidence"
     ]
 
 
@@ -132,6 +151,8 @@ def tiny_groups(sizes: Mapping[str, float]) -> list[str]:
     if not few:
         return []
     shown = ", ".join(map(repr, few[:5])) + (", …" if len(few) > 5 else "")
+    have, them = ("has", "it") if len(few) == 1 else ("have", "them")
     return [
-        f"{len(few)} of {len(sizes)} groups have fewer than {FEW} rows ({shown}): little can be said of them"
+        f"{len(few)} of {number_of(len(sizes), 'group')} {have} fewer than {FEW} rows ({shown}): little can be said "
+        f"of {them}"
     ]

@@ -310,10 +310,12 @@ def _measured(
     # The worst of all tasks is noise where CDL is.
     known = {row.name for row in evaluation.rows if row.interval is not None}
     task = " ".join(str(worst_decision_task(gamma)).split()) if "cdl" in known else ""
-    samples = None if given.samples is None else resample.samples
+    samples = rows = None
+    if given.samples is not None:
+        samples, rows = resample.samples, int(np.count_nonzero(given.samples[2]))
     return Measured(
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst, by_chance, share, task,
-        cautions(gamma, drift, samples), groups, blocks, drift,
+        cautions(gamma, drift, samples, rows), groups, blocks, drift,
     )  # fmt: skip
 
 

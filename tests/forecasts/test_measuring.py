@@ -6,7 +6,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.forecasts.cautions import cautions, duplicates
+from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import Drift, calibration_test, holm
 from onlinecal.forecasts.measuring import Settings, measure_log
@@ -205,6 +205,50 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
     assert any(said.startswith("only 0.3 events: ") for said in cautions(light))
 
 
+def test_forecasts_on_a_grid_tell_no_finer_differences():
+    """All of them are multiples of 1/m, each another one, so that two that differ do so by 1/m at least."""
+    y = np.arange(200) % 2
+    for m in (4, 10, 100):
+        p = np.arange(200) % (m + 1) / m
+        assert f"multiples of 1/{m} ({m + 1} values): they tell no finer differences" in said_of(p, y)
+        assert np.diff(np.unique(p)).min() > 0.999 / m
+        assert "multiples" in said_of(np.nextafter(p, 0.5), y)  # rounding of k/m
+    # Forecasts that differ by less do tell finer differences, however small these are.
+    assert "multiples" not in said_of(np.where(y == 0, 0.25, 0.25 + 1e-15), y)
+    assert "multiples" not in said_of(1e-11 * (1 + np.arange(200) % 3), y)
+
+
+def test_cautions_about_weights_are_of_rows(tmp_path):
+    """Weights that are all equal tell nothing: their sum may be more or less than the number of rows."""
+    table = frame(400)
+    plain = report(tmp_path, table, forecasts=("p",)).columns[0].cautions
+    for weight in (1e-3, 1.0, 1e6):
+        weighted = report(tmp_path, table.assign(w=weight), forecasts=("p",), weight="w").columns[0].cautions
+        assert weighted == plain
+    uneven = table.assign(w=1e-4 * np.where(np.arange(400) < 200, 100.0, 1.0))
+    said = report(tmp_path, uneven, forecasts=("p",), weight="w").columns[0].cautions
+    assert said[0] == "weights differ: the rows tell as much as 204 rows of equal weight"
+    # Four rows of weight 1/4 on each of two levels are no levels of one row each.
+    few = oc.JointDistribution.from_samples([0.3] * 4 + [0.77123] * 4, [0, 1] * 4, weights=[0.25] * 8)
+    assert "cannot be estimated" not in " | ".join(cautions(few, samples=8.0, rows=8))
+    alone = oc.JointDistribution.from_samples(np.linspace(0.1, 0.87123, 8), [0, 1] * 4, weights=[7.0] * 8)
+    assert "8 different forecasts in 8 rows" in " | ".join(cautions(alone, samples=8.0, rows=8))
+    nearly = oc.JointDistribution.from_samples([0.3, 0.7] * 50, [0, 1] * 50, weights=[1.0, 1.1] * 50)
+    assert (
+        cautions(nearly, samples=99.7, rows=100)[0]
+        == "all forecasts are multiples of 1/10 (2 values): they tell no finer differences"
+    )
+
+
+def test_one_is_one_in_cautions():
+    distinct = oc.JointDistribution.from_samples(np.linspace(0, 1, 50), np.arange(50) % 2)
+    assert duplicates(1, 100, True, [distinct])[0].startswith("1 of 100 rows is equal to an earlier one")
+    assert tiny_groups({"a": 1}) == ["1 of 1 group has fewer than 30 rows ('a'): little can be said of it"]
+    assert tiny_groups({"a": 1, "b": 2, "c": 99})[0].startswith(
+        "2 of 3 groups have fewer than 30 rows ('a', 'b')"
+    )
+
+
 def test_copies_are_cautioned_against_where_chance_does_not_make_them():
     grid = oc.JointDistribution.from_counts([0.1, 0.5], [50, 50], [5, 25])
     distinct = oc.JointDistribution.from_samples(np.linspace(0, 1, 50), np.arange(50) % 2)
@@ -233,7 +277,7 @@ def test_one_row_is_measured(tmp_path, row):
     (tmp_path / "one.csv").write_text(f"p,y\n{row}\n")
     found = report_of(str(tmp_path / "one.csv"), Asked(), Settings(draws=20))
     assert found.rows == 1
-    assert any("1 rows are few" in said for said in found.columns[0].cautions)
+    assert found.columns[0].cautions[0].startswith("1 row is few: ")
 
 
 def test_what_is_larger_than_memory_is_not_read_at_once(tmp_path, monkeypatch):
