@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 #: forecasts with outcomes that the normal law of a mean difference takes
 FEW = 30
+#: standard errors that are 0 but for rounding
+ROUNDING = 1e-14
 #: scores, which are means over forecasts, as they are called where they are compared
 SCORES = {"brier": "brier", "log_loss": "log"}
 
@@ -67,7 +69,8 @@ def changes(
     The interval of a score (Brier, log) is paired: with dₜ the difference of the score in forecast t, it is for the
     mean of E[dₜ | all that was known before forecast t]. The dₜ less these are martingale differences, whatever makes
     forecasts and outcomes, so that the mean is normal for large n; the empirical variance of dₜ is at least theirs for
-    large n, so that the interval is too wide rather than too narrow. It is there from 30 forecasts on.
+    large n, so that the interval is too wide rather than too narrow. It is there from 30 forecasts on, but not where
+    all dₜ are one number other than 0, as with one forecast and one outcome throughout: they show no variance.
 
     Another measure is no mean over forecasts. Its interval goes from the lower end of the one after less the upper end
     of the one before to the opposite, both at 97.5 %; it holds where `evaluate`'s do: samples are taken as independent.
@@ -119,7 +122,7 @@ def _less(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, 
 
 
 def _paired(p: Floats, made: Floats, y: Floats) -> dict[str, tuple[float, float]]:
-    """By measure; none where there are few forecasts, or where a score is infinite."""
+    """By measure; none where there are few forecasts, a score is infinite, or all differences are one, but not 0."""
     from scipy.special import stdtrit
 
     if len(y) < FEW:
@@ -127,6 +130,8 @@ def _paired(p: Floats, made: Floats, y: Floats) -> dict[str, tuple[float, float]
     times = float(stdtrit(len(y) - 1, 0.5 * (1.0 + LEVEL)))
     found = {}
     for one in score_differences({"after": made, "before": p}, y):
+        if one.error < ROUNDING < abs(one.mean):
+            continue
         name = next(measure for measure, score in SCORES.items() if score == one.score)
         found[name] = one.mean - times * one.error, one.mean + times * one.error
     return found

@@ -122,3 +122,6 @@ def test_what_has_no_change_has_none():
     same = changes(*np.full((3, 40), 1.0), [], [], 50, 0)
     assert same == []
     assert change._paired(*np.full((3, 40), 1.0))["brier"] == (0.0, 0.0)
+    # One forecast, one outcome: the differences are all alike, which does not make the next one sure.
+    assert change._paired(np.full(40, 0.3), np.full(40, 0.6), np.ones(40)) == {}
+    assert change._paired(np.full(40, 0.3), np.full(40, 0.6), np.arange(40) % 2.0)["brier"][0] < 0.0
