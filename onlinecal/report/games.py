@@ -126,19 +126,23 @@ class Games:
         m = min((m for m in values if not math.isnan(values[m])), key=lambda m: values[m])
         return m, values[m]
 
-    def least_upper(self, horizon: int) -> float:
-        """The least upper bound on the value of a grid at this T."""
-        highs = (self.bounds(m, horizon)[1] for m in self.solved)
-        return min(high for high in highs if not math.isnan(high))
+    def leads(self, m: int, horizon: int) -> bool:
+        """Whether no other grid whose value is known or bracketed at this T can have a smaller one."""
+        high = self.bounds(m, horizon)[1]
+        return not any(self.bounds(other, horizon)[0] < high - TIE for other in self.solved if other != m)
 
     def longest(self) -> int:
         """The longest T of a game that is solved on some grid."""
         return max(len(s.values) for s in self.solved.values() if s.values is not None)
 
     def settled(self) -> int:
-        """The last T at which all grids are solved and another than the finest is the best."""
-        times = [t for t in range(1, self.common() + 1) if self.best(t)[0] < max(self.solved)]
-        return max(times, default=1)
+        """The last T at which all grids are solved and another one is as good as the finest, or better; 0 for none."""
+        finest = max(self.solved)
+        times = range(1, self.common() + 1)
+        other = {
+            t: min((self.value(m, t) for m in self.solved if m != finest), default=math.inf) for t in times
+        }
+        return max((t for t in times if other[t] <= self.value(finest, t) + TIE), default=0)
 
     def common(self) -> int:
         """The last T at which all grids are solved."""
@@ -213,7 +217,6 @@ def page(
     """The page as Markdown: what is solved, tables, pictures (file, words), and other measures at these T by grid."""
     grids = sorted(found.solved)
     rows = [t for t in ROWS if t <= found.longest()]
-    last = found.common()
     error = max(solution.error for solution in found.solved.values())
     lines = [
         "# Exact values of the calibration game",
@@ -229,22 +232,20 @@ def page(
         "",
         "## Values",
         "",
-        "Bold: the best of the grids in this row. Fewer digits: the value is bracketed and rounds to these, at either",
-        "end of the bracket. A dash: neither solved nor bracketed so far for this page.",
+        "Bold: the best of the grids that are known in this row. Fewer digits: the value is bracketed and rounds to",
+        "these at either end of the bracket. A dash: not solved, nor bracketed to one digit after the point.",
         "",
         "| T | " + " | ".join(f"m = {m}" for m in grids) + " |",
         "|---:|" + "---:|" * len(grids),
     ]
     for t in rows:
         # Games on several grids may be worth the same.
-        cells = [_cell(found.bounds(m, t), found.least_upper(t)) for m in grids]
+        cells = [_cell(found.bounds(m, t), found.leads(m, t)) for m in grids]
         lines.append(f"| {t} | " + " | ".join(cells) + " |")
-    first = max(1, last // 4)
     lines += [
         "",
         *_figure(pictures[0]),
-        f"The least of all grids of at most {max(grids)} steps grows like T^{found.growth(first, last):.2f} from",
-        f"T = {first} to {last} (best known for T → ∞: between T^0.54 and T^0.67). {_who_is_best(found)}",
+        *_growth(found),
         "",
         *_figure(pictures[1]),
         "## Exploitability",
@@ -270,15 +271,26 @@ def page(
     return "\n".join([*lines, *hedging_section(found), *measure_section(times)]).rstrip() + "\n"
 
 
-def _who_is_best(found: Games) -> str:
-    """Until when another grid than the finest is the best."""
+def _growth(found: Games) -> list[str]:
+    """How the least of these grids grows, and until when another one than the finest has it."""
     last, until, finest = found.common(), found.settled(), max(found.solved)
+    first, lines = max(1, last // 4), []
+    if first < last:
+        lines = [
+            f"The least of these grids grows like T^{found.growth(first, last):.2f} from T = {first} to {last} (best",
+            "known for T → ∞: between T^0.54 and T^0.67).",
+        ]
+    if len(found.solved) == 1:
+        return [*lines, "Other grids may pay less."]
     if until == last:
-        return f"Up to T = {last} another grid than the finest is the best."
-    return (
-        f"Up to T = {until} another grid than the finest is the best; from T = {until + 1} on it is the finest, "
-        f"m = {finest}, and finer ones may pay less."
+        return [*lines, f"At T = {last} another grid is as good as the finest, m = {finest}, or better."]
+    before = (
+        f"T = {until} is the last at which another grid is as good as the finest, m = {finest}, or better; "
+        if until
+        else f"The finest is m = {finest}; "
     )
+    span = f"from T = {until + 1} to {last}" if until + 1 < last else f"at T = {last}"
+    return [*lines, f"{before}{span} the finest pays least, and finer ones may pay less."]
 
 
 def measure_section(times: Mapping[int, Sequence[int]]) -> list[str]:
@@ -345,10 +357,9 @@ def sign_table(cells: int = 10) -> str:
     return "\n".join(lines)
 
 
-def _cell(bounds: tuple[float, float], least: float) -> str:
-    low, high = bounds
-    text = certain(low, high)
-    return text if text == "–" or low > least + TIE else f"**{text}**"
+def _cell(bounds: tuple[float, float], leads: bool) -> str:
+    text = certain(*bounds)
+    return text if text == "–" or not leads else f"**{text}**"
 
 
 def certain(low: float, high: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 #: the first T of what is said of best grids, and of growth
 FIRST, GROWING = 8, 32
+#: what a doubling adds, up to which the next one is not compared with it: 0 but for rounding
+TINY = 1e-9
 
 
 def hedging_section(found: Games) -> list[str]:
@@ -68,20 +70,29 @@ def _words(found: Games, beyond: Mapping[int, Mapping[int, float]]) -> str:
     ends = [
         f"{each[max(each)]:.3f} (m = {m}, to T = {max(each)})" for m, each in sorted(grown.items()) if each
     ]
-    words = [f"The last doubling of T adds to the difference {', '.join(ends)}."]
+    words = [f"The last doubling of T adds to the difference {', '.join(ends)}."] if ends else []
     times = [
-        each[t] / each[t // 2] for each in grown.values() for t in each if t >= GROWING and t // 2 in each
+        each[t] / each[t // 2]
+        for each in grown.values()
+        for t in each
+        if t >= GROWING and each.get(t // 2, 0.0) > TINY
     ]
     if times:
         words.append(
-            f"From T = {GROWING} on, a doubling adds {min(times):.2f} to {max(times):.2f} times as much as the one "
+            f"From T = {GROWING} on, a doubling adds {_span(times, '.2f')} times as much as the one "
             "before it; to ln T it would add as much, to √T 1.41 times as much."
         )
     known = {t: hedging_on_best_grids(found, t) for t in {t for each in beyond.values() for t in each}}
     both = {t: paid / value for t, (paid, value) in known.items() if t >= FIRST and not math.isnan(paid)}
     if both:
         words.append(
-            f"On its best grid hedging pays {min(both.values()):.2f} to {max(both.values()):.2f} times what the best "
-            f"forecaster pays on its own, for T = {min(both)} to {max(both)}."
+            f"On its best grid hedging pays {_span(both.values(), '.2f')} times what the best "
+            f"forecaster pays on its own, for T = {_span(both, 'd')}."
         )
     return " ".join(words)
+
+
+def _span(numbers: Collection[float], digits: str) -> str:
+    """The least to the largest, or one number where they are written alike."""
+    low, high = (format(end(numbers), digits) for end in (min, max))
+    return low if low == high else f"{low} to {high}"

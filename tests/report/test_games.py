@@ -1,5 +1,7 @@
 """The page of solved games says what the games say."""
 
+import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -36,7 +38,7 @@ def test_values_and_their_least(found):
     # m = 2 and 4 are worth the same for a few rounds; then the finer one is better for good.
     assert found.value(4, 3) == pytest.approx(found.value(2, 3))
     last = found.settled()
-    assert found.best(last)[0] < 4
+    assert min(found.value(m, last) for m in (1, 2, 3)) <= found.value(4, last) + 1e-9
     assert all(found.best(t)[0] == 4 for t in range(last + 1, 13))
 
 
@@ -58,10 +60,10 @@ def test_the_page(found):
     assert f"| 20 | 10.000000 | {found.value(2, 20):.6f} | – | **{certain(low, high)}** |" in text
     assert "up to T = " not in text  # sentences begin with capitals
     assert (
-        f"Up to T = {found.settled()} another grid than the finest is the best; from T = {found.settled() + 1}"
-        in text
+        f"T = {found.settled()} is the last at which another grid is as good as the finest, m = 4, or better; from "
+        f"T = {found.settled() + 1} to 12 the finest pays least" in text
     )
-    assert f"T^{np.log(found.best(12)[1] / found.best(3)[1]) / np.log(4):.2f} from\nT = 3 to 12 " in text
+    assert f"T^{np.log(found.best(12)[1] / found.best(3)[1]) / np.log(4):.2f} from T = 3 to 12 " in text
     paid, least = found.exploited[0].values[-1], found.value(2, 8)
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in text
     assert "onlinecal games here" in text
@@ -74,7 +76,53 @@ def test_brackets_are_those_of_longer_games(found):
     assert found.bounds(4, 12) == (found.value(4, 12),) * 2
     assert np.isnan(found.bounds(4, 21)).all()
     assert np.isnan(found.bounds(3, 13)).all()
-    assert found.least_upper(20) == bracket.uppers[19] < found.value(2, 20)
+    assert found.leads(4, 20)
+    assert bracket.uppers[19] < found.value(2, 20)
+
+
+def with_brackets(*ends):
+    """Games on grids of which nothing is solved beyond T = 1, with these brackets of T = 2."""
+    short = games(dict.fromkeys(range(1, 1 + len(ends)), 1), {}, {}, {}, progress=False)
+    bracket = value_bracket(2, 2, 3.0, progress=False)
+    found = {
+        m: replace(bracket, lowers=np.array([0.5, low]), uppers=np.array([0.5, high]))
+        for m, (low, high) in enumerate(ends, 1)
+    }
+    return replace(short, brackets=found)
+
+
+def test_bold_is_what_no_other_grid_can_beat():
+    """Of brackets that overlap neither is the best for sure; values that differ by rounding are the same."""
+    apart = with_brackets((1.0, 1.1), (1.2, 1.3))
+    assert (apart.leads(1, 2), apart.leads(2, 2)) == (True, False)
+    over = with_brackets((1.0, 1.25), (1.2, 1.3))
+    assert (over.leads(1, 2), over.leads(2, 2)) == (False, False)
+    same = with_brackets((1.0, 1.0), (1.0 + 1e-15, 1.0 + 1e-15))
+    assert (same.leads(1, 2), same.leads(2, 2)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "said"),
+    [
+        ({1: 1}, "\n\nOther grids may pay less.\n"),
+        ({2: 3}, "T = 1 to 3 (best\nknown for T → ∞: between T^0.54 and T^0.67).\nOther grids may pay less.\n"),
+        ({1: 1, 2: 1}, "\n\nAt T = 1 another grid is as good as the finest, m = 2, or better.\n"),
+        ({1: 2, 2: 2}, "\nT = 1 is the last at which another grid is as good as the finest, m = 2, or better; at T"),
+        ({1: 3, 2: 3}, "or better; from T = 2 to 3 the finest pays least, and finer ones may pay less.\n"),
+        # m = 2 divides 1 in two, as m = 4 does: they are worth the same up to T = 3, and m = 3 is worse.
+        ({4: 3, 2: 3}, "At T = 3 another grid is as good as the finest, m = 4, or better.\n"),
+    ],
+)  # fmt: skip
+def test_who_is_best_on_few_grids_and_in_short_games(lengths, said):
+    small = games(lengths, {}, {}, dict.fromkeys(lengths, 1), progress=False)
+    text = page(small, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "onlinecal games here", {})
+    assert said in text
+    assert "adds to the difference" not in text  # no T of which half was played
+    hedged = games({1: 8}, {}, {}, {1: 8}, progress=False)
+    assert re.search(
+        r"pays [\d.]+ times what the best forecaster pays on its own, for T = 8\.",
+        "\n".join(hedging_section(hedged)),
+    )
 
 
 def test_digits_to_which_both_ends_round():
