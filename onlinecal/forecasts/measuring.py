@@ -204,7 +204,7 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
             f"{log.source}: column {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
         )
     columns = [_column(log, name, settings) for name in log.forecasts]
-    lags = 0 if log.times is None else math.floor(log.rows ** (1 / 3))
+    lags = 0 if log.times is None else math.floor(math.cbrt(log.rows))
     said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])
     said += tiny_groups({name: len(rows) for name, rows in groups.items()})
     return Report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +253,11 @@ def entries(name: str) -> list[dict[str, Any]]:
 
 
 def _documentation(thing: Any) -> str:
-    return inspect.getdoc(thing.function if isinstance(thing, Measure) else thing) or ""
+    """Its own: the docstring of what it derives from, or of `partial`, is of another rule."""
+    thing = thing.function if isinstance(thing, Measure) else thing
+    while isinstance(thing, partial):
+        thing = thing.func
+    return inspect.cleandoc(thing.__doc__ or "")
 
 
 def _summary(thing: Any) -> str:

@@ -95,10 +95,13 @@ def heading(report: Report) -> str:
 def about(column: Measured) -> str:
     """A column in a sentence."""
     gamma = column.gamma
+    happened = f"the share of events is {gamma.base_rate:.4g}."
+    if gamma.levels == 1:
+        return f"All forecasts are {gamma.predictions[0]:.4g}; {happened}"
     mean = float(gamma.mass @ gamma.predictions)
     return (
         f"{gamma.levels:,} different forecasts from {gamma.predictions[0]:.4g} to {gamma.predictions[-1]:.4g}, mean "
-        f"{mean:.4g}; the event happened in {gamma.base_rate:.4g} of the rows."
+        f"{mean:.4g}; {happened}"
     )
 
 
@@ -110,7 +113,7 @@ def decision(column: Measured) -> str:
             " Payoffs are from 0 to 1; the worst threshold of calibrated forecasts would lose "
             f"{column.by_chance:.3g} by chance (p = {column.threshold_p:.3g})."
         )
-    if column.worst_task:
+    if column.worst_task and ends(column.evaluation["cdl"])[1] > 0.0:
         said += (
             f" Worst of all tasks, swap regret {ends(column.evaluation['cdl'])[0]:.3g}: {column.worst_task}."
         )
@@ -167,7 +170,7 @@ def differences(report: Report) -> Grid:
         for d in report.differences
     ]  # fmt: skip
     how = (
-        f"with errors that depend on each other up to {report.lags} rows apart"
+        f"with errors that depend on each other up to {number_of(report.lags, 'row')} apart"
         if report.lags
         else "rows independent"
     )

@@ -44,6 +44,8 @@ def page_of(report: Report) -> str:
         }
         for i, column in enumerate(report.columns)
     ]
+    many = len(report.columns)
+    few = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] if many > DRAWN else []
     together = [measured.side_by_side(report), measured.differences(report) if report.differences else None]
     return environment.get_template("measured.html").render(
         heading=measured.heading(report),
@@ -51,7 +53,7 @@ def page_of(report: Report) -> str:
         sections=sections,
         together=[grid for grid in together if grid is not None],
         said=[measured.sentence(said) for said in report.said],
-        remarks=measured.remarks(report),
+        remarks=[*few, *measured.remarks(report)],
     )
 
 

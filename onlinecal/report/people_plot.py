@@ -116,11 +116,11 @@ def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float
         np.concatenate([getattr(c, name)[c.seen > 0] for c in drawn]) for name in ("cdl", "last")
     )
     bounds, regrets = bounds[bounds > 0], regrets[regrets > 0]
-    if not len(bounds) or not len(regrets):
+    if not len(bounds) and not len(regrets):
         return (0.1, 10.0), (0.1, 10.0)
-    most = float(max(bounds.max(), regrets.max())) * 1.6
-    least = max(float(regrets.min()) / 1.6, most * 10.0**-DECADES)
-    return (float(bounds.min()) / 1.6, most), (least, most)
+    most = 1.6 * float(max(bounds.max(initial=0.0), regrets.max(initial=0.0)))
+    least = max(float(regrets.min(initial=most)) / 1.6, most * 10.0**-DECADES)
+    return (float(bounds.min(initial=most)) / 1.6, most), (least, most)
 
 
 def _draw_growth(axis: Any, people: PeopleRow) -> None:

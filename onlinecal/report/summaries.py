@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onlinecal.core.words import number_of
 from onlinecal.report.frames import counted
 from onlinecal.report.grid import new_console, number, print_grid
@@ -55,17 +58,20 @@ def _row(people: PeopleRow) -> list[str]:
     return [
         number(median),
         number(float(people.last[who])),
-        _name(people, who),
+        _name(people, who, people.last),
         number(float(people.cdl[who])),
         number(of_each),
         number(float(people.rate[each])),
-        _name(people, each),
+        _name(people, each, people.rate),
         number(float(people.cdl_rate[each])),
     ]
 
 
-def _name(people: PeopleRow, place: int) -> str:
-    return people.labels[place] + ("" if people.best[place] else " *")
+def _name(people: PeopleRow, place: int, values: NDArray[np.float64]) -> str:
+    """Whose value it is; the first of several, and how many more there are."""
+    others = int((values[people.seen > 0] == values[place]).sum()) - 1
+    more = f" and {number_of(others, 'other')}" if others else ""
+    return people.labels[place] + ("" if people.best[place] else " *") + more
 
 
 def print_paired(found: Sequence[Difference], refused: Sequence[str], level: float = 0.95) -> None:

@@ -13,7 +13,7 @@ from onlinecal.report.curves import Study, left_out
 from onlinecal.report.exponent_plot import caption as exponent_caption
 from onlinecal.report.frames import frames
 from onlinecal.report.late_frames import late_frames
-from onlinecal.report.people_rows import people_rows
+from onlinecal.report.people_rows import PeopleRow, people_rows
 from onlinecal.report.plots import caption
 from onlinecal.report.questions import question_bars
 from onlinecal.report.summaries import print_people
@@ -254,6 +254,46 @@ def test_nobody_with_a_known_outcome_can_be_drawn_and_printed(capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "1 decision maker, 1 without a question whose outcome is known" in said
     assert one.as_json()["worst"] is None
+
+
+def row_of(last, cdl):
+    """Best responses with these totals of 900 questions each, after one game of 1,000."""
+    last, cdl = np.array(last, float), np.array(cdl, float)
+    k = len(last)
+    return PeopleRow(
+        "constant", "drift", ("drift", ""), 1000, tuple("abcdef"[:k]), np.ones(k, bool), np.array([1000]),
+        last[None], np.percentile(last[None], (10, 50, 90), axis=1), np.full(k, 900), last, cdl, 0, 1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("last", "cdl"), [([0, 0], [500, 400]), ([0, 0], [0, 0]), ([0, 1e-9], [0, 300]), ([20], [80])]
+)
+def test_marks_are_within_their_axes_and_the_caption_says_who_is_on_the_edge(last, cdl, monkeypatch):
+    """Also where nobody has any swap regret: the CDL may still be large."""
+    monkeypatch.setattr(people_plot, "people_rows", lambda study: [row_of(last, cdl)])
+    axis = people_plot.plot_people(None)[0, 1]
+    marks = next(line for line in axis.lines if line.get_label().startswith("best response"))
+    for values, limits, own in (
+        (marks.get_xdata(), axis.get_xlim(), cdl),
+        (marks.get_ydata(), axis.get_ylim(), last),
+    ):
+        assert 0.0 < limits[0] < limits[1]
+        assert (limits[0] <= values).all()
+        assert (values <= limits[1]).all()
+        assert np.allclose(values, np.maximum(own, limits[0]))
+    less = min(last) < axis.get_ylim()[0] or min(cdl) < axis.get_xlim()[0]
+    assert ("stands on its edge" in people_plot.caption(None)) == less
+
+
+def test_of_several_who_have_most_the_first_is_named_and_the_others_counted(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    print_people([row_of([0, 0, 0], [5, 4, 3])])
+    assert capsys.readouterr().out.count("a and 2 others") == 2
+    print_people([row_of([1, 2, 2], [5, 4, 3])])
+    assert capsys.readouterr().out.count("b and 1 other ") == 2
+    print_people([row_of([1], [5])])
+    assert "other" not in capsys.readouterr().out.split("mean over 1 run")[0]
 
 
 # ---------------------------------------------------------------- questions

@@ -12,7 +12,7 @@ from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.report import measured_page
 from onlinecal.report.console import print_json
-from onlinecal.report.measured import WIDTH, data, number, side_by_side, span, text
+from onlinecal.report.measured import WIDTH, about, data, decision, number, side_by_side, span, text
 from onlinecal.report.measured_page import page_of
 
 LONG = "a name of a column that nobody would ever want to write down_but_somebody_has_done_so"
@@ -111,3 +111,47 @@ def test_few_levels_are_points_and_not_smoothed(monkeypatch):
     assert pictures[0].caption.startswith("Each point is a level")
     assert "isotonic regression (CORP)" in pictures[1].caption
     assert "Band: where the curve lies with probability 95% or more" in pictures[1].caption
+
+
+def report_of(forecasts, outcomes, settings=None, **more):
+    columns = {name: np.array(values, float) for name, values in forecasts.items()}
+    log = Log("f", columns, np.array(outcomes, float), "y", **more)
+    return measure_log(log, settings or Settings(draws=0, measures=("brier",)))
+
+
+def test_what_is_said_of_a_column_is_so_of_one_forecast_and_of_weights():
+    """One forecast is no 1 different forecasts, and a share of the weight is none of the rows."""
+    assert (
+        about(report_of({"p": [0.3]}, [1]).columns[0]) == "All forecasts are 0.3; the share of events is 1."
+    )
+    weighted = report_of({"p": [0.2, 0.4]}, [1, 0], weights=np.array([1.0, 3.0])).columns[0]
+    assert about(weighted) == "2 different forecasts from 0.2 to 0.4, mean 0.35; the share of events is 0.25."
+
+
+@pytest.mark.parametrize(
+    ("rows", "apart"), [(2, "1 row apart"), (7, "1 row apart"), (8, "2 rows apart"), (64, "4 rows apart")]
+)
+def test_how_far_apart_errors_may_depend_on_each_other(rows, apart):
+    """Up to ∛n, rounded down."""
+    p, times = np.linspace(0.1, 0.9, rows), np.arange(rows, dtype=float)
+    forecasts, y = {"p": p, "q": p**2}, np.arange(rows) % 2
+    found = report_of(forecasts, y, times=times, time_words=str, time="t")
+    assert apart in text(found)
+    assert "rows independent" in " ".join(text(report_of(forecasts, y)).split())
+
+
+def test_no_task_is_called_the_worst_where_none_regrets_anything():
+    p = np.repeat([0.0, 1.0], 40)
+    settings = Settings(draws=20, measures=("cdl",))
+    assert "Worst of all tasks" not in decision(report_of({"p": p}, p, settings).columns[0])
+    said = decision(report_of({"p": p}, 1.0 - p, settings).columns[0])
+    assert "Worst of all tasks, swap regret 1: " in said
+
+
+def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(measured_page, "_pictures", lambda column: drawn.append(column.name) or [])
+    many = report_of({f"p{i}": [0.2, 0.8] for i in range(measured_page.DRAWN + 1)}, [0, 1])
+    assert "Diagrams are drawn of the first 12 columns of 13." in page_of(many)
+    assert drawn == [f"p{i}" for i in range(12)]
+    assert "Diagrams are drawn" not in page_of(report_of({"p": [0.2, 0.8]}, [0, 1]))
