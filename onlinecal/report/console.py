@@ -266,7 +266,7 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
         for p in entry["parameters"]
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
-    say(flowing(entry["documentation"]), hang=0)
+    say(flowing(entry["documentation"] or "It has no docstring."), hang=0)
     facts = {words: entry[key] for key, words in _FACTS.items() if key in entry}
     if facts:
         print()

@@ -2,20 +2,21 @@
 
 import json
 import re
+import sys
 
 import pytest
 
+from onlinecal.core.shipped import scenarios
 from onlinecal.report import page_pictures
+from onlinecal.scenario import load
 from onlinecal.study.store import Store
 from tests.command_line import onlinecal
+from tests.readme import DOCS
+from tests.tutorials import File, steps
 from tests.whole.test_cli import SCENARIO
 
-EMA = (
-    "class EMA:\n"
-    "    def __init__(self, rate=0.1): self.rate, self.p = rate, 0.5\n"
-    "    def forecast(self): return self.p\n"
-    "    def update(self, forecast, outcome): self.p += self.rate * (outcome - self.p)\n"
-)
+#: mine.py, as docs/writing.md shows it
+MINE = next(step for step in steps((DOCS / "writing.md").read_text("utf-8")) if isinstance(step, File))
 
 
 def uncommented(text):
@@ -29,7 +30,7 @@ def test_from_an_empty_folder_to_an_own_forecaster(tmp_path):
     text = (tmp_path / "my.toml").read_text()
     assert uncommented(text).count("mine.py:EMA") == text.count("mine.py:EMA") == 1
     (tmp_path / "my.toml").write_text(uncommented(text))
-    (tmp_path / "mine.py").write_text(EMA)
+    (tmp_path / MINE.name).write_text(MINE.text)
     said = onlinecal(
         "run", "my.toml", "--runs", "2", "--horizon", "100", "--horizon", "200", cwd=tmp_path
     ).stdout
@@ -44,6 +45,23 @@ def test_from_an_empty_folder_to_an_own_forecaster(tmp_path):
         "run", "my.toml", "--runs", "2", "--horizon", "100", "--horizon", "200", "--resume", cwd=tmp_path
     )
     assert (again.stdout, again.stderr) == (said, "")
+
+
+def test_what_the_guide_says_to_write_is_what_the_template_says(tmp_path, monkeypatch):
+    """The lines of docs/writing.md: without their #, or at the end of the file, they are the same forecaster."""
+    guide, template = (DOCS / "writing.md").read_text("utf-8"), scenarios()["template"].read_text("utf-8")
+    lines = re.search(
+        r"^```toml\n(\[\[forecasters\]\]\nname = \"mine\.py:EMA\".*?)^```$", guide, re.M | re.S
+    )[1]
+    assert lines in uncommented(template)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / MINE.name).write_text(MINE.text)
+    keys = []
+    for text in (uncommented(template), f"{template}\n{lines}"):
+        (tmp_path / "my.toml").write_text(text)
+        keys.append([cell.key for cell in load(tmp_path / "my.toml").cells if "EMA" in cell.forecaster.label])
+    sys.modules.pop("mine")  # others have a mine.py of their own
+    assert keys[0] == keys[1] != []
 
 
 def test_a_scenario_of_the_package_leaves_its_results_with_the_user(tmp_path):
