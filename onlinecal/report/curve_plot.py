@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
-from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import offset_copy
 from numpy.typing import NDArray
 
@@ -40,6 +40,7 @@ from onlinecal.report.style import (
     laid_out,
     leftmost,
     letters,
+    log_ticks,
     page,
     paper,
     plain,
@@ -368,13 +369,7 @@ def draw_frame(
         if which is axis.yaxis and frame.negative:
             which.set_major_formatter(FuncFormatter(tick))
             continue
-        # Less than a decade and a half would leave one label or none.
-        narrow = high / low < 30
-        which.set_major_locator(
-            LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12)
-        )
-        which.set_major_formatter(FuncFormatter(tick) if narrow else LogFormatterSciNotation())
-        which.set_minor_formatter(NullFormatter())
+        log_ticks(which, high / low)
     axis.tick_params(labelleft=True)
     _draw_legend(axis, _columns(side))
 

@@ -21,6 +21,7 @@ from onlinecal.report.style import (
     given_axes,
     inches,
     laid_out,
+    log_ticks,
     page,
     paper,
     plain,
@@ -183,13 +184,18 @@ def _draw_bound(axis: Any, people: PeopleRow, across: tuple[float, float], up: t
     axis.plot(across, across, color=GREY, linewidth=1.0, label="swap regret = CDL", zorder=1.0)
     axis.set_xlim(*across)
     axis.set_ylim(*up)
+    for which, (low, high) in ((axis.xaxis, across), (axis.yaxis, up)):
+        log_ticks(which, high / low)
     if people.worst is not None:
         at = people.worst
         x, y = max(float(people.cdl[at]), across[0]), max(float(people.last[at]), up[0])
         _name(axis, literal(people.labels[at]), x, y)
     axis.set_title(f"at T = {people.horizon:,}", fontsize=10)
     plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
-    axis.legend(fontsize=7, frameon=False, loc="upper left")
+    # The diagonal may pass below it.
+    axis.legend(
+        fontsize=7, loc="upper left", facecolor=axis.get_facecolor(), edgecolor="none", framealpha=0.8
+    )
 
 
 def _draw_shares(axis: Any, people: PeopleRow, most: float) -> None:

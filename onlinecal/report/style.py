@@ -19,6 +19,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
@@ -373,6 +374,15 @@ def tick(value: float, _: object = None) -> str:
     """A number beside an axis."""
     whole = 1 <= abs(value) < 1e15 and abs(value - round(value)) < 1e-9 * abs(value)
     return f"{value:,.0f}" if whole else f"{value:g}"
+
+
+def log_ticks(which: Any, ratio: float) -> None:
+    """Labels of a logarithmic axis whose ends have this ratio."""
+    # Less than a decade and a half would leave one label or none.
+    narrow = ratio < 30
+    which.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12))
+    which.set_major_formatter(FuncFormatter(tick) if narrow else LogFormatterSciNotation())
+    which.set_minor_formatter(NullFormatter())
 
 
 def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:

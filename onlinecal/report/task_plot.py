@@ -243,8 +243,9 @@ def _draw(axis: Axes, panel: TaskPanel, *, named: bool) -> None:
         axis.axhline(line, color=here.grid, linewidth=0.6, zorder=0.5)
     if (least := _linear(panel)) is not None:
         axis.set_xscale("symlog", linthresh=least)
+        axis.autoscale_view(scaley=False)  # the margins of the linear scale would be decades below 0
         axis.xaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=least))
-        axis.xaxis.get_major_locator().set_params(numticks=6)  # type: ignore[call-arg]
+        axis.xaxis.get_major_locator().set_params(numticks=4)  # type: ignore[call-arg]
     else:
         axis.xaxis.set_major_locator(MaxNLocator(4))
     axis.xaxis.set_major_formatter(FuncFormatter(tick))

@@ -273,6 +273,7 @@ def test_marks_are_within_their_axes_and_the_caption_says_who_is_on_the_edge(las
     """Also where nobody has any swap regret: the CDL may still be large."""
     monkeypatch.setattr(people_plot, "people_rows", lambda study: [row_of(last, cdl)])
     axis = people_plot.plot_people(None)[0, 1]
+    assert not any(one.get_text() for one in axis.xaxis.get_ticklabels(minor=True))
     marks = next(line for line in axis.lines if line.get_label().startswith("best response"))
     for values, limits, own in (
         (marks.get_xdata(), axis.get_xlim(), cdl),

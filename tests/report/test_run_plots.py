@@ -1,6 +1,7 @@
 """Pictures of regrets by task, of single runs, and of local slopes: what is drawn to the digit, what captions say."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from onlinecal.report import run_plot, slope_plot, task_plot
 from onlinecal.report.curves import Curve, summary
 from onlinecal.report.run_plot import plot_runs, run_frames
 from onlinecal.report.slope_plot import local_slopes, plot_slopes, slope_frames
-from onlinecal.report.style import save
-from onlinecal.report.task_plot import KINDS, plot_tasks, task_panels
+from onlinecal.report.style import log_ticks, save
+from onlinecal.report.task_plot import KINDS, TaskPanel, plot_tasks, task_panels
 
 INF = np.inf
 
@@ -296,3 +297,47 @@ def test_pictures_of_runs_take_axes_pages_and_widths(name, study, tmp_path):
     save(axes.flat[0].figure, tmp_path / "a.png")
     with pytest.raises(InvalidParameter, match="matplotlib Axes, natures × "):
         draw(axes=Figure().subplots(5))
+
+
+# ---------------------------------------------------------------- labels of axes
+
+
+def overlapping(axis):
+    """Neighbouring labels of a horizontal axis that are drawn over each other."""
+    figure = axis.figure
+    figure.canvas.draw()
+    labels = [*axis.xaxis.get_ticklabels(), *axis.xaxis.get_ticklabels(minor=True)]
+    boxes = sorted(
+        (one.get_window_extent().intervalx for one in labels if one.get_text()), key=lambda x: x[0]
+    )
+    return [one for one, other in pairwise(boxes) if one[1] >= other[0]]
+
+
+@pytest.mark.parametrize("least", [0.7, -800.0, -8000.0, 1e-3])
+def test_points_of_far_apart_regrets_are_within_their_axes_and_labels_apart(least):
+    """Margins are those of the logarithmic scale, also for panels as narrow as those of a page."""
+    mean = np.array([[least, 1.0], [180.0, 16384.0]])
+    panel = TaskPanel(
+        "contrarian", "external_regret", 32768, ("a", "b"), ("one", "other"), (0, 1), mean,
+        np.zeros((2, 2)), np.full(2, np.nan),
+    )  # fmt: skip
+    axis = Figure(figsize=(2.4, 2.0), layout="constrained").subplots()
+    task_plot._draw(axis, panel, named=True)
+    low, high = (
+        axis.transData.inverted().transform(axis.transAxes.transform((x, 0)))[0] for x in (0.02, 0.98)
+    )
+    assert low < mean.min()
+    assert mean.max() < high
+    if least > 0:
+        assert axis.get_xlim()[0] > -1.0
+    assert overlapping(axis) == []
+
+
+@pytest.mark.parametrize("most", [40.0, 60.0, 200.0, 3e4])
+def test_labels_of_a_narrow_logarithmic_axis_are_apart(most):
+    axis = Figure(figsize=(2.6, 2.4), layout="constrained").subplots()
+    axis.set_xscale("log")
+    axis.set_xlim(10.4, most)
+    log_ticks(axis.xaxis, most / 10.4)
+    assert overlapping(axis) == []
+    assert sum(bool(one.get_text()) for one in axis.xaxis.get_ticklabels()) >= 1
