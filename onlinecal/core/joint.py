@@ -25,6 +25,7 @@ from onlinecal.core.validation import (
     integer,
     vector,
 )
+from onlinecal.core.words import number_of
 
 Floats = NDArray[np.float64]
 
@@ -283,8 +284,9 @@ class JointDistribution:
         )
 
     def __repr__(self) -> str:
+        levels = number_of(self.levels, "level")
         return (
-            f"JointDistribution({self.levels} levels in [{self.predictions[0]:g}, {self.predictions[-1]:g}], "
+            f"JointDistribution({levels} in [{self.predictions[0]:g}, {self.predictions[-1]:g}], "
             f"weight {self.weight:g}, base rate {self.base_rate:.4g})"
         )
 

@@ -112,7 +112,7 @@ def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights
     --------
     >>> gamma = JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.0, 1.0])
     >>> print(ece_witness(gamma))
-    outcomes exceed predictions at 1 levels, fall short of them at 1
+    outcomes exceed predictions at 1 level, fall short of them at 1
     >>> round(ece_witness(gamma).value(gamma), 12)
     0.4
     """

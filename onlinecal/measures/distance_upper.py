@@ -100,7 +100,7 @@ def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) ->
     >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
     >>> print(distance_upper_witness(gamma))
-    2 levels in 1 groups, each moved to its mean outcome
+    2 levels in 1 group, each moved to its mean outcome
     """
     return LevelGroups(_grouping(gamma, max_levels)[0])
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import WRONG, Witness, integers, vector
 from onlinecal.measures.witnesses.sums import SLACK, grouped, masses, running, total
 
@@ -173,7 +174,7 @@ class LevelGroups(Witness):
         --------
         >>> gamma = JointDistribution.from_samples([0.2, 0.2, 0.4, 0.6], [0, 1, 0, 1])
         >>> LevelGroups([0, 1, 1]).applied(gamma)
-        JointDistribution(1 levels in [0.5, 0.5], weight 4, base rate 0.5)
+        JointDistribution(1 level in [0.5, 0.5], weight 4, base rate 0.5)
         """
         values = self.values(gamma)
         order = np.argsort(values, kind="stable")
@@ -200,8 +201,8 @@ class LevelGroups(Witness):
         return -math.inf, cost + SLACK * (cost + rounded)
 
     def __str__(self) -> str:
-        groups = len(np.unique(self.labels))
-        return f"{len(self.labels)} levels in {groups} groups, each moved to its mean outcome"
+        levels, groups = len(self.labels), len(np.unique(self.labels))
+        return f"{number_of(levels, 'level')} in {number_of(groups, 'group')}, each moved to its mean outcome"
 
 
 # ---------------------------------------------------------------- inside

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import vector as given_vector
+from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, same_levels, vector
 from onlinecal.measures.witnesses.sums import SLACK, masses, residuals, running, total
 
@@ -73,7 +74,7 @@ class ErrorWeights(Witness):
 
     def __str__(self) -> str:
         over, under = int((self.weights > 0.0).sum()), int((self.weights < 0.0).sum())
-        text = f"outcomes exceed predictions at {over} levels, fall short of them at {under}"
+        text = f"outcomes exceed predictions at {number_of(over, 'level')}, fall short of them at {under}"
         if self.order != 1.0:
             i = int(np.argmax(np.abs(self.weights)))
             text += f"; the largest weight is at v = {self.predictions[i]:.6g}"
