@@ -136,9 +136,10 @@ class Games:
         return max(len(s.values) for s in self.solved.values() if s.values is not None)
 
     def settled(self) -> int:
-        """The last T at which all grids are solved and another than the finest is the best."""
-        times = [t for t in range(1, self.common() + 1) if self.best(t)[0] < max(self.solved)]
-        return max(times, default=1)
+        """The last T at which all grids are solved and another than the finest is better; 0 where there is none."""
+        finest = max(self.solved)
+        times = range(1, self.common() + 1)
+        return max((t for t in times if self.best(t)[1] < self.value(finest, t) - TIE), default=0)
 
     def common(self) -> int:
         """The last T at which all grids are solved."""
@@ -229,8 +230,8 @@ def page(
         "",
         "## Values",
         "",
-        "Bold: the best of the grids in this row. Fewer digits: the value is bracketed and rounds to these, at either",
-        "end of the bracket. A dash: neither solved nor bracketed so far for this page.",
+        "Bold: the least value of the row. Fewer digits: the value is bracketed and rounds to these, at either",
+        "end of the bracket. A dash: not solved, nor bracketed so closely, so far for this page.",
         "",
         "| T | " + " | ".join(f"m = {m}" for m in grids) + " |",
         "|---:|" + "---:|" * len(grids),
@@ -271,13 +272,17 @@ def page(
 
 
 def _who_is_best(found: Games) -> str:
-    """Until when another grid than the finest is the best."""
+    """Until when another grid is better than the finest."""
     last, until, finest = found.common(), found.settled(), max(found.solved)
     if until == last:
-        return f"Up to T = {last} another grid than the finest is the best."
+        return f"At T = {last} another grid is better than the finest, m = {finest}."
+    if not until:
+        return (
+            f"Up to T = {last} no grid is better than the finest, m = {finest}, and finer ones may pay less."
+        )
     return (
-        f"Up to T = {until} another grid than the finest is the best; from T = {until + 1} on it is the finest, "
-        f"m = {finest}, and finer ones may pay less."
+        f"Another grid is better than the finest, m = {finest}, at T = {until} for the last time; from T = {until + 1} "
+        f"to {last} none is, and finer ones may pay less."
     )
 
 

@@ -1,16 +1,26 @@
 """The page of solved games says what the games say."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact import solve, value_bracket
+from onlinecal.exact import Solution, solve, value_bracket
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.report import games_plot
-from onlinecal.report.games import MEASURES, certain, games, in_measures, measure_section, page
+from onlinecal.report.games import (
+    MEASURES,
+    Games,
+    _who_is_best,
+    certain,
+    games,
+    in_measures,
+    measure_section,
+    page,
+)
 from onlinecal.report.games_hedging import doublings, hedging_on_best_grids, hedging_section
 from tests.readme import ROOT
 
@@ -33,11 +43,26 @@ def test_values_and_their_least(found):
         min(range(1, 5), key=lambda m: found.value(m, 12)),
         min(found.value(m, 12) for m in range(1, 5)),
     )
-    # m = 2 and 4 are worth the same for a few rounds; then the finer one is better for good.
+    # m = 2 and 4 are worth the same for a few rounds; then the finer one is better.
     assert found.value(4, 3) == pytest.approx(found.value(2, 3))
-    last = found.settled()
-    assert found.best(last)[0] < 4
-    assert all(found.best(t)[0] == 4 for t in range(last + 1, 13))
+    assert found.settled() == 0
+    assert all(found.value(4, t) == pytest.approx(found.best(t)[1], abs=1e-9) for t in range(1, 13))
+
+
+def test_who_is_best_is_said_of_no_other_horizon_than_it_holds_for():
+    """The finest grid may be the best, and as good as others, before another is better for the last time."""
+
+    def said(*values):
+        return _who_is_best(Games({m: Solution(m, 3, "ece", "law", values=np.array(v)) for m, v in values}))
+
+    two = (2, [0.5, 0.7, 1.0])
+    assert said(two, (4, [0.5, 0.7 + 1e-13, 1.0])).startswith(
+        "Up to T = 3 no grid is better than the finest, m = 4,"
+    )
+    assert said(two, (4, [0.4, 0.8, 0.9])).startswith(
+        "Another grid is better than the finest, m = 4, at T = 2 for the last time; from T = 3 to 3 none is, and"
+    )
+    assert said(two, (4, [0.4, 0.6, 1.1])) == "At T = 3 another grid is better than the finest, m = 4."
 
 
 def test_exploited(found):
@@ -56,11 +81,7 @@ def test_the_page(found):
     low, high = found.bounds(4, 20)
     assert low < high
     assert f"| 20 | 10.000000 | {found.value(2, 20):.6f} | – | **{certain(low, high)}** |" in text
-    assert "up to T = " not in text  # sentences begin with capitals
-    assert (
-        f"Up to T = {found.settled()} another grid than the finest is the best; from T = {found.settled() + 1}"
-        in text
-    )
+    assert "Up to T = 12 no grid is better than the finest, m = 4, and finer ones may pay less." in text
     assert f"T^{np.log(found.best(12)[1] / found.best(3)[1]) / np.log(4):.2f} from\nT = 3 to 12 " in text
     paid, least = found.exploited[0].values[-1], found.value(2, 8)
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in text
@@ -155,7 +176,9 @@ def test_pictures(found):
     assert (low.get_ydata()[1:] == found.brackets[4].lowers[12:]).all()
     assert (high.get_ydata()[1:] == found.brackets[4].uppers[12:]).all()
     caption = games_plot.value_caption(found)
-    assert "Longer games of m = 4 are bracketed, within " in caption
+    within = float(re.search(r"Longer games of m = 4 are bracketed, within ([\d.e-]+): ", caption)[1])
+    bracket = found.brackets[4]
+    assert within / 1.1 <= (bracket.uppers - bracket.lowers).max() <= within
     assert f"up to T = {found.common()}" in caption
     exploited = games_plot.plot_exploited(found)
     assert [list(line.get_ydata()) for line in exploited.axes[0].lines][1] == list(found.exploited[0].values)
@@ -189,3 +212,24 @@ def test_names_of_forecasters_without_their_grid():
     ):
         assert "m=" not in games_plot.short(label)
     assert games_plot.short("rounded (of=empirical mean, m=3)") == "rounded (of=empirical mean)"
+
+
+def test_what_is_said_of_the_finest_grid_on_the_page():
+    """Its values stand in the table: when another grid is better, and that the least of each row is bold."""
+    text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
+    table = text[text.index("| T | m = 1 |") : text.index("![Exact value")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+    values = {
+        int(t): [float(cell.strip("*")) if cell != "–" else np.inf for cell in cells] for t, *cells in rows
+    }
+    for t, *cells in rows:
+        least = min(values[int(t)])
+        assert [cell.startswith("**") for cell in cells] == [value == least for value in values[int(t)]]
+    last, first, until = map(
+        int,
+        re.search(r"m = 8, at T = (\d+) for the last time; from T = (\d+) to (\d+) none is", text).groups(),
+    )
+    assert first == last + 1
+    for t, row in values.items():
+        if last <= t <= until:
+            assert (min(row) < row[-1]) == (t == last)
