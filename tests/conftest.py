@@ -12,7 +12,7 @@ from hypothesis import settings  # noqa: E402
 
 # The first example may pay for a compilation, so examples have no deadline; a failure prints how to get it again. They
 # are others each time, so that few in a run are many in all.
-settings.register_profile("onlinecal", deadline=None, print_blob=True, max_examples=25)
+settings.register_profile("onlinecal", deadline=None, print_blob=True, max_examples=15)
 settings.register_profile("full", settings.get_profile("onlinecal"), max_examples=400)
 settings.load_profile("onlinecal")
 

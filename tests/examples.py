@@ -85,8 +85,8 @@ def pairs(folder: Path) -> list[tuple[Forecaster, Nature]]:
     return found
 
 
-FEW_FORECASTERS = (Constant(0.3), EmpiricalMean(), ForecastHedging())
-FEW = (n.Bernoulli, n.Drift, n.Contrarian, n.Greedy)
+FEW_FORECASTERS = (EmpiricalMean(), ForecastHedging())
+FEW = (n.Drift, n.Greedy)
 
 
 def _all(kind: str, known, table):

@@ -43,8 +43,7 @@ def cautions(
     if samples is not None and samples < 0.9 * gamma.weight:
         said.append(f"weights differ: the rows tell as much as {n:,.0f} rows of equal weight")
     if n < SMALL:
-        rows = "1 row is" if round(n) == 1 else f"{n:,.0f} rows are"
-        said.append(f"{rows} few: intervals are wide, and limits for large n are poor")
+        said.append(f"{number_of(round(n), 'row')} only: intervals are wide, and limits for large n are poor")
     said += _rare(gamma, n)
     if gamma.levels == 1:
         said.append(

@@ -339,21 +339,26 @@ def _chosen(plan: Plan, work: Work) -> list[tuple[int, int, Cell]]:
     family.
     """
     order = sorted(work, key=lambda at: ((at[1] - at[0]) % len(plan.natures.families), at))
-    found = []
+    found: dict[tuple[int, int], tuple[int, int, Cell]] = {}
     for share in (0.5, 0.0, 1.0):
         for i, j in islice(order, MEASURED):
             sizes = len(plan.forecasters.families[i]), len(plan.natures.families[j])
             if share != 0.5 and max(sizes) == 1:
                 continue
-            forecaster = plan.forecasters[plan.forecasters.firsts[i] + round(share * (sizes[0] - 1))]
-            nature = plan.natures[plan.natures.firsts[j] + round(share * (sizes[1] - 1))]
+            places = (
+                plan.forecasters.firsts[i] + round(share * (sizes[0] - 1)),
+                plan.natures.firsts[j] + round(share * (sizes[1] - 1)),
+            )
+            if places in found:
+                continue
+            forecaster, nature = plan.forecasters[places[0]], plan.natures[places[1]]
             horizons = [
                 t for t in plan.horizons
                 if t <= min(forecaster.longest or t, nature.longest or t, _length(nature, t), _length(forecaster, t))
             ]  # fmt: skip
             if horizons:
-                found.append((i, j, plan.cell(forecaster, nature, horizons[-1], plan.schedules[-1])))
-    return found[:MEASURED]
+                found[places] = i, j, plan.cell(forecaster, nature, horizons[-1], plan.schedules[-1])
+    return list(islice(found.values(), MEASURED))
 
 
 def measure(cell: Cell, budget: float) -> tuple[float, float]:

@@ -34,6 +34,7 @@ PAIRS = [
     (f.AlmostOneStepAhead(), n.Contrarian()),
     (f.CDLMinimiser(), n.Contrarian()),
     (f.CDLMinimiser(), n.Bernoulli()),
+    (f.StepCEMinimiser(), n.Contrarian()),
     (f.FosterVohra(), n.Bernoulli()),
     (f.FosterVohra(), n.Contrarian()),
     (f.FosterVohra(swaps="all"), n.Bernoulli()),

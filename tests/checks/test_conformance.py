@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from onlinecal.checks import conformance as conformance_module
 from onlinecal.checks.conformance import conformance
 from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
@@ -110,6 +111,8 @@ def test_what_is_no_declaration_is_refused(strategy, match):
 
 def test_nested_strategies_conform(seed, monkeypatch):
     monkeypatch.setattr("onlinecal.checks.facts.LATE", 24)  # four epochs of those that double
+    opponents = conformance_module._opponents
+    monkeypatch.setattr(conformance_module, "_opponents", lambda strategy: opponents(strategy)[:1])
     # Those without parts are looked at in tests/checks/test_every_strategy.py and test_facts.py.
     for strategy in (spec for spec in HONEST if isinstance(spec, Doubling | Rounded)):
         assert [found for found in conformance(strategy, seed) if found.fault] == []

@@ -123,7 +123,8 @@ def test_who_plays_on_a_grid_says_so(cases, seed):
     assert f.EmpiricalMean().steps_at(100) is f.Doubling(f.AlmostOneStepAhead()).steps_at(100) is None
 
 
-def test_who_may_be_told_late(cases, seed):
+def test_who_may_be_told_late(cases, seed, monkeypatch):
+    monkeypatch.setattr(facts, "LATE", 24)
     for case in cases:
         if counts_open(case[1]):
             # It depends on what is open, as it says; its rule is told late in tests/forecasters/test_in_flight.py.

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import onlinecal as oc
@@ -58,7 +58,6 @@ def test_every_name_is_a_column_or_said_to_be_none():
 
 
 @given(gamma=gammas(max_levels=6), task=decision_tasks())
-@settings(max_examples=25)
 def test_every_relation_holds(gamma, task):
     # Within the tolerance of a tie a task takes two levels for one.
     assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)
@@ -69,7 +68,6 @@ def test_every_relation_holds(gamma, task):
 
 
 @given(st.data())
-@settings(max_examples=15)
 def test_the_true_distance_lies_between_its_bounds(data):
     tenths = st.integers(0, 10).map(lambda i: i / 10)
     p = data.draw(st.lists(tenths | st.floats(0.0, 1.0), min_size=1, max_size=6))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
@@ -29,7 +29,6 @@ RESPONSES = [
 
 @pytest.mark.parametrize("response", RESPONSES, ids=str)
 @given(case=moves(), task=st.one_of(st.just(QuadraticTask()), decision_tasks()))
-@settings(max_examples=40)
 def test_the_brackets_hold_the_account_before_the_move(response, case, task):
     before, after, moved = case
     who = DecisionMaker(task, response)

@@ -83,7 +83,6 @@ def shares(response, v):
 
 
 @given(gammas(), all_responses().filter(lambda r: r != Rounded()))
-@settings(max_examples=40)
 def test_beliefs_are_those_of_the_description(gamma, response):
     mass, ones = {}, {}
     for v, w, q in zip(gamma.predictions.tolist(), gamma.mass.tolist(), gamma.means.tolist(), strict=True):
@@ -101,7 +100,6 @@ def test_beliefs_are_those_of_the_description(gamma, response):
 
 
 @given(gammas(), all_responses(), random_tasks())
-@settings(max_examples=40)
 def test_the_account_of_a_decision_maker(gamma, response, task):
     """Payoffs of the belief's best response, action by action, from the law of the beliefs."""
     who = DecisionMaker(task, response)

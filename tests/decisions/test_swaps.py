@@ -67,7 +67,6 @@ def paid_by_steady_swaps(gamma, task, rate, slack):
 
 
 @given(gammas(max_levels=3), decision_tasks(3), rates)
-@settings(max_examples=25, deadline=None)
 def test_lipschitz_swaps_are_enumerated(gamma, task, rate):
     account = task.account(gamma)
     value = restricted_swap_regret(gamma, task, swaps="lipschitz", lipschitz=rate)
@@ -78,7 +77,6 @@ def test_lipschitz_swaps_are_enumerated(gamma, task, rate):
 
 
 @given(gammas(max_levels=4), decision_tasks(3))
-@settings(max_examples=40, deadline=None)
 def test_monotone_swaps_are_enumerated(gamma, task):
     gain = task.table[:, 1] - task.table[:, 0]
     rows = product(range(len(gain)), repeat=gamma.levels)
@@ -90,7 +88,6 @@ def test_monotone_swaps_are_enumerated(gamma, task):
 
 
 @given(gammas(max_levels=6), rates)
-@settings(max_examples=25, deadline=None)
 def test_the_nearest_lipschitz_values_by_bounded_least_squares(gamma, rate):
     v, w, q = gamma.predictions, gamma.mass, gamma.means
     # κ is its first value and its steps.

@@ -37,7 +37,6 @@ def decision_tasks(draw: st.DrawFn, most: int = 4) -> DecisionTask:
 
 
 @given(gammas(max_levels=4), decision_tasks(3))
-@settings(max_examples=40, deadline=None)
 def test_account_equals_enumeration_over_all_swaps(gamma, task):
     assume(not oracle.crowded(gamma, task))
     account = task.account(gamma)
@@ -132,7 +131,6 @@ def test_of_two_levels_as_good_as_on_a_kink_one_is():
 
 
 @given(close_gammas(), st.data())
-@settings(max_examples=40, deadline=None)
 def test_two_actions_on_levels_that_are_as_good_as_equal(gamma, data):
     t = data.draw(st.sampled_from([*gamma.predictions.tolist(), 0.3, 0.5, 0.0, 1.0]))
     table = data.draw(
@@ -182,7 +180,6 @@ def test_a_random_task_of_more_actions_than_there_is_memory_for_is_refused():
 
 
 @given(st.integers(1, 12), st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
 def test_random_task_uses_every_action_and_the_whole_range(count, seed):
     task = tasks.random_task(count, seed)
     assert task == tasks.random_task(count, seed)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
@@ -24,7 +24,6 @@ from tests.engine.test_game import same
 from tests.rounds_by_hand import played
 
 
-@settings(max_examples=15)
 @given(st.data())
 def test_the_history_of_reals_is_the_sorted_history_at_every_checkpoint(data):
     stops = sorted(data.draw(st.sets(st.integers(1, 200), min_size=1, max_size=8)))

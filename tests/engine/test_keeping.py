@@ -11,7 +11,7 @@ from math import fsum
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter, StoreError
@@ -59,7 +59,6 @@ def seen(game, stops, streams=(None,)):
 # ---------------------------------------------------------------- the file
 
 
-@settings(max_examples=25)
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1)), max_size=30), min_size=1, max_size=9),
     st.data(),

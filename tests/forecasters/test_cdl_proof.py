@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -78,7 +78,6 @@ def potentials(m, counts, ones):
     return up[:-1] + down[1:] - 1
 
 
-@settings(max_examples=40)
 @given(states(), st.data())
 def test_no_round_raises_a_product_of_potentials(state, data):
     m, counts, ones = state
@@ -111,7 +110,6 @@ def test_no_round_raises_a_product_of_potentials(state, data):
 # ---------------------------------------------------------------- from potentials to the CDL
 
 
-@settings(max_examples=40)
 @given(states())
 def test_regret_is_bounded_by_potentials_and_each_edge_is_needed_once(state):
     m, counts, ones = state

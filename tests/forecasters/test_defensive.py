@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
@@ -38,7 +38,6 @@ def kernel_sum(past, p, kernel, scale):
 
 @pytest.mark.parametrize(("kernel", "scale"), KERNELS)
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=120))
-@settings(max_examples=30)
 def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
     player = DefensiveForecasting(kernel, scale).start(40, 1, None)  # blocks of 16 points: they split
     past = []

@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from onlinecal.checks.conformance import trace
 from onlinecal.core.columns import Column
@@ -220,7 +220,6 @@ def total(gamma, name, options, end):
     return gamma.weight * float(getattr(value, end, value))
 
 
-@settings(max_examples=25)
 @given(gammas(5), gammas(5))
 def test_totals_that_are_said_to_add_up_do(first, second):
     both = whole(first, second)

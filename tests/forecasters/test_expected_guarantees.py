@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import onlinecal as oc
@@ -128,7 +128,6 @@ def test_a_nature_that_sees_the_law_hurts_the_perturbed_leader_in_proportion_to_
     assert mean_total(PerturbedLeader(atoms=atoms), ALTERNATING, seed, u_calibration) < 4 * math.sqrt(HORIZON)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_the_proof_of_foster_vohra_step_by_step(data):
     """What bound and slack rest on, with nothing left to chance: from any state and for either outcome Φ = Σ max(R, 0)²
@@ -158,7 +157,6 @@ def test_the_proof_of_foster_vohra_step_by_step(data):
         assert expected - before <= 8 / m**2 + 1e-9
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_the_proof_of_hedging_step_by_step(data):
     """From any state and for either outcome Σ_e √(Φ_e + c²) grows by at most √2/(4m) + 1/(2c) in expectation, c² =

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
@@ -28,7 +28,6 @@ def on_grid(law, points):
 
 
 @pytest.mark.parametrize("swaps", ["all", "next"])
-@settings(max_examples=40)
 @given(st.data())
 def test_foster_vohra_is_stationary_under_the_regrets(swaps, data):
     m = data.draw(st.integers(1, 9))
@@ -146,7 +145,6 @@ def test_stationary_weights_of_every_size_do_not_overflow():
     assert law[-20:] == pytest.approx([(1 - 1 / up) * up**-k for k in range(19, -1, -1)], rel=1e-13)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_blum_mansour_is_stationary_under_the_wishes(data):
     m = data.draw(st.integers(1, 9))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
@@ -59,7 +59,6 @@ def test_calibeating_keeps_its_word(pairs, bins):
     assert total <= refinement + bins * (1 + math.log(len(pairs))) + 1e-9
 
 
-@settings(max_examples=20)
 @given(streams, st.sampled_from([100.0, 1.5]))
 def test_platt_scaling_takes_newton_steps(pairs, radius):
     base, truth = zip(*pairs, strict=True)

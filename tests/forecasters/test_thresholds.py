@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
@@ -49,7 +49,6 @@ def states(draw):
 # ---------------------------------------------------------------- the rule
 
 
-@settings(max_examples=20)
 @given(st.integers(1, 40), st.integers(1, 80), st.integers(0, 99))
 def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
     game = Game(StepCEMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=seed)
@@ -62,7 +61,6 @@ def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
         assert (game.forecaster.memory.floats[run] == sums.ravel()).all()
 
 
-@settings(max_examples=30)
 @given(states())
 def test_the_law_is_that_of_the_rule(state):
     m, horizon, counts, ones = state
@@ -83,7 +81,6 @@ def test_a_game_begins_in_the_middle():
     }
 
 
-@settings(max_examples=30)
 @given(
     st.integers(1, 30).flatmap(
         lambda m: st.lists(st.integers(-(10**11), 10**11), min_size=m + 1, max_size=m + 1)
@@ -107,7 +104,6 @@ def test_exact_ties_of_large_weights():
 # ---------------------------------------------------------------- the proof
 
 
-@settings(max_examples=30)
 @given(states())
 def test_the_proof_step_by_step(state):
     """From any state and for either outcome Φ = Σ cosh(ηP_k) grows by the factor of the proof at most, in expectation;

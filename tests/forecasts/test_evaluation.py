@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.stats import binom
 
 import onlinecal as oc
@@ -23,7 +23,6 @@ FEW = ["ece", "smooth_ce", "cdl", "brier"]
 
 
 @given(gammas())
-@settings(max_examples=20)
 def test_every_row_is_the_measure(gamma):
     result = evaluate(gamma)
     assert len(result.rows) == len(MEASURES)
@@ -107,7 +106,6 @@ def test_resampling_draws_samples_with_replacement(weighted, seed):
 
 
 @given(gammas(max_levels=16))
-@settings(max_examples=25)
 def test_an_upper_end_alone_is_that_of_the_bracket(gamma):
     for record in MEASURES.values():
         if record.upper is not None:

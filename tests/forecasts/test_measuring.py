@@ -179,8 +179,8 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
     p = np.clip(np.round(p * 300) / 300, 0.01, 0.99)
     y = (rng.random(4000) < p).astype(int)
     assert said_of(p, y) == ""
-    assert "99 rows are few" in said_of(p[:99], y[:99])
-    assert "rows are few" not in said_of(p[:100], y[:100])
+    assert "99 rows only" in said_of(p[:99], y[:99])
+    assert "rows only" not in said_of(p[:100], y[:100])
     rare = np.zeros(4000, int)
     rare[:29] = 1
     assert "only 29 events" in said_of(p, rare)
@@ -199,7 +199,7 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
     assert said_of(p, y, drift=Drift(0.5, 0.9, 0.0, 0.9)) == ""
     assert "as much as 1,000 rows" in said_of(p, y, samples=1000.0)
     # Numbers in sentences: one is one, and of rows with weights there need not be a whole one.
-    assert "1 row is few" in said_of([0.3], [0])
+    assert "1 row only" in said_of([0.3], [0])
     assert "only 1 event: " in said_of(p, np.arange(4000) == 7)
     light = oc.JointDistribution.from_samples([0.3, 0.6], [0, 1], weights=[200.0, 0.3])
     assert any(said.startswith("only 0.3 events: ") for said in cautions(light))
@@ -233,7 +233,7 @@ def test_one_row_is_measured(tmp_path, row):
     (tmp_path / "one.csv").write_text(f"p,y\n{row}\n")
     found = report_of(str(tmp_path / "one.csv"), Asked(), Settings(draws=20))
     assert found.rows == 1
-    assert any("1 rows are few" in said for said in found.columns[0].cautions)
+    assert any("1 row only" in said for said in found.columns[0].cautions)
 
 
 def test_what_is_larger_than_memory_is_not_read_at_once(tmp_path, monkeypatch):

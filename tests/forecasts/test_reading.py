@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
@@ -218,7 +218,6 @@ CELLS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     rows=st.lists(st.lists(CELLS, min_size=1, max_size=4), max_size=6),
     header=st.lists(st.sampled_from(["p", "y", "p", "t", "", "0", "w"]), min_size=1, max_size=4),

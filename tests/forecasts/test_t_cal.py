@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.stats import binom
 
 import onlinecal as oc
@@ -24,7 +24,6 @@ def by_pairs(p, y, m):
     return total / len(p)
 
 
-@settings(deadline=None, max_examples=30)
 @given(gamma=gammas(max_samples=12))
 def test_the_statistic_pair_by_pair(gamma):
     p = np.repeat(gamma.predictions, gamma.counts.astype(int))

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
@@ -31,7 +31,6 @@ def by_definition(gamma):
     )
 
 
-@settings(deadline=None, max_examples=40)
 @given(gamma=ANY)
 def test_the_loss_is_that_of_a_task_and_the_largest(gamma):
     if gamma.levels > 40:

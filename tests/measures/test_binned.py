@@ -59,7 +59,6 @@ def test_ece_is_symmetric_under_exchange_of_outcomes(gamma, order):
 
 
 @given(gammas(), bin_counts)
-@settings(max_examples=40, deadline=None)
 def test_equal_width_bins(gamma, m):
     bins = oracle.width_bins(gamma, m)
     assert binned_ece(gamma, bins=m) == pytest.approx(oracle.gap(gamma, bins), abs=1e-14)
@@ -67,7 +66,6 @@ def test_equal_width_bins(gamma, m):
 
 
 @given(gammas(), bin_counts)
-@settings(max_examples=40, deadline=None)
 def test_quantile_bins(gamma, m):
     bins = oracle.quantile_bins(gamma, m)
     expected = oracle.gap(gamma, bins)
@@ -95,7 +93,6 @@ def together(a, b, m):
 
 
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.integers(1, 400))
-@settings(max_examples=40, deadline=None)
 def test_a_grid_value_is_in_the_bin_of_its_fraction(value, m):
     i, n = value
     v = i / n

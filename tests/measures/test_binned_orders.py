@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import onlinecal as oc
@@ -232,7 +232,6 @@ def test_where_there_is_no_interval_the_table_says_why():
     assert "a debiased estimate may be 0 where the error is not" in rows[1].interval_by
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     gamma=ANY,
     m=st.integers(1, 20),
@@ -260,7 +259,6 @@ def test_soft_bins_by_definition(gamma, m, temperature, order):
         assert value <= ece(gamma) + 1e-12
 
 
-@settings(deadline=None, max_examples=40)
 @given(gamma=ANY, m=st.integers(1, 20))
 def test_soft_bins_become_hard_ones(gamma, m):
     """But for predictions on an edge, which are in both bins."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
@@ -121,7 +121,6 @@ def test_what_is_said_is_what_is_tested_here():
 
 
 @given(gammas(), some_tasks())
-@settings(max_examples=40)
 def test_swap_regrets(gamma, task):
     # Within the tolerance of a tie a task takes two levels for one.
     assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)
@@ -155,7 +154,6 @@ def test_the_oracle_of_monotone_swaps_by_enumeration(gamma, task):
 
 
 @given(gammas(), some_tasks(), st.integers(1, 12), st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0, 1))
-@settings(max_examples=40)
 def test_who_responds_to_a_bin(gamma, task, m, where):
     assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)
     for strategy in ("width", "quantile"):
@@ -165,7 +163,6 @@ def test_who_responds_to_a_bin(gamma, task, m, where):
 
 
 @given(gammas(), some_tasks(), st.integers(1, 40))
-@settings(max_examples=40)
 def test_who_rounds(gamma, task, m):
     assert swap(gamma, DecisionMaker(task, Rounded())) <= 4 * value("scdl", gamma) + tight
     soft, hard = (value("scdl_binned", gamma, m=m, soft=soft) for soft in (True, False))
@@ -174,7 +171,6 @@ def test_who_rounds(gamma, task, m):
 
 
 @given(gammas(), st.data())
-@settings(max_examples=40)
 def test_what_lipschitz_recalibration_gains(gamma, data):
     v, bound = gamma.predictions, 2 * value("smooth_ce", gamma)
     for c in (1.0, 0.5, 0.1):  # the weights of smCE itself, kept in [0, 1], which leaves them 1-Lipschitz

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
@@ -20,7 +20,6 @@ def entropy(q):
 
 
 @given(gamma=ANY)
-@settings(deadline=None, max_examples=40)
 def test_the_logarithm_is_log_loss_without_the_entropy_of_the_levels(gamma):
     left = float(gamma.mass @ [entropy(q) for q in gamma.means.tolist()])
     value, loss = bregman(gamma), log_loss(gamma)
@@ -30,7 +29,6 @@ def test_the_logarithm_is_log_loss_without_the_entropy_of_the_levels(gamma):
 
 
 @given(gamma=ANY)
-@settings(deadline=None, max_examples=40)
 def test_the_square_is_the_reliability_and_the_loss_of_the_quadratic_task(gamma):
     value = bregman(gamma, phi="quadratic")
     assert value == pytest.approx(brier_decomposition(gamma).reliability, abs=1e-15)
@@ -39,7 +37,6 @@ def test_the_square_is_the_reliability_and_the_loss_of_the_quadratic_task(gamma)
 
 
 @given(gamma=ANY)
-@settings(deadline=None, max_examples=40)
 def test_a_kink_is_the_loss_of_two_actions(gamma):
     """Theorem 4.10 of Gopalan and Hu: the V-shaped task is paid |x − ½| in expectation, up to what all get."""
     kink = bregman(gamma, phi=(lambda x: np.abs(x - 0.5), lambda x: np.sign(x - 0.5)))
@@ -50,7 +47,6 @@ def test_a_kink_is_the_loss_of_two_actions(gamma):
 
 
 @given(gamma=calibrated_gammas())
-@settings(max_examples=30)
 def test_calibrated_is_exactly_zero(gamma):
     for phi in ("log", "quadratic", (np.exp, np.exp)):
         assert bregman(gamma, phi=phi) == 0.0

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -30,7 +30,6 @@ def lower(name, gamma):
 
 @pytest.mark.parametrize("name", [m.name for m in MEASURES.values() if m.sound.startswith("yes")])
 @given(gamma=gammas(max_levels=5))
-@settings(max_examples=25)
 def test_sound_is_positive_unless_calibrated(name, gamma):
     gamma = gamma.round(32)[0]
     if ece(gamma) < 1e-3:
@@ -117,7 +116,6 @@ def test_the_interval_error_and_the_upper_distance_jump():
     "name", [m.name for m in MEASURES.values() if m.continuous == "yes" and m.name not in ("log_loss", "nce")]
 )
 @given(gamma=gammas(max_levels=5), shift=st.floats(-1, 1))
-@settings(max_examples=25)
 def test_continuous_changes_little(name, gamma, shift):
     """By at most 50 times the move of 1e-4 (of 1/σ for smECE_σ and 2/ε for RintCE_ε, at most 20 here)."""
     moved = np.clip(gamma.predictions + EPS * shift * np.cos(40 * gamma.predictions), 0, 1)

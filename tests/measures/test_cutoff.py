@@ -19,7 +19,6 @@ from tests.strategies import calibrated_gammas, gammas
 
 
 @given(gammas())
-@settings(max_examples=40, deadline=None)
 def test_values_and_witnesses(gamma):
     assert cutoff_ce(gamma) == pytest.approx(oracle.cutoff_ce(gamma), abs=1e-14)
     assert step_ce(gamma) == pytest.approx(oracle.step_ce(gamma), abs=1e-14)
@@ -31,7 +30,6 @@ def test_values_and_witnesses(gamma):
 
 
 @given(gammas())
-@settings(max_examples=40, deadline=None)
 def test_inequalities(gamma):
     step, cut = step_ce(gamma), cutoff_ce(gamma)
     assert 0.0 <= step <= cut <= 2 * step

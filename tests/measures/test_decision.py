@@ -39,27 +39,23 @@ def scaled(gamma):
 
 
 @given(gammas(max_levels=5))
-@settings(max_examples=40, deadline=None)
 def test_cdl_equals_the_linear_program_over_proper_scoring_rules(gamma):
     gamma = scaled(gamma)
     assert cdl(gamma) == close(oracle.cdl(gamma))
 
 
 @given(gammas(max_levels=6))
-@settings(max_examples=40, deadline=None)
 def test_u_calibration_equals_the_linear_program(gamma):
     gamma = scaled(gamma)
     assert u_calibration(gamma) == close(oracle.u_calibration(gamma))
 
 
 @given(gammas())
-@settings(max_examples=40, deadline=None)
 def test_v_cdl_is_the_best_kink(gamma):
     assert v_cdl(gamma) == pytest.approx(oracle.v_cdl(gamma), abs=1e-14)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(50, 400))
-@settings(max_examples=20, deadline=None)
 def test_v_cdl_at_many_levels(seed, k):
     rng = np.random.default_rng(seed)
     v = np.unique(rng.random(k))
@@ -72,7 +68,6 @@ def test_v_cdl_at_many_levels(seed, k):
 
 @pytest.mark.parametrize("measure", TOTAL)
 @given(gamma=gammas())
-@settings(max_examples=40, deadline=None)
 def test_worst_task_attains_the_value(measure, gamma):
     witness = WITNESS[measure](gamma)
     assert witness.value(gamma) == pytest.approx(measure(gamma), abs=1e-13)
@@ -84,7 +79,6 @@ def test_worst_task_attains_the_value(measure, gamma):
 
 @pytest.mark.parametrize("measure", TOTAL)
 @given(gamma=gammas())
-@settings(max_examples=40, deadline=None)
 def test_regret_of_the_worst_task_by_best_responses(measure, gamma):
     # Nothing of kinks: the payoff table alone.
     witness = WITNESS[measure](gamma)
@@ -106,7 +100,6 @@ def test_nothing_to_regret_where_calibrated(gamma):
 
 
 @given(gammas())
-@settings(max_examples=40, deadline=None)
 def test_order_of_the_measures(gamma):
     value, single, u = cdl(gamma), v_cdl(gamma), u_calibration(gamma)
     squared = float(gamma.mass @ (gamma.means - gamma.predictions) ** 2)
@@ -123,7 +116,6 @@ def test_order_of_the_measures(gamma):
 
 
 @given(gammas(), decision_tasks())
-@settings(max_examples=40, deadline=None)
 def test_no_task_beats_the_worst_one(gamma, task):
     assert cfdl(gamma, task=task) <= cdl(gamma) + tight
     assert tasks.external_regret(gamma, task) <= u_calibration(gamma) + tight
@@ -151,7 +143,6 @@ def tables(draw, gamma):
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
 def test_cdl_bounds_every_task_whatever_is_as_good_as_a_tie(data):
     """Each kink may be off by what makes a payoff of TIE; sums err by some 1e-15."""
     gamma = data.draw(close_gammas())
@@ -165,7 +156,6 @@ def test_cdl_bounds_every_task_whatever_is_as_good_as_a_tie(data):
 
 
 @given(close_gammas())
-@settings(max_examples=40, deadline=None)
 def test_the_worst_task_is_as_bad_by_best_responses_however_close_the_levels(gamma):
     for measure in (cdl, v_cdl):
         regret = tasks.swap_regret(gamma, WITNESS[measure](gamma).task)
@@ -250,7 +240,6 @@ def test_symmetric_under_exchange_of_outcomes(gamma):
 
 
 @given(st.data())
-@settings(max_examples=20, deadline=None)
 def test_order_of_samples_and_split_of_mass_do_not_matter(data):
     p = data.draw(st.lists(st.integers(0, 10), min_size=1, max_size=20))
     y = data.draw(st.lists(st.integers(0, 1), min_size=len(p), max_size=len(p)))

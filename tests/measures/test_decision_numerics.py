@@ -70,13 +70,11 @@ def exact_u_calibration(gamma):
 
 
 @given(gammas())
-@settings(max_examples=40, deadline=None)
 def test_cdl_to_the_last_digits(gamma):
     assert decision.cdl(gamma) == pytest.approx(float(exact_cdl(gamma)), abs=1e-15)
 
 
 @given(gammas())
-@settings(max_examples=40, deadline=None)
 def test_u_calibration_to_the_last_digits(gamma):
     assert decision.u_calibration(gamma) == pytest.approx(float(exact_u_calibration(gamma)), abs=1e-15)
 

@@ -34,7 +34,6 @@ GRID = 200
 CLOSED = 1e-9 + 1e-15
 
 
-@settings(deadline=None, max_examples=15)
 @given(gamma=FEW)
 def test_the_coupling_program_lies_in_the_lower_bracket(gamma):
     program = oracle.distance_lower(gamma, GRID)
@@ -54,7 +53,6 @@ def test_levels_alone_are_not_enough():
     assert smooth_ce(gamma) == pytest.approx(0.06, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=25)
 @given(gamma=FEW)
 def test_upper_distance_equals_the_best_of_all_groupings(gamma):
     value = oracle.cheapest_grouping(gamma.predictions, gamma.mass, gamma.means)
@@ -66,7 +64,6 @@ def test_upper_distance_equals_the_best_of_all_groupings(gamma):
     assert loose.lower - 1e-9 <= value <= loose.upper + 1e-9
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     rounds=st.lists(
         st.tuples(st.one_of(st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.floats(0.0, 1.0)), st.integers(0, 1)),
@@ -110,7 +107,6 @@ def test_true_distance_of_long_sequences():
     )
 
 
-@settings(deadline=None, max_examples=25)
 @given(gamma=ANY)
 def test_the_chain_of_inequalities(gamma):
     lower, upper = distance_lower(gamma), distance_upper(gamma)
@@ -133,7 +129,6 @@ def test_the_chain_of_inequalities(gamma):
     assert lower.upper >= abs(float(gamma.residuals.sum())) - slack
 
 
-@settings(deadline=None, max_examples=30)
 @given(gamma=ANY)
 def test_the_dual_is_feasible_at_every_u(gamma):
     """r(v, y) ≤ |u − v| + (y − u) s for some s, that is u A(u) + (1 − u) B(u) ≤ 0, on a fine grid of u.
@@ -271,7 +266,6 @@ class Fails:
 
 
 @pytest.mark.parametrize("good", [0, 1, 2])
-@settings(deadline=None, max_examples=30)
 @given(gamma=ANY)
 def test_without_an_answer_there_are_certified_bounds(good, gamma):
     """The best of what the programs gave until then and of what needs none; the solver's failure is nobody's error."""
@@ -348,7 +342,6 @@ def test_calibrated_is_exactly_zero(gamma):
     assert distance_upper(calibrated).upper == pytest.approx(0.0, abs=1e-15)
 
 
-@settings(deadline=None, max_examples=30)
 @given(gamma=FEW, shares=st.lists(st.floats(0.1, 0.9), min_size=1, max_size=5))
 def test_invariances(gamma, shares):
     lower, upper = distance_lower(gamma), distance_upper(gamma).upper

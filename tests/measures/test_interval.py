@@ -121,7 +121,6 @@ def hard(draw):
     return JointDistribution.from_levels(v, w, draw(st.sampled_from(means))())
 
 
-@settings(deadline=None, max_examples=30)
 @given(gamma=hard())
 def test_the_search_over_widths_equals_trying_them_all(gamma):
     value = over_all_widths(gamma)
@@ -142,7 +141,6 @@ def test_where_all_widths_are_equally_good_few_are_tried_for_each():
     assert lower == upper == pytest.approx(step * pairs, abs=1e-13)
 
 
-@settings(deadline=None, max_examples=40)
 @given(gamma=hard())
 def test_pruning_loses_nothing_on_hard_levels(gamma):
     assert interval_ce(gamma) == pytest.approx(unpruned(gamma), abs=1e-13)
@@ -159,7 +157,6 @@ def test_the_bracket_closes_where_all_residuals_have_one_sign(sign):
     assert bracket.upper == pytest.approx(abs(gamma.residuals.sum()), abs=1e-13)
 
 
-@settings(deadline=None, max_examples=40)
 @given(gamma=hard())
 def test_how_far_apart_the_ends_of_the_bracket_can_be(gamma):
     bracket = interval_ce_bracket(gamma, blocks=1)
@@ -183,7 +180,6 @@ def test_random_intervals_equal_the_exact_average(gamma, epsilon):
     assert random_interval_ce(gamma, epsilon=epsilon) == pytest.approx(value, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=20)
 @given(gamma=gammas(max_samples=8))
 def test_surrogate_equals_the_least_of_all_widths(gamma):
     assert surrogate_interval_ce(gamma) == pytest.approx(oracle.surrogate_interval_ce(gamma), abs=1e-9)

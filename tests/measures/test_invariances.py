@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -22,7 +22,6 @@ def value(record, gamma):
 
 @pytest.mark.parametrize("record", RECORDS, ids=by_id)
 @given(gamma=gammas(), shares=st.lists(st.sampled_from([0.25, 0.5, 0.75]), min_size=1, max_size=4))
-@settings(max_examples=30)
 def test_order_and_split_of_mass_do_not_matter(record, gamma, shares):
     assert ends(value(record, split(gamma, shares))) == pytest.approx(ends(value(record, gamma)), abs=1e-9)
 
@@ -33,7 +32,6 @@ ONE_SIDED = {"step_ce", "subsampled_step_ce", "low_degree_ce", "binned_ece", "bi
 
 @pytest.mark.parametrize("record", [m for m in RECORDS if m.name not in ONE_SIDED], ids=by_id)
 @given(gamma=gammas())
-@settings(max_examples=30)
 def test_exchange_of_outcomes(record, gamma):
     # Exactly representable, so that 1 − v is exact; rounding to such a grid may join levels.
     gamma = gamma.round(1024)[0]
@@ -43,7 +41,6 @@ def test_exchange_of_outcomes(record, gamma):
 
 @pytest.mark.parametrize("record", [m for m in RECORDS if m.complete.startswith("yes")], ids=by_id)
 @given(gamma=calibrated_gammas())
-@settings(max_examples=30)
 def test_calibrated_is_exactly_zero(record, gamma):
     assert ends(value(record, gamma)) == (0.0, 0.0)
 

@@ -28,7 +28,6 @@ SCALES = [1.0, 0.2, 0.0225, 0.0223, 1e-3, 30.0]  # two of them on either side of
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("scale", SCALES)
-@settings(max_examples=25, deadline=None)
 @given(gamma=ANY)
 def test_equals_the_double_sum(kernel, scale, gamma):
     value = kernel_ce(gamma, kernel=kernel, scale=scale)
@@ -41,7 +40,6 @@ def test_equals_the_double_sum(kernel, scale, gamma):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@settings(max_examples=25, deadline=None)
 @given(gamma=ANY)
 def test_the_witness_attains_the_value(kernel, gamma):
     value = kernel_ce(gamma, kernel=kernel)
@@ -52,7 +50,6 @@ def test_the_witness_attains_the_value(kernel, gamma):
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 7, 60])
-@settings(max_examples=15, deadline=None)
 @given(gamma=ANY, shares=st.lists(st.floats(0.1, 0.9), min_size=1, max_size=5))
 def test_the_polynomial_kernel_by_the_double_sum(degree, gamma, shares):
     value = kernel_ce(gamma, kernel="polynomial", degree=degree)

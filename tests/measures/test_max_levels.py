@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
@@ -55,7 +55,6 @@ def test_which_measures_take_max_levels():
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
 @given(gamma=gammas(max_levels=20), most=st.integers(2, 12))
-@settings(max_examples=25)
 def test_the_widened_bracket_holds_the_value(name, options, gamma, most):
     record = MEASURES[name]
     exact = record.function(gamma, **options)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
@@ -42,7 +42,6 @@ def moves(draw):
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
 @given(case=moves())
-@settings(max_examples=15)
 def test_the_bracket_holds_the_value_before_the_move(name, options, case):
     before, after, moved = case
     if MEASURES[name].modulus is None:

@@ -25,7 +25,6 @@ METRICS = ["identity", "logit", cubic]
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@settings(max_examples=40, deadline=None)
 @given(gamma=ANY)
 def test_equals_the_linear_program(metric, gamma):
     assert smooth_ce(gamma, metric=metric) == pytest.approx(oracle.smooth_ce(gamma, metric), abs=1e-9)
@@ -161,7 +160,6 @@ def test_given_metrics_that_have_names(gamma):
     assert smooth_ce(gamma, metric=lambda v: 1e-300 * v) == pytest.approx(bias, abs=1e-13)
 
 
-@settings(deadline=None, max_examples=40)
 @given(gamma=ANY)
 def test_the_earth_movers_distance_is_that_of_the_coupling_program(gamma):
     value = earthmover_distance(gamma)

@@ -19,21 +19,18 @@ from tests.oracles import smooth_ece as oracle
 SIGMAS = st.sampled_from([0.01, 0.03, 0.1, 0.4, 1.0, 3.0])
 
 
-@settings(deadline=None, max_examples=25)
 @given(gamma=ANY, sigma=SIGMAS)
 def test_equals_the_quadrature(gamma, sigma):
     """The midpoint rule of the oracle errs by 6e-7 at σ = 0.01, the mesh by 1e-7."""
     assert smooth_ece_at(gamma, sigma=sigma) == pytest.approx(oracle.smooth_ece_at(gamma, sigma), abs=1e-6)
 
 
-@settings(deadline=None, max_examples=15)
 @given(gamma=ANY, sigma=st.sampled_from([0.1, 0.4, 1.0, 3.0]))
 def test_logit_equals_the_quadrature(gamma, sigma):
     value = smooth_ece_at(gamma, sigma=sigma, transform="logit")
     assert value == pytest.approx(oracle.smooth_ece_at_logit(gamma, sigma), abs=2e-6)
 
 
-@settings(deadline=None, max_examples=25)
 @given(gamma=ANY)
 def test_the_fixed_point(gamma):
     """smECE_σ does not increase with σ, so |smECE_σ − σ| bounds the distance from the fixed point."""
@@ -155,7 +152,6 @@ def few_clusters(draw, most):
 
 
 @BOTH
-@settings(deadline=None, max_examples=15)
 @given(data=st.data())
 def test_few_levels_are_resolved_at_every_scale(transform, data):
     gamma = data.draw(few_clusters(50 if transform == "identity" else 100))
@@ -167,7 +163,6 @@ def test_few_levels_are_resolved_at_every_scale(transform, data):
 
 
 @BOTH
-@settings(deadline=None, max_examples=25)
 @given(gamma=few_clusters(30), times=st.sampled_from([1.0, 2.0, 10.0, 1e3]), mesh=st.integers(5, 16))
 def test_what_a_coarse_mesh_tells_is_true(transform, gamma, times, mesh):
     """Also where it resolves no σ that the line is for: then it tells nothing."""

@@ -24,13 +24,11 @@ grids = st.integers(1, 40)
 
 
 @given(gammas(), grids, st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_formula(gamma, m, soft):
     assert scdl_binned(gamma, m=m, soft=soft) == pytest.approx(oracle.scdl_binned(gamma, m, soft), abs=1e-12)
 
 
 @given(gammas(), st.integers(1, 12), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_the_loss_of_each_threshold_by_definition_3_1(gamma, m, soft):
     rounded = SoftRounding(m).rounded(gamma) if soft else rounded_down(gamma, m)
     losses = [soft_binned_loss(gamma, m=m, threshold=i, soft=soft) for i in range(1, m + 1)]
@@ -88,7 +86,6 @@ def test_draws_of_what_is_on_the_grid_and_of_nothing():
 
 
 @given(gammas())
-@settings(max_examples=20, deadline=None)
 def test_minimum_over_grids(gamma):
     expected = oracle.scdl(gamma, 64)
     if expected > 1 / 64:
@@ -108,7 +105,6 @@ def test_value_is_the_minimum_over_all_powers_of_two(gamma):
 
 
 @given(gammas(), grids)
-@settings(max_examples=40, deadline=None)
 def test_lemmas(gamma, m):
     value = scdl_binned(gamma, m=m)
     assert value <= scdl_binned(gamma, m=2 * m) + 1e-12  # Lemma 3.2
@@ -118,7 +114,6 @@ def test_lemmas(gamma, m):
 
 
 @given(gammas())
-@settings(max_examples=40, deadline=None)
 def test_response_has_swap_regret_of_at_most_four_times_the_value_for_the_worst_task(gamma):
     response = soft_rounding(gamma)
     assert response.value(gamma) == pytest.approx(scdl(gamma), abs=1e-12)

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
@@ -54,7 +54,6 @@ def test_it_is_that_of_the_definition(whole, exact, sampled, grid, seed):
 
 
 @pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
-@settings(deadline=None, max_examples=40)
 @given(gamma=ANY)
 def test_it_is_within_its_bounds(whole, exact, sampled, gamma):
     found, bounds = exact(gamma), exact(gamma, subsets=1)

@@ -5,7 +5,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import onlinecal as oc
 from onlinecal.measures import atb, smooth_ce
@@ -36,7 +36,6 @@ def test_it_is_that_of_the_definition(seeds):
         assert atb(p, y) == pytest.approx(by_definition(p, y), abs=1e-15)
 
 
-@settings(max_examples=40, deadline=None)
 @given(gamma=ANY)
 def test_it_is_the_sum_over_pairs_and_between_its_bounds(gamma):
     r, v = gamma.residuals, gamma.predictions

@@ -127,7 +127,6 @@ def open_gap(record, options, value, gamma):
 
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 @given(gamma=FEW)
-@settings(max_examples=30)
 def test_honest_witnesses_prove_the_value_from_both_sides(record, options, gamma):
     why = explain(gamma, record.name, **options)
     proved = why.verify()  # raises where the value lies outside
@@ -188,7 +187,6 @@ EXACT = [
     ("name", "options", "so"), EXACT, ids=[f"{name} {options}" for name, options, _ in EXACT]
 )
 @given(gamma=FEW)
-@settings(max_examples=15)
 def test_rounding_is_on_the_safe_side(name, options, so, gamma):
     """The exact value of the measure lies between the proved bounds, with no tolerance at all."""
     proved = explain(gamma, name, **options).verify()
@@ -197,7 +195,6 @@ def test_rounding_is_on_the_safe_side(name, options, so, gamma):
 
 @pytest.mark.parametrize("m", [3 * 2**40, 10**12 + 39, 2**50 - 27])
 @given(v=st.floats(0.0, 1.0), apart=st.integers(1, 9))
-@settings(max_examples=15)
 def test_shares_of_a_fine_grid_are_not_rounded(m, v, apart):
     """The share v m − ⌊v m⌋ is exact where a quotient j/m would lose m units of it."""
     near = v + apart * 1e-16 if v < 0.5 else v - apart * 1.2e-16
@@ -244,7 +241,6 @@ def test_rounding_matters():
 
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 @given(data=st.data(), gamma=FEW)
-@settings(max_examples=15)
 def test_a_forged_witness_never_proves_what_is_false(record, options, data, gamma):
     truth = Truth(gamma)
     for witness in explain(gamma, record.name, **options).witnesses:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.monitoring.bets import (
@@ -102,7 +102,6 @@ def test_cells_are_closed_below():
     st.floats(0.0, 1.0),
     st.booleans(),
 )
-@settings(max_examples=25)
 def test_bets_are_fair_whatever_came_before(before, p, y):
     b, bank, clock, sums = table()
     # Not those outcomes whose probability was 0.

@@ -29,7 +29,6 @@ def test_claim_6_6(gamma, epsilon):
     assert interval_ce(gamma) <= random_interval_ce(gamma, epsilon=epsilon) + epsilon + ROUNDING
 
 
-@settings(deadline=None, max_examples=20)
 @given(gamma=ANY, epsilon=WIDTH)
 def test_lemma_6_7(gamma, epsilon):
     most = (1.0 + 2.0 / epsilon) * distance_lower(gamma).upper

@@ -131,7 +131,6 @@ def test_what_samples_of_a_calibrated_forecast_show(n):
     assert 0.2 <= mean * math.sqrt(n) <= 0.8
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     gamma=ANY,
     task=st.builds(oc.tasks.random_task, st.integers(1, 5), st.integers(0, 999)),
@@ -218,7 +217,6 @@ def test_table_1_testability(measure, exponent, seed):
     assert last_low <= 1.5 * high
 
 
-@settings(deadline=None, max_examples=30)
 @given(gamma=ANY, task=st.builds(oc.tasks.random_task, st.integers(1, 5), st.integers(0, 999)))
 def test_table_1_actionability(gamma, task):
     """Where it says all. (Monotone swaps and the rest of these: tests/measures/test_bounds_for_decision_makers.py.)"""

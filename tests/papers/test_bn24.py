@@ -71,7 +71,6 @@ def error_of_the_diagram(gamma, sigma, points=20_000):
     return float(np.abs(smoothed).mean())
 
 
-@settings(deadline=None, max_examples=15)
 @given(gamma=ANY, sigma=st.floats(0.02, 1.0))
 def test_lemma_13(gamma, sigma):
     seen = error_of_the_diagram(gamma, sigma)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -33,7 +33,6 @@ def joint(p, y, sigma, points=4001):
     ),
     st.sampled_from([None, 0.02, 0.3, 2.0]),
 )
-@settings(max_examples=40)
 def test_it_is_calibrated_and_near(samples, sigma):
     p, y = [one for one, _ in samples], [int(happened) for _, happened in samples]
     fitted = smooth_recalibration(p, y, sigma=sigma)

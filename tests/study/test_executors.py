@@ -120,6 +120,7 @@ def test_batches_are_joined_in_the_order_of_runs():
         assert join(cell, batches, 0.0) == join(cell, [play_batch(cell, range(7))], 0.0)
 
 
+@pytest.mark.slow
 def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, seed, monkeypatch):
     monkeypatch.setattr("onlinecal.study.run.BATCH", 3)  # so that cells are cut
     alone, failed = into(tmp_path / "alone.db", rich(), Serial())
@@ -301,7 +302,7 @@ class Forking(Mean):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies):
     who = [
         oc.forecasters.base.as_forecaster(
@@ -350,6 +351,7 @@ class Slow(Mean):
         time.sleep(0.01 if self.horizon > 10 else 0.0)
 
 
+@pytest.mark.slow
 def test_whoever_stops_leaves_no_process():
     planned = cells(
         horizons=(20, 25),
@@ -525,6 +527,7 @@ print(one.cells == two.cells, [cell.loop for cell in two.cells])
 """
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_sends_what_it_defines(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(
