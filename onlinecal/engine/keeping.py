@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.strategy import check_number
 from onlinecal.core.validation import integer, is_whole
-from onlinecal.engine.memory import GIB, free_memory
 
 #: the finest grid, 16 bytes a point and run
 FINEST = 10**7

@@ -1,49 +1,13 @@
-"""How much memory there is, and what a game needs of it."""
+"""How much memory a game needs of what there is."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.facts import bytes_at
+from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.strategy import strategy_name
-
-GIB = 2**30
-
-_CGROUP = Path("/sys/fs/cgroup")
-_MEMINFO = Path("/proc/meminfo")
-
-
-def free_memory() -> float:
-    """Bytes that can be had now without swapping; infinity where the system does not say.
-
-    Memory that the system uses to keep files at hand counts as free. Where the processes are limited to less than the
-    machine has (a control group of Linux), what is left of the limit counts.
-    """
-    return min(_available(), _left_of_limit())
-
-
-def _available() -> float:
-    try:
-        for line in _MEMINFO.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024.0 * float(line.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass  # not Linux
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # not a POSIX system
-        return float("inf")
-
-
-def _left_of_limit() -> float:
-    try:
-        most, used = (float((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
-    except (OSError, ValueError):  # no limit: there is no such file, or it says "max"
-        return float("inf")
-    return max(most - used, 0.0)
 
 
 def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> float:

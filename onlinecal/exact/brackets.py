@@ -12,7 +12,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count, number
 from onlinecal.exact.alphabets import Biases, Floats, Ints
 from onlinecal.exact.game import LONGEST, Solution, _Game
-from onlinecal.exact.memory import check_memory, threads_here
+from onlinecal.exact.memory import check_memory, threads_of
 from onlinecal.exact.totals import ROUNDING, measure_named, of_biases, totals
 from onlinecal.measures.base import Measure
 
@@ -135,7 +135,7 @@ def value_bracket(
             else Charged(m, horizon, most, sign * charges(record, m))
         )
         check_memory(alphabet, horizon, measure, False)
-        game = _Game(record, m, horizon, "law", False, count("threads", threads or threads_here()), alphabet)
+        game = _Game(record, m, horizon, "law", False, threads_of(threads), alphabet)
         solution = Solution(m, horizon, measure, "law")
         game.run(solution, progress)
         assert solution.values is not None

@@ -19,7 +19,7 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.validation import count
 from onlinecal.exact.alphabets import Alphabet
 from onlinecal.exact.matrix import against_draw, against_law
-from onlinecal.exact.memory import KEPT, all_states, check_memory, threads_here
+from onlinecal.exact.memory import KEPT, all_states, check_memory, threads_of
 from onlinecal.exact.stage import UNITS, look, moves, stage
 from onlinecal.exact.totals import SYMMETRIC, alphabet_for, measure_named, totals
 from onlinecal.exact.words import Words, words, words_between
@@ -62,7 +62,7 @@ class Round:
     forecasts: tuple[float, ...]
     weights: tuple[float, ...]
     q: float
-    after: Floats
+    after: Floats = field(compare=False)
 
 
 @dataclass
@@ -95,8 +95,8 @@ class Solution:
     error: float = math.nan
     states: int = 0
     stages: int = 0
-    values: Floats | None = field(default=None, repr=False)
-    _game: Any = field(default=None, repr=False)
+    values: Floats | None = field(default=None, repr=False, compare=False)
+    _game: Any = field(default=None, repr=False, compare=False)
 
     def at(self, ends: Any, left: int) -> Round:
         """How both sides play where so many rounds are left.
@@ -112,8 +112,12 @@ class Solution:
         Raises
         ------
         InvalidParameter
-            So many rounds cannot have led there.
+            So many rounds cannot have led there, or it was not kept; a `Solution` that `solve` did not make.
         """
+        if self._game is None:
+            raise InvalidParameter(
+                f"a game of {self.measure} that was not solved; expected a result of solve"
+            )
         return self._game.look(ends, count("left", left, 1, self.horizon))
 
     @property
@@ -181,10 +185,10 @@ def solve(
     (0.5,)
     """
     record = measure_named(measure)
-    if sight not in SIGHTS:
+    if not isinstance(sight, str) or sight not in SIGHTS:
         raise InvalidParameter(f"sight = {sight!r}{suggestion(str(sight), SIGHTS)}")
     m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
-    game = _Game(record, m, horizon, sight, keep, count("threads", threads or threads_here()))
+    game = _Game(record, m, horizon, sight, keep, threads_of(threads))
     check_memory(game.alphabet, horizon, measure, keep)
     solution = Solution(m, horizon, measure, sight, _game=game)
     game.run(solution, progress)
@@ -205,6 +209,13 @@ class _Game:
         self.apart = math.isqrt(horizon - 1) + 1
         #: rounds left → values
         self.layers: dict[int, Floats] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A measure of the catalogue is kept by its name: its functions have none of their own."""
+        return {**self.__dict__, "measure": self.measure.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, measure=measure_named(state["measure"]))
 
     def words(self, left: int) -> Words:
         """Those of the states with so many rounds left."""
@@ -329,11 +340,18 @@ class _Game:
 
     def _ends(self, ends: Any, left: int) -> NDArray[np.int64]:
         given = np.asarray(ends)
-        counted = self.alphabet.counted
+        counted, played = self.alphabet.counted, self.horizon - left
         shapes = [(self.m + 1, 2)] if counted else [(self.m + 1,), (self.m + 1, 2)]
         if given.shape not in shapes or given.dtype.kind not in "iu":
             wanted = "rounds and outcomes 1" if counted else "biases m·E"
             raise InvalidParameter(f"a state of shape {given.shape}; expected {self.m + 1} whole {wanted}")
-        if counted or given.ndim == 1:
+        if given.ndim == 1:
+            return given.astype(np.int64)
+        rounds, ones = given.T
+        if not ((ones >= 0) & (ones <= rounds) & (rounds <= played)).all() or rounds.sum() != played:
+            raise InvalidParameter(
+                f"{given.tolist()} with {left} rounds left; expected what {played} rounds can come to as (n, s)"
+            )
+        if counted:
             return given.astype(np.int64)
         return self.m * given[:, 1] - np.arange(self.m + 1) * given[:, 0]

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.memory import GIB, free_memory
+from onlinecal.core.validation import count
 from onlinecal.exact.alphabets import Alphabet
 from onlinecal.exact.words import how_many
 
@@ -32,14 +34,15 @@ def threads_here() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def threads_of(given: int | None) -> int:
+    """So many threads; by default `threads_here`."""
+    return threads_here() if given is None else count("threads", given)
+
+
 def memory_there() -> float:
     """Bytes that this process may take now, as far as the system tells."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            known = dict(line.split(":", 1) for line in file)
-        return 1024.0 * float(known["MemAvailable"].split()[0])
-    except (OSError, KeyError, ValueError, IndexError):
-        return 8e9  # of a machine that does not say
+    free = free_memory()
+    return free if free < math.inf else 8e9  # of a machine that does not say
 
 
 def _layers(alphabet: Alphabet, horizon: int) -> tuple[Floats, Floats]:
@@ -82,7 +85,7 @@ def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> 
         if high == horizon:
             return
         low, high = high, min(2 * high, horizon)
-    needs = f"{'' if high == horizon else 'more than '}{_bytes(least)}"
+    needs = f"{'' if high == horizon else 'more than '}{size_text(least)}"
     while high - low > 1:
         middle = (low + high) // 2
         if wanted(middle) <= room:
@@ -91,10 +94,12 @@ def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> 
             high = middle
     longest = f"the largest T that fits is {low}" if low else "none of this grid fits"
     raise InvalidParameter(
-        f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {needs}, and there are {_bytes(room)}; {longest}"
+        f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {needs}, and there are {size_text(room)}; "
+        f"{longest}"
     )
 
 
-def _bytes(number: float) -> str:
-    size = number / 2**30
+def size_text(number: float) -> str:
+    """So many bytes, in words."""
+    size = number / GIB
     return f"{size:,.1f} GiB" if size < 1e6 else f"{size:.1e} GiB"

@@ -39,7 +39,7 @@ def measure_named(name: str) -> Measure:
     InvalidParameter
         It has options that must be given, can be infinite, or is an approximation.
     """
-    if name not in MEASURES:
+    if not isinstance(name, str) or name not in MEASURES:
         raise UnknownName.of("measure", name, MEASURES, LIST)
     measure = MEASURES[name]
     if measure.example:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import is_parquet
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine.memory import free_memory
+from onlinecal.core.memory import free_memory
 from onlinecal.forecasts.cells import EMPTY, as_number
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings
 from onlinecal.forecasts.reading import Asked, columns_of

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import days, is_parquet, parquet
-from onlinecal.engine.memory import GIB, free_memory
+from onlinecal.core.memory import GIB, free_memory
 from onlinecal.forecasts.cells import as_number, is_empty
 
 Floats = NDArray[np.float64]

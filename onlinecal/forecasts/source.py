@@ -8,7 +8,7 @@ from pathlib import Path
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import is_parquet
-from onlinecal.engine.memory import GIB, free_memory
+from onlinecal.core.memory import GIB, free_memory
 from onlinecal.forecasts.measuring import Report, Settings, measure_log
 from onlinecal.forecasts.reading import Asked, read_log
 from onlinecal.forecasts.sheet import ROOM, Sheet

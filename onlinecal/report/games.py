@@ -136,13 +136,10 @@ class Games:
         return max(len(s.values) for s in self.solved.values() if s.values is not None)
 
     def settled(self) -> int:
-        """The last T at which all grids are solved and another one is as good as the finest, or better; 0 for none."""
+        """The last T at which all grids are solved and another than the finest is better; 0 where there is none."""
         finest = max(self.solved)
         times = range(1, self.common() + 1)
-        other = {
-            t: min((self.value(m, t) for m in self.solved if m != finest), default=math.inf) for t in times
-        }
-        return max((t for t in times if other[t] <= self.value(finest, t) + TIE), default=0)
+        return max((t for t in times if self.best(t)[1] < self.value(finest, t) - TIE), default=0)
 
     def common(self) -> int:
         """The last T at which all grids are solved."""
@@ -232,7 +229,7 @@ def page(
         "",
         "## Values",
         "",
-        "Bold: the best of the grids that are known in this row. Fewer digits: the value is bracketed and rounds to",
+        "Bold: the least of the values that are known in this row. Fewer digits: the value is bracketed and rounds to",
         "these at either end of the bracket. A dash: not solved, nor bracketed to one digit after the point.",
         "",
         "| T | " + " | ".join(f"m = {m}" for m in grids) + " |",
@@ -272,7 +269,7 @@ def page(
 
 
 def _growth(found: Games) -> list[str]:
-    """How the least of these grids grows, and until when another one than the finest has it."""
+    """How the least of these grids grows, and until when another one than the finest is better."""
     last, until, finest = found.common(), found.settled(), max(found.solved)
     first, lines = max(1, last // 4), []
     if first < last:
@@ -283,14 +280,18 @@ def _growth(found: Games) -> list[str]:
     if len(found.solved) == 1:
         return [*lines, "Other grids may pay less."]
     if until == last:
-        return [*lines, f"At T = {last} another grid is as good as the finest, m = {finest}, or better."]
-    before = (
-        f"T = {until} is the last at which another grid is as good as the finest, m = {finest}, or better; "
-        if until
-        else f"The finest is m = {finest}; "
-    )
+        return [*lines, f"At T = {last} another grid is better than the finest, m = {finest}."]
+    if not until:
+        return [
+            *lines,
+            f"Up to T = {last} no grid is better than the finest, m = {finest}, and finer ones may pay less.",
+        ]
     span = f"from T = {until + 1} to {last}" if until + 1 < last else f"at T = {last}"
-    return [*lines, f"{before}{span} the finest pays least, and finer ones may pay less."]
+    return [
+        *lines,
+        f"Another grid is better than the finest, m = {finest}, at T = {until} for the last time; {span} none is, and "
+        "finer ones may pay less.",
+    ]
 
 
 def measure_section(times: Mapping[int, Sequence[int]]) -> list[str]:

@@ -33,7 +33,9 @@ def _bands(found: Games) -> str:
         return ""
     grids = " and ".join(f"m = {m}" for m in sorted(found.brackets))
     widest = max(float((each.uppers - each.lowers).max()) for each in found.brackets.values())
-    return f"Longer games of {grids} are bracketed, within {widest:.2g}: thin lines, the upper and the lower end. "
+    digit = 10.0 ** (math.floor(math.log10(widest)) - 1)
+    within = math.ceil(widest / digit) * digit  # rounded up, so that it holds
+    return f"Longer games of {grids} are bracketed, within {within:.2g}: thin lines, the upper and the lower end. "
 
 
 def plot_values(found: Games) -> Figure:

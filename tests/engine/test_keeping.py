@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.joint import JointDistribution, encode
-from onlinecal.engine import memory, spill
+from onlinecal.engine import spill
 from onlinecal.engine.game import Game
 from onlinecal.engine.history import MovedHistory, RealHistory
 from onlinecal.engine.keeping import Exact, OnGrid, as_history
@@ -209,26 +209,6 @@ def test_what_is_no_history_is_refused(spec, message):
         as_history(spec)
     with pytest.raises(InvalidParameter, match=message):
         Game(EmpiricalMean(), Bernoulli(), horizon=10, runs=range(1), history=spec)
-
-
-def test_free_memory_is_what_is_left(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
-    monkeypatch.setattr("os.sysconf", lambda name: 10, raising=False)
-    assert memory.free_memory() == 100.0  # all there is, where it does not say what is free
-
-    def unknown(name):
-        raise ValueError(name)
-
-    monkeypatch.setattr("os.sysconf", unknown, raising=False)
-    assert memory.free_memory() == float("inf")
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   4 kB\n")
-    assert memory.free_memory() == 4096.0
-    (tmp_path / "memory.current").write_text("900\n")
-    (tmp_path / "memory.max").write_text("max\n")
-    assert memory.free_memory() == 4096.0
-    (tmp_path / "memory.max").write_text("1000\n")
-    assert memory.free_memory() == 100.0
 
 
 # ---------------------------------------------------------------- counts on a grid

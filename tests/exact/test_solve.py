@@ -1,11 +1,13 @@
 """Values of games, against programs in every state, all policies, and rational arithmetic."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.exact import Solution, memory, solve
 from onlinecal.exact import game as solver
-from onlinecal.exact import memory, solve
 from onlinecal.exact.alphabets import Biases, Counts
 from onlinecal.exact.rational import LONGEST, rational_value
 from onlinecal.exact.totals import of_biases, totals
@@ -322,3 +324,39 @@ def test_rational_values_refuse_what_they_cannot():
     for options in ({"horizon": LONGEST + 1}, {"measure": "smooth_ce"}, {"sight": "nothing"}):
         with pytest.raises(InvalidParameter, match="expected"):
             rational_value(**{"m": 2, "horizon": 3} | options)
+
+
+@pytest.mark.parametrize(
+    ("ends", "left"),
+    [
+        ([[0, 0], [2, 1], [0, 0]], 6),  # two rounds, and none has been played
+        ([[0, 0], [-2, 0], [0, 0]], 4),
+        ([[0, 0], [1, 1], [0, 0]], 4),
+        ([[0, 0], [2, 3], [0, 0]], 4),
+        ([[3, 0], [-1, 0], [0, 0]], 4),
+    ],
+)
+@pytest.mark.parametrize("measure", ["ece", "cdl"])
+def test_counts_that_the_rounds_cannot_come_to_are_refused(ends, left, measure):
+    with pytest.raises(InvalidParameter, match=f"with {left} rounds left; expected what {6 - left} rounds"):
+        solve(2, 6, measure, keep=True, threads=1).at(ends, left)
+
+
+def test_a_solution_is_pickled_and_one_that_is_not_solved_says_so():
+    solution = solve(2, 6, "smooth_ce", keep=True)
+    again = pickle.loads(pickle.dumps(solution))
+    ends = [[0, 0], [3, 1], [1, 0]]
+    assert again == solution != solve(2, 5, "smooth_ce")
+    assert again.at(ends, 2) == solution.at(ends, 2) != solution.at(ends[::-1], 2)
+    with pytest.raises(InvalidParameter, match="expected a result of solve"):
+        Solution(2, 6, "ece", "law").at([0, 0, 0], 6)
+
+
+@pytest.mark.parametrize("wrong", [{"name": "kernel_ce", "scale": 2}, ["ece"], None])
+def test_measures_and_sights_are_names(wrong):
+    with pytest.raises(UnknownName, match="unknown measure"):
+        solve(2, 3, wrong)
+    with pytest.raises(InvalidParameter, match="known: draw, history, law"):
+        solve(2, 3, sight=wrong)
+    with pytest.raises(InvalidParameter, match="threads = 0"):
+        solve(2, 3, threads=0)

@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact import solve, value_bracket
+from onlinecal.exact import Solution, solve, value_bracket
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.report import games_plot
-from onlinecal.report.games import MEASURES, certain, games, in_measures, measure_section, page
+from onlinecal.report.games import (
+    MEASURES,
+    Games,
+    _growth,
+    certain,
+    games,
+    in_measures,
+    measure_section,
+    page,
+)
 from onlinecal.report.games_hedging import doublings, hedging_on_best_grids, hedging_section
 from tests.readme import ROOT
 
@@ -35,11 +44,26 @@ def test_values_and_their_least(found):
         min(range(1, 5), key=lambda m: found.value(m, 12)),
         min(found.value(m, 12) for m in range(1, 5)),
     )
-    # m = 2 and 4 are worth the same for a few rounds; then the finer one is better for good.
+    # m = 2 and 4 are worth the same for a few rounds; then the finer one is better.
     assert found.value(4, 3) == pytest.approx(found.value(2, 3))
-    last = found.settled()
-    assert min(found.value(m, last) for m in (1, 2, 3)) <= found.value(4, last) + 1e-9
-    assert all(found.best(t)[0] == 4 for t in range(last + 1, 13))
+    assert found.settled() == 0
+    assert all(found.value(4, t) == pytest.approx(found.best(t)[1], abs=1e-9) for t in range(1, 13))
+
+
+def test_who_is_best_is_said_of_no_other_horizon_than_it_holds_for():
+    """The finest grid may be the best, and as good as others, before another is better for the last time."""
+
+    def said(*values):
+        return _growth(Games({m: Solution(m, 3, "ece", "law", values=np.array(v)) for m, v in values}))[-1]
+
+    two = (2, [0.5, 0.7, 1.0])
+    assert said(two, (4, [0.5, 0.7 + 1e-13, 1.0])).startswith(
+        "Up to T = 3 no grid is better than the finest, m = 4,"
+    )
+    assert said(two, (4, [0.4, 0.8, 0.9])).startswith(
+        "Another grid is better than the finest, m = 4, at T = 2 for the last time; at T = 3 none is, and"
+    )
+    assert said(two, (4, [0.4, 0.6, 1.1])) == "At T = 3 another grid is better than the finest, m = 4."
 
 
 def test_exploited(found):
@@ -58,11 +82,7 @@ def test_the_page(found):
     low, high = found.bounds(4, 20)
     assert low < high
     assert f"| 20 | 10.000000 | {found.value(2, 20):.6f} | – | **{certain(low, high)}** |" in text
-    assert "up to T = " not in text  # sentences begin with capitals
-    assert (
-        f"T = {found.settled()} is the last at which another grid is as good as the finest, m = 4, or better; from "
-        f"T = {found.settled() + 1} to 12 the finest pays least" in text
-    )
+    assert "Up to T = 12 no grid is better than the finest, m = 4, and finer ones may pay less." in text
     assert f"T^{np.log(found.best(12)[1] / found.best(3)[1]) / np.log(4):.2f} from T = 3 to 12 " in text
     paid, least = found.exploited[0].values[-1], found.value(2, 8)
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in text
@@ -106,11 +126,12 @@ def test_bold_is_what_no_other_grid_can_beat():
     [
         ({1: 1}, "\n\nOther grids may pay less.\n"),
         ({2: 3}, "T = 1 to 3 (best\nknown for T → ∞: between T^0.54 and T^0.67).\nOther grids may pay less.\n"),
-        ({1: 1, 2: 1}, "\n\nAt T = 1 another grid is as good as the finest, m = 2, or better.\n"),
-        ({1: 2, 2: 2}, "\nT = 1 is the last at which another grid is as good as the finest, m = 2, or better; at T"),
-        ({1: 3, 2: 3}, "or better; from T = 2 to 3 the finest pays least, and finer ones may pay less.\n"),
+        ({1: 1, 2: 1}, "\n\nUp to T = 1 no grid is better than the finest, m = 2, and finer ones may pay less.\n"),
         # m = 2 divides 1 in two, as m = 4 does: they are worth the same up to T = 3, and m = 3 is worse.
-        ({4: 3, 2: 3}, "At T = 3 another grid is as good as the finest, m = 4, or better.\n"),
+        ({4: 3, 2: 3}, "\nUp to T = 3 no grid is better than the finest, m = 4, and finer ones may pay less.\n"),
+        ({3: 3, 2: 3}, "\nAt T = 3 another grid is better than the finest, m = 3.\n"),
+        ({3: 4, 2: 4}, "finest, m = 3, at T = 3 for the last time; at T = 4 none is, and finer ones may pay less.\n"),
+        ({3: 5, 2: 5}, "finest, m = 3, at T = 3 for the last time; from T = 4 to 5 none is, and finer ones may"),
     ],
 )  # fmt: skip
 def test_who_is_best_on_few_grids_and_in_short_games(lengths, said):
@@ -203,7 +224,9 @@ def test_pictures(found):
     assert (low.get_ydata()[1:] == found.brackets[4].lowers[12:]).all()
     assert (high.get_ydata()[1:] == found.brackets[4].uppers[12:]).all()
     caption = games_plot.value_caption(found)
-    assert "Longer games of m = 4 are bracketed, within " in caption
+    within = float(re.search(r"Longer games of m = 4 are bracketed, within ([\d.e-]+): ", caption)[1])
+    bracket = found.brackets[4]
+    assert within / 1.1 <= (bracket.uppers - bracket.lowers).max() <= within
     assert f"up to T = {found.common()}" in caption
     exploited = games_plot.plot_exploited(found)
     assert [list(line.get_ydata()) for line in exploited.axes[0].lines][1] == list(found.exploited[0].values)
@@ -237,3 +260,24 @@ def test_names_of_forecasters_without_their_grid():
     ):
         assert "m=" not in games_plot.short(label)
     assert games_plot.short("rounded (of=empirical mean, m=3)") == "rounded (of=empirical mean)"
+
+
+def test_what_is_said_of_the_finest_grid_on_the_page():
+    """Its values stand in the table: when another grid is better, and that the least of each row is bold."""
+    text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
+    table = text[text.index("| T | m = 1 |") : text.index("![Exact value")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+    values = {
+        int(t): [float(cell.strip("*")) if cell != "–" else np.inf for cell in cells] for t, *cells in rows
+    }
+    for t, *cells in rows:
+        least = min(values[int(t)])
+        assert [cell.startswith("**") for cell in cells] == [value == least for value in values[int(t)]]
+    last, first, until = map(
+        int,
+        re.search(r"m = 8, at T = (\d+) for the last time; from T = (\d+) to (\d+) none is", text).groups(),
+    )
+    assert first == last + 1
+    for t, row in values.items():
+        if last <= t <= until:
+            assert (min(row) < row[-1]) == (t == last)

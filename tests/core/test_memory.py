@@ -1,0 +1,23 @@
+"""How much memory is free, as the system says it."""
+
+from onlinecal.core import memory
+
+
+def test_free_memory_is_what_is_left(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    monkeypatch.setattr("os.sysconf", lambda name: 10, raising=False)
+    assert memory.free_memory() == 100.0  # all there is, where it does not say what is free
+
+    def unknown(name):
+        raise ValueError(name)
+
+    monkeypatch.setattr("os.sysconf", unknown, raising=False)
+    assert memory.free_memory() == float("inf")
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   4 kB\n")
+    assert memory.free_memory() == 4096.0
+    (tmp_path / "memory.current").write_text("900\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory.free_memory() == 4096.0
+    (tmp_path / "memory.max").write_text("1000\n")
+    assert memory.free_memory() == 100.0
