@@ -113,7 +113,7 @@ def digits():
     for kind, gamma in kinds.items():
         for family in (binned, scores, decision, soft_binned, cutoff):
             for record in family.MEASURES:
-                result[f"{record.name} {kind}"] = float(record.function(gamma)).hex()
+                result[f"{record.name} {kind}"] = float(record.function(gamma, **record.example)).hex()
         result[f"quantile {kind}"] = float(binned.binned_ece(gamma, strategy="quantile")).hex()
         result[f"hard {kind}"] = float(soft_binned.scdl_binned(gamma, soft=False)).hex()
         for name, task in tasks.TASKS.items():

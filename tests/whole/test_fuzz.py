@@ -7,7 +7,7 @@ import pytest
 
 from tests.command_line import onlinecal
 from tests.whole.test_cli import SCENARIO
-from tests.whole.test_first_day import EMA
+from tests.whole.test_first_day import MINE
 
 #: of each of the four kinds; with `--full`
 INPUTS, ALL = 80, 250
@@ -78,7 +78,7 @@ def choose(seed):
 def user(tmp_path_factory):
     """A folder with one good input of each kind."""
     folder = tmp_path_factory.mktemp("user")
-    (folder / "mine.py").write_text(EMA)
+    (folder / "mine.py").write_text(MINE.text)
     (folder / "outcomes.csv").write_text(TABLE)
     (folder / "small.toml").write_text(SCENARIO)
     onlinecal("run", "small.toml", "--runs", "2", "--horizon", "20", "-o", "good.db", cwd=folder)
@@ -119,7 +119,7 @@ def test_plug_ins(user, choose, inputs):
     seen = set()
     for i in range(inputs):
         garble = garbled_words if i % 2 else lambda text, *rest: garbled(text.encode(), *rest)
-        (user / "mine.py").write_bytes(garble(EMA, choose, choose.choice((0, 1, 1, 2))))
+        (user / "mine.py").write_bytes(garble(MINE.text, choose, choose.choice((0, 1, 1, 2))))
         seen.add(told(user, *RUN))
     assert {0, 2} <= seen
     if inputs == ALL:  # cells that fail are rarer
