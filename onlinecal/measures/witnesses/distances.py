@@ -157,10 +157,10 @@ class LevelGroups(Witness):
         """
         labels = self._labels(gamma)
         w = masses(gamma)
-        ones, mass = np.bincount(labels, w * gamma.means), np.bincount(labels, w)
+        groups = labels.max() + 1
+        means = grouped(w * gamma.means, labels, groups) / grouped(w, labels, groups)
         # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
-        alone = np.bincount(labels)[labels] == 1
-        return np.where(alone, gamma.means, ones[labels] / mass[labels])
+        return np.where(_alone(labels), gamma.means, means[labels])
 
     def applied(self, gamma: JointDistribution) -> JointDistribution:
         """The joint distribution of what predictions are made and the outcomes, which is calibrated.
@@ -191,11 +191,8 @@ class LevelGroups(Witness):
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         labels = self._labels(gamma)
         w = masses(gamma)
-        groups = labels.max() + 1
-        means = grouped(w * gamma.means, labels, groups) / grouped(w, labels, groups)
-        # As in `values`, with sums that are rounded once.
-        alone = np.bincount(labels)[labels] == 1
-        moved = w * np.abs(gamma.predictions - np.where(alone, gamma.means, means[labels]))
+        alone = _alone(labels)
+        moved = w * np.abs(gamma.predictions - self.values(gamma))
         rounded = total(w[~alone]) if not alone.all() else 0.0
         cost = total(moved)
         return -math.inf, cost + SLACK * (cost + rounded)
@@ -206,6 +203,11 @@ class LevelGroups(Witness):
 
 
 # ---------------------------------------------------------------- inside
+
+
+def _alone(labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which levels are groups of their own."""
+    return np.bincount(labels)[labels] == 1
 
 
 def _nodes(nodes: Any) -> Floats:
