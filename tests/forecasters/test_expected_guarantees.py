@@ -15,7 +15,6 @@ from onlinecal.checks.facts import playable
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import required, strategy_label
-from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     BlumMansour,
@@ -38,6 +37,7 @@ from onlinecal.natures import (
     Sidestepping,
     UniformTruth,
 )
+from tests.bounds_in_games import Games
 from tests.forecasters.biases import set_biases
 from tests.rounds_by_hand import asked
 
@@ -50,16 +50,8 @@ ALTERNATING = Markov(1.0, 1.0)
 # ---------------------------------------------------------------- bounds with a constant
 
 
-def mean_total(forecaster, nature, seed, measure):
-    game = Game(forecaster, nature, horizon=HORIZON, runs=range(RUNS), seed=seed)
-    game.advance(HORIZON)
-    return HORIZON * float(np.mean([measure(gamma) for gamma in game.gammas()]))
-
-
-def allowed(forecaster):
-    """The bound and what chance may add to it with probability RATE."""
-    (guarantee,) = forecaster.guarantees
-    return guarantee.bound(HORIZON) + guarantee.slack(HORIZON, RUNS, RATE)
+GAMES = Games(HORIZON, RUNS, RATE)
+mean_total, allowed = GAMES.mean_total, GAMES.allowed
 
 
 #: natures that can be made without parameters and play so many rounds

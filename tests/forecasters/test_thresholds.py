@@ -18,6 +18,7 @@ from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.forecasters.thresholds import _tree
 from onlinecal.measures import cutoff_ce, step_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, HalfCrossing, KinkApproach
+from tests.bounds_in_games import Games
 from tests.oracles.forecasters import StepCE
 from tests.rounds_by_hand import asked
 
@@ -168,15 +169,8 @@ def test_the_bound_at_root_t():
 HORIZON, RUNS = 4000, 8
 
 
-def mean_total(forecaster, nature, seed, measure=step_ce):
-    game = Game(forecaster, nature, horizon=HORIZON, runs=range(RUNS), seed=seed)
-    game.advance(HORIZON)
-    return HORIZON * float(np.mean([measure(gamma) for gamma in game.gammas()]))
-
-
-def allowed(forecaster):
-    (guarantee,) = forecaster.guarantees
-    return guarantee.bound(HORIZON) + guarantee.slack(HORIZON, RUNS, RATE)
+GAMES = Games(HORIZON, RUNS, RATE)
+mean_total, allowed = GAMES.mean_total, GAMES.allowed
 
 
 @pytest.mark.parametrize("m", ["T^(1/2)", 7])
@@ -185,7 +179,7 @@ def allowed(forecaster):
     ids=repr,
 )  # fmt: skip
 def test_it_keeps_its_bound(nature, m, seed):
-    assert mean_total(StepCEMinimiser(m), nature, seed) <= allowed(StepCEMinimiser(m))
+    assert mean_total(StepCEMinimiser(m), nature, seed, step_ce) <= allowed(StepCEMinimiser(m))
     assert mean_total(StepCEMinimiser(m), nature, seed, cutoff_ce) <= 2 * allowed(StepCEMinimiser(m))
 
 
@@ -241,11 +235,11 @@ class Likelier:
 def test_controls_break_the_bound(seed):
     """At η/1000 and 100 η, without mixing, and against a nature that sees the draw."""
     limit = allowed(StepCEMinimiser())
-    assert mean_total(OtherRate(times=1.0), Greedy("square"), seed) < limit
-    assert mean_total(OtherRate(times=1e-3), Greedy("square"), seed) > limit
-    assert mean_total(OtherRate(times=100.0), Greedy("square"), seed) > 2 * limit
-    assert mean_total(NoMixing(), Contrarian(), seed) > 2 * limit
-    assert mean_total(StepCEMinimiser(), Contrarian(sees="draw"), seed) > 2 * limit
+    assert mean_total(OtherRate(times=1.0), Greedy("square"), seed, step_ce) < limit
+    assert mean_total(OtherRate(times=1e-3), Greedy("square"), seed, step_ce) > limit
+    assert mean_total(OtherRate(times=100.0), Greedy("square"), seed, step_ce) > 2 * limit
+    assert mean_total(NoMixing(), Contrarian(), seed, step_ce) > 2 * limit
+    assert mean_total(StepCEMinimiser(), Contrarian(sees="draw"), seed, step_ce) > 2 * limit
 
 
 @pytest.mark.parametrize("m", [0, -3, "T^(1/0)", math.nan])
