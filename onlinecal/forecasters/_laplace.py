@@ -4,7 +4,8 @@ The points p_s, each with its residual r_s = y_s − p_s, are the entries of a t
 order, inner nodes up to `WIDE` children. At a point p between two neighbours the sum Σ_s r_s e^{−|p − p_s|/scale} is
 e^{−p/scale}·(Σ of r_s e^{p_s/scale} to the left) + e^{p/scale}·(Σ of r_s e^{−p_s/scale} to the right); the first
 kind of term is called rising, the second falling. An inner node keeps both sums of each child, and the sums over the
-children up to it and from it on, so that one look at every node on the way leads to a change of sign.
+children before it and from it on, so that one look at every node on the way leads to a change of sign. The way to the
+forecast travels with the round, so that its outcome is added without looking for its place again.
 """
 
 from __future__ import annotations
@@ -30,61 +31,57 @@ from onlinecal.rounds.steps import (
     shared,
 )
 
-#: the most children of an inner node, and points in a leaf
-WIDE, LEAF = 64, 32
-#: the first whole numbers of the state: how many rounds have been told; how many inner nodes and leaves there is room
-#: for, and are; the root; how many levels of inner nodes there are above the leaves
-TOLD, ROOM_INNER, ROOM_LEAVES, INNER, LEAVES, ROOT, LEVELS, HEAD = range(8)
-#: the first real numbers: what the squared norm of the errors is proved to be at most; all rising and falling terms
+#: the most children of an inner node, with the bits of their number, and the most points in a leaf
+WIDE, BITS, LEAF = 32, 5, 20
+#: the whole numbers of the state: how many rounds have been told; where in the real numbers the next node will be, and
+#: the root is; how many levels of inner nodes there are above the leaves
+TOLD, NEXT, ROOT, LEVELS = range(4)
+#: the first real numbers: what the squared norm of the errors is proved to be at most; all rising and falling terms.
+#: Behind them are the nodes in the order in which they were made, each with its size, a whole number, as its first word
 NORM, RISING, FALLING, SUMS = range(4)
-#: the columns of an inner node: the first point below each child, e^{point/scale}, its sums, the sums up to it and from
-#: it on; a leaf has the first four of its points
+#: the columns of an inner node: the first point below each child, e^{point/scale}, its sums, the sums before it and
+#: from it on. In front of them is where its children are. A leaf has the first two, and the residuals, of its points
 KEY, EXPONENTIAL, RISE, FALL, LEFT, RIGHT, INNER_COLUMNS = range(7)
-LEAF_COLUMNS = 4
+RESIDUAL, LEAF_COLUMNS = 2, 3
+#: words of a node
+INNER_WORDS, LEAF_WORDS = 1 + WIDE * (1 + INNER_COLUMNS), 1 + LEAF * LEAF_COLUMNS
+#: the memo of a round: how many questions before it are open; the path from the root to the place of the forecast. A
+#: path is a number with a digit of `BITS` for each level, the child that it takes, and as the last one the point of the
+#: leaf that is next to the place and not above it
+OPEN, PATH, MEMOS = range(3)
+#: in place of a path
+UNKNOWN = -1
+#: bytes that a point takes at most, in nodes that are half full; and how many bytes are set aside before the first
+#: round at most: memory takes no room until it is written, and what was set aside need not be moved later
+POINT, AT_FIRST = 80, 2**30
 
 
-def empty_tree(runs: int, scale: float) -> Memory:
-    """State without points: one leaf, which is the root."""
+def empty_tree(runs: int, scale: float, points: int) -> Memory:
+    """State without points: one leaf, which is the root; with room for so many, or for as many as `AT_FIRST` holds."""
+    first = [0.0] * (SUMS + 1) + [math.inf] * LEAF + [1.0] * LEAF + [0.0] * LEAF
     memory = Memory(
-        runs, ints=HEAD, floats=SUMS, shared=[scale, math.exp(-1.0 / scale)], scratch=LEAF + 1, memo=1
-    )
-    memory.ints[:, LEAVES] = 1
-    make_room(memory, 1)
+        runs, ints=[0, len(first), SUMS, 0], floats=first, shared=[scale, math.exp(-1.0 / scale)],
+        scratch=2 * LEAF + 2, memo=MEMOS,
+    )  # fmt: skip
+    make_room(memory, max(1, min(points, AT_FIRST // (runs * POINT))))
     return memory
 
 
 def make_room(memory: Memory, points: int) -> None:
-    """Room for so many more points: nodes split when they are full, so all but the root are half full at least."""
-    inner, leaves = int(memory.ints[:, INNER].max()), int(memory.ints[:, LEAVES].max())
-    had = memory.ints[0, ROOM_INNER], memory.ints[0, ROOM_LEAVES]
-    more = 2 * points // LEAF + 2
-    need_leaves = leaves + more
-    need_inner = inner + 4 * more // WIDE + 8
-    if need_leaves <= had[1] and need_inner <= had[0]:
+    """Room for so many more points: whatever their order, all nodes but the root are half full at least."""
+    told, used, old = memory.ints[:, TOLD], memory.ints[:, NEXT], memory.floats
+    nodes = (int(told.max()) + points) // (LEAF // 2) + 1
+    need = SUMS + nodes * LEAF_WORDS
+    while nodes > 1:
+        nodes = nodes // (WIDE // 2) + 1
+        need += nodes * INNER_WORDS
+    if need <= old.shape[1]:
         return
-    # At least twice as much of what is short, so that what is copied stays in proportion to what is played.
-    room_inner = had[0] if need_inner <= had[0] else max(need_inner, 2 * had[0])
-    room_leaves = had[1] if need_leaves <= had[1] else max(need_leaves, 2 * had[1])
-    old_ints, old_floats, runs = memory.ints, memory.floats, memory.runs
-    memory.ints = np.zeros((runs, HEAD + room_leaves + room_inner * (1 + WIDE)), np.int64)
-    memory.floats = np.empty(
-        (runs, SUMS + WIDE * INNER_COLUMNS * room_inner + LEAF * LEAF_COLUMNS * room_leaves)
-    )
-    for old, new, head, parts in (
-        (old_ints, memory.ints, HEAD, ((had[1], room_leaves, 1), (had[0], room_inner, 1 + WIDE))),
-        (
-            old_floats,
-            memory.floats,
-            SUMS,
-            ((had[1], room_leaves, LEAF * LEAF_COLUMNS), (had[0], room_inner, WIDE * INNER_COLUMNS)),
-        ),
-    ):
-        new[:, :head] = old[:, :head]
-        there, here = head, head
-        for nodes, room, width in parts:
-            new[:, here : here + nodes * width] = old[:, there : there + nodes * width]
-            there, here = there + nodes * width, here + room * width
-    memory.ints[:, ROOM_INNER], memory.ints[:, ROOM_LEAVES] = room_inner, room_leaves
+    # At least twice as much, so that what is moved stays in proportion to what is played; and only what is used, as
+    # memory costs time when it is first written.
+    memory.floats = np.empty((memory.runs, max(need, 2 * old.shape[1])))
+    for new, row, end in zip(memory.floats, old, used.tolist(), strict=True):
+        new[:end] = row[:end]
 
 
 # ---------------------------------------------------------------- what is proved, with any kernel
@@ -93,45 +90,44 @@ def make_room(memory: Memory, points: int) -> None:
 @kernel
 def note_open(run, number):
     """Leaves on the round how many questions before it are open, of which S knows nothing."""
-    memo(run)[0] = max(number - 1 - ints(run)[TOLD], 0)
+    memo(run)[OPEN] = max(number - 1 - ints(run)[TOLD], 0)
 
 
 @kernel
 def raise_norm(run, p, residual):
     """Adds to NORM what a round may add to the squared norm of the errors."""
     ints(run)[TOLD] += 1
-    floats(run)[NORM] += p * (1.0 - p) + 2.0 * abs(residual) * memo(run)[0]
+    floats(run)[NORM] += p * (1.0 - p) + 2.0 * abs(residual) * memo(run)[OPEN]
 
 
 # ---------------------------------------------------------------- where things are
 
 
 @kernel
-def _leaf(state, numbers, node):
-    """The points of a leaf with their terms, one point after the other, since what is behind a new one is moved."""
-    at = SUMS + node * LEAF * LEAF_COLUMNS
-    return floats_at(address_of(numbers) + 8 * at, (LEAF, LEAF_COLUMNS))
-
-
-@kernel
-def _inner(state, numbers, node):
-    """The columns of an inner node, each of length WIDE."""
-    at = SUMS + state[ROOM_LEAVES] * LEAF * LEAF_COLUMNS + node * WIDE * INNER_COLUMNS
+def _words(numbers, node):
+    """A node's size and, in an inner one, where its children are. The words are whole numbers among real ones."""
     # By address, and not as a slice: with a form that is known loops over it work on several children at a time.
-    return floats_at(address_of(numbers) + 8 * at, (INNER_COLUMNS, WIDE))
+    return ints_at(address_of(numbers) + 8 * node, 1 + WIDE)
 
 
 @kernel
-def _children(state, node):
-    """Numbers of the children of an inner node: of inner nodes, or on the lowest level of leaves."""
-    at = HEAD + state[ROOM_LEAVES] + node * (1 + WIDE) + 1
-    return ints_at(address_of(state) + 8 * at, WIDE)
+def _leaf(numbers, node):
+    """The columns of a leaf, each of length LEAF."""
+    return floats_at(address_of(numbers) + 8 * (node + 1), (LEAF_COLUMNS, LEAF))
 
 
 @kernel
-def _size_at(state, node, level):
-    """Where the size of a node is; level 0 is that of the leaves. Behind an inner node's size are its children."""
-    return HEAD + node if level == 0 else HEAD + state[ROOM_LEAVES] + node * (1 + WIDE)
+def _inner(numbers, node):
+    """The columns of an inner node, each of length WIDE."""
+    return floats_at(address_of(numbers) + 8 * (node + 1 + WIDE), (INNER_COLUMNS, WIDE))
+
+
+@kernel
+def _new_node(state, words):
+    """Where a new node of so many words is."""
+    node = state[NEXT]
+    state[NEXT] = node + words
+    return node
 
 
 # ---------------------------------------------------------------- the forecast
@@ -182,58 +178,59 @@ def _positive(p, exponential, rising, falling):
 
 @part_of_kernel
 def _root(state, numbers, room, scale, at_one):
-    """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S; `at_one` is e^{−1/scale}."""
+    """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S, and the path to its place; `at_one` is e^{−1/scale}."""
     if numbers[FALLING] + 0.5 <= 0.0:
-        return 0.0
+        return 0.0, UNKNOWN
     if at_one * numbers[RISING] - 0.5 >= 0.0:
-        return 1.0
-    node, level, end = state[ROOT], state[LEVELS], 1.0
+        return 1.0, UNKNOWN
+    node, level, end, path = state[ROOT], state[LEVELS], 1.0, 0
     # Sums of the terms to the left and to the right of the node. No sum is a difference: where the scale is small, the
     # falling terms to the right are far smaller than those to the left, and rounding of these would hide them.
     before, after, all_falling = 0.0, 0.0, numbers[FALLING]
     if level > 0:
-        columns = _inner(state, numbers, node)
-        first, exponential = columns[KEY, 0], columns[EXPONENTIAL, 0]
+        first, exponential = _inner(numbers, node)[KEY, 0], _inner(numbers, node)[EXPONENTIAL, 0]
     else:
-        first, exponential = _leaf(state, numbers, node)[0, KEY], _leaf(state, numbers, node)[0, EXPONENTIAL]
-        if state[_size_at(state, node, 0)] == 0:
-            first, exponential = 1.0, 1.0
-    if first == 1.0 or not _positive(first, exponential, 0.0, all_falling):
+        first, exponential = _leaf(numbers, node)[KEY, 0], _leaf(numbers, node)[EXPONENTIAL, 0]
+    if not _positive(first, exponential, 0.0, all_falling):
         # S changes sign before all points.
-        return _gap_root(0.0, first, 1.0, 0.0, all_falling, scale)
+        return _gap_root(0.0, min(first, 1.0), 1.0, 0.0, all_falling, scale), UNKNOWN
     while level > 0:
         # S is positive at the first point of the node and not where it ends: so it is at the last child at which it
         # is positive and the one behind. Without a jump in it the loop works on several children at a time.
-        columns, size, low = _inner(state, numbers, node), state[_size_at(state, node, level)], 0
-        for i in range(1, size):
-            rising, falling = before + columns[LEFT, i - 1], after + columns[RIGHT, i]
+        columns, words, low = _inner(numbers, node), _words(numbers, node), 0
+        for i in range(WIDE):
+            rising, falling = before + columns[LEFT, i], after + columns[RIGHT, i]
             low = max(low, i if _positive(columns[KEY, i], columns[EXPONENTIAL, i], rising, falling) else 0)
-        if low + 1 < size:
+        before += columns[LEFT, low]
+        if low + 1 < words[0]:
             end = columns[KEY, low + 1]
             after += columns[RIGHT, low + 1]
-        if low > 0:
-            before += columns[LEFT, low - 1]
-        node = _children(state, node)[low]
+        node, path = words[1 + low], WIDE * path + low
         level -= 1
-    points, size, low = _leaf(state, numbers, node), state[_size_at(state, node, 0)], 0
-    room[size] = after
-    for i in range(size - 1, -1, -1):
-        room[i] = room[i + 1] + points[i, FALL]
-    before += points[0, RISE]
-    while low + 1 < size and _positive(
-        points[low + 1, KEY], points[low + 1, EXPONENTIAL], before, room[low + 1]
-    ):
-        low += 1
-        before += points[low, RISE]
+    points, size, low = _leaf(numbers, node), _words(numbers, node)[0], 0
+    # The sums up to and from each point; below, what lies before a point is in front of that.
+    room[0], room[2 * LEAF + 1] = before, after
+    for i in range(LEAF):
+        room[1 + i] = points[RESIDUAL, i] * points[EXPONENTIAL, i]
+        room[LEAF + 1 + i] = points[RESIDUAL, i] / points[EXPONENTIAL, i]
+    for i in range(LEAF):
+        room[1 + i] += room[i]
+        room[2 * LEAF - i] += room[2 * LEAF + 1 - i]
+    for i in range(LEAF):
+        positive = _positive(points[KEY, i], points[EXPONENTIAL, i], room[i], room[LEAF + 1 + i])
+        low = max(low, i if positive else 0)
     if low + 1 < size:
-        end = points[low + 1, KEY]
-    return _gap_root(points[low, KEY], end, points[low, EXPONENTIAL], before, room[low + 1], scale)
+        end = points[KEY, low + 1]
+    rising, falling = room[low + 1], room[LEAF + 2 + low]
+    p = _gap_root(points[KEY, low], end, points[EXPONENTIAL, low], rising, falling, scale)
+    return p, WIDE * path + low if p < end else UNKNOWN
 
 
 @law
 def laplace_root(run, number):
     note_open(run, number)
-    law_values(run)[0] = _root(ints(run), floats(run), scratch(run), shared(run)[0], shared(run)[1])
+    p, path = _root(ints(run), floats(run), scratch(run), shared(run)[0], shared(run)[1])
+    law_values(run)[0], memo(run)[PATH] = p, path
     law_weights(run)[0] = 1.0
     return 1
 
@@ -246,145 +243,199 @@ def _sums_up(columns, size):
     """Makes the sums up to each child, and from it on, anew."""
     left = right = 0.0
     for j in range(size):
-        left += columns[RISE, j]
         columns[LEFT, j] = left
+        left += columns[RISE, j]
         right += columns[FALL, size - 1 - j]
         columns[RIGHT, size - 1 - j] = right
 
 
 @kernel
+def _empty_places(columns, begin, end):
+    """Makes places empty: S is positive at none, and they add nothing, so that loops need not stop before them."""
+    for i in range(begin, end):
+        columns[KEY, i] = math.inf
+        for column in range(1, len(columns)):
+            columns[column, i] = 1.0 if column == EXPONENTIAL else 0.0
+
+
+@part_of_kernel
+def _open_place(columns, column, places, j):
+    """Moves what is at place j and behind it by one; all places are gone through, as several are moved at a time."""
+    for i in range(places - 1, 0, -1):
+        columns[column, i] = columns[column, i - 1] if i > j else columns[column, i]
+
+
+@kernel
+def _halve(old, new, columns, size):
+    """Moves the upper half of the places of a full node to a new one."""
+    half = size // 2
+    for column in range(columns):
+        for i in range(half, size):
+            new[column, i - half] = old[column, i]
+    _empty_places(old, half, size)
+    _empty_places(new, size - half, size)
+
+
+@kernel
 def _split_leaf(state, numbers, node):
-    """Moves the upper half of a full leaf to a new one, whose number it returns."""
-    new, half = state[LEAVES], LEAF // 2
-    state[LEAVES] += 1
-    old_points, new_points = _leaf(state, numbers, node), _leaf(state, numbers, new)
-    for i in range(half, LEAF):
-        for column in range(LEAF_COLUMNS):
-            new_points[i - half, column] = old_points[i, column]
-    state[_size_at(state, node, 0)], state[_size_at(state, new, 0)] = half, LEAF - half
+    """Moves the upper half of a full leaf to a new one, which it returns."""
+    new, half = _new_node(state, LEAF_WORDS), LEAF // 2
+    _halve(_leaf(numbers, node), _leaf(numbers, new), LEAF_COLUMNS, LEAF)
+    _words(numbers, node)[0], _words(numbers, new)[0] = half, LEAF - half
     return new
 
 
 @kernel
-def _split_inner(state, numbers, node, level):
-    """Moves the upper half of a full inner node to a new one, whose number it returns."""
-    new, half = state[INNER], WIDE // 2
-    state[INNER] += 1
-    old_columns, new_columns = _inner(state, numbers, node), _inner(state, numbers, new)
-    old_children, new_children = _children(state, node), _children(state, new)
+def _split_inner(state, numbers, node):
+    """Moves the upper half of a full inner node to a new one, which it returns."""
+    new, half = _new_node(state, INNER_WORDS), WIDE // 2
+    old_columns, new_columns = _inner(numbers, node), _inner(numbers, new)
+    old_words, new_words = _words(numbers, node), _words(numbers, new)
     for i in range(half, WIDE):
-        new_children[i - half] = old_children[i]
-        for column in range(INNER_COLUMNS):
-            new_columns[column, i - half] = old_columns[column, i]
-    state[_size_at(state, node, level)], state[_size_at(state, new, level)] = half, WIDE - half
+        new_words[1 + i - half] = old_words[1 + i]
+    old_words[0], new_words[0] = half, WIDE - half
+    _halve(old_columns, new_columns, LEFT, WIDE)
     _sums_up(old_columns, half)
     _sums_up(new_columns, WIDE - half)
     return new
 
 
 @kernel
-def _describe(state, numbers, node, level, columns, j):
+def _describe(numbers, node, level, columns, j):
     """Writes what an inner node keeps of its child j, but for the sums over several children."""
     if level == 0:
-        points, rising, falling = _leaf(state, numbers, node), 0.0, 0.0
-        first, exponential = points[0, KEY], points[0, EXPONENTIAL]
-        for i in range(state[_size_at(state, node, 0)]):
-            rising += points[i, RISE]
-            falling += points[i, FALL]
+        points, rising, falling = _leaf(numbers, node), 0.0, 0.0
+        first, exponential = points[KEY, 0], points[EXPONENTIAL, 0]
+        for i in range(LEAF - LEAF // 2):  # it has just been split, and places without a point add nothing
+            rising += points[RESIDUAL, i] * points[EXPONENTIAL, i]
+            falling += points[RESIDUAL, i] / points[EXPONENTIAL, i]
     else:
-        below, size = _inner(state, numbers, node), state[_size_at(state, node, level)]
+        below, last = _inner(numbers, node), _words(numbers, node)[0] - 1
         first, exponential = below[KEY, 0], below[EXPONENTIAL, 0]
-        rising, falling = below[LEFT, size - 1], below[RIGHT, 0]
+        rising, falling = below[LEFT, last] + below[RISE, last], below[RIGHT, 0]
     columns[KEY, j], columns[EXPONENTIAL, j] = first, exponential
     columns[RISE, j], columns[FALL, j] = rising, falling
 
 
 @kernel
-def _split_child(state, numbers, node, level, j):
-    """Splits the full child j of an inner node, which is not full itself."""
-    columns, children, size_at = (
-        _inner(state, numbers, node),
-        _children(state, node),
-        _size_at(state, node, level),
-    )
-    child, size = children[j], state[size_at]
-    new = _split_leaf(state, numbers, child) if level == 1 else _split_inner(state, numbers, child, level - 1)
-    for i in range(size, j + 1, -1):
-        children[i] = children[i - 1]
-        for column in range(LEFT):
-            columns[column, i] = columns[column, i - 1]
-    children[j + 1] = new
-    state[size_at] = size + 1
-    _describe(state, numbers, child, level - 1, columns, j)
-    _describe(state, numbers, new, level - 1, columns, j + 1)
-    _sums_up(columns, size + 1)
+def _child(path, level):
+    """Which child a path takes in its node of this level; on level 0, which point."""
+    return (path >> (BITS * level)) % WIDE
 
 
 @kernel
-def _full(state, node, level):
-    return state[_size_at(state, node, level)] == (LEAF if level == 0 else WIDE)
+def _node_on(state, numbers, path, level):
+    """The node of this level on a path."""
+    node = state[ROOT]
+    for above in range(state[LEVELS], level, -1):
+        node = _words(numbers, node)[1 + _child(path, above)]
+    return node
+
+
+@kernel
+def _split(state, numbers, path):
+    """Splits the full leaf on a path, and those above it that are full then."""
+    level, full = 0, True
+    while full:
+        node = _node_on(state, numbers, path, level)
+        new = _split_leaf(state, numbers, node) if level == 0 else _split_inner(state, numbers, node)
+        level += 1
+        if level > state[LEVELS]:
+            root = _new_node(state, INNER_WORDS)
+            _words(numbers, root)[0], _words(numbers, root)[1] = 1, node
+            _empty_places(_inner(numbers, root), 0, WIDE)
+            state[ROOT], state[LEVELS] = root, level
+        above, j = _node_on(state, numbers, path, level), _child(path, level)
+        columns, words = _inner(numbers, above), _words(numbers, above)
+        size = words[0]
+        for i in range(WIDE, j + 2, -1):
+            words[i] = words[i - 1]
+        for column in range(LEFT):
+            _open_place(columns, column, WIDE, j + 1)
+        words[2 + j], words[0] = new, size + 1
+        _describe(numbers, node, level - 1, columns, j)
+        _describe(numbers, new, level - 1, columns, j + 1)
+        _sums_up(columns, size + 1)
+        full = size + 1 == WIDE
+
+
+@kernel
+def _last_at_most(keys, p):
+    """The last of the ascending keys that is at most p; the first if there is none."""
+    last = 0
+    for i in range(len(keys)):  # all of them, as several are compared at a time
+        last = max(last, i if keys[i] <= p else 0)
+    return last
+
+
+@kernel
+def _path_to(state, numbers, p):
+    """The path to the place of p."""
+    node, path = state[ROOT], 0
+    for _ in range(state[LEVELS]):
+        j = _last_at_most(_inner(numbers, node)[KEY], p)
+        node, path = _words(numbers, node)[1 + j], WIDE * path + j
+    return WIDE * path + _last_at_most(_leaf(numbers, node)[KEY], p)
+
+
+@kernel
+def _is_place(keys, j, p):
+    """Whether the last of the ascending keys that is at most p is the one at place j."""
+    return j < len(keys) and keys[j] <= p and (j + 1 == len(keys) or p < keys[j + 1])
+
+
+@kernel
+def _leads_to(state, numbers, path, p):
+    """Whether a path leads to the place of p, whatever it is: it comes with the round."""
+    node = state[ROOT]
+    if path >> (BITS * (state[LEVELS] + 1)) != 0:
+        return False
+    for level in range(state[LEVELS], 0, -1):
+        j = _child(path, level)
+        if not _is_place(_inner(numbers, node)[KEY], j, p):
+            return False
+        node = _words(numbers, node)[1 + j]
+    return _is_place(_leaf(numbers, node)[KEY], _child(path, 0), p)
 
 
 @part_of_kernel
-def _add(state, numbers, p, exponential, residual):
-    """Adds a point; full nodes are split on the way down, so that there is always room above."""
+def _add(state, numbers, path, p, exponential, residual):
+    """Adds a point behind the place to which a path leads, or before the first."""
     rising, falling = residual * exponential, residual / exponential
     numbers[RISING] += rising
     numbers[FALLING] += falling
-    node, level = state[ROOT], state[LEVELS]
-    if _full(state, node, level):
-        root = state[INNER]
-        state[INNER] += 1
-        state[ROOT], state[LEVELS] = root, level + 1
-        _children(state, root)[0] = node
-        state[_size_at(state, root, level + 1)] = 1
-        _split_child(state, numbers, root, level + 1, 0)
-        node, level = root, level + 1
-    while level > 0:
-        columns, children = _inner(state, numbers, node), _children(state, node)
-        j = _last_at_most(columns[KEY], state[_size_at(state, node, level)], p)
-        if _full(state, children[j], level - 1):
-            _split_child(state, numbers, node, level, j)
-            if columns[KEY, j + 1] <= p:
-                j += 1
+    node = state[ROOT]
+    for level in range(state[LEVELS], 0, -1):
+        columns, j = _inner(numbers, node), _child(path, level)
         if p < columns[KEY, j]:  # before all points
             columns[KEY, j], columns[EXPONENTIAL, j] = p, exponential
         columns[RISE, j] += rising
         columns[FALL, j] += falling
-        for i in range(state[_size_at(state, node, level)]):
-            columns[LEFT, i] += rising if i >= j else 0.0
+        for i in range(WIDE):
+            columns[LEFT, i] += rising if i > j else 0.0
             columns[RIGHT, i] += falling if i <= j else 0.0
-        node = children[j]
-        level -= 1
-    points, size_at = _leaf(state, numbers, node), _size_at(state, node, 0)
-    size = state[size_at]
-    j = size
-    while j > 0 and points[j - 1, KEY] > p:
-        j -= 1
-    if j > 0 and points[j - 1, KEY] == p:  # one entry for each level: 0 and 1 are played often
-        points[j - 1, RISE] += rising
-        points[j - 1, FALL] += falling
+        node = _words(numbers, node)[1 + j]
+    points, words, j = _leaf(numbers, node), _words(numbers, node), _child(path, 0)
+    if points[KEY, j] == p:  # one entry for each level: 0 and 1 are played often
+        points[RESIDUAL, j] += residual
         return
-    for i in range(size, j, -1):
-        key, grown, rise, fall = points[i - 1, 0], points[i - 1, 1], points[i - 1, 2], points[i - 1, 3]
-        points[i, 0], points[i, 1], points[i, 2], points[i, 3] = key, grown, rise, fall
-    points[j, KEY], points[j, EXPONENTIAL], points[j, RISE], points[j, FALL] = p, exponential, rising, falling
-    state[size_at] = size + 1
-
-
-@kernel
-def _last_at_most(keys, size, p):
-    """The last of the ascending keys that is at most p; the first if there is none."""
-    at_most = 0
-    for i in range(size):  # all of them, as several are compared at a time
-        at_most += int(keys[i] <= p)
-    return max(at_most - 1, 0)
+    if points[KEY, j] < p:
+        j += 1
+    for column in range(LEAF_COLUMNS):
+        _open_place(points, column, LEAF, j)
+    points[KEY, j], points[EXPONENTIAL, j], points[RESIDUAL, j] = p, exponential, residual
+    words[0] += 1
+    if words[0] == LEAF:
+        _split(state, numbers, path)
 
 
 @learn
 def laplace_learn(run, number, size, drawn, outcome):
     state, numbers, scale, p = ints(run), floats(run), shared(run)[0], law_values(run)[drawn]
+    path = int(memo(run)[PATH])
+    if not _leads_to(state, numbers, path, p):  # as where other rounds have been told since
+        path = _path_to(state, numbers, p)
     residual = outcome - p
     raise_norm(run, p, residual)
-    _add(state, numbers, p, math.exp(p / scale), residual)
+    _add(state, numbers, path, p, math.exp(p / scale), residual)
     return 0

@@ -60,9 +60,10 @@ class DefensiveForecasting(Forecaster):
 
     Information
     -----------
-    Laplace: O(log t) time a round. Nearly every forecast is another number, and the tree keeps them all: a run has 50
-    bytes a round in use, and holds at most 160 and 256 KiB, half as much again while the tree is moved to a larger
-    room. A run of 10^8 rounds hence needs 5 to 16 GB of memory, whatever the history takes.
+    Laplace: O(log t) time a round. Nearly every forecast is another number, and the tree keeps them all: a run has 45
+    to 64 bytes a round in use. Room for the horizon is set aside at first, at most 1 GiB for the runs that are played
+    together; where that is not enough the tree is moved to a larger room, and takes twice as much meanwhile. A run of
+    10^8 rounds hence needs 5 to 13 GB of memory, whatever the history takes.
     Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source
@@ -76,8 +77,8 @@ class DefensiveForecasting(Forecaster):
     deterministic: ClassVar[bool | None] = True
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
-    version: ClassVar[int] = 2
-    unit_bytes: ClassVar[float] = 160.0
+    version: ClassVar[int] = 3
+    unit_bytes: ClassVar[float] = 128.0
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0
@@ -97,7 +98,7 @@ class DefensiveForecasting(Forecaster):
         scale = float(self.scale)
         if self.kernel == "laplace":
             return CompiledForecaster(
-                laplace_root, laplace_learn, empty_tree(runs, scale), size=1,
+                laplace_root, laplace_learn, empty_tree(runs, scale, horizon), size=1,
                 certificates=_certificate, reserve=make_room,
             )  # fmt: skip
         memory = Memory(runs, ints=1, floats=1 + _terms(scale), shared=[scale], memo=1)

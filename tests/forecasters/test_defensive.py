@@ -18,6 +18,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
 from onlinecal.forecasters import DefensiveForecasting, Law
+from onlinecal.forecasters import _laplace as tree
 from onlinecal.measures import (
     kernel_ce,
     smooth_ce,
@@ -181,15 +182,104 @@ def test_worse_points_break_the_word(digits, seed):
     assert defensive_ratio(Coarse(digits=digits), Contrarian(), 400, seed, runs=1) > 1.2
 
 
+ORDERS = {
+    "random": lambda rng, n: rng.random(n),
+    "ascending": lambda rng, n: np.arange(n) / n,
+    "descending": lambda rng, n: 1.0 - np.arange(n) / n,
+    "few values": lambda rng, n: rng.integers(0, 30, n) / 29,
+    "inwards": lambda rng, n: np.where(
+        np.arange(n) % 2, 1.0 - np.arange(n) / (2 * n), np.arange(n) / (2 * n)
+    ),
+}
+
+
+def nodes_of(memory):
+    """The nodes of the first run's tree, each with its level, and its points in order."""
+    state, numbers = memory.ints[0], memory.floats[0]
+
+    def below(node, level):
+        words = numbers[node : node + 1 + tree.WIDE].view(np.int64)
+        size = int(words[0])
+        if level == 0:
+            columns = numbers[node + 1 : node + tree.LEAF_WORDS].reshape(tree.LEAF_COLUMNS, tree.LEAF)
+            return [(node, 0, size)], columns[[tree.KEY, tree.RESIDUAL], :size].T.tolist()
+        columns = numbers[node + 1 + tree.WIDE : node + tree.INNER_WORDS]
+        columns = columns.reshape(tree.INNER_COLUMNS, tree.WIDE)
+        nodes, points, sums = [(node, level, size)], [], []
+        for child, key in zip(words[1 : 1 + size].tolist(), columns[tree.KEY, :size], strict=True):
+            its_nodes, its_points = below(child, level - 1)
+            assert its_points[0][0] == key
+            sums.append([sum(r * math.exp(sign * p) for p, r in its_points) for sign in (1.0, -1.0)])
+            nodes, points = nodes + its_nodes, points + its_points
+        rising, falling = np.array(sums).T
+        for column, expected in (
+            (tree.RISE, rising), (tree.FALL, falling), (tree.LEFT, np.cumsum(rising) - rising),
+            (tree.RIGHT, np.cumsum(falling[::-1])[::-1]),
+        ):  # fmt: skip
+            assert columns[column, :size] == pytest.approx(expected, abs=1e-9)
+        return nodes, points
+
+    return below(int(state[tree.ROOT]), int(state[tree.LEVELS]))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_tree_keeps_its_points_in_the_room_that_was_made(order, seed):
+    """At several times: points in order, one entry a level; sums; nodes at least half full; no word beyond the room."""
+    rng = np.random.default_rng(seed)
+    points = ORDERS[order](rng, 3000)
+    residuals = rng.random(3000) - 0.5
+    memory, kept = tree.empty_tree(1, 1.0, 1), {}
+    for i, (p, r) in enumerate(zip(points.tolist(), residuals.tolist(), strict=True)):
+        tree.make_room(memory, 1)
+        state, numbers = memory.ints[0], memory.floats[0]
+        state[tree.TOLD] += 1
+        tree._add(state, numbers, tree._path_to(state, numbers, p), p, math.exp(p), r)
+        kept[p] = kept.get(p, 0.0) + r
+        assert state[tree.NEXT] <= len(numbers)
+        if i in (0, 5, 19, 20, 60, 500, 2999):
+            nodes, found = nodes_of(memory)
+            assert [p for p, _ in found] == sorted(kept)
+            assert [r for _, r in found] == pytest.approx([kept[p] for p in sorted(kept)], abs=1e-12)
+            for node, level, size in nodes:
+                full = tree.WIDE if level else tree.LEAF
+                assert node == state[tree.ROOT] or full // 2 <= size < full
+    assert memory.floats.nbytes <= 2 * tree.POINT * 3000 + 8 * tree.INNER_WORDS
+
+
+@pytest.mark.parametrize(
+    "path", [math.nan, math.inf, 1e300, -1.0, -7.0, 0.0, 3.0, 31.0, 32.0, 1000.0, 2.0**40]
+)
+def test_a_memo_that_was_changed_changes_nothing(path):
+    """It says where the forecast's place is; a wrong one is looked for again."""
+    rng = np.random.default_rng(0)
+    players = [DefensiveForecasting().start(400, 1, None) for _ in range(2)]
+    for t in range(400):
+        questions, y = [asked(t + 1) for _ in players], rng.integers(0, 2, 1)
+        laws = [player.forecast(question) for player, question in zip(players, questions, strict=True)]
+        assert laws[0].atoms.tolist() == laws[1].atoms.tolist()
+        questions[1].memo[0, tree.PATH] = path
+        for player, question in zip(players, questions, strict=True):
+            player.update(played(player.law, player.law.atoms[:, 0].copy(), y, question=question))
+
+
 def test_memory_and_terms_of_defensive_forecasting():
-    game = Game(DefensiveForecasting(), Bernoulli(), horizon=40_000, runs=range(2))
-    for until in (1_000, 10_000, 25_000, 40_000):
-        game.advance(until)
-        memory = game.forecaster.memory
-        used = memory.ints.nbytes + memory.floats.nbytes
-        assert 24 <= used / (2 * until) <= 120 or until == 1_000
+    """What is in use: 64 bytes a round where all points come in order, 45 where they do not."""
+    for nature, least, most in ((Contrarian("draw"), 55, 66), (Bernoulli(), 40, 50)):
+        game = Game(DefensiveForecasting(), nature, horizon=40_000, runs=range(2))
+        for until in (1_000, 10_000, 25_000, 40_000):
+            game.advance(until)
+            memory = game.forecaster.memory
+            used = 8 * memory.ints[:, tree.NEXT] / until
+            assert np.all((least <= used) & (used <= most)) or until == 1_000
+            # Room for all rounds has been set aside, and nothing was moved.
+            assert memory.floats.nbytes <= 2 * 40_000 * tree.POINT
     gaussian = DefensiveForecasting("gaussian").start(1000, 2, Stream(0, ("x",), range(2)))
     assert gaussian.memory.floats.shape == (2, 1 + 18)
+
+
+def test_little_is_set_aside_for_a_horizon_that_nobody_plays():
+    memory = DefensiveForecasting().start(10**12, 4, None).memory
+    assert memory.floats.nbytes <= tree.AT_FIRST
 
 
 @pytest.mark.parametrize(
