@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core.memory import free_memory
 from onlinecal.rounds.steps import (
     Memory,
     address_of,
@@ -51,37 +50,32 @@ INNER_WORDS, LEAF_WORDS = 1 + WIDE * (1 + INNER_COLUMNS), 1 + LEAF * LEAF_COLUMN
 OPEN, PATH, MEMOS = range(3)
 #: in place of a path
 UNKNOWN = -1
-#: bytes that a point takes at most, in nodes that are half full; and how many bytes are set aside before the first
-#: round at most: memory takes no room until it is written, and what was set aside need not be moved later
-POINT, AT_FIRST = 80, 2**30
+#: bytes that a point takes at most, in nodes that are half full
+POINT = 80
 
 
 def empty_tree(runs: int, scale: float, points: int) -> Memory:
-    """State without points: one leaf, which is the root; with room for so many, or for as many as `AT_FIRST` holds."""
+    """State without points: one leaf, which is the root; with room for so many, or for as many as half of the free
+    memory holds. Memory takes no room until it is written, and what is set aside at first need not be moved later.
+    """
     first = [0.0] * (SUMS + 1) + [math.inf] * LEAF + [1.0] * LEAF + [0.0] * LEAF
     memory = Memory(
         runs, ints=[0, len(first), SUMS, 0], floats=first, shared=[scale, math.exp(-1.0 / scale)],
-        scratch=2 * LEAF + 2, memo=MEMOS,
+        scratch=2 * LEAF + 2, memo=MEMOS, used=NEXT,
     )  # fmt: skip
-    make_room(memory, max(1, min(points, AT_FIRST // (runs * POINT))))
+    make_room(memory, max(1, min(points, int(min(free_memory(), 1e15)) // (2 * runs * POINT))))
     return memory
 
 
 def make_room(memory: Memory, points: int) -> None:
     """Room for so many more points: whatever their order, all nodes but the root are half full at least."""
-    told, used, old = memory.ints[:, TOLD], memory.ints[:, NEXT], memory.floats
-    nodes = (int(told.max()) + points) // (LEAF // 2) + 1
-    need = SUMS + nodes * LEAF_WORDS
+    nodes = (int(memory.ints[:, TOLD].max()) + points) // (LEAF // 2) + 1
+    need, room = SUMS + nodes * LEAF_WORDS, memory.floats.shape[1]
     while nodes > 1:
         nodes = nodes // (WIDE // 2) + 1
         need += nodes * INNER_WORDS
-    if need <= old.shape[1]:
-        return
-    # At least twice as much, so that what is moved stays in proportion to what is played; and only what is used, as
-    # memory costs time when it is first written.
-    memory.floats = np.empty((memory.runs, max(need, 2 * old.shape[1])))
-    for new, row, end in zip(memory.floats, old, used.tolist(), strict=True):
-        new[:end] = row[:end]
+    if need > room:  # at least twice as much, so that what is moved stays in proportion to what is played
+        memory.widen(max(need, 2 * room))
 
 
 # ---------------------------------------------------------------- what is proved, with any kernel

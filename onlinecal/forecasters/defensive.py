@@ -61,9 +61,9 @@ class DefensiveForecasting(Forecaster):
     Information
     -----------
     Laplace: O(log t) time a round. Nearly every forecast is another number, and the tree keeps them all: a run has 45
-    to 64 bytes a round in use. Room for the horizon is set aside at first, at most 1 GiB for the runs that are played
-    together; where that is not enough the tree is moved to a larger room, and takes twice as much meanwhile. A run of
-    10^8 rounds hence needs 5 to 13 GB of memory, whatever the history takes.
+    to 64 bytes a round in use, 5 to 6 GB after 10^8 rounds, whatever the history takes. Room for the horizon is set
+    aside at first; where that is more than half of the free memory, the tree is moved later, and takes twice as much
+    meanwhile.
     Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source
@@ -78,7 +78,7 @@ class DefensiveForecasting(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     version: ClassVar[int] = 3
-    unit_bytes: ClassVar[float] = 128.0
+    unit_bytes: ClassVar[float] = 80.0
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0

@@ -42,7 +42,7 @@ from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
 from onlinecal.core.uniforms import fill_uniforms, next_uniform, uniform
 from onlinecal.core.validation import is_whole
-from onlinecal.rounds.law import Unplayable
+from onlinecal.rounds.law import Floats, Unplayable
 
 _RUN, _INT, _FLOAT = types.CPointer(types.int64), types.int64, types.float64
 _WORD = types.uint64
@@ -336,6 +336,8 @@ class Memory:
         Numbers of context, a run.
     memo : int
         Numbers that travel with a round, a run.
+    used : int, optional
+        Where in a run's `ints` it stands how many of its `floats` are in use; no others are copied. Default: all are.
     """
 
     def __init__(
@@ -350,6 +352,7 @@ class Memory:
         stream: Stream | None = None,
         context: int = 0,
         memo: int = 0,
+        used: int | None = None,
     ) -> None:
         #: how often an attribute was set
         self.changes: int
@@ -360,13 +363,31 @@ class Memory:
         self.shared_ints = np.array(shared_ints, np.int64).reshape(-1)
         self.shared = np.array(shared, np.float64).reshape(-1)
         self.keys = np.zeros((runs, 2), np.uint64) if stream is None else stream.keys
-        self.room, self.context, self.memo = np.empty(scratch), context, memo
+        self.room, self.context, self.memo, self.used = np.empty(scratch), context, memo, used
         self.fields = np.zeros(FIELDS, np.int64)
         self._memos = Rows((runs, memo))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value
         self.touched()
+
+    def widen(self, floats: int) -> None:
+        """Has room for so many real numbers a run; what is in use is kept."""
+        self.floats = _in_rows(floats, self._floats_in_use())
+
+    def _floats_in_use(self) -> list[Floats]:
+        ends = [self.floats.shape[1]] * self.runs if self.used is None else self.ints[:, self.used].tolist()
+        return [row[:end] for row, end in zip(self.floats, ends, strict=True)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.used is None:
+            return self.__dict__
+        return self.__dict__ | {"floats": (self.floats.shape[1], self._floats_in_use())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if state["used"] is not None:
+            self.__dict__["floats"] = _in_rows(*state["floats"])
 
     def touched(self) -> None:
         """Who keeps addresses sees by a number that an array was exchanged, as it is where a state grows."""
@@ -414,6 +435,14 @@ class Memory:
             table[1, place : place + 2] = address(array), len(array)
         table[1, MEMO + 1], table[2, MEMO] = self.memo, 8 * self.memo
         return table.ravel()
+
+
+def _in_rows(width: int, rows: list[Floats]) -> Floats:
+    """Rows of this width that begin so. Their rest is not written: it takes no memory until it is."""
+    wide = np.empty((len(rows), width))
+    for row, begin in zip(wide, rows, strict=True):
+        row[: len(begin)] = begin
+    return wide
 
 
 def _tiled(runs: int, first: Any, kind: Any) -> Any:

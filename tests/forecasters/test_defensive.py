@@ -5,7 +5,9 @@ A mutated copy breaks the theorem.
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.memory import free_memory
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
@@ -277,9 +280,12 @@ def test_memory_and_terms_of_defensive_forecasting():
     assert gaussian.memory.floats.shape == (2, 1 + 18)
 
 
-def test_little_is_set_aside_for_a_horizon_that_nobody_plays():
-    memory = DefensiveForecasting().start(10**12, 4, None).memory
-    assert memory.floats.nbytes <= tree.AT_FIRST
+def test_no_more_than_is_free_is_set_aside_and_what_is_not_used_is_not_copied():
+    player = DefensiveForecasting().start(10**12, 4, None)
+    assert player.memory.floats.nbytes <= free_memory()
+    assert len(pickle.dumps(player)) < 20_000
+    twin = copy.deepcopy(player)
+    assert twin.memory.floats.shape == player.memory.floats.shape
 
 
 @pytest.mark.parametrize(
