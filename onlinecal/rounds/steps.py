@@ -380,9 +380,8 @@ class Memory:
         return [row[:end] for row, end in zip(self.floats, ends, strict=True)]
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.used is None:
-            return self.__dict__
-        return self.__dict__ | {"floats": (self.floats.shape[1], self._floats_in_use())}
+        part = {} if self.used is None else {"floats": (self.floats.shape[1], self._floats_in_use())}
+        return self.__dict__ | part
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -88,7 +88,7 @@ def sizes_of_batches(monkeypatch, **options):
 
 
 def test_batches_have_room_for_what_their_players_remember(monkeypatch):
-    """88 bytes a round: three runs of 1000 rounds in 300,000 bytes; the history alone would take as many as there are."""
+    """Three runs of 1000 rounds of 88 bytes in 300,000; the history alone would take as many as there are."""
     sizes, cells = sizes_of_batches(monkeypatch, forecaster="defensive_forecasting")
     assert sizes == [2, 3, 3]  # of about the same size
     assert sizes_of_batches(monkeypatch, forecaster="empirical_mean")[0] == [8]
