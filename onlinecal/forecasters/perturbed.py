@@ -58,7 +58,8 @@ class PerturbedLeader(Forecaster):
     and else y = 1, forces T·E|B/K − 1/2| with K = `atoms` and B binomial(K, 1/2): T/2 at K = 1, 0.098·T at 16, about
     T/√(2πK) for many. Proof: with a fraction f of the atoms above 1/2, who acts by whether the forecast is above 1/2
     loses |f − 1/2|/2 a round on average against the better of the two actions for ever, and U-calibration is at least
-    twice that. The binomial has the least mean distance from 1/2 of all that K independent atoms can have.
+    twice that. The binomial has the least mean distance from 1/2 of all that K independent atoms can have. Of
+    `ThresholdHedging`, whose law is finite, a bound is proved against such natures.
 
     Information
     -----------

@@ -119,6 +119,13 @@ def test_the_atom_is_drawn_alone_as_from_the_law(state, uniforms, data):
         assert module._drawn(u, *as_kernels_take_it(*state)) == drawn
 
 
+@given(states(), st.floats(1e-6, 1 - 1e-6))
+def test_the_atom_is_found_at_once(state, u):
+    """Whatever the grid: the inverse leads to it, or to a neighbour."""
+    kernel = as_kernels_take_it(*state)
+    assert abs(module._place(math.log((1 - u) / u), *kernel) - module._drawn(u, *kernel)) <= 1
+
+
 @given(states(most=1000), st.floats(1e-6, 1 - 1e-6))
 def test_it_says_the_mean_shaken_by_logistic_noise(state, u):
     """The u-quantile of the law is the nearest point of the grid to that of the noisy mean."""
