@@ -273,6 +273,20 @@ def test_the_bound_is_that_of_the_docstring_and_its_scale_nearly_the_best(horizo
     assert by_hand(m, horizon, stated) <= 1.03 * best.fun
 
 
+def test_what_is_said_of_the_bound_is_no_less_than_it():
+    """The formula in words, for all grids and games, where either is below T."""
+    for horizon in [*range(1, 400), *np.unique(np.logspace(2.6, 12, 200).astype(int)).tolist()]:
+        for m in np.unique(np.logspace(0, 6, 60).astype(int)).tolist():
+            root, logs = math.sqrt(horizon), math.log(2 + 5 * m / math.sqrt(horizon))
+            said = 1.23 * root + math.sqrt(horizon * logs / 2) + 3 * logs + horizon / m
+            assert bound_of(m, horizon) <= said
+    # Nor much more, on the grids that are used.
+    for horizon in (10**3, 10**5, 10**8):
+        root = math.sqrt(horizon)
+        said = 1.23 * root + math.sqrt(horizon * math.log(22) / 2) + 3 * math.log(22) + root / 4
+        assert bound_of(ThresholdHedging.m, horizon) > 0.93 * said
+
+
 def test_the_bound_is_of_the_order_of_root_t():
     default = ThresholdHedging.m
     for horizon in (10**4, 10**6, 10**9, 6 * 10**10):
