@@ -158,7 +158,7 @@ CERTAIN = 38.0
 class ThresholdHedging(OnGrid):
     r"""Says the mean of the outcomes, shaken by logistic noise, on a grid: exponential weights at every threshold.
 
-    p_t is the point of the grid nearest to (ones + ½ + √t L/4)/t, with L from the logistic distribution, and 0 or 1
+    p_t is the point of the grid nearest to (ones + ½ + √t Z/4)/t, with Z from the logistic distribution, and 0 or 1
     beyond them. At a threshold v = (i − ½)/m whoever has always acted has gained ones − v(t − 1) more than who never
     did, and to act where p_t > v is to act with probability σ(η_t (ones + ½ − vt)), σ(x) = 1/(1 + e^{−x}), η_t = 4/√t.
     So one draw hedges between the two actions of every threshold. The probabilities fall as v rises, and their
