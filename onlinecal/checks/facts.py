@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -146,12 +146,18 @@ def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 
 
 def state_bytes(
-    role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int, rounds: int
+    role: str,
+    forecaster: Forecaster,
+    nature: Nature,
+    seed: int,
+    horizon: int,
+    rounds: int,
+    loop: Literal["auto", "event"] = "auto",
 ) -> float:
     """By how many bytes a run the state of a player grows with the number of runs, after so many rounds."""
     sizes = []
     for runs in (1, 3):
-        game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+        game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed, loop=loop)
         game.advance(rounds)
         sizes.append(len(pickle.dumps(game.forecaster if role == "forecaster" else game.nature)))
     return (sizes[1] - sizes[0]) / 2

@@ -18,7 +18,7 @@ from onlinecal.forecasters.delayed import Delayed
 from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
 from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
 from onlinecal.forecasters.minimax import Minimax
-from onlinecal.forecasters.perturbed import PerturbedLeader
+from onlinecal.forecasters.perturbed import PerturbedLeader, ThresholdHedging
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
 from onlinecal.forecasters.separate import Separate
 from onlinecal.forecasters.thresholds import StepCEMinimiser
@@ -42,6 +42,7 @@ FORECASTERS = registry(
         StepCEMinimiser,
         DefensiveForecasting,
         PerturbedLeader,
+        ThresholdHedging,
         Minimax,
         BlumMansour,
         Calibeating,
@@ -83,6 +84,7 @@ __all__ = [
     "Shifted",
     "StepCEMinimiser",
     "Tempered",
+    "ThresholdHedging",
     "TrackingPlatt",
     "Truthful",
     "UniformRandom",

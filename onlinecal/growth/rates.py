@@ -74,7 +74,7 @@ KNOWN_RATES = (
     KnownRate("smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024: coins that may stop early"),
     KnownRate("kernel_ce", True, "√T", 1 / 2, "Vovk, Takemura & Shafer 2005 (√T/2)"),
     KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024", logs=1.0),
-    KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023"),
+    KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023; near 2.7√T for threshold hedging"),
     # Whatever is forecast against a fair coin pays ½ a round in the task v_shaped(½), and the better of its two actions
     # pays ½E|ones − zeros| = √(T/2π) more than that in all.
     KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023: a fair coin, √(T/2π)"),

@@ -40,6 +40,8 @@ ROWS = {
     "Blum–Mansour vs drift": "test_play[blum_mansour vs drift]",
     "empirical mean vs contrarian": "test_play[empirical_mean vs contrarian]",
     "perturbed leader vs fair coin": "test_play[perturbed_leader vs bernoulli]",
+    "threshold hedging vs fair coin": "test_play[threshold_hedging vs bernoulli]",
+    "threshold hedging vs contrarian": "test_play[threshold_hedging vs contrarian]",
     "expert mixture of two vs fair coin": "test_play[expert_mixture vs bernoulli]",
     "K29*, Laplace, vs fair coin, 16 runs": "test_defensive[100000]",
     "the same, T = 10⁶": "test_defensive[1000000]",

@@ -44,6 +44,8 @@ PAIRS = [
     (f.BlumMansour(), n.Drift()),
     (f.EmpiricalMean(), n.Contrarian()),
     (f.PerturbedLeader(), n.Bernoulli()),
+    (f.ThresholdHedging(), n.Bernoulli()),
+    (f.ThresholdHedging(), n.Contrarian()),
     (f.DefensiveForecasting(), n.Bernoulli()),
     (f.DefensiveForecasting("gaussian"), n.Bernoulli()),
     (f.Truthful(), n.UniformTruth()),

@@ -83,6 +83,8 @@ RULES = [
     (f.DefensiveForecasting(), lambda s, T, *_: rule.Defensive("laplace", 1.0)),
     (f.DefensiveForecasting("gaussian", 0.5), lambda s, T, *_: rule.Defensive("gaussian", 0.5)),
     (f.PerturbedLeader(), perturbed),
+    (f.ThresholdHedging(), lambda s, T, *_: rule.ThresholdHedging(math.ceil(4 * T**0.5 - 1e-9))),
+    (f.ThresholdHedging(1), lambda s, T, *_: rule.ThresholdHedging(1)),
     (f.Minimax(), lambda s, T, *_: rule.MinimaxOnHalves(T)),
     (f.Calibeating(6), lambda s, T, *_: rule.Calibeating(6)),
     (f.OnlinePlatt(), lambda s, T, *_: rule.OnlinePlatt(0.1, 1.0, 100.0)),

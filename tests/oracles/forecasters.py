@@ -297,6 +297,24 @@ class PerturbedLeader:
         self.ones, self.rounds = self.ones + outcome, self.rounds + 1
 
 
+class ThresholdHedging:
+    """Exponential weights at each threshold (i − 1/2)/m: the probabilities of acting, and what is between them."""
+
+    def __init__(self, m):
+        self.m, self.ones, self.rounds = m, 0, 0
+
+    def forecast(self, number, context):
+        t, acts = self.rounds + 1, [1.0]
+        for i in range(1, self.m + 1):
+            z = 4 / math.sqrt(t) * (self.ones + 0.5 - (i - 0.5) / self.m * t)
+            acts.append(0.5 * (1 + math.tanh(z / 2)))
+        acts.append(0.0)
+        return {i / self.m: acts[i] - acts[i + 1] for i in range(self.m + 1)}, None
+
+    def update(self, law, memo, value, outcome, context):
+        self.ones, self.rounds = self.ones + outcome, self.rounds + 1
+
+
 class Calibeating:
     def __init__(self, bins, inner=None):
         self.bins, self.inner, self.seen = bins, inner, {}

@@ -1,0 +1,368 @@
+"""Exponential weights at every threshold by one draw: the law, the proof, the bound, and what breaks it."""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import Constant, ForecastHedging, PerturbedLeader, ThresholdHedging
+from onlinecal.forecasters import perturbed as module
+from onlinecal.measures import u_calibration
+from onlinecal.natures import (
+    Bernoulli,
+    Contrarian,
+    Drift,
+    Greedy,
+    HalfCrossing,
+    KinkApproach,
+    Sawtooth,
+    Sidestepping,
+)
+from tests.bounds_in_games import Games
+from tests.rounds_by_hand import asked
+
+ROUNDING = 1e-9
+RATE = 1e-9  # of false failures, for each bound on a mean
+UNIT = 2.0**-53
+
+
+def law_of(m, rounds, ones):
+    """The law after so many rounds with so many ones."""
+    player = ThresholdHedging(m).start(1000, 1, None)
+    player.memory.ints[0] = rounds, ones
+    law = player.forecast(asked())
+    return {int(i): float(w) for i, w in zip(law.atoms[0], law.weights[0], strict=True) if w > 0}
+
+
+def as_kernels_take_it(m, rounds, ones):
+    t = rounds + 1
+    return m, m * (2 * ones + 1) + t, 2 * t, module.RATE / (2.0 * m * math.sqrt(t))
+
+
+@st.composite
+def states(draw, most=10**6):
+    """A grid, how many rounds there were, how many outcomes were 1."""
+    rounds = draw(st.one_of(st.integers(0, 50), st.integers(0, 10**9)))
+    share = draw(st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1)))
+    return draw(st.one_of(st.integers(1, 40), st.integers(1, most))), rounds, round(share * rounds)
+
+
+# ---------------------------------------------------------------- the law
+
+
+@given(states(most=200))
+@example((1, 0, 0))
+@example((7, 10**9, 0))
+@example((7, 10**9, 10**9))
+def test_the_law_is_that_of_the_formula(state):
+    """To 2⁻⁵², against 60 digits."""
+    m, rounds, ones = state
+    t = rounds + 1
+    with localcontext() as digits:
+        digits.prec = 60
+        exact = [Decimal(1)]
+        for i in range(1, m + 1):
+            z = 4 / Decimal(t).sqrt() * (ones + Decimal("0.5") - (i - Decimal("0.5")) * t / m)
+            exact.append(1 / (1 + (-z).exp()) if z > -200 else Decimal(0))
+        exact.append(Decimal(0))
+        law = law_of(m, rounds, ones)
+        for i in range(m + 1):
+            # The logit is rounded, too: it is off by some 2⁻⁵² of its size, which σ' makes less than 2⁻⁵² of.
+            assert abs(Decimal(law.get(i, 0.0)) - (exact[i] - exact[i + 1])) <= 3 * Decimal(UNIT)
+
+
+@given(states(most=20_000))
+@example((10**6, 0, 0))
+@example((10**6, 10**6, 10**6))
+def test_weights_are_multiples_of_one_unit_and_sum_to_1(state):
+    law = law_of(*state)
+    assert all(w > 0 and (w / UNIT).is_integer() for w in law.values())
+    assert sum(map(Fraction, law.values())) == 1
+    assert sum(law.values()) == sum(reversed(law.values())) == 1.0
+    assert list(law) == sorted(law)
+
+
+@given(states(), st.data())
+def test_probabilities_fall_from_threshold_to_threshold(state, data):
+    kernel = as_kernels_take_it(*state)
+    m = state[0]
+    first = data.draw(st.integers(0, m))
+    for i in range(first, min(m + 1, first + 300)):
+        assert module._above(i, *kernel) >= module._above(i + 1, *kernel)
+    assert module._above(0, *kernel) == 1.0
+    assert module._above(m + 1, *kernel) == 0.0
+
+
+U = st.one_of(
+    st.integers(0, 2**53 - 1).map(lambda k: k * UNIT),
+    st.sampled_from([0.0, UNIT, 2 * UNIT, 0.5 - UNIT, 0.5, 0.5 + UNIT, 1.0 - 2 * UNIT, 1.0 - UNIT]),
+)
+
+
+@given(states(most=2000), st.lists(U, min_size=1, max_size=20), st.data())
+def test_the_atom_is_drawn_alone_as_from_the_law(state, uniforms, data):
+    law = law_of(*state)
+    sums = np.cumsum(list(law.values()))
+    # At the edges of the law's steps too, where rounding would show.
+    edges = data.draw(st.lists(st.sampled_from(range(len(sums))), max_size=10))
+    uniforms = [*uniforms, *(sums[j] - UNIT for j in edges), *(sums[j] for j in edges if sums[j] < 1.0)]
+    for u in uniforms:
+        drawn = list(law)[int(np.searchsorted(sums, u, side="right"))]
+        assert module._drawn(u, *as_kernels_take_it(*state)) == drawn
+
+
+@given(states(), st.floats(1e-6, 1 - 1e-6))
+def test_the_atom_is_found_at_once(state, u):
+    """Whatever the grid: the inverse leads to it, or to a neighbour."""
+    kernel = as_kernels_take_it(*state)
+    assert abs(module._place(math.log((1 - u) / u), *kernel) - module._drawn(u, *kernel)) <= 1
+
+
+@given(states(most=1000), st.floats(1e-6, 1 - 1e-6))
+def test_it_says_the_mean_shaken_by_logistic_noise(state, u):
+    """The u-quantile of the law is the nearest point of the grid to that of the noisy mean."""
+    m, rounds, ones = state
+    t = rounds + 1
+    shaken = (ones + 0.5 + math.sqrt(t) * math.log(u / (1 - u)) / 4) / t * m
+    drawn = module._drawn(u, *as_kernels_take_it(*state))
+    assert abs(drawn - min(max(shaken, 0), m)) <= 0.5 + 1e-6
+    if drawn in (0, m):
+        assert (shaken < 0.5 + 1e-6) if drawn == 0 else (shaken > m - 0.5 - 1e-6)
+
+
+@given(states(most=1000))
+def test_who_exchanges_the_outcomes_exchanges_the_law(state):
+    m, rounds, ones = state
+    mirrored = law_of(m, rounds, rounds - ones)
+    # At v and 1 − v the logits differ in sign alone, and 1/2 + 1/2 is 1.
+    assert {m - i: w for i, w in mirrored.items()} == law_of(m, rounds, ones)
+
+
+@given(states(most=5000))
+def test_points_far_from_the_mean_are_left_out(state):
+    m, rounds, ones = state
+    t = rounds + 1
+    assert all(abs(i / m - (ones + 0.5) / t) <= 10 / math.sqrt(t) + 0.5 / m for i in law_of(*state))
+
+
+# ---------------------------------------------------------------- the proof
+
+
+def test_the_derivatives_of_the_logistic_function():
+    """max |σ′| = 1/4, max |σ″| = 1/(6√3), max |σ‴| = 1/8."""
+    s = np.linspace(0, 1, 200_001)
+    first = s * (1 - s)
+    for derivative, largest in (
+        (first, 1 / 4),
+        (first * (1 - 2 * s), 1 / (6 * math.sqrt(3))),
+        (first * (1 - 6 * first), 1 / 8),
+    ):
+        assert np.abs(derivative).max() == pytest.approx(largest, rel=1e-9)
+
+
+def sequences():
+    """Outcomes: any, blocks, and those that keep the mean near a threshold."""
+    rng = np.random.default_rng(5)
+    yield from (np.zeros(400, int), np.ones(400, int), np.arange(400) % 2, np.arange(3000) % 10 == 0)
+    for q in (0.5, 0.1, 0.02):
+        yield rng.random(3000) < q
+    for length in (1, 2, 7, 30, 200):
+        yield np.repeat(np.arange(400) % 2, length)[:3000]
+    for target in (0.5, 0.3, 0.05):
+        # Against the weights of one threshold: always the outcome that the likelier action loses by.
+        y, total = [], 0
+        for t in range(1, 2001):
+            y.append(int(total + 0.5 < target * t))
+            total += y[-1]
+        yield np.array(y)
+
+
+@pytest.mark.parametrize("y", list(sequences()), ids=lambda y: f"{len(y)} rounds, {int(np.sum(y))} ones")
+@pytest.mark.parametrize("m", [1, 4, 50, 200])
+def test_what_the_proof_says_of_every_sequence(y, m):
+    """The bracket, the variance of each threshold, and their sum, at all times."""
+    y = np.asarray(y, float)
+    v, t = (np.arange(1, m + 1) - 0.5) / m, np.arange(1, len(y) + 1)
+    x = y[:, None] - v
+    gained = np.cumsum(x, axis=0)
+    rate = 4 / np.sqrt(t)[:, None]
+    acting = 1 / (1 + np.exp(-rate * (gained - x + 0.5 - v)))
+    root, logs = np.sqrt(t), 1 + np.log(t)
+    bracket = np.maximum(gained, 0) - np.cumsum(x * acting, axis=0)
+    assert (2 * bracket.max(axis=1) <= 0.85 * root + 0.13 * logs).all()
+    g = acting * (1 - acting)
+    a = 0.35 * root + logs / 12
+    assert (np.abs(np.cumsum(g * x, axis=0)).max(axis=1) <= a).all()
+    variances = np.cumsum(g * x**2, axis=0)
+    assert (variances.max(axis=1) <= t / 16 + 4 * a**2 / t).all()
+    assert (g.sum(axis=1) <= m * root / (4 * t) + 0.25 + ROUNDING).all()
+    assert (variances.sum(axis=1) <= m * root / 8 + t / 16 + m * a / 2).all()
+
+
+def test_sums_of_the_rates():
+    t = np.arange(1, 10**6 + 1)
+    rate = 4 / np.sqrt(t)
+    first, second, root = np.cumsum(rate), np.cumsum(rate**2), np.sqrt(t)
+    assert (first <= 8 * root).all()
+    assert (second <= 16 * (1 + np.log(t)) * (1 + ROUNDING)).all()
+    bracket = math.log(2) / rate + first / 32 + second / (144 * math.sqrt(3))
+    assert (2 * bracket <= 0.85 * root + 0.13 * (1 + np.log(t))).all()
+    spread = 1 / rate + first / (48 * math.sqrt(3)) + second / 192
+    assert (spread <= 0.35 * root + (1 + np.log(t)) / 12).all()
+
+
+@given(st.floats(0, 1), st.floats(-1, 1), st.floats(0, 20))
+def test_a_round_of_the_martingale(acting, x, scale):
+    """E e^{λx(π − a)} ≤ e^{φ g x²}, of either sign of x."""
+    mean = (1 - acting) * math.exp(scale * x * acting) + acting * math.exp(scale * x * (acting - 1))
+    phi = math.expm1(scale) - scale
+    assert math.log(mean) <= phi * acting * (1 - acting) * x**2 + ROUNDING
+
+
+@pytest.mark.parametrize("m", [1, 5, 30])
+@pytest.mark.parametrize("forecaster", [ThresholdHedging, ForecastHedging], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("nature", [Bernoulli(0.3), Contrarian(), Drift()], ids=repr)
+def test_u_calibration_is_that_of_the_middles_of_the_cells(forecaster, nature, m, seed):
+    """T·u_calibration ≤ 2 max R + T/m, whoever plays on the grid; R ≥ 0 is allowed, as no regret is below 0."""
+    horizon = 300
+    game = Game(forecaster(m), nature, horizon=horizon, runs=range(8), seed=seed)
+    game.advance(horizon)
+    grid = np.arange(m + 1) / m
+    for counts, ones, gamma in zip(game.history.counts, game.history.positives, game.gammas(), strict=True):
+        largest = 0.0
+        for v in (np.arange(m) + 0.5) / m:
+            gain = ones - v * counts
+            largest = max(largest, max(gain.sum(), 0.0) - gain[grid > v].sum())
+        assert horizon * u_calibration(gamma) <= 2 * largest + horizon / m + ROUNDING
+
+
+# ---------------------------------------------------------------- the bound
+
+
+def bound_of(m, horizon):
+    return ThresholdHedging(m).guarantees[0].bound(horizon)
+
+
+def by_hand(m, horizon, scale):
+    """The bound of the docstring with this λ, without the logarithms that keep it a float."""
+    spread = 0.35 * math.sqrt(horizon) + (1 + math.log(horizon)) / 12
+    largest, total = horizon / 16 + 4 * spread**2 / horizon, m * math.sqrt(horizon) / 8 + horizon / 16
+    total += m * spread / 2
+    phi = math.exp(scale) - 1 - scale
+    last = 2 / scale * math.log(2 + 2 * phi * total * math.exp(phi * largest))
+    return 0.85 * math.sqrt(horizon) + 0.13 * (1 + math.log(horizon)) + horizon / m + last
+
+
+@pytest.mark.parametrize("horizon", [10**3, 10**4, 10**6])
+@pytest.mark.parametrize("times", [1, 4, 30])
+def test_the_bound_is_that_of_the_docstring_and_its_scale_nearly_the_best(horizon, times):
+    m = times * math.isqrt(horizon)
+    stated = 5 * math.sqrt(math.log(2 + 5 * m / math.sqrt(horizon)) / horizon)
+    assert bound_of(m, horizon) == pytest.approx(min(horizon, by_hand(m, horizon, stated)), rel=1e-9)
+    best = minimize_scalar(
+        lambda scale: by_hand(m, horizon, scale), bounds=(0.3 * stated, 2 * stated), method="bounded"
+    )
+    assert by_hand(m, horizon, stated) <= 1.03 * best.fun
+
+
+def test_what_is_said_of_the_bound_is_no_less_than_it():
+    """The formula in words, for all grids and games, where either is below T."""
+    for horizon in [*range(1, 400), *np.unique(np.logspace(2.6, 12, 200).astype(int)).tolist()]:
+        for m in np.unique(np.logspace(0, 6, 60).astype(int)).tolist():
+            root, logs = math.sqrt(horizon), math.log(2 + 5 * m / math.sqrt(horizon))
+            said = 1.23 * root + math.sqrt(horizon * logs / 2) + 3 * logs + horizon / m
+            assert bound_of(m, horizon) <= said
+    # Nor much more, on the grids that are used.
+    for horizon in (10**3, 10**5, 10**8):
+        root = math.sqrt(horizon)
+        said = 1.23 * root + math.sqrt(horizon * math.log(22) / 2) + 3 * math.log(22) + root / 4
+        assert bound_of(ThresholdHedging.m, horizon) > 0.93 * said
+
+
+def test_the_bound_is_of_the_order_of_root_t():
+    default = ThresholdHedging.m
+    for horizon in (10**4, 10**6, 10**9, 6 * 10**10):
+        assert 2.68 < bound_of(default, horizon) / math.sqrt(horizon) < 2.74
+    assert [t for t in range(1, 100) if bound_of(default, t) == t] == list(range(1, 20))
+    # The grid is nearly the best, and what is finer costs no more than the root of a logarithm.
+    for other in ("2 * T^(1/2)", "3 * T^(1/2)", "6 * T^(1/2)", "8 * T^(1/2)", "100 * T^(1/2)"):
+        assert bound_of(default, 10**6) <= 1.004 * bound_of(other, 10**6)
+    assert bound_of(10**6, 10**6) < 1.4 * bound_of(default, 10**6)
+    assert bound_of(10**6, 1) == 1.0
+
+
+GAMES = Games(4000, 8, RATE)
+
+
+@pytest.mark.parametrize("m", ["4 * T^(1/2)", "T^(1/2)", 7])
+@pytest.mark.parametrize(
+    "nature",
+    [
+        Contrarian(), Greedy(), Greedy("square"), Greedy("kink"), Greedy("kink", kink=0.2), KinkApproach(),
+        HalfCrossing(), Sidestepping(), Drift(), Sawtooth(), Bernoulli(), Bernoulli(0.02),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_it_keeps_its_bound(nature, m, seed):
+    forecaster = ThresholdHedging(m)
+    assert GAMES.mean_total(forecaster, nature, seed, u_calibration) <= GAMES.allowed(forecaster)
+
+
+@pytest.mark.parametrize("horizon", [30, 300, 30_000])
+@pytest.mark.parametrize("nature", [Contrarian(), Greedy("kink"), Bernoulli()], ids=repr)
+def test_it_keeps_its_bound_at_other_horizons(nature, horizon, seed):
+    games = Games(horizon, 8, RATE)
+    assert games.mean_total(ThresholdHedging(), nature, seed, u_calibration) <= games.allowed(
+        ThresholdHedging()
+    )
+
+
+@dataclass(frozen=True)
+class OtherRate(ThresholdHedging):
+    """A mistake: the rates are so many times what they should be."""
+
+    times: float = 1.0
+
+    def start(self, horizon, runs, stream):
+        player = super().start(horizon, runs, stream)
+        player.memory.shared[1] *= self.times
+        return player
+
+
+def test_controls_break_the_bound(seed):
+    """Rates of 0 and hardly any noise, one forecast for ever, and a nature that sees the draw."""
+    limit = GAMES.allowed(ThresholdHedging())
+
+    def total(forecaster, nature):
+        return GAMES.mean_total(forecaster, nature, seed, u_calibration)
+
+    assert total(OtherRate(times=1.0), Greedy("kink")) < limit
+    assert total(OtherRate(times=1e-9), Bernoulli(0.1)) > 2 * limit
+    assert total(OtherRate(times=1e3), Contrarian()) > 2 * limit
+    assert total(Constant(0.5), Bernoulli(0.9)) > 2 * limit
+    assert total(ThresholdHedging(), Contrarian(sees="draw")) > 2 * limit
+    # And the other perturbed leader, of which nothing is proved against those that see the law.
+    assert total(PerturbedLeader(), Greedy("kink")) > limit
+
+
+@pytest.mark.parametrize("times", [1e-9, 1e9])
+@pytest.mark.parametrize("m", [1, 2, 1000])
+def test_extreme_rates_still_give_laws(times, m, seed):
+    for nature in (Contrarian(), Bernoulli()):
+        game = Game(OtherRate(m, times), nature, horizon=200, runs=range(4), seed=seed)
+        game.advance(200)
+        assert game.resolved == 200
+
+
+@pytest.mark.parametrize("m", [0, -3, "T^(1/0)", math.nan])
+def test_grids_that_are_none(m):
+    with pytest.raises(InvalidParameter):
+        ThresholdHedging(m)
