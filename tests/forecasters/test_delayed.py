@@ -318,7 +318,9 @@ SCHEDULES = ("constant", "out of order")
 HARD = [Contrarian(), Greedy(), Drift(), Sawtooth()]
 
 
-each_nature = pytest.mark.parametrize(("j", "nature"), list(enumerate(HARD)), ids=[type(x).__name__ for x in HARD])
+each_nature = pytest.mark.parametrize(
+    ("j", "nature"), list(enumerate(HARD)), ids=[type(x).__name__ for x in HARD]
+)
 
 
 def ways(slots, place, full):

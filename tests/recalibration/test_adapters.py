@@ -196,7 +196,9 @@ def test_without_the_libraries(library, uses):
         "from onlinecal import *\n"
     )
     for use in uses:
-        code += f"try:\n    {use}\n    print()\nexcept oc.errors.InvalidParameter as error:\n    print(error)\n"
+        code += (
+            f"try:\n    {use}\n    print()\nexcept oc.errors.InvalidParameter as error:\n    print(error)\n"
+        )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     for words, said in zip(uses.values(), done.stdout.splitlines(), strict=True):
