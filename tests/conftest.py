@@ -25,7 +25,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_finish(session):
-    """What is there when the tests begin stays to the end, and is millions of objects: not to be searched for garbage.
+    """What is there when the tests begin stays to the end: half a million objects, not to be searched for garbage.
 
     What the tests leave is searched for when there is some more of it than by default.
     """
