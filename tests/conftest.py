@@ -7,6 +7,8 @@ import os
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
+import gc  # noqa: E402
+
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
@@ -20,6 +22,16 @@ settings.load_profile("onlinecal")
 def pytest_configure(config):
     if config.getoption("--full"):
         settings.load_profile("full")
+
+
+def pytest_collection_finish(session):
+    """What is there when the tests begin stays to the end: half a million objects, not to be searched for garbage.
+
+    What the tests leave is searched for when there is some more of it than by default.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_addoption(parser):

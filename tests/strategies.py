@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from onlinecal.core.joint import JointDistribution
 TENTHS = [i / 10 for i in range(11)]
 
 
+@functools.cache
 def grid_values() -> st.SearchStrategy[float]:
     """Values that forecasters on grids play, the ends included."""
     return st.one_of(
@@ -20,6 +22,7 @@ def grid_values() -> st.SearchStrategy[float]:
     )
 
 
+@functools.cache
 def real_values() -> st.SearchStrategy[float]:
     """Any number in [0, 1], the very small and the nearly equal not excepted."""
     return st.floats(0.0, 1.0, allow_subnormal=False)

@@ -68,8 +68,8 @@ class Forgetful(Forecaster):
 
 @pytest.mark.parametrize("spec", [ImpureLate(), Forgetful()])
 def test_conformance_finds_who_remembers_an_open_round_elsewhere(spec, seed):
-    faults = {found.check for found in conformance(spec, seed) if found.fault}
-    assert "a question asked while a round is open changes nothing" in faults
+    check = "a question asked while a round is open changes nothing"
+    assert next(found for found in conformance(spec, seed) if found.check == check).fault
 
 
 # ---------------------------------------------------------------- declarations

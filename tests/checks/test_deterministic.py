@@ -107,7 +107,8 @@ class Liar:
         pass
 
 
-def test_a_false_word_is_found():
+def test_a_false_word_is_found(monkeypatch):
+    monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())  # of what nobody states
     check = "it is deterministic, as it declares"
     faults = {f.check: f.fault for f in conformance(as_forecaster(Liar))}
     assert "law of round 1 has several points" in faults[check]

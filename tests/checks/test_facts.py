@@ -3,7 +3,7 @@
 import re
 from collections import deque
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -134,8 +134,9 @@ def test_who_may_be_told_late(cases, seed, monkeypatch):
         assert (not faults) is case[1].safe_under_delay, (strategy_key(case[1]), faults)
 
 
-def test_how_much_state_there_is(cases, seed):
+def test_how_much_state_there_is(cases, seed, monkeypatch):
     """No more than is stated; and where more is stated there is more, half a number each time."""
+    monkeypatch.setattr(facts, "state_bytes", cache(facts.state_bytes))  # which are asked for twice
     for case in cases:
         role, spec, _ = case
         for _, forecaster, nature in games(case)[:1]:
@@ -235,6 +236,11 @@ class InOrderPlayer:
             self.last.append(round.outcome.copy())
 
 
+def only_what_is_stated(monkeypatch):
+    """`conformance` without the checks of what nobody states."""
+    monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())
+
+
 LIARS = [
     ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
     (
@@ -255,13 +261,16 @@ LIARS = [
 @pytest.mark.parametrize(
     ("said", "spec"), LIARS, ids=[f"{said}: {type(s).__mro__[1].__name__}" for said, s in LIARS]
 )
-def test_a_lie_is_found(said, spec, seed):
+def test_a_lie_is_found(said, spec, seed, monkeypatch):
+    only_what_is_stated(monkeypatch)
     found = [finding for finding in conformance(spec, seed) if finding.check.startswith(said)]
     assert len(found) == 1
     assert found[0].fault
 
 
-def test_a_plain_class_that_lies(seed):
+def test_a_plain_class_that_lies(seed, monkeypatch):
+    only_what_is_stated(monkeypatch)
+
     class Hoarder:
         needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 

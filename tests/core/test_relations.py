@@ -283,7 +283,7 @@ def hold(forecasters, natures, horizon, seed):
             if forecaster.needs or not any(g.kind != "rate" for g in stated):
                 continue
             study = oc.play(forecaster, nature, horizon=horizon, runs=RUNS, seed=seed, measures=PANEL, tasks=TASKS,
-                            progress=False)  # fmt: skip
+                            per_decade=1, progress=False)  # fmt: skip
             for what, (column, totals) in zip(
                 study.cells[0].columns, study.cells[0].totals.items(), strict=True
             ):

@@ -59,7 +59,9 @@ def test_maximin_takes_the_value_at_least_from_everybody_on_the_grid(tmp_path):
 
 def test_between_the_points_one_can_do_better(seed):
     """The guarantee is about the grid: a finer one pays less."""
-    study = oc.play(f.Minimax(4), n.Maximin(2), horizon=40, runs=400, seed=seed, measures=["ece"])
+    study = oc.play(
+        f.Minimax(4), n.Maximin(2), horizon=40, runs=400, seed=seed, measures=["ece"], per_decade=1
+    )
     # Azuma, as above: by chance with probability 1e-9 at most.
     beyond = math.sqrt(2 * 40 * math.log(1e9) / 400)
     assert study.cells[0].totals["ece"][-1].mean() + beyond < solve(2, 40).value
@@ -155,7 +157,9 @@ def test_games_that_are_not_solved_are_refused():
 
 
 def test_the_value_is_met_in_play(seed):
-    study = oc.play(f.Minimax(4), n.Maximin(4), horizon=24, runs=4000, seed=seed, measures=["ece"])
+    study = oc.play(
+        f.Minimax(4), n.Maximin(4), horizon=24, runs=4000, seed=seed, measures=["ece"], per_decade=1
+    )
     mean = study.cells[0].totals["ece"][-1].mean()
     # Azuma, as in the docstring: beyond this with probability 2e-9 at most.
     assert abs(mean - solve(4, 24).value) <= math.sqrt(2 * 24 * math.log(1e9) / 4000)

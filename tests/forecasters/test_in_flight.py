@@ -155,8 +155,10 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("examples")
 
 
-@pytest.mark.parametrize("order", ["first in, first out", "any"])
-@pytest.mark.parametrize("flying", [1, 7, 100])
+@pytest.mark.parametrize(
+    ("flying", "order"),
+    [(1, "first in, first out"), (7, "any"), (100, "first in, first out"), (100, "any")],
+)
 @pytest.mark.parametrize(("spec", "make"), RULES, ids=[strategy_key(spec) for spec, _ in RULES])
 def test_rounds_in_flight(spec, make, flying, order, seed, folder):
     horizon = 260

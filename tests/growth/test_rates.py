@@ -68,7 +68,7 @@ def test_a_fair_coin_forces_root_t_on_u_calibration(forecaster, seed):
     the second, a sum of fair coins, is T/2 up to s√T likewise: with s = 0.13, together below 5e-15.
     """
     horizon, runs = 400, 1000
-    study = oc.play(forecaster, Bernoulli(), horizon=horizon, runs=runs, seed=seed,
+    study = oc.play(forecaster, Bernoulli(), horizon=horizon, runs=runs, seed=seed, per_decade=1,
                     measures=["u_calibration", "cdl", "cutoff_ce", "step_ce"])  # fmt: skip
     least = (0.39 - 2 * 0.13) * math.sqrt(horizon)
     finals = {measure: study.curve(measure).mean[-1] for measure in study.measures}

@@ -174,24 +174,32 @@ def test_equal_questions_and_forgotten_ones():
 
 
 @pytest.mark.parametrize(
-    ("library", "use", "words"),
+    ("library", "uses"),
     [
-        ("sklearn", "oc.RecalibratedClassifier", "needs scikit-learn"),
-        ("river", "oc.RiverRecalibrator", "needs river"),
-        ("sklearn", "oc.Recalibrator('isotonic_refitted')", "is fitted by scikit-learn"),
-        ("sklearn", "oc.Recalibrator('platt')", ""),
+        (
+            "sklearn",
+            {
+                "oc.RecalibratedClassifier": "needs scikit-learn",
+                "oc.Recalibrator('isotonic_refitted')": "is fitted by scikit-learn",
+                "oc.Recalibrator('platt')": "",
+            },
+        ),
+        ("river", {"oc.RiverRecalibrator": "needs river"}),
     ],
 )
-def test_without_the_libraries(library, use, words):
+def test_without_the_libraries(library, uses):
     code = (
         "import sys, importlib.util, onlinecal as oc\n"
         f"sys.modules[{library!r}] = None\n"
         "found = importlib.util.find_spec\n"
         f"importlib.util.find_spec = lambda name, *a: None if name == {library!r} else found(name, *a)\n"
         "from onlinecal import *\n"
-        f"try:\n    {use}\nexcept oc.errors.InvalidParameter as error:\n    print(error)\n"
     )
+    for use in uses:
+        code += (
+            f"try:\n    {use}\n    print()\nexcept oc.errors.InvalidParameter as error:\n    print(error)\n"
+        )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert (words in done.stdout) if words else not done.stdout
-    assert done.stdout.count("\n") == bool(words)
+    for words, said in zip(uses.values(), done.stdout.splitlines(), strict=True):
+        assert (words in said) if words else not said

@@ -162,8 +162,12 @@ def test_every_picture_can_be_dark(name, study, late):
     assert to_hex(np.ravel(draw())[0].figure.get_facecolor()) == "#ffffff"
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("page", 7.0), (9.5, 9.5), ("6.25", 6.25)])
+# Each in the narrowest and in the widest; the curves, which alone have as many panels as there is room for, in all.
+@pytest.mark.parametrize(
+    ("name", "width", "inches"),
+    [(name, *width) for name in NAMES for width in (("column", 3.4), (9.5, 9.5))]
+    + [("curves", "page", 7.0), ("curves", "6.25", 6.25)],
+)
 def test_every_picture_has_the_width_that_is_asked_for(name, width, inches, study, late):
     fig = np.ravel(pictures(study, late)[name](width=width))[0].figure
     assert fig.get_figwidth() == inches

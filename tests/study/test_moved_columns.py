@@ -19,8 +19,8 @@ TASKS = [{"name": "umbrella", "response": {"name": "rounded", "m": 4}}]
 def play(**options):
     return oc.play(
         **{
-            "forecaster": "defensive_forecasting", "nature": "drift", "horizon": 300, "runs": 3, "seed": 5,
-            "measures": MEASURES, "tasks": TASKS,
+            "forecaster": "defensive_forecasting", "nature": "drift", "horizon": 300, "runs": 2, "seed": 5,
+            "measures": MEASURES, "tasks": TASKS, "per_decade": 3,
         }
         | options
     )  # fmt: skip
