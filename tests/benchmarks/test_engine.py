@@ -7,6 +7,7 @@ beside the others in the same run, for the ratios.
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numba
@@ -97,6 +98,26 @@ def test_runs(benchmark, pair, runs):
 def test_threads(benchmark, pair, threads):
     """Runs share nothing that is written: on two free cores two threads should take half the time."""
     measure(benchmark, pair, RUNS, HORIZON, threads=threads)
+
+
+@numba.njit(nogil=True)
+def dense(rounds):
+    """Eight sums that wait for nothing: what bounds it is how much a core does at a time."""
+    a = b = c = d = e = f = g = h = 1.0
+    for _ in range(rounds):
+        a, b, c, d = a * 0.99 + 1e-3, b * 0.98 + 1e-3, c * 0.97 + 1e-3, d * 0.96 + 1e-3
+        e, f, g, h = e * 0.95 + 1e-3, f * 0.94 + 1e-3, g * 0.93 + 1e-3, h * 0.92 + 1e-3
+    return a + b + c + d + e + f + g + h
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_of_this_machine(benchmark, threads):
+    """A loop without memory: where the machine's two cores are one in truth, two threads do not take half the time."""
+    rounds = 4 * 10**7
+    dense(1)
+    with ThreadPoolExecutor(threads) as pool:
+        benchmark.pedantic(lambda: list(pool.map(dense, [rounds // threads] * threads)), rounds=3)
+    benchmark.extra_info["million run-rounds/s"] = rounds / benchmark.stats.stats.median / 1e6
 
 
 @pytest.mark.parametrize("pair", MAIN[:1], ids=named)
