@@ -9,15 +9,16 @@ GIB = 2**30
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
+_STATM = Path("/proc/self/statm")
 
 
 def free_memory() -> float:
     """Bytes that can be had now without swapping; infinity where the system does not say.
 
     Memory that the system uses to keep files at hand counts as free. Where the processes are limited to less than the
-    machine has (a control group of Linux), what is left of the limit counts.
+    machine has (a control group of Linux), or this one is (``ulimit -v``), what is left of the limit counts.
     """
-    return min(_available(), _left_of_limit())
+    return min(_available(), _left_of_limit(), _left_of_addresses())
 
 
 def _available() -> float:
@@ -39,3 +40,21 @@ def _left_of_limit() -> float:
     except (OSError, ValueError):  # no limit: there is no such file, or it says "max"
         return float("inf")
     return max(most - used, 0.0)
+
+
+def _left_of_addresses() -> float:
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most == resource.RLIM_INFINITY:
+            return float("inf")
+        used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+    except (
+        ImportError,
+        OSError,
+        ValueError,
+        IndexError,
+    ):  # not a system with such limits, or it says nothing
+        return float("inf")
+    return max(float(most - used), 0.0)

@@ -1,5 +1,8 @@
 """How much memory is free, as the system says it."""
 
+import subprocess
+import sys
+
 from onlinecal.core import memory
 
 
@@ -21,3 +24,14 @@ def test_free_memory_is_what_is_left(monkeypatch, tmp_path):
     assert memory.free_memory() == 4096.0
     (tmp_path / "memory.max").write_text("1000\n")
     assert memory.free_memory() == 100.0
+
+
+def test_a_limit_of_a_shell_counts():
+    """In a process of its own, as a limit cannot be raised again."""
+    code = (
+        "import resource; from onlinecal.core.memory import free_memory; "
+        "resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31)); "
+        "left = free_memory(); room = bytearray(2**28); print(left <= 2**31, left - free_memory() >= 2**28 - 2**20)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
