@@ -55,15 +55,17 @@ POINT = 80
 
 
 def empty_tree(runs: int, scale: float, points: int) -> Memory:
-    """State without points: one leaf, which is the root; with room for so many, or for as many as half of the free
-    memory holds. Memory takes no room until it is written, and what is set aside at first need not be moved later.
+    """State without points: one leaf, which is the root; with room for so many, or, where these need more than is
+    free, for as many as half of the free memory holds. What is set aside takes no memory before it is written, and the
+    tree need not be moved later, when it would be there twice.
     """
     first = [0.0] * (SUMS + 1) + [math.inf] * LEAF + [1.0] * LEAF + [0.0] * LEAF
     memory = Memory(
         runs, ints=[0, len(first), SUMS, 0], floats=first, shared=[scale, math.exp(-1.0 / scale)],
         scratch=2 * LEAF + 2, memo=MEMOS, used=NEXT,
     )  # fmt: skip
-    make_room(memory, max(1, min(points, int(min(free_memory(), 1e15)) // (2 * runs * POINT))))
+    free = int(min(free_memory(), 1e15)) // (runs * POINT)
+    make_room(memory, points if points <= free else max(1, free // 2))
     return memory
 
 

@@ -62,8 +62,8 @@ class DefensiveForecasting(Forecaster):
     -----------
     Laplace: O(log t) time a round. Nearly every forecast is another number, and the tree keeps them all: a run has 45
     to 64 bytes a round in use, 5 to 6 GB after 10^8 rounds, whatever the history takes. Room for the horizon is set
-    aside at first; where that is more than half of the free memory, the tree is moved later, and takes twice as much
-    meanwhile.
+    aside at first; where so much is not free, and in rounds beyond the horizon, the tree is moved to a larger room, and
+    takes twice as much meanwhile.
     Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source

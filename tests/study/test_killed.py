@@ -69,7 +69,8 @@ CODE = (
 def folder(tmp_path):
     (tmp_path / "own.py").write_text(SLEEPS)
     (tmp_path / "s.toml").write_text(SCENARIO)
-    return tmp_path
+    yield tmp_path
+    sys.modules.pop("own", None)  # others have an own.py of their own
 
 
 def begin(folder, *options, before=""):
