@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import time
@@ -30,6 +31,9 @@ BATCH = 256
 #: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, and what their
 #: players remember fit in so much, and those of all batches that are played at once on a machine in four times that
 ROOM = 2**30
+#: bytes of a batch before which the memory of the last is given back: players may refer to themselves, by methods that
+#: only some have, and then nothing but a search for garbage frees what they remember, which large arrays do not cause
+LARGE = 2**26
 #: seconds of play of which is told at the latest, but for rounds that take longer
 STRETCH = 0.1
 
@@ -181,6 +185,8 @@ def play_batch(
         Of the compiled loop. Linear algebra takes one thread whatever the machine has: its sums are added in an order
         that depends on how many there are.
     """
+    if len(runs) * _bytes_of_run(cell) > LARGE:
+        gc.collect()
     with threadpool_limits(1, user_api="blas"):
         return _played(cell, runs, progress, threads)
 

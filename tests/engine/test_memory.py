@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -96,6 +98,29 @@ def test_batches_have_room_for_what_their_players_remember(monkeypatch):
         "defensive_forecasting", "drift", horizon=1000, runs=8, seed=2, measures="smooth_ce"
     ).cells
     assert cells == whole
+
+
+@pytest.mark.parametrize("large", [1e4, 1e9])
+def test_a_batch_begins_when_the_last_has_given_its_memory_back(monkeypatch, large):
+    """K29* refers to itself; where batches are said to be small, its memory waits for the next search for garbage."""
+    alive, games = [], []
+
+    class Watched(Game):
+        def __init__(self, *args, **named):
+            alive.append(sum(game() is not None for game in games))
+            super().__init__(*args, **named)
+            games.append(weakref.ref(self.forecaster))
+
+    monkeypatch.setattr("onlinecal.study.run.Game", Watched)
+    monkeypatch.setattr("onlinecal.study.run.ROOM", 300_000)
+    monkeypatch.setattr("onlinecal.study.run.LARGE", large)
+    gc.collect()
+    gc.disable()
+    try:
+        oc.play("defensive_forecasting", "bernoulli", horizon=1000, runs=8, seed=2, measures="smooth_ce")
+    finally:
+        gc.enable()
+    assert alive == ([0, 0, 0] if large == 1e4 else [0, 1, 2])
 
 
 def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):
