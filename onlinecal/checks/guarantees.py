@@ -286,11 +286,13 @@ def _pair(
 
 
 def _forces(g: Guarantee, forecaster: Forecaster, nature: Nature, horizon: int) -> bool:
-    """Whether a nature's bound is one that is measured here, and speaks of this forecaster."""
+    """Whether a nature's bound is measured here, says something at this T, and speaks of this forecaster."""
+    if g.kind == "rate" or _bound(g, strategy_label(nature), horizon) <= 0.0:
+        return False
     if not isinstance(g.against, OnGrid):
-        return g.kind == "deterministic" and g.binds(forecaster, nature)
+        return g.binds(forecaster, nature)
     player = start("forecaster", forecaster, horizon, range(1), 0)
-    return g.kind == "expected" and g.against.fits(getattr(player, "grid", None))
+    return g.against.fits(getattr(player, "grid", None))
 
 
 def _expected(g: Guarantee, names: tuple[str, str], totals: Any, horizon: int, step: float) -> GuaranteeCheck:
