@@ -213,7 +213,7 @@ def through(guarantee: Guarantee, measure: str) -> Guarantee:
 
 
 def _scaled(formula: str, scale: float) -> str:
-    """A formula times a number: ``2(2√T + 1)``; of ``T/2`` another share or multiple of T."""
+    """A formula times a number: ``2(2√T + 1)``; of ``T/2`` another share of T. What its letters mean comes last."""
     plain = re.fullmatch(r"(√?T)(?:/(\d+))?", formula)
     if plain is not None:
         number = scale / int(plain[2] or 1)
@@ -221,7 +221,9 @@ def _scaled(formula: str, scale: float) -> str:
             return f"{number:.4g}{plain[1]}" if number > 1.0 else plain[1]
         if number < 1.0 and abs(round(1.0 / number) - 1.0 / number) < 1e-9:
             return f"{plain[1]}/{round(1.0 / number)}"
-    return f"{_number(scale)}({formula})" if scale > 1.0 else f"({formula})/{_number(1.0 / scale)}"
+    value, word, where = formula.partition(" with ")
+    value = f"{_number(scale)}({value})" if scale > 1.0 else f"({value})/{_number(1.0 / scale)}"
+    return value + word + where
 
 
 #: of a bracket, which bounds on the quantity hold for its end

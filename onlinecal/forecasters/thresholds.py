@@ -109,7 +109,7 @@ class StepCEMinimiser(OnGrid):
         return (
             Guarantee(
                 column=Column("measure", "step_ce"),
-                formula="√(T ln(2m + 2)/2) + (T/(4m))(e^η − 1)/η with η = √(8 ln(2m + 2)/T), or T where η > 0.96 m",
+                formula="√(T ln(2m + 2)/2) + (T/(4m))(e^η − 1)/η, or T where η > 0.96 m with η = √(8 ln(2m + 2)/T)",
                 bound=bound,
                 kind="expected",
                 against=Sight.LAW,

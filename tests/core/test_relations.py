@@ -212,6 +212,7 @@ def test_a_bound_goes_through_the_relations():
     assert through(bound("kernel_ce", "√T/2", 1.0), "smooth_ce").formula == "√2(√T/2)"
     assert through(bound("kernel_ce", "√T/2", 1.0), "distance_lower").formula == "2√2(√T/2)"
     assert through(bound("smooth_ece", "T", 1.0), "smooth_ce").formula == "1.8(T)"
+    assert through(bound("ece", "√T + L with L = ln T", 1.0), "cdl").formula == "2(√T + L) with L = ln T"
     assert through(forced, "step_ce").bound(100) == 2.5
     with pytest.raises(LookupError, match="from u_calibration to smooth_ce"):
         through(forced, "smooth_ce")
