@@ -310,7 +310,7 @@ def test_bn24_what_the_authors_package_says_of_recorded_forecasts():
 
 
 def test_bn24_what_is_said_of_the_flares():
-    """731 days, a whole number of them with flares, as many as the paper says; and two errors in their proved relation."""
+    """731 days, a whole number of them with flares, as many as the paper says; and a proved relation of two errors."""
     said = {row[0]: row[1:] for row in rows("recorded")}["flares"]
     days, rate = int(said[0]), float(said[1])
     low, high = (float(end) for end in said[-1].split(" – "))
