@@ -6,9 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from onlinecal.core.joint import JointDistribution
+
+#: HiGHS stops at 1e-7 unless told; these are the tightest tolerances that it takes
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def logit(v: float) -> float:
@@ -31,7 +35,7 @@ def smooth_ce(gamma: JointDistribution, metric: Any = "identity") -> float:
                     row[i], row[j] = sign, -sign
                     rows.append(row)
                     bounds.append(h[i] - h[j])
-    # HiGHS stops at 1e-7 unless told; its tightest tolerance is 1e-10, and residuals near it are scaled up.
+    # Residuals near HiGHS's tolerance are scaled up.
     size = max(float(np.abs(gamma.residuals).max()), 1e-300)
     answer = linprog(
         -gamma.residuals / size,
@@ -39,10 +43,45 @@ def smooth_ce(gamma: JointDistribution, metric: Any = "identity") -> float:
         b_ub=np.array(bounds) if rows else None,
         bounds=[(-1.0, 1.0)] * k,
         method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        options=TIGHT,
     )
     assert answer.status == 0, answer.message
     return -float(answer.fun) * size
+
+
+def smooth_ce_by_weights(gamma: JointDistribution) -> float:
+    """The linear program over ω with the constraint between neighbours alone, of which all others follow."""
+    k, size = gamma.levels, float(np.abs(gamma.residuals).max())
+    gaps = np.diff(gamma.predictions)
+    step = sp.diags([np.ones(k - 1), -np.ones(k - 1)], [0, 1], shape=(k - 1, k), format="csc")
+    answer = linprog(
+        -gamma.residuals / size,
+        A_ub=sp.vstack([step, -step], format="csc"),
+        b_ub=np.concatenate([gaps, gaps]),
+        bounds=(-1.0, 1.0),
+        method="highs",
+        options=TIGHT,
+    )
+    assert answer.status == 0, answer.message
+    return -float(answer.fun) * size
+
+
+def smooth_ce_by_flow(gamma: JointDistribution) -> float:
+    """Its dual: the cheapest way to level the residuals out, moved to neighbours at their distance, or dropped at 1."""
+    k, size = gamma.levels, float(np.abs(gamma.residuals).max())
+    along = sp.diags([np.ones(k - 1), -np.ones(k - 1)], [0, -1], shape=(k, k - 1), format="csc")
+    drop = sp.eye(k, format="csc")
+    gaps = np.diff(gamma.predictions)
+    answer = linprog(
+        np.concatenate([gaps, gaps, np.ones(2 * k)]),
+        A_eq=sp.hstack([along, -along, drop, -drop], format="csc"),
+        b_eq=gamma.residuals / size,
+        bounds=(0.0, None),
+        method="highs",
+        options=TIGHT,
+    )
+    assert answer.status == 0, answer.message
+    return float(answer.fun) * size
 
 
 def earthmover_distance(gamma: JointDistribution) -> float:
@@ -59,7 +98,7 @@ def earthmover_distance(gamma: JointDistribution) -> float:
         A_eq=rows,
         b_eq=np.concatenate([leave, arrive]),
         method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        options=TIGHT,
     )
     assert answer.status == 0, answer.message
     return float(answer.fun)

@@ -4,6 +4,8 @@ What is compared differs by many standard deviations of the means of 10 runs, wh
 """
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.scenario import load
-from tests.experiments import PAGE, PRINTED, THRESHOLDS, reached, script
+from tests.experiments import MEAN_OF_TEN, PAGE, PRINTED, PROGRAMS, THRESHOLDS, means_of_ten, reached, script
 from tests.readme import block
 
 PAPERS = sorted(Path("scenarios/papers").glob("*.toml"))
@@ -98,6 +100,39 @@ def test_hjty24_errors_come_down_to_the_shift(seed):
     assert medians[low, 2049] > 0.005
 
 
+def test_hjty24_the_mean_of_ten_sets_of_the_authors_is_one_of_ours(seed):
+    """Theirs would be outside of the middle 98 % of ours once in 50 times, had it the same law. By the test's seed: of
+    40,000 means 9.7 % were below it, and with 9 % fewer than 10 of 1,000 are with a probability below 1e-12, by
+    Chernoff's bound. Half of it is outside: fewer than 1 mean in 1,000 is below that, and with so many 10 of 1,000 are
+    with a probability below 1e-6. It is no mean of sets with a shift by 0.04, either: none of 50 is as low, but with a
+    probability below 1e-8, by Bernstein's inequality for the mean residual of 10,240 samples, 0.0392 in expectation.
+    """
+    rng = np.random.default_rng(seed)
+    ours = means_of_ten(0.01, 1000, rng)
+    assert 0.01 <= (ours < MEAN_OF_TEN).mean() <= 0.99
+    assert (ours < MEAN_OF_TEN / 2).mean() < 0.01
+    assert means_of_ten(0.04, 50, rng).min() > MEAN_OF_TEN
+
+
+def test_hjty24_what_is_said_of_the_mean_of_ten_sets():
+    """Their number and where it is, by the page's own table."""
+    (shown,) = rows("ten")
+    low, *_, high, theirs, below = (float(cell.rstrip(" %")) for cell in shown[1:])
+    assert theirs == MEAN_OF_TEN
+    assert low < theirs < high
+    assert 9.0 < below < 10.5
+    assert "near the tenth percentile" in " ".join(PAGE.read_text("utf-8").split())
+
+
+def test_hjty24_programs_give_the_value_that_is_timed(seed):
+    rng = np.random.default_rng(seed)
+    for n, grid in ((2, 0), (40, 7), (300, 0), (300, 20)):
+        p = rng.integers(0, grid + 1, n) / grid if grid else rng.random(n)
+        gamma = oc.JointDistribution.from_samples(p, rng.random(n) < p)
+        for solve in PROGRAMS:
+            assert solve(gamma) == pytest.approx(oc.measures.smooth_ce(gamma), abs=1e-9)
+
+
 # ---------------------------------------------------------------- what the page says of its tables
 
 
@@ -168,19 +203,121 @@ def test_bn24_synthetic_samples_are_the_authors():
     ).mean() == pytest.approx(0.2 / np.pi, rel=1e-3)
 
 
-def test_bn24_flares_are_read_from_a_file_or_it_is_said_where_they_are(tmp_path):
+#: kind of file → the option of its loader, lines of a file, what is read of them
+FILES = {
+    "network": ("network", "true_label,pred_label,confidence\n0,394,0.25\n7,7,0.75\n", [[0.25, 0.75], [0.0, 1.0]]),
+    "flares": (
+        "flares",
+        '"VALID_DATE","DAFFS","NOAA","rlz.C1"\n2016-01-01,0.75,NA,1\n2016-01-02,NA,0.1,0\n2016-01-03,-0.01,0,0\n',
+        [[0.75], [1.0]],
+    ),
+    "rain": (
+        "rain",
+        "yyyy mm dd obs(mm) p24_cat0 p48_cat0\n2003 1 1 0.2 0.7 0.9\n2003  1  2  0.3  0.9  1\n"
+        "2003 1 3 999.9 0.7 0.8\n2003 1 4 -1 0.7 0.8\n2003 1 5 2 -9.9 0.8\n2003 1 6 2 NA 0.8\n\n2003 1 7 9 0 0\n",
+        [[0.3, 0.1, 1.0], [0.0, 1.0, 1.0]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_bn24_recorded_forecasts_are_read_from_a_file_or_it_is_said_where_they_are(kind, tmp_path):
+    """Values that stand for none are left out; 1 − 0.7 is 0.3, to the last bit."""
     module = script("bn24")
-    with pytest.raises(
-        InvalidData, match=r"none\.csv: there is no such file; expected data/SF\.FC\.C1\.csv of https://"
+    name, text, found = FILES[kind]
+    load, path = getattr(module, name), tmp_path / "some.txt"
+    source = re.escape(module.SOURCES[kind])
+    with pytest.raises(InvalidData, match=rf"some\.txt: there is no such file; expected {source}"):
+        load(path)
+    path.write_text(text, "utf-8")
+    assert [values.tolist() for values in load(path)] == found
+    other = next(text for key, (_, text, _) in FILES.items() if key != kind)
+    for refused, why in (
+        ("", "no column"),
+        (other, "no column"),
+        (text + "9,x\n9 x\n", "a line has no number in"),
     ):
-        module.flares(tmp_path / "none.csv")
-    path = tmp_path / "flares.csv"
-    path.write_text(
-        '"VALID_DATE","DAFFS","NOAA","rlz.C1"\n2016-01-01,0.75,NA,1\n2016-01-02,NA,0.1,0\n', "utf-8"
-    )
-    assert [values.tolist() for values in module.flares(path)] == [[0.75], [1.0]]
-    with pytest.raises(InvalidData, match=r"no columns 'ASAP' and 'rlz\.C1'"):
+        path.write_text(refused, "utf-8")
+        with pytest.raises(InvalidData, match=rf"some\.txt: {why} .*; expected {source}"):
+            load(path)
+
+
+def test_bn24_other_columns_of_a_file_can_be_read(tmp_path):
+    module = script("bn24")
+    path = tmp_path / "some.txt"
+    path.write_text(FILES["flares"][1], "utf-8")
+    assert [values.tolist() for values in module.flares(path, "NOAA")] == [[0.1, 0.0], [0.0, 0.0]]
+    with pytest.raises(InvalidData, match="no column 'ASAP'; expected"):
         module.flares(path, "ASAP")
+    path.write_text(FILES["rain"][1], "utf-8")
+    assert [v.tolist() for v in module.rain(path, 48)] == [
+        [0.1, 0.0, 0.2, 0.2, 1.0],
+        [0.0, 1.0, 1.0, 1.0, 1.0],
+    ]
+
+
+def test_bn24_the_script_says_in_one_line_what_is_missing(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "scenarios/papers/bn24.py", "--rain", str(tmp_path / "none.txt")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"error: {tmp_path / 'none.txt'}: there is no such file; expected https://")
+
+
+def rain(hours):
+    """The forecasts of the page's table, so many hours before, and whether it rained."""
+    counts = [[int(cell.rstrip(" %")) for cell in row] for row in rows("rain")]
+    column = {24: 1, 48: 3}[hours]
+    p = np.repeat([row[0] / 100 for row in counts], [row[column] for row in counts])
+    y = [[1] * row[column + 1] + [0] * (row[column] - row[column + 1]) for row in counts]
+    return p, np.concatenate(y)
+
+
+@pytest.mark.parametrize("hours", [24, 48])
+def test_bn24_numbers_of_rain_follow_from_the_table_of_days(hours):
+    """But for the number of bins, for which the order of the days matters; and what is said of both tables."""
+    module = script("bn24")
+    p, y = rain(hours)
+    said = {row[0]: row[1:] for row in rows("recorded")}[f"rain, {hours} hours"]
+    found = {name: module.words(value) for name, value in module.numbers(p, y).items()}
+    shown = dict(zip(found, said, strict=True))
+    assert shown["bins"] == "10"
+    assert shown["binned ECE"] == shown["of 10 bins"]
+    del found["bins"], found["binned ECE"], shown["bins"], shown["binned ECE"]
+    assert shown == found
+    gamma = oc.JointDistribution.from_samples(p, y)
+    text = " ".join(PAGE.read_text("utf-8").split())
+    assert gamma.levels == 11
+    assert f"{oc.measures.ece(gamma):.4f} ({hours} hours)" in text
+    assert (gamma.means < gamma.predictions)[1:].all()
+    bias = float(p.mean() - y.mean())
+    assert oc.measures.smooth_ece(gamma) == pytest.approx(bias, abs=1e-9)
+    assert oc.measures.smooth_ce(gamma) == pytest.approx(bias, rel=0.01)
+
+
+def test_bn24_what_the_authors_package_says_of_recorded_forecasts():
+    """More than the ECE, which SmoothECE does not exceed, for those of exactly 0 and 1 count half there."""
+    relplot = pytest.importorskip("relplot")
+    for hours, value in ((24, 0.1444), (48, 0.1318)):
+        p, y = rain(hours)
+        assert relplot.smECE(p, y) == pytest.approx(value, abs=5e-5)
+        assert value > oc.measures.ece(oc.JointDistribution.from_samples(p, y))
+        half = np.where((p == 0.0) | (p == 1.0), 0.5, 1.0)
+        weighted = oc.JointDistribution.from_samples(p, y, weights=half)
+        assert oc.measures.smooth_ece(weighted) == pytest.approx(value, abs=5e-4)
+
+
+def test_bn24_what_is_said_of_the_flares():
+    """731 days, a whole number of them with flares, as many as the paper says; and a proved relation of two errors."""
+    said = {row[0]: row[1:] for row in rows("recorded")}["flares"]
+    days, rate = int(said[0]), float(said[1])
+    low, high = (float(end) for end in said[-1].split(" – "))
+    assert days == 731
+    assert f"{188 / days:.4g}" == said[1]
+    assert f"{rate:.1%}" == "25.7%"
+    assert low / 2 <= float(said[-2]) <= 2 * high
 
 
 def test_bhnu26_the_flipped_predictor_says_of_x_what_the_fitted_one_says_of_minus_x(seed):
