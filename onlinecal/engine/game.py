@@ -231,8 +231,8 @@ class Game:
             try:
                 for remembers in (history, self.forecaster, self.nature):
                     remembers.reserve(rounds)
-            except MemoryError as error:
-                raise self._failed(error, self.asked + 1) from error
+            except MemoryError as refused:
+                raise self._failed(refused, self.asked + 1) from refused
             try:
                 loop.advance(self.asked, last, self.threads)
             except Stopped as stop:
