@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, failure
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, failure, in_one_line
 from onlinecal.rounds.law import Unplayable, brief
 from onlinecal.schedules.base import Schedule
 
@@ -28,7 +28,15 @@ def no_probability(stated: Any, runs: int, run: int | None = None) -> Unplayable
 
 
 def failed(error: Exception, who: str, number: int, runs: range) -> InvalidForecast:
-    """A player's own error, with its name, the round, and the run where it is of one of them."""
+    """A player's own error, with its name, the round, and the run where it is of one of them.
+
+    Nobody is named where there is no more memory: it is whoever asks next that gets none, be it the engine.
+    """
+    if isinstance(error, MemoryError):
+        return InvalidForecast(
+            f"there is no memory left for round {number} in {len(runs)} run(s): {in_one_line(error, str)}; expected "
+            "fewer runs at a time or fewer rounds"
+        )
     if isinstance(error, Unplayable):
         run = "" if error.run is None else f", run {runs[error.run]}"
         return InvalidForecast(f"{who} {error.what} in round {number}{run}; expected {error.expected}")

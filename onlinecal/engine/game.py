@@ -228,9 +228,11 @@ class Game:
             if stretch <= last:
                 last = math.ceil(stretch) - 1
             rounds = last - self.asked
-            history.reserve(rounds)
-            self.forecaster.reserve(rounds)
-            self.nature.reserve(rounds)
+            try:
+                for remembers in (history, self.forecaster, self.nature):
+                    remembers.reserve(rounds)
+            except MemoryError as refused:
+                raise self._failed(refused, self.asked + 1) from refused
             try:
                 loop.advance(self.asked, last, self.threads)
             except Stopped as stop:

@@ -366,8 +366,8 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
 
     The first rounds are played, twice as many each time, until that has taken the budget; the last of these stretches
     counts. What is read is read of one run, after the first stretch and after the last. Where there are as many levels
-    as rounds, it takes as much longer for each further round as between these. The very first rounds and reading are
-    for what is compiled or loaded when it is first needed, and not counted.
+    as rounds, it takes so much longer for each round, between these and after them. The very first rounds and reading
+    are for what is compiled or loaded when it is first needed, and not counted.
     """
     runs = range(min(cell.runs, batch_size(cell)))
 
@@ -408,7 +408,7 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
     once = read(game)
     grows = any(gamma.levels > rounds / 2 for gamma in game.known()[:1]) and rounds > early[0]
     more = max(0.0, once - early[1]) / (rounds - early[0]) if grows else 0.0
-    reading = sum(once + more * max(0, t - rounds) for t in cell.times)
+    reading = sum(once + more * (max(t, early[0]) - rounds) for t in cell.times)
     return slope + reading / cell.horizon, time.perf_counter() - first
 
 

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
+from onlinecal.core.memory import free_memory
 from onlinecal.core.sight import Sight
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
@@ -29,7 +30,8 @@ from onlinecal.study.promises import promises, steps
 #: runs in one lockstep batch: what a round costs in Python is shared by so many
 BATCH = 256
 #: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, and what their
-#: players remember fit in so much, and those of all batches that are played at once on a machine in four times that
+#: players remember fit in so much, and those of all batches that are played at once on a machine in four times that,
+#: and in half of what is free
 ROOM = 2**30
 #: bytes of a batch before which the memory of the last is given back: players may refer to themselves, by methods that
 #: only some have, and then nothing but a search for garbage frees what they remember, which large arrays do not cause
@@ -101,7 +103,7 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
         How many batches share the memory of the machine.
     """
     check_players(cell.forecaster.strategy, cell.nature.strategy, cell.horizon)
-    room = min(ROOM, 4 * ROOM // at_once)
+    room = _room(at_once)
     size = _that_fit(cell, room)
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.
@@ -110,13 +112,18 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
         )
         points = 2 * math.isqrt(cell.horizon) if grid is None else len(grid)
         tables = 2 * min(len(cell.people.cuts) + 1, cell.horizon) * (2 + len(cell.nature.strategy.streams))
-        size = max(1, min(size, room // (8 * points * tables)))
+        size = max(1, min(size, int(room // (8 * points * tables))))
     return size
 
 
 def batch_bytes(cell: Cell) -> int:
     """How many bytes the largest batch of a cell takes at most, about, but for what decision makers take."""
-    return int(min(cell.runs, _that_fit(cell, ROOM)) * _bytes_of_run(cell))
+    return int(min(cell.runs, _that_fit(cell, _room(1))) * _bytes_of_run(cell))
+
+
+def _room(at_once: int) -> float:
+    """Bytes for a batch, where so many are played at once."""
+    return min(ROOM, 4 * ROOM // at_once, free_memory() / (2 * at_once))
 
 
 def _that_fit(cell: Cell, room: float) -> int:

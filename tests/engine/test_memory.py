@@ -11,13 +11,13 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.checks.facts import state_bytes
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.facts import bytes_at
 from onlinecal.engine.game import Game
 from onlinecal.engine.keeping import Exact, OnGrid
 from onlinecal.engine.memory import bytes_of_run
 from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean
-from onlinecal.forecasters._laplace import NEXT
+from onlinecal.forecasters._laplace import NEXT, TOLD, make_room
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
 from tests import examples
 
@@ -74,7 +74,7 @@ def test_what_is_kept_of_a_run():
     assert OnGrid(1000).bytes_of_run(10**9) == OnGrid(1000).bytes_of_run(10**6) < 2**21
 
 
-def sizes_of_batches(monkeypatch, **options):
+def sizes_of_batches(monkeypatch, room="ROOM", **options):
     sizes = []
 
     class Watched(Game):
@@ -84,16 +84,22 @@ def sizes_of_batches(monkeypatch, **options):
 
     with monkeypatch.context() as patch:
         patch.setattr("onlinecal.study.run.Game", Watched)
-        patch.setattr("onlinecal.study.run.ROOM", 300_000)
+        bytes_free = 600_000
+        patch.setattr(
+            f"onlinecal.study.run.{room}", bytes_free // 2 if room == "ROOM" else lambda: bytes_free
+        )
         study = oc.play(nature="drift", horizon=1000, runs=8, seed=2, measures="smooth_ce", **options)
     return sizes, study.cells
 
 
-def test_batches_have_room_for_what_their_players_remember(monkeypatch):
-    """Three runs of 1000 rounds of 88 bytes in 300,000; the history alone would take as many as there are."""
-    sizes, cells = sizes_of_batches(monkeypatch, forecaster="defensive_forecasting")
+@pytest.mark.parametrize("room", ["ROOM", "free_memory"])
+def test_batches_have_room_for_what_their_players_remember(monkeypatch, room):
+    """Three runs of 1000 rounds of 88 bytes in 300,000, which is the most that a batch has, or half of what is free;
+    the history alone would take as many as there are.
+    """
+    sizes, cells = sizes_of_batches(monkeypatch, room, forecaster="defensive_forecasting")
     assert sizes == [2, 3, 3]  # of about the same size
-    assert sizes_of_batches(monkeypatch, forecaster="empirical_mean")[0] == [8]
+    assert sizes_of_batches(monkeypatch, room, forecaster="empirical_mean")[0] == [8]
     whole = oc.play(
         "defensive_forecasting", "drift", horizon=1000, runs=8, seed=2, measures="smooth_ce"
     ).cells
@@ -131,3 +137,38 @@ def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):
         oc.play("defensive_forecasting", "drift", horizon=1000, runs=2, measures="smooth_ce")
     assert "\n" not in str(e.value)
     oc.play("empirical_mean", "drift", horizon=1000, runs=2, measures="smooth_ce")
+
+
+class NoMemory(Game):
+    """A game whose forecaster gets no room for round 2049 and later ones, twice."""
+
+    def __init__(self, loop):
+        super().__init__(DefensiveForecasting(), Contrarian(), horizon=4096, runs=range(3), loop=loop)
+        self.refused = 0
+        self.forecaster._reserve = self.reserve
+
+    def reserve(self, memory, rounds):
+        if memory.ints[0, TOLD] + rounds > 2048 and self.refused < 2:
+            self.refused += 1
+            np.empty(2**55)
+        make_room(memory, rounds)
+
+
+@pytest.mark.parametrize("loop", ["event", "compiled"])
+def test_where_memory_ends_no_player_is_named(loop):
+    """It is whoever asks next that gets none. In the compiled loop nothing has been played then."""
+    game = NoMemory(loop)
+    game.advance(1024)
+    for _ in range(2):
+        with pytest.raises(
+            InvalidForecast, match=r"no memory left for round \d+ in 3 run\(s\): .*; expected fewer"
+        ) as error:
+            game.advance(4096)
+        assert "contrarian" not in str(error.value)
+        assert "defensive" not in str(error.value)
+    if loop == "compiled":
+        game.advance(4096)
+        whole = Game(DefensiveForecasting(), Contrarian(), horizon=4096, runs=range(3))
+        whole.advance(4096)
+        played = [[pickle.dumps(gamma) for gamma in each.gammas()] for each in (game, whole)]
+        assert played[0] == played[1]

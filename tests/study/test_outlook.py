@@ -9,6 +9,7 @@ from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.report.outlook import lines
 from onlinecal.study.outlook import Estimate, may_be_slow, measure, outlook, slow
+from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Entry, plan
 from onlinecal.study.store import Store
 from onlinecal.sweeping import schedules_of
@@ -96,6 +97,32 @@ def test_a_time_is_stated_as_a_range_with_how_it_came_about():
     seconds, taken = measure(planned[0], 0.1)
     assert seconds >= 0.01
     assert taken >= 64 * 2 * 0.01
+
+
+@pytest.mark.parametrize("budget", [1e-9, 0.01, 0.1, 10.0])
+def test_reading_is_taken_for_as_long_as_it_is_at_each_checkpoint(budget, monkeypatch):
+    """By a clock on which a run-round takes a microsecond, and reading one for each level: however many rounds the
+    budget lets be played, what is said is what it takes.
+    """
+    planned = plan([Entry.of(F.DefensiveForecasting())], [Entry.of(N.Contrarian())], horizons=[20_000], runs=2,
+                   seed=1, panel=PANEL)  # fmt: skip
+    cell, now = planned[0], [0.0]
+    plays = Game.advance
+
+    def advance(game, until, progress=None):
+        now[0] += 1e-6 * len(game.runs) * (until - game.asked)
+        plays(game, until, progress)
+
+    def read(panel, gamma, *_):
+        now[0] += 1e-6 * gamma.levels
+
+    monkeypatch.setattr(Game, "advance", advance)
+    monkeypatch.setattr(Panel, "read", read)
+    monkeypatch.setattr("onlinecal.study.outlook.time.perf_counter", lambda: now[0])
+    seconds, _ = measure(cell, budget)
+    # Before round 64, where the first reading is, all are taken for that one.
+    expected = 1e-6 * (1 + sum(max(t, 64) for t in cell.times) / cell.horizon)
+    assert seconds == pytest.approx(expected, rel=1e-3)
 
 
 def test_what_takes_over_ten_minutes_is_slow():
