@@ -21,6 +21,7 @@ from onlinecal.forecasters.minimax import Minimax
 from onlinecal.forecasters.perturbed import PerturbedLeader, ThresholdHedging
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
 from onlinecal.forecasters.separate import Separate
+from onlinecal.forecasters.soft_bins import SoftHedging
 from onlinecal.forecasters.thresholds import StepCEMinimiser
 from onlinecal.rounds.law import Law
 from onlinecal.rounds.record import Round
@@ -40,6 +41,7 @@ FORECASTERS = registry(
         AlmostOneStepAhead,
         CDLMinimiser,
         StepCEMinimiser,
+        SoftHedging,
         DefensiveForecasting,
         PerturbedLeader,
         ThresholdHedging,
@@ -82,6 +84,7 @@ __all__ = [
     "Scalar",
     "Separate",
     "Shifted",
+    "SoftHedging",
     "StepCEMinimiser",
     "Tempered",
     "ThresholdHedging",

@@ -348,24 +348,27 @@ def _sinh(x):
     return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))
 
 
+@kernel
+def share_of_low(a, b, s, t):
+    """|h_{i+1}| / (|h_i| + |h_{i+1}|) for a = E_i ≥ 0, b = −E_{i+1} ≥ 0, s = 1/(3(n_i + 1)), t = 1/(3(n_{i+1} + 1))."""
+    if a == 0.0:
+        return 0.5 if b == 0.0 else 1.0
+    if b == 0.0:
+        return 0.0
+    # The two weights without the exponential of the second; that of the first may become infinite, with the limit 0 for
+    # the share.
+    left = math.exp((a * a + 1.0) * s - (b * b + 1.0) * t) * _sinh(2.0 * a * s)
+    right = _sinh(2.0 * b * t)
+    return right / (left + right)
+
+
 @law
 def _hedge_anytime(run, number):
     """Also the pair that it plays; n_0, …, n_m; and 1/(3(n_0 + 1)), …, as a division takes longer than a look at it."""
     scale, bias = floats(run), ints(run)
     points = len(scale)
     i, step = bias[points], 1.0 / (points - 1)
-    a, b = step * bias[i], -step * bias[i + 1]
-    if a == 0.0:
-        share = 0.5 if b == 0.0 else 1.0
-    elif b == 0.0:
-        share = 0.0
-    else:
-        s, t = scale[i], scale[i + 1]
-        # The two weights without the exponential of the second; that of the first may become infinite, with the
-        # limit 0 for the share.
-        left = math.exp((a * a + 1.0) * s - (b * b + 1.0) * t) * _sinh(2.0 * a * s)
-        right = _sinh(2.0 * b * t)
-        share = right / (left + right)
+    share = share_of_low(step * bias[i], -step * bias[i + 1], scale[i], scale[i + 1])
     return state_pair(run, i, share)
 
 

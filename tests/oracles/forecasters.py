@@ -168,6 +168,38 @@ class Ahead(Pairs):
         self.bias[i] += self.m * outcome - i
 
 
+class SoftHedging:
+    """A forecast counts at each soft bin with the weight by which `scdl_binned` defines these."""
+
+    def __init__(self, m):
+        self.m, self.bias, self.weight = m, [0.0] * (m + 1), [0.0] * (m + 1)
+
+    def off(self, j, sign):
+        """By how much a bin is too low (1) or too high (−1), beyond half a step."""
+        return sign * self.bias[j] - self.weight[j] / (2 * self.m)
+
+    def forecast(self, number, context):
+        low, high = 0, self.m
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.off(middle, 1) > 0:
+                low = middle
+            elif self.off(middle, -1) > 0:
+                high = middle
+            else:
+                return {middle / self.m: 1.0}, None
+        if self.off(low, 1) <= 0 or self.off(high, -1) <= 0:
+            return {(low if self.off(low, 1) <= 0 else high) / self.m: 1.0}, None
+        a, b = (ada_normal_hedge(self.off(j, sign), self.weight[j]) for j, sign in ((low, 1), (high, -1)))
+        return {(low + a / (a + b)) / self.m: 1.0}, None
+
+    def update(self, law, memo, value, outcome, context):
+        for j in range(self.m + 1):
+            w = max(0.0, 1 - self.m * abs(value - j / self.m))
+            self.bias[j] += w * (outcome - j / self.m)
+            self.weight[j] += w
+
+
 class Stationary:
     """Laws that a matrix leaves as it is, on a closed set to which the point played last leads.
 
