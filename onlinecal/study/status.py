@@ -112,7 +112,8 @@ class Status:
         yield self.title or self.name
         yield f"{self.done} of {self.cells} cells are done, {len(self.failed)} failed, {self.left} are left"
         if self.run_rounds_left:
-            yield f"{self.run_rounds_left:,} run-rounds are left"
+            failed = ", those of failed cells among them" if self.failed else ""
+            yield f"{self.run_rounds_left:,} run-rounds are to be played yet{failed}"
         yield f"being written by {self.writer}" if self.writer else "nobody writes it now"
         for cell, error, at in self.failed:
             yield f"failed: {cell}, on {at}: {error}"

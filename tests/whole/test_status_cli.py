@@ -60,7 +60,7 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(folder):
     assert said[:4] == [
         "s",
         "8 of 10 cells are done, 2 failed, 0 are left",
-        "160 run-rounds are left",
+        "160 run-rounds are to be played yet, those of failed cells among them",
         "nobody writes it now",
     ]
     assert said[4].startswith("failed: 'Own' against 'drift' at T = 40, on 20")
