@@ -17,6 +17,7 @@ from onlinecal.forecasters.defensive import DefensiveForecasting
 from onlinecal.forecasters.delayed import Delayed
 from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
 from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
+from onlinecal.forecasters.log_loss import BlumMansourLog
 from onlinecal.forecasters.minimax import Minimax
 from onlinecal.forecasters.perturbed import PerturbedLeader, ThresholdHedging
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
@@ -47,6 +48,7 @@ FORECASTERS = registry(
         ThresholdHedging,
         Minimax,
         BlumMansour,
+        BlumMansourLog,
         Calibeating,
         OnlinePlatt,
         TrackingPlatt,
@@ -62,6 +64,7 @@ __all__ = [
     "FORECASTERS",
     "AlmostOneStepAhead",
     "BlumMansour",
+    "BlumMansourLog",
     "CDLMinimiser",
     "Calibeating",
     "Constant",

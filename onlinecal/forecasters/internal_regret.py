@@ -177,7 +177,7 @@ class BlumMansour(OnGrid):
         memory = Memory(
             runs, ints=[m // 2] + [-1] * points, floats=3 * points, scratch=points * points + 2 * points
         )
-        return CompiledForecaster(_state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid_of(m))
+        return CompiledForecaster(state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -233,7 +233,7 @@ def _count(run, number, size, drawn, outcome):
 
 
 @kernel
-def _wishes(run):
+def learners(run):
     """Each point's learner: its weight, its bias times m, and how many steps from its point it wants to be."""
     state = floats(run)
     points = len(state) // 3
@@ -241,9 +241,9 @@ def _wishes(run):
 
 
 @law
-def _state_wishes(run, number):
+def state_wishes(run, number):
     """The point played last, and room for where a point is in the matrix."""
-    pull, i = _wishes(run)[2], ints(run)[0]
+    pull, i = learners(run)[2], ints(run)[0]
     low = i - np.int64(pull[i] < 0.0 or i == len(pull) - 1)
     up, down = pull[low], -pull[low + 1]
     if 0.0 <= up <= 1.0 and 0.0 <= down <= 1.0:
@@ -284,7 +284,7 @@ def _wishes_from(pull, start, flow, members, place):
 @learn
 def _learn_wishes(run, number, size, drawn, outcome):
     """Every point that might have been played learns, in proportion to its weight in the law."""
-    weight, bias, pull = _wishes(run)
+    weight, bias, pull = learners(run)
     atoms, weights, m = law_atoms(run), law_weights(run), len(weight) - 1
     ints(run)[0] = atoms[drawn]
     for j in range(size):

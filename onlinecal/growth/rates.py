@@ -126,7 +126,7 @@ OTHER_RATES = (
     OtherRate(
         "KL calibration: swap regret of the logarithmic loss",
         "Õ(T^(1/3))",
-        "Luo, Senapati & Sharan 2025, from the abstract",
+        "Luo, Senapati & Sharan 2025, from the abstract; blum_mansour_log",
     ),
     OtherRate(
         "swap regret of Lipschitz convex losses on [0, 1]; calibration error of medians",

@@ -82,6 +82,7 @@ RULES = [
     (f.FosterVohra(swaps="all"), lambda s, T, *_: rule.FosterVohra(root(T, 3), "all")),
     (f.FosterVohra(25, "all"), lambda s, T, *_: rule.FosterVohra(25, "all")),
     (f.BlumMansour(), lambda s, T, *_: rule.BlumMansour(root(T, 3))),
+    (f.BlumMansourLog(), lambda s, T, *_: rule.BlumMansourLog(root(T, 3))),
     (f.DefensiveForecasting(), lambda s, T, *_: rule.Defensive("laplace", 1.0)),
     (f.DefensiveForecasting("gaussian", 0.5), lambda s, T, *_: rule.Defensive("gaussian", 0.5)),
     (f.PerturbedLeader(), perturbed),

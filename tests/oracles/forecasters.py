@@ -261,6 +261,33 @@ class BlumMansour(Stationary):
             self.ones[round(v * self.m)] += w * outcome
 
 
+class BlumMansourLog(Stationary):
+    def __init__(self, m):
+        super().__init__(m)
+        self.last = (m + 1) // 2
+        self.grid = np.sin(np.pi * (2 * np.arange(m + 1) + 1) / (4 * (m + 1))) ** 2
+        self.weight, self.ones = np.zeros(m + 1), np.zeros(m + 1)
+
+    def flow(self):
+        wish = (self.grid + self.ones) / (1 + self.weight)
+        rows = [np.interp(wish, self.grid, unit) for unit in np.eye(self.m + 1)]
+        flow = np.array(rows).T
+        # A wish that is a point up to rounding flows to its neighbour, or does not.
+        return np.where(flow > 1e-12, flow, 0.0)
+
+    def place(self, value):
+        return int(np.abs(self.grid - value).argmin())
+
+    def agrees(self, law):
+        return super().agrees({self.place(v) / self.m: w for v, w in law.items()})
+
+    def update(self, law, memo, value, outcome, context):
+        self.last = self.place(value)
+        for v, w in law.items():
+            self.weight[self.place(v)] += w
+            self.ones[self.place(v)] += w * outcome
+
+
 class StepCE:
     """Two neighbouring points, or one, such that no outcome gains for the weights of all signed thresholds."""
 
