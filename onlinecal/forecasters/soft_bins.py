@@ -83,13 +83,13 @@ class SoftHedging(Forecaster):
         """Where `m` does."""
         return depends_on_horizon(self.m)
 
-    def steps_at(self, horizon: int) -> int:
-        """The power of two at this horizon."""
+    def bins_at(self, horizon: int) -> int:
+        """How many bins, less one, at this horizon: a power of two."""
         return 1 << (grid_steps("m", self.m, horizon) - 1).bit_length()
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player of this horizon's bins."""
-        memory = Memory(runs, floats=2 * (self.steps_at(horizon) + 1))
+        memory = Memory(runs, floats=2 * (self.bins_at(horizon) + 1))
         return CompiledForecaster(_between, _count, memory, size=1)
 
     @property
@@ -97,7 +97,7 @@ class SoftHedging(Forecaster):
         """The bound of the docstring, at this m."""
 
         def bound(horizon: float) -> float:
-            m = self.steps_at(int(horizon))
+            m = self.bins_at(int(horizon))
             binned = 1.5 * m * (2.0 + math.log((m + 1) / 2.0)) * math.log(3.0 + math.log(horizon))
             return min(horizon, max(horizon / m, binned))
 

@@ -75,7 +75,7 @@ RULES = [
     (f.ForecastHedging(), lambda s, T, *_: rule.Pairs(root(T, 3), rule.bias_itself)),
     (f.CDLMinimiser(), lambda s, T, *_: rule.Pairs(root(T, 2), rule.ada_normal_hedge)),
     (f.StepCEMinimiser(), lambda s, T, *_: rule.StepCE(root(T, 2), T)),
-    (f.SoftHedging(), lambda s, T, *_: rule.SoftHedging(s.steps_at(T))),
+    (f.SoftHedging(), lambda s, T, *_: rule.SoftHedging(s.bins_at(T))),
     (f.SoftHedging(1), lambda s, T, *_: rule.SoftHedging(1)),
     (f.AlmostOneStepAhead(), lambda s, T, *_: rule.Ahead(root(T, 2))),
     (f.FosterVohra(), lambda s, T, *_: rule.FosterVohra(root(T, 3), "next")),

@@ -48,7 +48,7 @@ def ratio_of_bins(gamma, m, horizon):
 def test_soft_hedging_keeps_its_bound_and_each_bin_its_own(nature, m, horizon, seed):
     horizon = min(horizon, nature.length or horizon)
     forecaster = SoftHedging(m)
-    steps = forecaster.steps_at(horizon)
+    steps = forecaster.bins_at(horizon)
     (guarantee,) = forecaster.guarantees
     binned = 1.5 * steps * (2 + math.log((steps + 1) / 2)) * math.log(3 + math.log(horizon))
     assert guarantee.bound(horizon) == pytest.approx(min(horizon, max(horizon / steps, binned)), rel=1e-12)
@@ -140,7 +140,7 @@ class Reversed(SoftHedging):
     """Goes to the other bin: the shares of both are exchanged."""
 
     def start(self, horizon, runs, stream):
-        return _Reversed(super().start(horizon, runs, stream), self.steps_at(horizon))
+        return _Reversed(super().start(horizon, runs, stream), self.bins_at(horizon))
 
 
 class _Reversed:
