@@ -118,8 +118,8 @@ class Forecaster:
         return ()
 
 
-class OnGrid(Forecaster):
-    """A forecaster whose forecasts are 0, 1/m, …, 1, with a parameter `m` that may depend on T."""
+class InSteps(Forecaster):
+    """A forecaster with a parameter `m`, a number of steps that may depend on T."""
 
     m: int | str
 
@@ -127,6 +127,11 @@ class OnGrid(Forecaster):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """Where `m` does."""
         return depends_on_horizon(self.m)
+
+
+@dataclass(frozen=True)
+class OnGrid(InSteps):
+    """A forecaster whose forecasts are 0, 1/m, …, 1."""
 
     def steps_at(self, horizon: int) -> int:
         """`m` at this horizon."""

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
+from onlinecal.core.expressions import check_steps, grid_steps
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import Forecaster, Player
+from onlinecal.forecasters.base import InSteps, Player
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.forecasters.internal_regret import learners, state_wishes
 from onlinecal.rounds.law import Floats
@@ -19,7 +19,7 @@ from onlinecal.rounds.steps import Memory, ints, law_atoms, law_weights, learn, 
 
 
 @dataclass(frozen=True)
-class BlumMansourLog(Forecaster):
+class BlumMansourLog(InSteps):
     r"""No full swap regret for the logarithmic loss: as `BlumMansour`, on a grid that is finer towards 0 and 1.
 
     The points are z_i = sin²(π(2i + 1)/(4(m + 1))), i = 0 … m: the step is about √(z(1 − z))/m, at which the loss
@@ -66,11 +66,6 @@ class BlumMansourLog(Forecaster):
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
-        return depends_on_horizon(self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

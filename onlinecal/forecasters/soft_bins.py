@@ -8,18 +8,18 @@ from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
+from onlinecal.core.expressions import check_steps, grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import Forecaster, Player
+from onlinecal.forecasters.base import InSteps, Player
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.forecasters.hedging import share_of_low
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
 
 
 @dataclass(frozen=True)
-class SoftHedging(Forecaster):
+class SoftHedging(InSteps):
     r"""Hedges between two neighbouring soft bins, without randomness: the forecast is the mean of the law of a hedger.
 
     A forecast v counts at the grid points next to it, j/m with weight w_j = (1 − m|v − j/m|)_+, as in `scdl_binned`.
@@ -77,11 +77,6 @@ class SoftHedging(Forecaster):
 
     def __post_init__(self) -> None:
         check_steps("m", self.m)
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
-        return depends_on_horizon(self.m)
 
     def bins_at(self, horizon: int) -> int:
         """How many bins, less one, at this horizon: a power of two."""
