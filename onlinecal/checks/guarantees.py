@@ -287,12 +287,14 @@ def _pair(
 
 def _forces(g: Guarantee, forecaster: Forecaster, nature: Nature, horizon: int) -> bool:
     """Whether a nature's bound is measured here, says something at this T, and speaks of this forecaster."""
-    if g.kind == "rate" or _bound(g, strategy_label(nature), horizon) <= 0.0:
+    if g.kind == "rate":
         return False
-    if not isinstance(g.against, OnGrid):
-        return g.binds(forecaster, nature)
-    player = start("forecaster", forecaster, horizon, range(1), 0)
-    return g.against.fits(getattr(player, "grid", None))
+    if isinstance(g.against, OnGrid):
+        player = start("forecaster", forecaster, horizon, range(1), 0)
+        against = g.against.fits(getattr(player, "grid", None))
+    else:
+        against = g.binds(forecaster, nature)
+    return against and _bound(g, strategy_label(nature), horizon) > 0.0
 
 
 def _expected(g: Guarantee, names: tuple[str, str], totals: Any, horizon: int, step: float) -> GuaranteeCheck:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.core.expressions import depends_on_horizon, grid_steps
+from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
 from onlinecal.core.strategy import build, required, strategy_name
@@ -122,6 +122,9 @@ class InSteps(Forecaster):
     """A forecaster with a parameter `m`, a number of steps that may depend on T."""
 
     m: int | str
+
+    def __post_init__(self) -> None:
+        check_steps("m", self.m)
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal.core.expressions import check_steps
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, OnGrid, Player, grid_of
@@ -135,9 +134,6 @@ class UniformRandom(OnGrid):
     memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = 10
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player whose law never changes."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
@@ -65,9 +64,6 @@ class ForecastHedging(OnGrid):
     memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/3)"
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -146,9 +142,6 @@ class CDLMinimiser(OnGrid):
     memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/2)"
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
@@ -231,9 +224,6 @@ class AlmostOneStepAhead(OnGrid):
     memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/2)"
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

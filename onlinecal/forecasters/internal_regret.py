@@ -16,7 +16,6 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_steps
 from onlinecal.core.guarantee import Guarantee, log
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
@@ -78,7 +77,7 @@ class FosterVohra(OnGrid):
     swaps: Literal["next", "all"] = "next"
 
     def __post_init__(self) -> None:
-        check_steps("m", self.m)
+        super().__post_init__()
         if self.swaps not in ("next", "all"):
             raise InvalidParameter(f"swaps = {self.swaps!r}; expected 'next' or 'all'")
 
@@ -166,9 +165,6 @@ class BlumMansour(OnGrid):
     memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/3)"
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

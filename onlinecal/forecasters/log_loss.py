@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.expressions import check_steps, grid_steps
+from onlinecal.core.expressions import grid_steps
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import InSteps, Player
 from onlinecal.forecasters.compiled import CompiledForecaster
@@ -63,9 +63,6 @@ class BlumMansourLog(InSteps):
     memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/3)"
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
+from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_whole
@@ -221,9 +221,6 @@ class ThresholdHedging(OnGrid):
     memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "4 * T^(1/2)"
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_steps, grid_steps
+from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
@@ -74,9 +74,6 @@ class SoftHedging(InSteps):
     memory: ClassVar[str | None] = "O(m)"
 
     m: int | str = "T^(1/2)/4"
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def bins_at(self, horizon: int) -> int:
         """How many bins, less one, at this horizon: a power of two."""

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
@@ -77,9 +76,6 @@ class StepCEMinimiser(OnGrid):
     unit_bytes: ClassVar[float] = 192.0
 
     m: int | str = "T^(1/2)"
-
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""

@@ -21,6 +21,13 @@ def logit(v: float) -> float:
     return math.log(v) - math.log1p(-v)
 
 
+def least(costs: Any, **program: Any) -> float:
+    """The value of a linear program."""
+    answer = linprog(costs, **program, method="highs", options=TIGHT)
+    assert answer.status == 0, answer.message
+    return float(answer.fun)
+
+
 def smooth_ce(gamma: JointDistribution, metric: Any = "identity") -> float:
     """The linear program over ω, with the Lipschitz constraint between *every* pair of levels."""
     k = gamma.levels
@@ -37,16 +44,13 @@ def smooth_ce(gamma: JointDistribution, metric: Any = "identity") -> float:
                     bounds.append(h[i] - h[j])
     # Residuals near HiGHS's tolerance are scaled up.
     size = max(float(np.abs(gamma.residuals).max()), 1e-300)
-    answer = linprog(
+    answer = least(
         -gamma.residuals / size,
         A_ub=np.array(rows) if rows else None,
         b_ub=np.array(bounds) if rows else None,
         bounds=[(-1.0, 1.0)] * k,
-        method="highs",
-        options=TIGHT,
     )
-    assert answer.status == 0, answer.message
-    return -float(answer.fun) * size
+    return -answer * size
 
 
 def smooth_ce_by_weights(gamma: JointDistribution) -> float:
@@ -54,16 +58,13 @@ def smooth_ce_by_weights(gamma: JointDistribution) -> float:
     k, size = gamma.levels, float(np.abs(gamma.residuals).max())
     gaps = np.diff(gamma.predictions)
     step = sp.diags([np.ones(k - 1), -np.ones(k - 1)], [0, 1], shape=(k - 1, k), format="csc")
-    answer = linprog(
+    answer = least(
         -gamma.residuals / size,
         A_ub=sp.vstack([step, -step], format="csc"),
         b_ub=np.concatenate([gaps, gaps]),
         bounds=(-1.0, 1.0),
-        method="highs",
-        options=TIGHT,
     )
-    assert answer.status == 0, answer.message
-    return -float(answer.fun) * size
+    return -answer * size
 
 
 def smooth_ce_by_flow(gamma: JointDistribution) -> float:
@@ -72,16 +73,13 @@ def smooth_ce_by_flow(gamma: JointDistribution) -> float:
     along = sp.diags([np.ones(k - 1), -np.ones(k - 1)], [0, -1], shape=(k, k - 1), format="csc")
     drop = sp.eye(k, format="csc")
     gaps = np.diff(gamma.predictions)
-    answer = linprog(
+    answer = least(
         np.concatenate([gaps, gaps, np.ones(2 * k)]),
         A_eq=sp.hstack([along, -along, drop, -drop], format="csc"),
         b_eq=gamma.residuals / size,
         bounds=(0.0, None),
-        method="highs",
-        options=TIGHT,
     )
-    assert answer.status == 0, answer.message
-    return float(answer.fun) * size
+    return answer * size
 
 
 def earthmover_distance(gamma: JointDistribution) -> float:
@@ -93,15 +91,7 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     cost = np.abs(places[:, None] - places) + np.abs(outcomes[:, None] - outcomes)
     leave, arrive = (np.concatenate([w * (1.0 - m), w * m]) for m in (q, v))
     rows = np.vstack([np.kron(np.eye(2 * k), np.ones(2 * k)), np.kron(np.ones(2 * k), np.eye(2 * k))])
-    answer = linprog(
-        cost.ravel(),
-        A_eq=rows,
-        b_eq=np.concatenate([leave, arrive]),
-        method="highs",
-        options=TIGHT,
-    )
-    assert answer.status == 0, answer.message
-    return float(answer.fun)
+    return least(cost.ravel(), A_eq=rows, b_eq=np.concatenate([leave, arrive]))
 
 
 def kernel_ce_squared(gamma: JointDistribution, kernel: str = "laplace", scale: float = 1.0) -> float:
