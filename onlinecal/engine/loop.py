@@ -41,6 +41,7 @@ from onlinecal.rounds.steps import (
     call_reveal,
     context,
     floats_at,
+    index,
     ints_at,
     law_atoms,
     law_values,
@@ -55,14 +56,12 @@ from onlinecal.rounds.tables import give
 LEAST = 2**17
 #: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
 LANES = 2
-#: what a lane holds of its run: the fields of both players; where the keys of the uniforms for forecasts and for
-#: outcomes are, and the rows of the history; the size of its law; where the law stands that nature hears; the uniforms
-#: that were made last; then the vectors of both players
-THEIRS, FORECAST_KEYS, OUTCOME_KEYS, COUNTS, ONES, KEPT, STATED, HEARD = (
-    FIELDS,
-    *range(2 * FIELDS, 2 * FIELDS + 7),
-)
-FORECAST_DRAWN, OUTCOME_DRAWN, VECTORS = 2 * FIELDS + 7, 2 * FIELDS + 12, 2 * FIELDS + 17
+#: what a lane holds of its run: the fields of both players, those of nature once for what it is asked and once for what
+#: it hears; where the keys of the uniforms for forecasts and for outcomes are, and the rows of the history; the size of
+#: its law; the uniforms that were made last; then the vectors of both players
+THEIRS, HEARS, FORECAST_KEYS = FIELDS, 2 * FIELDS, 3 * FIELDS
+OUTCOME_KEYS, COUNTS, ONES, KEPT, STATED, FORECAST_DRAWN = range(FORECAST_KEYS + 1, FORECAST_KEYS + 7)
+OUTCOME_DRAWN, VECTORS = FORECAST_DRAWN + 5, FORECAST_DRAWN + 10
 #: what a kernel says of the round in which it stopped
 FINE, SIZE, LAW, PROBABILITY, LEARN, HEAR, REVEAL = range(7)
 
@@ -267,12 +266,16 @@ def play_rounds(
 def _enter(lane, r, mine, theirs, sizes, keys, counts, positives, kept):
     """Gives a lane to run r."""
     at = _give(lane, lane + 8 * VECTORS, r, mine, sizes[0])
-    heard = _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
+    end = _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
+    asked, hears = ints_at(lane + 8 * THEIRS, FIELDS), ints_at(lane + 8 * HEARS, FIELDS)
+    hears[:] = asked
+    # A law for each of nature's steps, as a step may write into what it is given.
+    hears[VALUES], hears[WEIGHTS] = end, end + 8 * hears[VALUES + 1]
     own, drawn = ints_at(lane, VECTORS), floats_at(lane, VECTORS)
     own[FORECAST_KEYS], own[OUTCOME_KEYS] = address_of(keys[0]) + 16 * r, address_of(keys[1]) + 16 * r
     own[COUNTS] = address_of(counts) + 8 * r * counts.shape[1]
     own[ONES] = address_of(positives) + 8 * r * positives.shape[1]
-    own[KEPT], own[HEARD] = address_of(kept) + 8 * r * kept.shape[1], heard
+    own[KEPT] = address_of(kept) + 8 * r * kept.shape[1]
     drawn[FORECAST_DRAWN], drawn[OUTCOME_DRAWN] = -1.0, -1.0
 
 
@@ -324,10 +327,10 @@ def _resolve(lane, number, addresses, draw, grid, at):
     _, learn, move, hear, _ = addresses
     own, points = ints_at(lane, VECTORS), len(grid)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    hears = run_of(ints_at(lane + 8 * HEARS, FIELDS))
     atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
-    # A law for each of nature's steps, as a step may write into what it is given.
     told, shares, room = law_values(nature), law_weights(nature), len(law_values(nature))
-    heard, heard_shares = floats_at(own[HEARD], room), floats_at(own[HEARD] + 8 * room, room)
+    heard, heard_shares = law_values(hears), law_weights(hears)
     size = own[STATED]
     if not 1 <= size <= len(weights):
         return SIZE, size, 0.0
@@ -356,28 +359,25 @@ def _resolve(lane, number, addresses, draw, grid, at):
             shares[j] = heard_shares[j] = w
     if not abs(total - 1.0) <= 1e-9:
         return LAW, size, 0.0
-    forecast = values[pick]
+    forecast = values[index(pick)]
     shown = min(size, room)
     q = call_move(move, (nature, number, shown, forecast if draw else np.nan))
-    if not 0.0 <= q <= 1.0:
-        return PROBABILITY, size, q
     y = np.int64(q == 1.0)
-    if 0.0 < q < 1.0:
+    if q != y:
+        if not 0.0 <= q <= 1.0:
+            return PROBABILITY, size, q
         y = np.int64(_uniform(lane, OUTCOME_KEYS, OUTCOME_DRAWN, number) < q)
     if points > 0:
-        i = atoms[pick]
+        i = index(atoms[index(pick)])
         ints_at(own[COUNTS], points)[i] += 1
         ints_at(own[ONES], points)[i] += y
     else:
-        ints_at(own[KEPT] + 8 * at, 1)[0] = values.view(np.int64)[pick] << 1 | y
+        ints_at(own[KEPT] + 8 * at, 1)[0] = values.view(np.int64)[index(pick)] << 1 | y
     code = call_learn(learn, (run, number, size, pick, y))
     if code < 0:
         return LEARN, code, 0.0
     if hear != 0:
-        theirs = ints_at(lane + 8 * THEIRS, FIELDS)
-        theirs[VALUES], theirs[WEIGHTS] = own[HEARD], own[HEARD] + 8 * room
-        code = call_hear(hear, (nature, number, shown, forecast, y))
-        theirs[VALUES], theirs[WEIGHTS] = address_of(told), address_of(shares)
+        code = call_hear(hear, (hears, number, shown, forecast, y))
         if code < 0:
             return HEAR, code, 0.0
     return FINE, 0, 0.0

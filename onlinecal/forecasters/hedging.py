@@ -23,7 +23,7 @@ from onlinecal.forecasters import _potentials
 from onlinecal.forecasters.base import OnGrid, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, state_pair
 from onlinecal.rounds.law import Floats
-from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
+from onlinecal.rounds.steps import Memory, floats, index, ints, law, law_atoms, law_weights, learn
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,8 @@ class CDLMinimiser(OnGrid):
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
-        memory = Memory(runs, ints=_no_bias(m) + [0] * (m + 1), floats=np.full(m + 1, 1.0 / 3.0))
+        unplayed = [1.0 / 3.0, 0.0]  # `weight` of no bias after no round
+        memory = Memory(runs, ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
         return CompiledForecaster(_hedge_anytime, _learn_and_count, memory, size=2, grid=grid_of(m))
 
     @property
@@ -306,11 +307,12 @@ def pair(bias):
 
 @part_of_kernel
 def _add(state, points, i, amount):
-    """Adds to the bias of a point, and keeps the pair, which depends on the signs of the biases alone."""
-    old = state[i]
-    new = state[i] = old + amount
+    """The bias of a point, to which it adds; keeps the pair, which depends on the signs of the biases alone."""
+    old = state[index(i)]
+    new = state[index(i)] = old + amount
     if (old > 0) != (new > 0) or (old < 0) != (new < 0):
         state[points] = pair(state[:points])
+    return new
 
 
 @law
@@ -318,13 +320,13 @@ def _hedge(run, number):
     """Also the pair that it plays."""
     state = ints(run)
     i = state[len(state) - 1]
-    a, b = state[i], -state[i + 1]
+    a, b = state[index(i)], -state[index(i + 1)]
     return state_pair(run, i, 0.5 if a + b == 0 else b / (a + b))
 
 
 @learn
 def _learn(run, number, size, drawn, outcome):
-    state, i = ints(run), law_atoms(run)[drawn]
+    state, i = ints(run), law_atoms(run)[index(drawn)]
     points = len(state) - 1
     _add(state, points, i, (points - 1) * outcome - i)
     return 0
@@ -339,38 +341,41 @@ def _sinh(x):
 
 
 @kernel
-def share_of_low(a, b, s, t):
-    """|h_{i+1}| / (|h_i| + |h_{i+1}|) for a = E_i ≥ 0, b = −E_{i+1} ≥ 0, s = 1/(3(n_i + 1)), t = 1/(3(n_{i+1} + 1))."""
-    if a == 0.0:
-        return 0.5 if b == 0.0 else 1.0
-    if b == 0.0:
-        return 0.0
+def weight(e, s):
+    """The weight |h| = exp(x) sinh(2|E|s) of a bias E for s = 1/(3(n + 1)): x = (E² + 1)s, and the sinh."""
+    return (e * e + 1.0) * s, _sinh(2.0 * abs(e) * s)
+
+
+@kernel
+def share_of_low(x_low, sinh_low, x_high, sinh_high):
+    """|h_{i+1}| / (|h_i| + |h_{i+1}|) for what `weight` says of both; one half where both are 0."""
     # The two weights without the exponential of the second; that of the first may become infinite, with the limit 0 for
-    # the share.
-    left = math.exp((a * a + 1.0) * s - (b * b + 1.0) * t) * _sinh(2.0 * a * s)
-    right = _sinh(2.0 * b * t)
-    return right / (left + right)
+    # the share. Where E_i = 0 it cannot.
+    left = math.exp(x_low - x_high) * sinh_low
+    total = left + sinh_high
+    return 0.5 if total == 0.0 else sinh_high / total
 
 
 @law
 def _hedge_anytime(run, number):
-    """Also the pair that it plays; n_0, …, n_m; and 1/(3(n_0 + 1)), …, as a division takes longer than a look at it."""
-    scale, bias = floats(run), ints(run)
-    points = len(scale)
-    i, step = bias[points], 1.0 / (points - 1)
-    share = share_of_low(step * bias[i], -step * bias[i + 1], scale[i], scale[i + 1])
+    """Also the pair that it plays; n_0, …, n_m; and what `weight` is for each bias, then 1/m."""
+    weights = floats(run)
+    i = ints(run)[index(len(weights) >> 1)]
+    low, high = 2 * i, 2 * i + 2
+    share = share_of_low(
+        weights[index(low)], weights[index(low + 1)], weights[index(high)], weights[index(high + 1)]
+    )
     return state_pair(run, i, share)
 
 
 @learn
 def _learn_and_count(run, number, size, drawn, outcome):
-    state, i = ints(run), law_atoms(run)[drawn]
-    scale = floats(run)
-    points = len(scale)
-    _add(state, points, i, (points - 1) * outcome - i)
-    rounds = state[points + 1 + i] + 1
-    state[points + 1 + i] = rounds
-    scale[i] = 1.0 / (3.0 * (rounds + 1))
+    state, weights, i = ints(run), floats(run), law_atoms(run)[index(drawn)]
+    points = len(weights) >> 1
+    bias = weights[index(2 * points)] * _add(state, points, i, (points - 1) * outcome - i)
+    rounds = state[index(points + 1 + i)] + 1
+    state[index(points + 1 + i)] = rounds
+    weights[index(2 * i)], weights[index(2 * i + 1)] = weight(bias, 1.0 / (3.0 * (rounds + 1)))
     return 0
 
 

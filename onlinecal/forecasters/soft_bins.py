@@ -14,7 +14,7 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import InSteps, Player
 from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.forecasters.hedging import share_of_low
+from onlinecal.forecasters.hedging import share_of_low, weight
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
 
 
@@ -118,25 +118,27 @@ def _between(run, number):
 
 
 @kernel
-def _hedged(bias, weight):
+def _hedged(bias, rounds):
     """The forecast. Bin 0 is never too high and bin m never too low."""
     m = len(bias) - 1
     half = 0.5 / m
     low, high = 0, m
     while high - low > 1:
         middle = (low + high) >> 1
-        if abs(bias[middle]) <= half * weight[middle]:
+        if abs(bias[middle]) <= half * rounds[middle]:
             return middle / m
         if bias[middle] > 0.0:
             low = middle
         else:
             high = middle
-    above, below = bias[low] - half * weight[low], -bias[high] - half * weight[high]
+    above, below = bias[low] - half * rounds[low], -bias[high] - half * rounds[high]
     if above <= 0.0:
         return low / m
     if below <= 0.0:
         return high / m
-    share = share_of_low(above, below, 1.0 / (3.0 * (weight[low] + 1.0)), 1.0 / (3.0 * (weight[high] + 1.0)))
+    x_low, sinh_low = weight(above, 1.0 / (3.0 * (rounds[low] + 1.0)))
+    x_high, sinh_high = weight(below, 1.0 / (3.0 * (rounds[high] + 1.0)))
+    share = share_of_low(x_low, sinh_low, x_high, sinh_high)
     return (low + (1.0 - share)) / m
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import kernel, part_of_kernel
-from onlinecal.rounds.steps import Memory, ints, law_values, law_weights
+from onlinecal.rounds.steps import Memory, index, ints, law_values, law_weights
 
 #: levels that a fresh state has room for, and places of its table in use; powers of two
 FIRST, PLACES = 64, 32
@@ -88,33 +88,45 @@ def ends(run, size):
 @part_of_kernel
 def find(run, j):
     """The number of the level of the law's j-th value; if it is new, that which it would have."""
-    values, state = law_values(run), ints(run)
-    # The level of −0 is that of 0, as in the forecasts that are drawn.
-    bits = values.view(np.int64)[j] if values[j] > 0.0 else 0
-    last = LAST + j % LASTS
+    state, bits, last = ints(run), _bits(law_values(run)[j]), LAST + j % LASTS
     # As long as there is no level at all, it has the bits of 0, and the number of the level that 0 would have.
-    if state[HEAD + state[last]] != bits:
-        level = state[HEAD + state[ROOM] + _place(state, bits)] - 1
-        if level < 0:
-            return state[LEVELS]
-        state[last] = level
+    if state[index(HEAD + state[last])] != bits:
+        return _found(run, last, bits)
     return state[last]
 
 
 @part_of_kernel
-def enter(run, size, forecast):
-    """The number of the level of the drawn forecast, entered if it is new; −1 where the law has no such value."""
-    # The forecast is a value of the law; where it stands there its bits can be read. Looked at all, as it cannot be
-    # foreseen which it is.
-    values, state, j = law_values(run), ints(run), -1
-    for i in range(size):
-        j += (i - j) * np.int64(values[i] == forecast)
-    if j < 0:
-        return -1
-    bits = values.view(np.int64)[j] if values[j] > 0.0 else 0
-    last = state[LAST + j % LASTS]
-    if state[HEAD + last] == bits and state[LEVELS] > 0:
-        return last
+def enter(run, forecast):
+    """The number of the level of the drawn forecast, entered if it is new."""
+    state, bits = ints(run), _bits(forecast)
+    # Without a branch, as it cannot be foreseen which of the two it is.
+    at = state[index(LAST + np.int64(state[index(HEAD + state[LAST])] != bits))]
+    if state[index(HEAD + at)] != bits or state[LEVELS] == 0:
+        return _entered(run, bits)
+    return at
+
+
+@part_of_kernel
+def _bits(value):
+    """The bits of a value; the level of −0 is that of 0."""
+    return np.float64(value + 0.0).view(np.int64)
+
+
+@kernel
+def _found(run, last, bits):
+    """What `find` returns for a level that is not the one that was looked up last, of which it takes the place."""
+    state = ints(run)
+    level = state[HEAD + state[ROOM] + _place(state, bits)] - 1
+    if level < 0:
+        return state[LEVELS]
+    state[last] = level
+    return level
+
+
+@kernel
+def _entered(run, bits):
+    """What `enter` returns for a level that is none of those that were looked up last."""
+    state = ints(run)
     table = HEAD + state[ROOM]
     at = table + _place(state, bits)
     if state[at] == 0:

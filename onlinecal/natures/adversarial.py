@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, get_args
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
@@ -15,7 +15,17 @@ from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
-from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
+from onlinecal.rounds.steps import (
+    Memory,
+    floats,
+    hear,
+    index,
+    law_values,
+    law_weights,
+    move,
+    shared,
+    shared_ints,
+)
 
 
 @dataclass(frozen=True)
@@ -191,8 +201,10 @@ class Greedy(Nature):
                 runs, floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
             )
             return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
-        memory = level_table(runs, shared_ints=[target], shared=[float(self.kink)])
-        return CompiledNature(_greed, memory, sight=self.sight, hear=_note, reserve=make_room)
+        memory = level_table(runs, shared=[float(self.kink)])
+        greed = (_greed_for_ece, _greed_for_square, _greed_for_kink)[target]
+        note = _note_kink if target == KINK else _note_bias
+        return CompiledNature(greed, memory, sight=self.sight, hear=note, reserve=make_room)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -223,23 +235,44 @@ def _lead(s, v, w, target, kink):
     return w * (_value(s + 1.0 - c, v, target, kink) - _value(s - c, v, target, kink))
 
 
-@move
-def _greed(run, number, size, forecast):
-    """The state is a table of levels with their sums."""
-    sums, target, kink = floats(run), shared_ints(run)[0], shared(run)[0]
+@part_of_kernel
+def _greed(run, size, target):
+    """q; the state is a table of levels with their sums."""
+    sums, kink = floats(run), shared(run)[0]
     values, weights, lead = law_values(run), law_weights(run), 0.0
     for j in range(size):
         if weights[j] > 0.0:
-            lead += _lead(sums[find(run, j)], values[j], weights[j], target, kink)
+            lead += _lead(sums[index(find(run, j))], values[j], weights[j], target, kink)
     return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
 
 
+# A step for each target, as the compiled code of each has no more of it to look at.
+
+
+@move
+def _greed_for_ece(run, number, size, forecast):
+    return _greed(run, size, ECE)
+
+
+@move
+def _greed_for_square(run, number, size, forecast):
+    return _greed(run, size, SQUARE)
+
+
+@move
+def _greed_for_kink(run, number, size, forecast):
+    return _greed(run, size, KINK)
+
+
 @hear
-def _note(run, number, size, forecast, outcome):
-    at = enter(run, size, forecast)
-    if at < 0:
-        return -1
-    floats(run)[at] += outcome - (shared(run)[0] if shared_ints(run)[0] == KINK else forecast)
+def _note_bias(run, number, size, forecast, outcome):
+    floats(run)[index(enter(run, forecast))] += outcome - forecast
+    return 0
+
+
+@hear
+def _note_kink(run, number, size, forecast, outcome):
+    floats(run)[index(enter(run, forecast))] += outcome - shared(run)[0]
     return 0
 
 

@@ -118,9 +118,7 @@ def _approach(run, number, size, forecast):
 @hear
 def _count(run, number, size, forecast, outcome):
     cells = shared_ints(run)[0]
-    at = int(forecast * cells) if cells > 0 else enter(run, size, forecast)
-    if at < 0:
-        return -1
+    at = int(forecast * cells) if cells > 0 else enter(run, forecast)
     floats(run)[at] += 1.0
     return 0
 
@@ -216,9 +214,7 @@ def _lean(run, number, size, forecast, outcome):
     numbers, values, (lowest, highest) = floats(run), law_values(run), ends(run, size)
     if values[highest] > values[lowest]:
         numbers[0] = min(numbers[0], values[highest] - values[lowest])
-    at = enter(run, size, forecast)
-    if at < 0:
-        return -1
+    at = enter(run, forecast)
     counts, bias = _columns(run)
     counts[at] += 1.0
     bias[at] += outcome - forecast

@@ -93,9 +93,7 @@ def _weigh(run, number, size, forecast):
 
 @hear
 def _note(run, number, size, forecast, outcome):
-    at = enter(run, size, forecast)
-    if at < 0:
-        return -1
+    at = enter(run, forecast)
     numbers, room = floats(run), ints(run)[ROOM]
     numbers[at] += 1.0
     numbers[room + at] += outcome - forecast
@@ -184,9 +182,7 @@ def _rises(run, at):
 
 @hear
 def _turn(run, number, size, forecast, outcome):
-    at = enter(run, size, forecast)
-    if at < 0:
-        return -1
+    at = enter(run, forecast)
     numbers, room = floats(run), ints(run)[ROOM]
     lowest, highest = ends(run, size)
     side = _side(run, lowest, highest)

@@ -32,6 +32,7 @@ ROWS = {
     "forecast hedging vs greedy": "test_runs[forecast_hedging vs greedy-64]",
     "almost one step ahead vs contrarian": "test_play[almost_one_step_ahead vs contrarian]",
     "CDL minimiser vs contrarian": "test_play[cdl_minimiser vs contrarian]",
+    "CDL minimiser vs greedy": "test_runs[cdl_minimiser vs greedy-64]",
     "CDL minimiser vs greedy, one run, T = 2·10⁶": "test_runs[cdl_minimiser vs greedy-1]",
     "step CE minimiser vs contrarian": "test_play[step_ce_minimiser vs contrarian]",
     "Foster–Vohra vs contrarian": "test_play[foster_vohra vs contrarian0]",

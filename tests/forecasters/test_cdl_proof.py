@@ -83,7 +83,6 @@ def test_no_round_raises_a_product_of_potentials(state, data):
     m, counts, ones = state
     player = CDLMinimiser(m).start(100, 1, None)
     set_biases(player, m * ones - np.arange(m + 1) * counts, counts)
-    player.memory.floats[0] = 1 / (3 * (counts + 1))
     law = player.forecast(asked())
     played = [(int(i), w) for i, w in zip(law.atoms[0], law.weights[0], strict=True) if w > 0]
     edge = int(law.atoms[0, 0])

@@ -16,8 +16,8 @@ from onlinecal.forecasters import (
     ForecastHedging,
 )
 from onlinecal.forecasters.hedging import _sinh, pair
-from onlinecal.natures import Bernoulli
-from tests.forecasters.biases import set_biases
+from onlinecal.natures import Bernoulli, Greedy
+from tests.forecasters.biases import set_biases, weights
 from tests.rounds_by_hand import asked
 
 
@@ -76,12 +76,22 @@ def test_weights_of_huge_biases_do_not_overflow():
     player = CDLMinimiser(2).start(10**9, 1, None)
     rounds = np.array([10, 10**8, 10**8])
     set_biases(player, np.array([0, 2 * 10**8, -2 * 10**8]), rounds)
-    player.memory.floats[0] = 1 / (3 * (rounds + 1))
     law = player.forecast(asked(1))
     assert np.isfinite(law.weights).all()
     assert law.weights.sum() == 1.0
     set_biases(player, np.array([0, 2 * 10**8, -1]), rounds)
     assert player.forecast(asked(1)).weights[0].tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("nature", [Greedy(), Bernoulli(0.5)], ids=["greedy", "bernoulli"])
+def test_kept_weights_are_those_of_the_biases(nature):
+    game = Game(CDLMinimiser(9), nature, horizon=500, runs=range(3))
+    game.advance(500)
+    memory = game.forecaster.memory
+    for ints, floats in zip(memory.ints, memory.floats, strict=True):
+        biases, rounds = ints[:10], ints[11:]
+        assert rounds.sum() == 500
+        assert floats[:-1] == pytest.approx(weights(biases, rounds), rel=1e-15, abs=0)
 
 
 def test_hedging_has_two_and_a_half_at_cubes():
