@@ -334,7 +334,9 @@ def _resolve(lane, number, addresses, draw, grid, at):
     size = own[STATED]
     if not 1 <= size <= len(weights):
         return SIZE, size, 0.0
-    total, pick, u = 0.0, 0, np.inf
+    total, pick, u = 0.0, 0, 0.0
+    if size > 1:
+        u = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
     for j in range(size):
         w = weights[j]
         if points > 0:
@@ -347,9 +349,6 @@ def _resolve(lane, number, addresses, draw, grid, at):
                 return LAW, size, 0.0
             values[j] += 0.0  # −0.0 becomes 0.0
         if w > 0.0:
-            # The uniform is looked up only where it decides something: not for the first atom with weight.
-            if total > 0.0 and u > 1.0:
-                u = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
             # The last atom with weight is the pick where rounding leaves the sum below u. Without a branch, since
             # which way it went could not be foreseen.
             pick += (j - pick) * np.int64(total <= u)
