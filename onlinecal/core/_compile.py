@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numba import cfunc, extending, njit
 from numba.core.caching import FunctionCache
 
@@ -109,3 +110,11 @@ def _sources() -> str:
         stat = source.stat()
         digest.update(f"{source.relative_to(package)} {stat.st_mtime_ns} {stat.st_size}\n".encode())
     return digest.hexdigest()
+
+
+@part_of_kernel
+def index(i: Any) -> Any:
+    """The same index, of which the compiled code is to know that it is not negative: one that is counts from the end,
+    which takes three more instructions.
+    """
+    return np.uint64(i)

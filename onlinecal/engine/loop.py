@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.sight import Sight
 from onlinecal.core.uniforms import next_uniform
 from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
@@ -41,7 +41,6 @@ from onlinecal.rounds.steps import (
     call_reveal,
     context,
     floats_at,
-    index,
     ints_at,
     law_atoms,
     law_values,

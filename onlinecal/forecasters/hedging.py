@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
@@ -23,7 +23,7 @@ from onlinecal.forecasters import _potentials
 from onlinecal.forecasters.base import OnGrid, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, state_pair
 from onlinecal.rounds.law import Floats
-from onlinecal.rounds.steps import Memory, floats, index, ints, law, law_atoms, law_weights, learn
+from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class CDLMinimiser(OnGrid):
 
     Information
     -----------
-    O(1) time a round, and O(log m) where a bias changes its sign; 3m + 4 numbers a run.
+    O(1) time a round, and O(log m) where a bias changes its sign; 4m + 6 numbers a run.
 
     Source
     ------

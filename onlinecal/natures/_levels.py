@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel, part_of_kernel
-from onlinecal.rounds.steps import Memory, index, ints, law_values, law_weights
+from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.rounds.steps import Memory, ints, law_values, law_weights
 
 #: levels that a fresh state has room for, and places of its table in use; powers of two
 FIRST, PLACES = 64, 32

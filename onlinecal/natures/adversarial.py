@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, get_args
 
-from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
@@ -19,7 +19,6 @@ from onlinecal.rounds.steps import (
     Memory,
     floats,
     hear,
-    index,
     law_values,
     law_weights,
     move,

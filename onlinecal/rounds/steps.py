@@ -177,14 +177,6 @@ def words_at(address, length):
     return carray(_words_at(address), length)
 
 
-@part_of_kernel
-def index(i):
-    """The same index, of which the compiled code is to know that it is not negative: one that is counts from the end,
-    which takes three more instructions.
-    """
-    return np.uint64(i)
-
-
 @kernel
 def ints(run):
     """The whole numbers of the run's state."""
