@@ -175,7 +175,8 @@ class JointDistribution:
     @classmethod
     def from_sorted_keys(cls, keys: NDArray[np.int64]) -> JointDistribution:
         """Γ of samples given as the sorted integers of `encode`. For histories; nothing is checked."""
-        return cls._frozen(*_levels_of_keys(keys))
+        bits, *more = _levels_of_keys(keys)
+        return cls._frozen(bits.view(np.float64), *more)
 
     @classmethod
     def from_sorted_levels(
@@ -348,7 +349,7 @@ def _in_order(v, n, s, least, most):
 
 @kernel
 def _levels_of_keys(keys):
-    """Levels, counts, positives and means of sorted keys."""
+    """The bits of the levels, counts, positives and means of sorted keys."""
     k = 0
     last = np.int64(-1)
     for key in keys:
@@ -367,7 +368,7 @@ def _levels_of_keys(keys):
             bits[i] = last
         n[i] += 1.0
         s[i] += key & 1
-    return bits.view(np.float64), n, s, s / n
+    return bits, n, s, s / n
 
 
 def _restored(*arrays: Floats) -> JointDistribution:

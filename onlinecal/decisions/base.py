@@ -292,11 +292,19 @@ def _not_below(x: Fraction) -> float:
 def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
     """For each kink the level on it, or −1, and the first level above it."""
     kinks = len(low)
-    gain = payoffs[1:] - payoffs[:-1]
+    gain, order = np.empty((kinks, 2)), np.empty(kinks, np.int64)
     for j in range(kinks):
         on[j], above[j] = -1, np.searchsorted(v, high[j], side="right")
-    # The sharpest kinks choose first: the others, between theirs, have little to lose.
-    for j in np.argsort(gain[:, 0] - gain[:, 1], kind="mergesort"):
+        for y in range(2):
+            gain[j, y] = payoffs[j + 1, y] - payoffs[j, y]
+        # The sharpest kinks choose first: the others, between theirs, have little to lose. They are put in order one
+        # after the other, as a sort of numba's takes longer to compile than all else here.
+        at = j
+        while at > 0 and gain[order[at - 1], 0] - gain[order[at - 1], 1] > gain[j, 0] - gain[j, 1]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = j
+    for j in order:
         first, end = np.searchsorted(v, low[j]), above[j]
         for other in range(kinks):
             if on[other] >= 0:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core.arrays import locked
 from onlinecal.core.sight import Sight
 from onlinecal.core.uniforms import next_uniform
 from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
@@ -205,7 +206,8 @@ def kept(history: History) -> tuple[Any, ...]:
         return history.grid, history.counts, history.positives, np.zeros((0, 0), np.int64)
     assert isinstance(history, RealHistory | MovedHistory)
     none = np.zeros((0, 0), np.int64)
-    return np.zeros(0), none, none, history.keys
+    # A grid is read-only, and without one the loop is not to be compiled a second time.
+    return locked(np.zeros(0)), none, none, history.keys
 
 
 @kernel
@@ -267,7 +269,9 @@ def _enter(lane, r, mine, theirs, sizes, keys, counts, positives, kept):
     at = _give(lane, lane + 8 * VECTORS, r, mine, sizes[0])
     end = _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
     asked, hears = ints_at(lane + 8 * THEIRS, FIELDS), ints_at(lane + 8 * HEARS, FIELDS)
-    hears[:] = asked
+    # One by one: for arrays numba would also compile how the text of an error is made, which takes seconds.
+    for i in range(FIELDS):
+        hears[i] = asked[i]
     # A law for each of nature's steps, as a step may write into what it is given.
     hears[VALUES], hears[WEIGHTS] = end, end + 8 * hears[VALUES + 1]
     own, drawn = ints_at(lane, VECTORS), floats_at(lane, VECTORS)
@@ -370,7 +374,7 @@ def _resolve(lane, number, addresses, draw, grid, at):
         ints_at(own[COUNTS], points)[i] += 1
         ints_at(own[ONES], points)[i] += y
     else:
-        ints_at(own[KEPT] + 8 * at, 1)[0] = values.view(np.int64)[index(pick)] << 1 | y
+        ints_at(own[KEPT] + 8 * at, 1)[0] = np.float64(forecast).view(np.int64) << 1 | y
     code = call_learn(learn, (run, number, size, pick, y))
     if code < 0:
         return LEARN, code, 0.0

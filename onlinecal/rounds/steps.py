@@ -264,7 +264,7 @@ def drawn_by(run):
     A law step may then state that atom alone, with weight 1: the first at which the sum of the weights is above the
     uniform. `CompiledForecaster` must know that it does (`alone`).
     """
-    return carray(run, FIELDS).view(np.float64)[UNIFORM] if run[ALONE] != 0 else -1.0
+    return np.int64(run[UNIFORM]).view(np.float64) if run[ALONE] != 0 else -1.0
 
 
 # ---------------------------------------------------------------- calls by address
