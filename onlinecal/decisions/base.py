@@ -298,7 +298,7 @@ def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
         for y in range(2):
             gain[j, y] = payoffs[j + 1, y] - payoffs[j, y]
         # The sharpest kinks choose first: the others, between theirs, have little to lose. They are put in order one
-        # after the other, as a sort of numba's takes longer to compile than all else here.
+        # after the other: a sort of numba's takes about as long to compile as all else here.
         at = j
         while at > 0 and gain[order[at - 1], 0] - gain[order[at - 1], 1] > gain[j, 0] - gain[j, 1]:
             order[at] = order[at - 1]

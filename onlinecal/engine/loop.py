@@ -269,7 +269,7 @@ def _enter(lane, r, mine, theirs, sizes, keys, counts, positives, kept):
     at = _give(lane, lane + 8 * VECTORS, r, mine, sizes[0])
     end = _give(lane + 8 * THEIRS, at, r, theirs, sizes[1])
     asked, hears = ints_at(lane + 8 * THEIRS, FIELDS), ints_at(lane + 8 * HEARS, FIELDS)
-    # One by one: for arrays numba would also compile how the text of an error is made, which takes seconds.
+    # One by one: for arrays numba would also compile how the text of an error is made, which takes over a second.
     for i in range(FIELDS):
         hears[i] = asked[i]
     # A law for each of nature's steps, as a step may write into what it is given.
