@@ -222,15 +222,14 @@ class Game:
             loop = CompiledLoop(self.forecaster, self.nature, history, keys)
             stretch = self._cuts[part[0]] if part[0] < len(self._cuts) else math.inf
             # Who remembers every round has memory reserved before it is played: for few, but enough for all threads.
-            few = self.forecaster.grows or self.nature.grows
+            few = loop.growth > BLOCK
             most = max(BLOCK * len(self.runs), 2 * LEAST * self.threads) if few else SEGMENT
             last = min(until, self.asked + max(1, most // len(self.runs)))
             if stretch <= last:
                 last = math.ceil(stretch) - 1
             rounds = last - self.asked
             try:
-                for remembers in (history, self.forecaster, self.nature):
-                    remembers.reserve(rounds)
+                loop.reserve(rounds)
             except MemoryError as refused:
                 raise self._failed(refused, self.asked + 1) from refused
             try:

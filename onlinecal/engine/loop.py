@@ -6,6 +6,7 @@ same order of operations. It makes no records of rounds, so nobody but the histo
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
@@ -89,6 +90,19 @@ class CompiledLoop:
         self.forecaster, self.nature, self.history, self.keys = forecaster, nature, history, keys
         # Where in nature's context each number of the forecaster's is.
         self.gather = np.array([nature.reveals.index(kind) for kind in forecaster.needs], np.int64)
+        #: how many different forecasts can be drawn
+        self.levels: float = len(kept(history)[0]) or math.inf
+
+    @property
+    def growth(self) -> float:
+        """In how many rounds to come the state of a player may take more room."""
+        return math.inf if self.forecaster.grows else self.nature.growth(self.levels)
+
+    def reserve(self, rounds: int) -> None:
+        """Makes room for so many more rounds."""
+        self.history.reserve(rounds)
+        self.forecaster.reserve(rounds)
+        self.nature.reserve(rounds, self.levels)
 
     def advance(self, first: int, last: int, threads: int = 1) -> None:
         """Plays rounds first + 1 to last.

@@ -85,11 +85,14 @@ def of_steps(natures: Sequence[Any], players: Sequence[Any], runs: int) -> bool:
 
 def _whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNature:
     players = memory.players
+    # All parts hear the same forecasts.
+    growing = {player.grows_with for player in players if player.grows}
     return CompiledNature(
         move,
         memory,
         hear=hear if any(player.steps[1] is not None for player in players) else None,
-        reserve=reserve_parts if any(player.grows for player in players) else None,
+        reserve=reserve_parts if growing else None,
+        grows_with="levels" if growing == {"levels"} else "rounds",
         **options,
     )
 

@@ -45,13 +45,13 @@ def level_table(runs: int, *, columns: int = 1, own: Any = (), **more: Any) -> M
     return Memory(runs, ints=[0, FIRST, PLACES - 1] + [0] * (LASTS + 3 * FIRST), floats=numbers, **more)
 
 
-def make_room(memory: Memory, rounds: int) -> None:
-    """Room for a new level in each of so many rounds, and one more, whose numbers are 0: that of a level to come."""
+def make_room(memory: Memory, more: int) -> None:
+    """Room for so many new levels, and one more, whose numbers are 0: that of a level to come."""
     levels, had = int(memory.ints[:, LEVELS].max()), int(memory.ints[0, ROOM])
-    if levels + rounds < had:
+    if levels + more < had:
         return
     # More than is needed, so that what is copied stays in proportion to what is played.
-    room = 1 << (levels + rounds).bit_length()
+    room = 1 << (levels + more).bit_length()
     columns, own = divmod(memory.floats.shape[1], had)
     old_ints, old_floats = memory.ints, memory.floats
     # Zeros that nobody has touched take no memory.

@@ -203,7 +203,9 @@ class Greedy(Nature):
         memory = level_table(runs, shared=[float(self.kink)])
         greed = (_greed_for_ece, _greed_for_square, _greed_for_kink)[target]
         note = _note_kink if target == KINK else _note_bias
-        return CompiledNature(greed, memory, sight=self.sight, hear=note, reserve=make_room)
+        return CompiledNature(
+            greed, memory, sight=self.sight, hear=note, reserve=make_room, grows_with="levels"
+        )
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
 from onlinecal.natures.base import NatureRound, heard, seen
-from onlinecal.rounds.law import Floats, Unplayable
+from onlinecal.rounds.law import Floats, Unplayable, brief
 from onlinecal.rounds.steps import (
     CONTEXT,
     HEAR,
@@ -46,12 +47,15 @@ class CompiledNature:
         The kinds of context, one number each, in the order of their names.
     reserve : callable, optional
         (Memory, rounds) ↦ None: makes room for so many more rounds, where the state grows.
+    grows_with : {"rounds", "levels"}
+        When it grows: in each round, or only in those whose forecast is one that was not drawn before. Then `reserve`
+        is called with no more than the number of different forecasts that there can be, and must mean these.
 
     Raises
     ------
     InvalidParameter
         A step of another kind; one that hears without the sight for it; a step and a list of what is revealed of which
-        the other is missing; a memory without room for the context.
+        the other is missing; a memory without room for the context; another `grows_with`.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class CompiledNature:
         reveal: Step | None = None,
         reveals: Any = (),
         reserve: Callable[[Memory, int], None] | None = None,
+        grows_with: Literal["rounds", "levels"] = "rounds",
     ) -> None:
         check_step("move", move, MOVE)
         if hear is not None:
@@ -87,7 +92,9 @@ class CompiledNature:
         self.buffers = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
         self._context = np.zeros((memory.runs, memory.context))
         self._nothing = np.zeros((memory.runs, 0)), np.full(memory.runs, np.nan)
-        self._reserve, self._left = reserve, 0
+        if grows_with not in ("rounds", "levels"):
+            raise InvalidParameter(f"grows_with = {brief(grows_with)}; expected 'rounds' or 'levels'")
+        self._reserve, self._left, self.grows_with = reserve, 0, grows_with
         # Only where they are declared, since others are never called.
         if sight >= Sight.HISTORY:
             self.update = self._update
@@ -180,10 +187,16 @@ class CompiledNature:
         """Whether its state takes more room the longer it plays."""
         return self._reserve is not None
 
-    def reserve(self, rounds: int) -> None:
-        """Makes room for so many more rounds."""
+    def growth(self, levels: float) -> float:
+        """In how many rounds its state may take more room, where so many different forecasts can be drawn."""
+        if self._reserve is None:
+            return 0
+        return levels if self.grows_with == "levels" else math.inf
+
+    def reserve(self, rounds: int, levels: float = math.inf) -> None:
+        """Makes room for so many more rounds, in which so many different forecasts can be drawn."""
         if self._reserve is not None:
-            self._reserve(self.memory, rounds)
+            self._reserve(self.memory, int(min(rounds, self.growth(levels))))
             self._left = 0
 
     def _law(self, round: NatureRound) -> tuple[Floats, Floats]:

@@ -94,7 +94,9 @@ class KinkApproach(Nature):
             memory = Memory(runs, floats=self.cells + 1, shared_ints=[self.cells], shared=shared)
             return CompiledNature(_approach, memory, sight=self.sight, hear=_count)
         memory = level_table(runs, shared_ints=[0], shared=shared)
-        return CompiledNature(_approach, memory, sight=self.sight, hear=_count, reserve=make_room)
+        return CompiledNature(
+            _approach, memory, sight=self.sight, hear=_count, reserve=make_room, grows_with="levels"
+        )
 
 
 @move
@@ -180,7 +182,9 @@ class SparseBias(Nature):
         # A pair every two steps: N = rounds · step.
         rounds = 2.0 * SHARE * horizon / self.reach
         memory = level_table(runs, columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])
-        return CompiledNature(_feed, memory, sight=self.sight, hear=_lean, reserve=make_room)
+        return CompiledNature(
+            _feed, memory, sight=self.sight, hear=_lean, reserve=make_room, grows_with="levels"
+        )
 
 
 #: the share of the rounds that all pairs take together

@@ -67,7 +67,9 @@ class LogisticPolicy(Nature):
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """A player that has seen no level yet."""
         memory = level_table(runs, columns=2, shared=list(self.weights))
-        return CompiledNature(_weigh, memory, sight=self.sight, hear=_note, reserve=make_room)
+        return CompiledNature(
+            _weigh, memory, sight=self.sight, hear=_note, reserve=make_room, grows_with="levels"
+        )
 
 
 @move
@@ -151,7 +153,9 @@ class Ratchet(Nature):
         """A player that has seen no level yet."""
         given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
         memory = level_table(runs, columns=3, shared=given)
-        return CompiledNature(_push, memory, sight=self.sight, hear=_turn, reserve=make_room)
+        return CompiledNature(
+            _push, memory, sight=self.sight, hear=_turn, reserve=make_room, grows_with="levels"
+        )
 
 
 @kernel
