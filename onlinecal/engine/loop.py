@@ -10,7 +10,6 @@ import math
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,6 +54,8 @@ from onlinecal.rounds.tables import give
 
 #: run-rounds that are worth a thread of their own: some milliseconds
 LEAST = 2**17
+#: shares of the runs for each thread
+SHARES = 8
 #: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
 LANES = 2
 #: what a lane holds of its run: the fields of both players, those of nature once for what it is asked and once for what
@@ -124,8 +125,12 @@ class CompiledLoop:
         if parts < 2:
             self._play(first, last, range(runs))
             return
-        cuts = [runs * i // parts for i in range(parts + 1)]
-        playing = [_pool(parts).submit(self._play, first, last, range(*ends)) for ends in pairwise(cuts)]
+        # In shares that are taken by whoever is free, as a core is not equally fast at all times.
+        even = runs // parts
+        size = max(min(even, LANES), min(even, max(even // SHARES, LEAST // (SHARES * (last - first)))))
+        size -= size % LANES if size > LANES else 0
+        shares = [range(at, min(at + size, runs)) for at in range(0, runs, size)]
+        playing = [_pool(parts).submit(self._play, first, last, share) for share in shares]
         wait(playing)
         for part in playing:
             part.result()
