@@ -222,7 +222,7 @@ class Game:
             loop = CompiledLoop(self.forecaster, self.nature, history, keys)
             stretch = self._cuts[part[0]] if part[0] < len(self._cuts) else math.inf
             # Who remembers every round has memory reserved before it is played: for few, but enough for all threads.
-            few = loop.growth > BLOCK
+            few = loop.growth > 4 * BLOCK
             most = max(BLOCK * len(self.runs), 2 * LEAST * self.threads) if few else SEGMENT
             last = min(until, self.asked + max(1, most // len(self.runs)))
             if stretch <= last:
