@@ -194,6 +194,9 @@ class _Program:
         n, nodes = len(self.nodes), self.nodes
         ones, zeros = marginals[:n], marginals[n:]
         if self.every_level:
+            # Where there are hardly any ones, or zeros, the solver may leave their potential far below. As b(u) ≤ u and
+            # a(u) ≤ 1 − u, it need not be below these, and a proof with large numbers loses their digits to rounding.
+            ones, zeros = np.maximum(ones, nodes - 1.0), np.maximum(zeros, -nodes)
             inner = with_ends(nodes, self.gamma.predictions)
             nodes = with_ends(inner, self.crossings)
             ones, zeros = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.optimize
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
@@ -325,6 +325,8 @@ def test_quadratic_gap_of_lemma_4_5(alpha):
 
 @settings(deadline=None)
 @given(v=st.floats(0.0, 1.0), q=st.floats(0.0, 1.0))
+@example(v=1.192092896e-07, q=0.0)
+@example(v=1.0 - 1.192092896e-07, q=1.0)
 def test_one_level_is_its_residual(v, q):
     gamma = JointDistribution.from_levels([v], [1.0], [q])
     bracket = distance_lower(gamma)
