@@ -24,6 +24,7 @@ ROWS = {
     "forecast hedging vs contrarian": "test_play[forecast_hedging vs contrarian]",
     "the same, one run, T = 2·10⁶": "test_runs[forecast_hedging vs contrarian-1]",
     "the same, 256 runs": "test_runs[forecast_hedging vs contrarian-256]",
+    "the same, 64 runs, two threads": "test_threads[forecast_hedging vs contrarian-2]",
     "the same, by the event loop": "test_event_loop[forecast_hedging vs contrarian]",
     "the same, with a delay of 10": "test_delays[delay 10]",
     "the same, delay and 33 checkpoints with two measures, in a study": "test_decision_makers[0]",
@@ -33,6 +34,7 @@ ROWS = {
     "almost one step ahead vs contrarian": "test_play[almost_one_step_ahead vs contrarian]",
     "CDL minimiser vs contrarian": "test_play[cdl_minimiser vs contrarian]",
     "CDL minimiser vs greedy": "test_runs[cdl_minimiser vs greedy-64]",
+    "the same, two threads": "test_threads[cdl_minimiser vs greedy-2]",
     "CDL minimiser vs greedy, one run, T = 2·10⁶": "test_runs[cdl_minimiser vs greedy-1]",
     "step CE minimiser vs contrarian": "test_play[step_ce_minimiser vs contrarian]",
     "Foster–Vohra vs contrarian": "test_play[foster_vohra vs contrarian0]",
@@ -66,7 +68,7 @@ def measured() -> tuple[str, dict[str, float]]:
 def table(processor: str, rates: Mapping[str, float], day: datetime.date) -> str:
     """What stands in docs/speed.md."""
     lines = [
-        f"One core of {processor}, medians of one run on {day}:",
+        f"One core of {processor} unless two threads are named, medians of one run on {day}:",
         "",
         "| game, 64 runs, T = 10⁵ | million run-rounds/s | times plain Python |",
         "| --- | ---: | ---: |",

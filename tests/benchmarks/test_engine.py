@@ -94,7 +94,7 @@ def test_runs(benchmark, pair, runs):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("pair", MAIN[::3], ids=named)
+@pytest.mark.parametrize("pair", MAIN, ids=named)
 def test_threads(benchmark, pair, threads):
     """Runs share nothing that is written: on two free cores two threads should take half the time."""
     measure(benchmark, pair, RUNS, HORIZON, threads=threads)
