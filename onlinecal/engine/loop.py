@@ -127,7 +127,7 @@ class CompiledLoop:
             return
         # In shares that are taken by whoever is free, as a core is not equally fast at all times.
         even = runs // parts
-        size = max(min(even, LANES), min(even, max(even // SHARES, LEAST // (SHARES * (last - first)))))
+        size = min(even, max(LANES, even // SHARES, LEAST // (SHARES * (last - first))))
         size -= size % LANES if size > LANES else 0
         shares = [range(at, min(at + size, runs)) for at in range(0, runs, size)]
         playing = [_pool(parts).submit(self._play, first, last, share) for share in shares]
