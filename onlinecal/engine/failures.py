@@ -7,16 +7,14 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, failure, in_one_line
 from onlinecal.rounds.law import Unplayable, brief
-from onlinecal.schedules.base import Schedule
 
 
-def check_loop(loop: str, names: Sequence[str], able: Sequence[bool], schedule: Schedule) -> None:
-    """Refuses a loop that there is not, and the compiled one where a player or the schedule is not for it."""
+def check_loop(loop: str, names: Sequence[str], able: Sequence[bool]) -> None:
+    """Refuses a loop that there is not, and the compiled one where a player is not made of steps."""
     if loop not in ("auto", "event", "compiled"):
         raise InvalidParameter(f"loop = {loop!r}; expected 'auto', 'event' or 'compiled'")
-    if loop == "compiled" and not (all(able) and schedule.immediate):
+    if loop == "compiled" and not all(able):
         who = [repr(name) for name, steps in zip(names, able, strict=True) if not steps]
-        who += [] if schedule.immediate else [f"a game with {schedule.label}"]
         raise InvalidParameter(f"{' and '.join(who)} cannot be played by the compiled loop")
 
 
@@ -27,7 +25,7 @@ def no_probability(stated: Any, runs: int, run: int | None = None) -> Unplayable
     )
 
 
-def failed(error: Exception, who: str, number: int, runs: range) -> InvalidForecast:
+def failed(error: Exception, who: str, number: int, runs: range, place: int | None = None) -> InvalidForecast:
     """A player's own error, with its name, the round, and the run where it is of one of them.
 
     Nobody is named where there is no more memory: it is whoever asks next that gets none, be it the engine.
@@ -40,4 +38,5 @@ def failed(error: Exception, who: str, number: int, runs: range) -> InvalidForec
     if isinstance(error, Unplayable):
         run = "" if error.run is None else f", run {runs[error.run]}"
         return InvalidForecast(f"{who} {error.what} in round {number}{run}; expected {error.expected}")
-    return InvalidForecast(f"{who} failed in round {number}: {failure(error)}")
+    run = "" if place is None else f", run {runs[place]}"
+    return InvalidForecast(f"{who} failed in round {number}{run}: {failure(error)}")

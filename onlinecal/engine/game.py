@@ -24,18 +24,20 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
+from onlinecal.engine.events import Agenda
 from onlinecal.engine.failures import check_loop, failed, no_probability
 from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger, part_of
-from onlinecal.engine.loop import LEAST, CompiledLoop, Stopped, made_of_steps
+from onlinecal.engine.loop import LEAST, InPython, Loop, Questions, Stopped, made_of_steps
 from onlinecal.engine.open_rounds import Open, Waiting
+from onlinecal.engine.python import play as play_in_python
 from onlinecal.engine.revealed import Revealed
-from onlinecal.engine.single import SingleRounds
 from onlinecal.engine.transcripts import Transcripts, check_kept
-from onlinecal.forecasters.base import Forecaster
+from onlinecal.forecasters.base import Forecaster, Lifted
 from onlinecal.natures.base import Nature, NatureRound, Sight
+from onlinecal.natures.scalar import LiftedNature
 from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
@@ -49,6 +51,15 @@ BLOCK = 1024
 IMMEDIATE = Schedule()
 #: run-rounds that the compiled loop plays before it tells of its progress
 SEGMENT = 2**21
+#: run-rounds that are played at a time where a player is in Python, and questions whose events are listed at a time
+IN_PYTHON, LISTED = 2**17, 2**14
+
+
+def side(player: Any) -> Any:
+    """A player as the loop takes it; None for one that states the laws or probabilities of all runs at once."""
+    if made_of_steps(player):
+        return player
+    return InPython(player.players) if isinstance(player, Lifted | LiftedNature) else None
 
 
 class Game:
@@ -148,15 +159,17 @@ class Game:
         self._certifies = forecaster.certifies
         self._recorder = Recorder(size)
         able = [made_of_steps(player) for player in (self.forecaster, self.nature)]
-        check_loop(loop, self.names, able, schedule)
-        self._able = all(able) and not self._revealed.streams and keeps is None
-        self.compiled = self._able and schedule.immediate and loop != "event"
-        self._single: SingleRounds | None = None
+        check_loop(loop, self.names, able)
+        sides = [side(player) for player in (self.forecaster, self.nature)]
+        self._driven = None not in sides and not self._revealed.streams and not kinds and loop != "event"
+        self.compiled = self._driven and all(able)
         self.schedule = schedule
         check_length(horizon, schedule.length)
         self._clock = schedule.clock(horizon, seed)
         self._waiting = Waiting()
         self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
+        self._agenda = Agenda(self._clock, self._cuts)
+        self._questions: Any = Questions(*sides) if self._driven else None
         self.threads = count("threads", threads)
         self._keeping = as_history(history)
         self._stopped = ""
@@ -166,7 +179,7 @@ class Game:
         self.last: Round | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"last": None, "_blocks": None, "_single": None}
+        return self.__dict__ | {"last": None, "_blocks": None}
 
     def __copy__(self) -> Game:
         # Players and history belong to one game.
@@ -196,8 +209,9 @@ class Game:
         until = count("until", until, least=0)
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
-        if self.compiled and self.asked == self.resolved < until:
-            self._advance_compiled(until, progress)
+        if self._driven:
+            self._drive(until, progress)
+            return
         told, times = self.asked, self._clock.times
         while self.asked < until:
             if progress is not None and self.asked % BLOCK == 0 and self.asked > told:
@@ -211,38 +225,59 @@ class Game:
         if progress is not None and self.asked > told:
             progress(self.asked - told)
 
-    def _advance_compiled(self, until: int, progress: Callable[[int], None] | None) -> None:
+    def _drive(self, until: int, progress: Callable[[int], None] | None) -> None:
+        """Plays lists of events, of some questions at a time."""
         self._check_alive()
-        ledger = self._written(self.forecaster.grid)
+        mine, theirs = (side(player) for player in (self.forecaster, self.nature))
+        ledger = self._written(mine.grid)
         keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
+        levels: float = math.inf if mine.grid is None else len(mine.grid)
+        # A state that grows with every round has memory reserved before: for few rounds, but enough for all threads.
+        few = mine.grows or theirs.growth(levels) > 4 * BLOCK
+        most = max(BLOCK * len(self.runs), 2 * LEAST * self.threads) if few else SEGMENT
+        if not self.compiled:
+            most = max(min(most, IN_PYTHON), 64 * len(self.runs))
         while self.asked < until:
-            # Question t is asked at time t.
-            part = part_of(self._cuts, self.asked + 1.0)
-            history = ledger.history(part)
-            loop = CompiledLoop(self.forecaster, self.nature, history, keys)
-            stretch = self._cuts[part[0]] if part[0] < len(self._cuts) else math.inf
-            # Who remembers every round has memory reserved before it is played: for few, but enough for all threads.
-            few = loop.growth > 4 * BLOCK
-            most = max(BLOCK * len(self.runs), 2 * LEAST * self.threads) if few else SEGMENT
             last = min(until, self.asked + max(1, most // len(self.runs)))
-            if stretch <= last:
-                last = math.ceil(stretch) - 1
-            rounds = last - self.asked
+            if not self._agenda.simple:
+                last = min(last, self.asked + LISTED)
+            begun = False
             try:
-                loop.reserve(rounds)
-            except MemoryError as refused:
-                raise self._failed(refused, self.asked + 1) from refused
-            try:
-                loop.advance(self.asked, last, self.threads)
-            except Stopped as stop:
-                error = self._failed(stop, stop.number)
+                events = self._agenda.upto(self.asked + 1, last)
+                resolved = int(events.resolved.sum())
+                histories = [ledger.history(part) for part in events.parts]
+                for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
+                    history.reserve(rounds)
+                mine.reserve(max(resolved, events.asked))
+                theirs.reserve(max(resolved, events.asked), levels)
+                self._questions.reserve(max(1, self._agenda.slots))
+                log = None if self.transcripts is None else np.empty((len(self.runs), resolved, 2))
+                loop = Loop(mine, theirs, keys, self._questions, self.asked, events, histories, log)
+                begun = True
+                if self.compiled:
+                    loop.advance(self.threads)
+                else:
+                    play_in_python(loop)
+            except (Stopped, MemoryError) as stop:
+                error = self._failed(stop, stop.number if isinstance(stop, Stopped) else self.asked + 1)
                 # Some runs have played on, others not; nothing more can be asked of this game.
-                self._stopped = str(error)
-                raise error from stop
-            self.asked = self.resolved = last
-            history.played(rounds)
+                if begun or not self._agenda.simple:
+                    self._stopped = str(error)
+                raise error from getattr(stop, "fault", stop)
+            except BaseException as error:
+                if begun:
+                    self._stopped = (
+                        in_one_line(error, str) or f"a round after round {self.asked} was interrupted"
+                    )
+                raise
+            self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
+            for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
+                history.played(rounds)
+            if self.transcripts is not None:
+                numbers, asked, known = events.told(self.asked)
+                self.transcripts.extend(numbers, asked, known, log)
             if progress is not None:
-                progress(rounds)
+                progress(events.asked)
 
     def ask(self, time: float | None = None) -> Open:
         """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.
@@ -263,7 +298,7 @@ class Game:
             check_time(time)
         at = float(t + 1) if time is None else time
         try:
-            round, face = self._steps().ask(t + 1, at) if self._able else self._play(t + 1, at)
+            round, face = self._play(t + 1, at)
         except OnlinecalError:
             raise
         except Exception as error:
@@ -333,10 +368,6 @@ class Game:
         assert self.ledger is not None
         round, history = open.round, self.ledger.history(open.part)
         try:
-            if self._able:
-                self.resolved += 1
-                self._steps().tell(round, open.nature, history)
-                return
             history.update(round)
             self.resolved += 1
             if self.transcripts is not None:
@@ -430,20 +461,12 @@ class Game:
             shown.update(self._revealed.show(self.nature, face))
         return round, face
 
-    def _steps(self) -> SingleRounds:
-        """Who plays single rounds of players that are made of steps."""
-        if self._single is None:
-            keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
-            self._single = SingleRounds(
-                self.forecaster, self.nature, self._recorder, keys, self.names[1], self._sight, self._revealed.kinds
-            )  # fmt: skip
-        return self._single
-
     def _no_probability(self, stated: Any, run: int | None = None) -> Unplayable:
         return no_probability(stated, len(self.runs), run)
 
     def _failed(self, error: Exception, number: int) -> InvalidForecast:
         """A player's own error, with its name and the round."""
+        place = None
         if isinstance(error, Stopped):
-            self._turn, error = "forecaster" if error.forecaster else "nature", error.fault
-        return failed(error, f"{self._turn} {self.names[self._turn == 'nature']!r}", number, self.runs)
+            self._turn, place, error = "forecaster" if error.forecaster else "nature", error.run, error.fault
+        return failed(error, f"{self._turn} {self.names[self._turn == 'nature']!r}", number, self.runs, place)

@@ -58,6 +58,29 @@ class Transcripts:
             column[self.rounds] = values
         self.rounds += 1
 
+    def extend(self, numbers: Any, asked: Any, known: Any, drawn: Any) -> None:
+        """Adds rounds of one stream in their order: three vectors, and forecasts with outcomes, (runs, rounds, 2)."""
+        if not len(numbers):
+            return
+        rows = {
+            "forecasts": drawn[:, :, 0].T,
+            "outcomes": drawn[:, :, 1].T.astype(np.int64),
+            "numbers": numbers,
+            "asked": asked,
+            "known": known,
+            "streams": np.zeros(len(numbers), np.int64),
+        }
+        for name, values in rows.items():
+            column = self._columns.get(name, values[:0])
+            if self.rounds + len(values) > len(column):
+                larger = np.empty(
+                    (max(2 * len(column), self.rounds + len(values)), *values.shape[1:]), values.dtype
+                )
+                larger[: self.rounds] = column[: self.rounds]
+                column = self._columns[name] = larger
+            column[self.rounds : self.rounds + len(values)] = values
+        self.rounds += len(numbers)
+
     def of(self, run: int, stream: int | None = None) -> Transcript | None:
         """The rounds of one run, of one stream or of all; None where there is none."""
         if not self.rounds:

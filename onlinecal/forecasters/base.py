@@ -186,16 +186,16 @@ class Scalar(Plain, Forecaster):  # type: ignore[override]
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """One object of its own for each run."""
-        return _Lifted(self.players(horizon, runs))
+        return Lifted(self.players(horizon, runs))
 
 
-class _Lifted:
+class Lifted:
     def __init__(self, players: list[ScalarPlayer]) -> None:
         self.players = players
         self.law = Law(len(players), 1)
 
     def forecast(self, round: Round) -> Law:
-        laws = [_law(run, player.forecast()) for run, player in enumerate(self.players)]
+        laws = [law_of(run, player.forecast()) for run, player in enumerate(self.players)]
         size = max(1, *map(len, laws))
         if self.law.atoms.shape[1] != size:
             self.law = Law(len(laws), size)
@@ -214,8 +214,8 @@ class _Lifted:
             player.update(p, y)
 
 
-def _law(run: int, said: Any) -> dict[Any, Any]:
-    """What was said as a mapping value → probability."""
+def law_of(run: int, said: Any) -> dict[Any, Any]:
+    """The law that a plain forecaster stated, as a mapping value → probability; `Unplayable` if it is none."""
     law = {said: 1.0} if isinstance(said, Real) else said
     if (
         not isinstance(law, dict)

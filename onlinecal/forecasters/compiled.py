@@ -179,9 +179,7 @@ class CompiledForecaster:
         if needed < 0 and size == RAISED:
             raise raised(self.steps[0], -1 - needed)
         if needed < 0:
-            raise Unplayable(
-                "stated a law without atoms or with too many", f"1 to {self.size} atoms", -1 - needed
-            )
+            raise Unplayable(f"stated a law of {size} atoms", f"1 to {self.size}", -1 - needed)
         return needed
 
     def _take_context(self, round: Round) -> None:

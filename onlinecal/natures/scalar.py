@@ -64,27 +64,31 @@ class Scalar(Plain, Nature):  # type: ignore[override]
     def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
         """One object of its own for each run."""
         players = self.players(horizon, runs)
-        return _HearingPlayer(players) if self.sight is Sight.HISTORY else _Player(players)
+        return HearingNature(players) if self.sight is Sight.HISTORY else LiftedNature(players)
 
 
-class _Player:
+class LiftedNature:
     def __init__(self, players: list[Any]) -> None:
         self.players, self.q = players, np.empty(len(players))
 
     def probability(self, round: NatureRound) -> Floats:
         for run, player in enumerate(self.players):
-            stated = player.probability()
-            if not isinstance(stated, Real):
-                raise Unplayable(f"stated q = {brief(stated)}", "a number in [0, 1]", run)
-            self.q[run] = stated
+            self.q[run] = number_of(player.probability(), run)
         return self.q
 
 
-class _HearingPlayer(_Player):
+class HearingNature(LiftedNature):
     def update(self, round: NatureRound) -> None:
         forecasts, outcomes = heard(round, len(self.players))
         for player, p, y in zip(self.players, forecasts.tolist(), outcomes.tolist(), strict=True):
             player.update(p, y)
+
+
+def number_of(stated: Any, run: int) -> float:
+    """The number that a plain nature stated; `Unplayable` if it is none."""
+    if not isinstance(stated, Real):
+        raise Unplayable(f"stated q = {brief(stated)}", "a number in [0, 1]", run)
+    return float(stated)
 
 
 def as_nature(

@@ -16,8 +16,8 @@ from onlinecal.core.strategy import check_number, strategy_key, strategy_label
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats
 
-#: questions whose times are drawn at a time
-BLOCK = 1024
+#: questions whose times are drawn at a time, at least and at most
+BLOCK, MOST = 2**10, 2**15
 
 
 @dataclass(frozen=True)
@@ -205,12 +205,29 @@ class Clock:
         """
         if number > self._last:
             return math.inf, math.inf
+        at = self._place(number)
+        return float(self._asked[at]), float(self._known[at])
+
+    def span(self, first: int, last: int) -> tuple[Floats, Floats]:
+        """The same of questions `first` to `last`, none of them beyond the last one."""
+        pieces = []
+        while True:
+            at = self._place(first)
+            piece = slice(at, at + last + 1 - first)
+            pieces.append((self._asked[piece], self._known[piece]))
+            first += len(self._asked[piece])
+            if first > last:
+                break
+        asked, known = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+        return asked, known
+
+    def _place(self, number: int) -> int:
+        """Where a question is in the block that was drawn last, after drawing as many as it takes."""
+        if number < self._first:
+            raise InvalidParameter(f"question {number} was asked before; expected them in their order")
         while number >= self._first + len(self._asked):
             self._draw()
-        at = number - self._first
-        if at < 0:
-            raise InvalidParameter(f"question {number} was asked before; expected them in their order")
-        return float(self._asked[at]), float(self._known[at])
+        return number - self._first
 
     def check(self) -> None:
         """Refuses a schedule by which no outcome would become known in the game, or with times that cannot be.
@@ -244,7 +261,8 @@ class Clock:
         if len(self._asked):
             self._before = float(self._asked[-1])
         self._first += len(self._asked)
-        count = min(BLOCK, self._last + 1 - self._first)
+        # As many as there were before: short games draw few, and long ones seldom.
+        count = min(max(BLOCK, min(MOST, self._first - 1)), self._last + 1 - self._first)
         first = self._first
         u, v = (stream.block_from(first - 1, count)[:, 0] for stream in self._streams)
         schedule = self.schedule
@@ -265,7 +283,7 @@ class Load(NamedTuple):
 def load(schedule: Schedule, horizon: int, seed: int) -> Load:
     """Of a game of so many questions."""
     clock = schedule.clock(horizon, seed)
-    asked, known = np.array([clock.times(number) for number in range(1, horizon + 1)]).T
+    asked, known = clock.span(1, horizon)
     known.sort()
     # What becomes known when a question is asked, does so after it.
     open = np.arange(1, horizon + 1) - np.searchsorted(known, asked, side="left")

@@ -177,13 +177,6 @@ def test_every_forecaster_faces_the_same_times_and_outcomes(seed):
     assert seen[0] == seen[1] == seen[2]
 
 
-def test_the_compiled_loop_is_for_questions_a_unit_without_delay():
-    game = Game(ForecastHedging(), Drift(), horizon=T, runs=range(2), schedule=SCHEDULES[0])
-    assert not game.compiled
-    with pytest.raises(InvalidParameter, match="a game with delay 1 cannot be played by the compiled loop"):
-        Game(ForecastHedging(), Drift(), horizon=T, runs=range(2), schedule=SCHEDULES[0], loop="compiled")
-
-
 def test_questions_that_never_resolve_are_not_kept(tmp_path, seed):
     file = tmp_path / "log.csv"
     file.write_text("time,resolved\n" + "".join(f"{t},{t + 1 if t % 2 else ''}\n" for t in range(1, 201)))
@@ -191,7 +184,8 @@ def test_questions_that_never_resolve_are_not_kept(tmp_path, seed):
     game = Game(ForecastHedging(), Drift(), horizon=200, runs=range(2), seed=seed, schedule=schedule)
     game.advance(200)
     assert (game.asked, game.resolved) == (200, 100)
-    assert not game._waiting._rounds
+    assert game._agenda.open == 0
+    assert game._agenda.slots == 2  # question t + 1 is asked before outcome t of the same time
     with pytest.raises(InvalidParameter, match="the schedule has 200 questions"):
         Game(ForecastHedging(), Drift(), horizon=201, runs=range(2), schedule=schedule)
 

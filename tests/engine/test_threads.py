@@ -9,7 +9,7 @@ import pytest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
 from onlinecal.engine.game import SEGMENT, Game
-from onlinecal.engine.loop import LANES, SHARES, CompiledLoop
+from onlinecal.engine.loop import LANES, SHARES, Loop
 from onlinecal.forecasters import Constant, DefensiveForecasting, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasters.compiled import CompiledForecaster
@@ -85,13 +85,13 @@ class Remembering(Nature):
 )
 def test_all_threads_play(forecaster, nature, monkeypatch):
     stretches = {}
-    play = CompiledLoop._play
+    play = Loop._play
 
-    def noted(self, first, last, runs):
-        stretches.setdefault((first, last), []).append(runs)
-        play(self, first, last, runs)
+    def noted(self, runs):
+        stretches.setdefault(self.asked, []).append(runs)
+        play(self, runs)
 
-    monkeypatch.setattr(CompiledLoop, "_play", noted)
+    monkeypatch.setattr(Loop, "_play", noted)
     Game(forecaster, nature, horizon=4096, runs=range(64), threads=2).advance(4096)
     for shares in stretches.values():
         # Enough for both, whichever is faster; and of whole lanes.
@@ -106,7 +106,7 @@ def test_all_threads_play(forecaster, nature, monkeypatch):
 @pytest.mark.parametrize(("runs", "threads"), [(2, 2), (3, 2), (5, 2), (7, 3), (64, 3), (129, 2)])
 def test_the_shares_are_all_runs_and_as_many_as_threads(runs, threads, monkeypatch):
     shares = []
-    monkeypatch.setattr(CompiledLoop, "_play", lambda self, first, last, share: shares.append(share))
+    monkeypatch.setattr(Loop, "_play", lambda self, share: shares.append(share))
     Game(Constant(), Bernoulli(), horizon=2**20, runs=range(runs), threads=threads).advance(2**20 // runs)
     assert threads <= len(shares)
     assert sorted(run for share in shares for run in share) == list(range(runs))

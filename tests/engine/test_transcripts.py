@@ -13,7 +13,7 @@ from onlinecal.core.transcript import of_rounds
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Nature, Streams
-from onlinecal.schedules import Geometric, Schedule
+from onlinecal.schedules import Geometric, Poisson, Schedule
 
 T, RUNS = 120, 3
 
@@ -99,15 +99,30 @@ def game_stream(seed):
 
 
 def test_keeping_rounds_changes_nothing(seed):
-    plain, kept = (
-        Game(ForecastHedging(), Drift(), horizon=T, runs=range(RUNS), seed=seed, keeps=keeps)
-        for keeps in (None, ())
+    schedule = Schedule(Poisson(2), Geometric(3))
+    plain, kept, event = (
+        Game(
+            ForecastHedging(),
+            Drift(),
+            horizon=T,
+            runs=range(RUNS),
+            seed=seed,
+            schedule=schedule,
+            keeps=keeps,
+            loop=loop,
+        )
+        for keeps, loop in ((None, "auto"), ((), "auto"), ((), "event"))
     )
-    for game in (plain, kept):
+    for game in (plain, kept, event):
+        game.advance(T // 3)
         game.advance(T)
     assert plain.compiled
-    assert not kept.compiled
+    assert kept.compiled
     assert all((a.counts == b.counts).all() for a, b in zip(plain.gammas(), kept.gammas(), strict=True))
+    for run in range(RUNS):
+        mine, other = kept.transcripts.of(run), event.transcripts.of(run)
+        for name in ("forecasts", "outcomes", "numbers", "asked", "known"):
+            assert getattr(mine, name).tobytes() == getattr(other, name).tobytes()
 
 
 def test_a_measure_of_rounds_in_a_study(seed):

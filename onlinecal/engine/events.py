@@ -1,0 +1,181 @@
+"""The events of a game in order: each question when it is asked, and each outcome when it becomes known."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core._compile import kernel
+from onlinecal.engine.ledger import Part
+from onlinecal.schedules.base import Clock
+
+#: kinds of events, in the last two bits of a code: a question, the outcome of an earlier one, a question whose outcome
+#: is known before anything else happens
+ASK, RESOLVE, BOTH = range(3)
+#: where the place of a question begins in a code, and where the number of its part
+SLOT, PART = 2, 34
+
+Ints = NDArray[np.int64]
+
+
+class Events(NamedTuple):
+    """Some events of a game, in order.
+
+    Attributes
+    ----------
+    codes : (n,) int64, or None
+        Kind, place of the question among those that are open, and part of the game. None: each of `asked` questions is
+        resolved before the next one, at place 0 and in part 0.
+    rows : (n,) int64, or None
+        Of an outcome: how many of its part came before it in this list.
+    parts : list of (stretch, stream)
+        Of the numbers in the codes.
+    resolved : (len(parts),) int64
+        Outcomes in each part.
+    asked : int
+        Questions.
+    log : tuple
+        What `told` is made of.
+    """
+
+    codes: Ints | None
+    rows: Ints | None
+    parts: list[Part]
+    resolved: Ints
+    asked: int
+    log: tuple[Any, ...] = ()
+
+    def told(self, last: int) -> tuple[Any, ...]:
+        """The outcomes in order: number of the question, when it was asked, when the outcome became known.
+
+        `last` is the number of the last question.
+        """
+        if self.codes is None:
+            numbers = np.arange(last - self.asked + 1, last + 1)
+            return numbers, numbers.astype(np.float64), numbers.astype(np.float64)
+        due, was, first, before, asked, known = self.log
+        return _numbers(due, was, first, before), asked[due], known[due]
+
+
+class Agenda:
+    """Lists the events of one game, some questions at a time.
+
+    At one time of the clock questions come before outcomes, and outcomes in the order of their questions.
+
+    Parameters
+    ----------
+    clock : Clock
+    cuts : (n,) floats
+        Ascending times. A question belongs to the stretch between two of them in which it is asked.
+
+    Attributes
+    ----------
+    slots : int
+        Places for open questions that are in use or have been.
+    """
+
+    def __init__(self, clock: Clock, cuts: Any) -> None:
+        self.clock, self.cuts = clock, np.asarray(cuts, np.float64)
+        self.slots = 0
+        self._free = np.zeros(0, np.int64)
+        self._asked = np.zeros(0)
+        self._known = np.zeros(0)
+        #: of the open questions: number, place, stretch
+        self._open = np.zeros((3, 0), np.int64)
+
+    @property
+    def simple(self) -> bool:
+        """Whether question t is asked at time t, and resolved before the next one, in one part."""
+        return self.clock.schedule.immediate and not len(self.cuts)
+
+    @property
+    def open(self) -> int:
+        """Questions whose outcome is still to become known."""
+        return len(self._asked)
+
+    def upto(self, first: int, last: int) -> Events:
+        """The events from question `first` up to, not including, question `last` + 1."""
+        asked_now = last - first + 1
+        if self.simple:
+            return Events(None, None, [(0, 0)], np.array([asked_now]), asked_now)
+        asked, known = self.clock.span(first, last)
+        soon = self.clock.times(last + 1)[0]
+        was = len(self._asked)
+        slot, stretch = np.zeros((2, was + asked_now), np.int64)
+        slot[:was], stretch[:was] = self._open[1:]
+        if len(self.cuts):
+            stretch[was:] = np.searchsorted(self.cuts, asked, side="right")
+        if was:
+            asked, known = np.concatenate([self._asked, asked]), np.concatenate([self._known, known])
+        stretches, part = _numbered(stretch)
+        due = np.flatnonzero(known < soon)
+        times = known[due]
+        if (times[1:] < times[:-1]).any():
+            due = due[np.argsort(times, kind="stable")]
+        codes, rows = np.empty((2, asked_now + len(due)), np.int64)
+        counts = np.zeros(len(stretches), np.int64)
+        free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + asked_now, np.int64)])
+        size, left, self.slots = _list(
+            asked, known, due, was, slot, part, free, len(self._free), self.slots, codes, rows, counts
+        )
+        self._free = free[:left].copy()
+        waits = np.flatnonzero(known >= soon)
+        waits = waits[known[waits] < math.inf]
+        told = due, was, first, self._open[0], asked, known
+        self._asked, self._known = asked[waits], known[waits]
+        self._open = np.stack([_numbers(waits, was, first, told[3]), slot[waits], stretch[waits]])
+        parts = [(stretch, 0) for stretch in stretches.tolist()]
+        return Events(codes[:size], rows[:size], parts, counts, asked_now, told)
+
+
+def _numbers(places: Ints, was: int, first: int, before: Ints) -> Ints:
+    """The numbers of questions by their places: `was` that were open, with numbers `before`, then `first` and so on."""
+    return np.where(places < was, np.append(before, 0)[np.minimum(places, was)], places - was + first)
+
+
+def _numbered(values: Ints) -> tuple[Ints, Ints]:
+    """The different values in order, and the place of each among them; for values that are close to each other."""
+    least, most = int(values.min()), int(values.max())
+    if least == most:
+        return np.array([least]), np.zeros(len(values), np.int64)
+    there = np.bincount(values - least) > 0
+    return np.flatnonzero(there) + least, (np.cumsum(there) - 1)[values - least]
+
+
+@kernel
+def _list(asked, known, due, was, slot, part, free, left, slots, codes, rows, counts):
+    """Merges questions and outcomes into codes; how many events, free places and places there are then.
+
+    `free[:left]` are the places without a question.
+    """
+    i, j, size, n = was, 0, 0, len(asked)
+    while i < n or j < len(due):
+        if i < n and (j == len(due) or asked[i] <= known[due[j]]):
+            if left == 0:
+                free[0] = slots
+                slots += 1
+                left = 1
+            place = free[left - 1]
+            kind = ASK
+            if j < len(due) and due[j] == i and not (i + 1 < n and asked[i + 1] <= known[i]):
+                kind = BOTH
+                j += 1
+            elif known[i] < np.inf:  # a question that is never resolved needs no place once it is asked
+                slot[i] = place
+                left -= 1
+            k = i
+            i += 1
+        else:
+            kind, k = RESOLVE, due[j]
+            place = free[left] = slot[k]
+            left += 1
+            j += 1
+        codes[size] = part[k] << PART | place << SLOT | kind
+        if kind != ASK:
+            rows[size] = counts[part[k]]
+            counts[part[k]] += 1
+        size += 1
+    return size, left, slots

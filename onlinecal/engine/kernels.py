@@ -1,0 +1,356 @@
+"""The compiled round: it draws, asks players that are made of steps, and writes the history down.
+
+A run that is played has a lane: words of memory with what both players reach by their `run`, and with where the
+numbers of the open question are. A table says the rest, so that one call with one array plays any number of events.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core.uniforms import next_uniform
+from onlinecal.engine.events import ASK, PART, RESOLVE, SLOT
+from onlinecal.rounds.steps import (
+    ALONE,
+    ATOMS,
+    CONTEXT,
+    FIELDS,
+    MEMO,
+    SCRATCH,
+    UNIFORM,
+    VALUES,
+    WEIGHTS,
+    address_of,
+    call_hear,
+    call_law,
+    call_learn,
+    call_move,
+    call_reveal,
+    context,
+    floats_at,
+    ints_at,
+    law_atoms,
+    law_values,
+    law_weights,
+    run_of,
+    words_at,
+)
+from onlinecal.rounds.tables import give
+
+#: the table: lanes, their words, the address of the first; the runs from first to last; events, rows and which of them;
+#: questions before; the steps; whether nature sees the draw, and nobody the law; which of nature's numbers of context
+#: the forecaster takes; the grid; the histories of the parts; open questions: address, bytes of a run and of a
+#: question, whether each run has some of its own; what of a question is where; where resolved rounds are logged
+(
+    LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
+    FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
+    AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, WHAT, RUN, ROUND, CODE, Q, STOPPED_LANE, TABLE,
+) = range(41)  # fmt: skip
+#: of a part in its table: addresses of counts, of positives and of keys, with the bytes of a run, and how many rounds
+#: it has already
+COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, PART_WORDS = range(7)
+#: a lane: the fields of both players, those of nature once for its move and once for what it hears; where the keys of
+#: the uniforms for forecasts and for outcomes are, and the rows of the history; its run; its question, the size of its
+#: law and which atom was drawn; rounds logged; what players in Python state: a forecast, q, and whether a law is in its
+#: place instead; the uniforms that were made last; then vectors
+THEIRS, HEARS, FORECAST_KEYS = FIELDS, 2 * FIELDS, 3 * FIELDS
+(
+    OUTCOME_KEYS, TO_COUNTS, TO_ONES, TO_KEYS, OF_RUN, QUESTION, SIZE, PICK, LOGGED, STATED, STATED_Q, IN_PLACE,
+    FORECAST_DRAWN,
+) = range(FORECAST_KEYS + 1, FORECAST_KEYS + 14)  # fmt: skip
+OUTCOME_DRAWN, VECTORS = FORECAST_DRAWN + 5, FORECAST_DRAWN + 10
+#: a question that stays open: its number, the size of its law, which atom was drawn, the outcome; then vectors
+OF_NUMBER, OF_SIZE, OF_PICK, OF_OUTCOME, QUESTION_VECTORS = range(5)
+#: what stopped a run
+FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = range(7)
+
+
+@kernel
+def play_runs(table, mine, theirs, sizes, keys):
+    """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`."""
+    first, last, number = table[FIRST], table[LAST], table[NUMBER]
+    for r in range(table[FIRST_RUN], table[LAST_RUN], table[LANES]):
+        playing = min(table[LANES], table[LAST_RUN] - r)
+        for lane in range(playing):
+            enter(table, lane, r + lane, mine, theirs, sizes, keys)
+        table[FIRST], table[LAST], table[NUMBER] = first, last, number
+        if _play(table, playing) < 0:
+            return table[WHAT]
+    return FINE
+
+
+@kernel
+def play_next(table):
+    """Plays the next event in the run of the first lane: its outcome, or minus what stopped it."""
+    table[LAST] = table[FIRST] + 1
+    return _play(table, 1)
+
+
+@kernel
+def enter(table, lane, r, mine, theirs, sizes, keys):
+    """Gives a lane to run r."""
+    at = table[LANE] + 8 * table[LENGTH] * lane
+    own, drawn = ints_at(at, VECTORS), floats_at(at, VECTORS)
+    room, own_context, memo, size, their_room, their_context, their_memo, shown = sizes
+    end = _give(at, at + 8 * VECTORS, r, mine, room, 0, memo, size)
+    own[ATOMS + 1], own[CONTEXT + 1] = size, own_context
+    end = _give(at + 8 * THEIRS, end, r, theirs, their_room, their_context, their_memo, shown)
+    asked, hears = ints_at(at + 8 * THEIRS, FIELDS), ints_at(at + 8 * HEARS, FIELDS)
+    # One by one: for arrays numba would also compile how the text of an error is made, which takes over a second.
+    for i in range(FIELDS):
+        hears[i] = asked[i]
+    # A law for each of nature's steps, as a step may write into what it is given.
+    hears[VALUES], hears[WEIGHTS] = end, end + 8 * shown
+    asked[VALUES], asked[WEIGHTS] = end + 16 * shown, end + 24 * shown
+    own[FORECAST_KEYS], own[OUTCOME_KEYS] = address_of(keys[0]) + 16 * r, address_of(keys[1]) + 16 * r
+    own[OF_RUN], own[LOGGED] = r, 0
+    drawn[FORECAST_DRAWN], drawn[OUTCOME_DRAWN] = -1.0, -1.0
+    _turn_to(at, table, 0)
+    _write_to(at, table[PARTS])
+
+
+@kernel
+def _give(fields_at, at, r, arrays, room, context, memo, size):
+    """The fields of a player, with room and context from this address on; where these end."""
+    fields = ints_at(fields_at, FIELDS)
+    give(fields, r, arrays, floats_at(at, 0), ints_at(at, 0), floats_at(at, 0), floats_at(at, 0))
+    fields[SCRATCH], fields[SCRATCH + 1] = at, room
+    fields[CONTEXT], fields[CONTEXT + 1] = at + 8 * room, context
+    fields[MEMO + 1], fields[VALUES + 1], fields[WEIGHTS + 1], fields[ALONE] = memo, size, size, 0
+    return at + 8 * (room + context)
+
+
+@part_of_kernel
+def _turn_to(lane, table, slot):
+    """Makes the open question at a place that of the lane."""
+    own = ints_at(lane, VECTORS)
+    row = own[OF_RUN] if table[OPEN_OWN] else (lane - table[LANE]) // (8 * table[LENGTH])
+    at = table[OPEN] + row * table[OPEN_RUN] + 8 * slot * table[OPEN_WORDS]
+    own[QUESTION] = at
+    own[CONTEXT], own[MEMO] = at + 8 * table[AT_CONTEXT], at + 8 * table[AT_MEMO]
+    own[ATOMS], own[VALUES] = at + 8 * table[AT_ATOMS], at + 8 * table[AT_VALUES]
+    own[WEIGHTS] = at + 8 * table[AT_WEIGHTS]
+    own[THEIRS + MEMO] = own[HEARS + MEMO] = at + 8 * table[AT_THEIR_MEMO]
+
+
+@part_of_kernel
+def _write_to(lane, part):
+    """Makes the history of a part that of the lane."""
+    own, part = ints_at(lane, VECTORS), ints_at(part, PART_WORDS)
+    shift = own[OF_RUN] * part[COUNTS_RUN]
+    own[TO_COUNTS], own[TO_ONES] = part[COUNTS] + shift, part[ONES] + shift
+    own[TO_KEYS] = part[KEYS] + own[OF_RUN] * part[KEYS_RUN] + 8 * part[BEFORE]
+
+
+@part_of_kernel
+def _play(table, playing):
+    """Plays the events of a table in the lanes that have been given to a run.
+
+    The outcome of the last one in the first lane; minus what stopped a run, with the rest in the table.
+    """
+    # Read once: whatever is written might be a part of the table, as far as the compiler knows.
+    length, lanes, number, y = 8 * table[LENGTH], table[LANE], table[NUMBER], 0
+    steps = table[LAW], table[LEARN], table[MOVE], table[HEAR], table[REVEAL]
+    facts = table[FORECAST_ALONE], table[DRAW], table[GATHER], table[TAKEN], table[GRID], table[POINTS]
+    parts, log, log_run, first, last = table[PARTS], table[LOG], table[LOG_RUN], table[FIRST], table[LAST]
+    table[WHAT] = FINE
+    if table[EVENTS] == 0:
+        for e in range(first, last):
+            number += 1
+            # All laws first: while one waits for its own numbers, the next is worked on.
+            lane = 0
+            while lane < playing:
+                what, code = _ask(lanes + length * lane, number, steps, facts)
+                if what != FINE:
+                    # The runs before it play on, as the first that stops is named.
+                    playing = _stop(table, lane, lanes + length * lane, what, number, code, 0.0)
+                lane += 1
+            lane = 0
+            while lane < playing:
+                at = lanes + length * lane
+                what, code, q, y = _move(at, number, steps, facts)
+                if what == FINE:
+                    what, code = _tell(at, number, steps, facts, y, e, log, log_run)
+                if what != FINE:
+                    playing = _stop(table, lane, at, what, number, code, q)
+                lane += 1
+    else:
+        events, rows = ints_at(table[EVENTS], last), ints_at(table[ROWS], last)
+        for e in range(first, last):
+            kind, slot = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF
+            part = parts + 8 * PART_WORDS * (events[e] >> PART)
+            if kind != RESOLVE:
+                number += 1
+            lane = 0
+            while lane < playing:
+                at = lanes + length * lane
+                _turn_to(at, table, slot)
+                what, code, q, y, of = _event(at, number, kind, part, rows[e], steps, facts, log, log_run)
+                if what != FINE:
+                    playing = _stop(table, lane, at, what, of, code, q)
+                lane += 1
+    table[FIRST], table[NUMBER] = last, number
+    return y if table[WHAT] == FINE else -table[WHAT]
+
+
+@part_of_kernel
+def _event(lane, number, kind, part, row, steps, facts, log, log_run):
+    """Plays an event of a list. What stopped the run, or `FINE`; the code of the step; q; the outcome; which round."""
+    own = ints_at(lane, VECTORS)
+    question = ints_at(own[QUESTION], QUESTION_VECTORS)
+    what, code, q, y = FINE, 0, 0.0, 0
+    if kind == RESOLVE:
+        number, own[SIZE], own[PICK], y = (
+            question[OF_NUMBER],
+            question[OF_SIZE],
+            question[OF_PICK],
+            question[OF_OUTCOME],
+        )
+        _hear_again(lane)
+    else:
+        what, code = _ask(lane, number, steps, facts)
+        if what == FINE:
+            what, code, q, y = _move(lane, number, steps, facts)
+        if kind == ASK:
+            question[OF_NUMBER], question[OF_SIZE] = number, own[SIZE]
+            question[OF_PICK], question[OF_OUTCOME] = own[PICK], y
+    if what == FINE and kind != ASK:
+        _write_to(lane, part)
+        what, code = _tell(lane, number, steps, facts, y, row, log, log_run)
+    return what, code, q, y, number
+
+
+@part_of_kernel
+def _stop(table, lane, at, what, number, code, q):
+    """Notes what stopped a lane, which no lane after it plays on; the lane."""
+    table[WHAT], table[RUN], table[ROUND], table[CODE] = what, ints_at(at, VECTORS)[OF_RUN], number, code
+    table[STOPPED_LANE] = lane
+    floats_at(address_of(table), TABLE)[Q] = q
+    return lane
+
+
+@part_of_kernel
+def _uniform(lane, keys, drawn, number):
+    """The uniform of a lane for this round."""
+    return next_uniform(words_at(ints_at(lane, VECTORS)[keys], 2), number - 1, floats_at(lane + 8 * drawn, 5))
+
+
+@part_of_kernel
+def _ask(lane, number, steps, facts):
+    """Asks the run in this lane for its law. What stopped it, or `FINE`; the code of nature's step."""
+    law, _, _, _, reveal = steps
+    alone, _, gather, taken, _, _ = facts
+    own = ints_at(lane, VECTORS)
+    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    if taken > 0:
+        code = call_reveal(reveal, (nature, number))
+        if code < 0:
+            return BAD_REVEAL, code
+        for i in range(taken):
+            context(run)[i] = context(nature)[ints_at(gather, taken)[i]]
+    if alone:
+        own[ALONE] = 1
+        floats_at(lane, VECTORS)[UNIFORM] = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
+    if law != 0:
+        own[SIZE] = call_law(law, (run, number))
+    elif own[IN_PLACE] == 0:
+        law_values(run)[0], law_weights(run)[0], own[SIZE] = floats_at(lane, VECTORS)[STATED], 1.0, 1
+    else:
+        own[IN_PLACE] = 0
+    return FINE, 0
+
+
+@part_of_kernel
+def _move(lane, number, steps, facts):
+    """Draws from the law of the run in this lane, and asks nature. What stopped it, or `FINE`; the size of its law; q;
+    the outcome.
+    """
+    move, (_, draw, _, _, grid_at, points) = steps[2], facts
+    own = ints_at(lane, VECTORS)
+    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    hears = run_of(ints_at(lane + 8 * HEARS, FIELDS))
+    atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
+    told, shares, room = law_values(nature), law_weights(nature), len(law_values(nature))
+    heard, heard_shares = law_values(hears), law_weights(hears)
+    grid = floats_at(grid_at, points)
+    size = own[SIZE]
+    if not 1 <= size <= len(weights):
+        return BAD_SIZE, size, 0.0, 0
+    total, pick, u = 0.0, 0, 0.0
+    if size > 1:
+        u = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
+    for j in range(size):
+        w = weights[j]
+        if points > 0:
+            i = atoms[j]
+            if not (w >= 0.0 and 0 <= i < points):
+                return BAD_LAW, size, 0.0, 0
+            values[j] = grid[i]
+        else:
+            if not (w >= 0.0 and 0.0 <= values[j] <= 1.0):
+                return BAD_LAW, size, 0.0, 0
+            values[j] += 0.0  # −0.0 becomes 0.0
+        if w > 0.0:
+            # The last atom with weight is the pick where rounding leaves the sum below u. Without a branch, since
+            # which way it went could not be foreseen.
+            pick += (j - pick) * np.int64(total <= u)
+        total += w
+        if j < room:
+            told[j] = heard[j] = values[j]
+            shares[j] = heard_shares[j] = w
+    if not abs(total - 1.0) <= 1e-9:
+        return BAD_LAW, size, 0.0, 0
+    own[PICK] = pick
+    if move != 0:
+        seen = values[index(pick)] if draw else np.nan
+        q = call_move(move, (nature, number, min(size, room), seen))
+    else:
+        q = floats_at(lane, VECTORS)[STATED_Q]
+    y = np.int64(q == 1.0)
+    if q != y:
+        if not 0.0 <= q <= 1.0:
+            return BAD_PROBABILITY, size, q, 0
+        y = np.int64(_uniform(lane, OUTCOME_KEYS, OUTCOME_DRAWN, number) < q)
+    return FINE, 0, 0.0, y
+
+
+@part_of_kernel
+def _hear_again(lane):
+    """Gives nature the law of a question that was asked before others."""
+    own = ints_at(lane, VECTORS)
+    run, hears = run_of(own), run_of(ints_at(lane + 8 * HEARS, FIELDS))
+    values, weights = law_values(run), law_weights(run)
+    heard, heard_shares = law_values(hears), law_weights(hears)
+    for j in range(min(own[SIZE], len(heard))):
+        heard[j], heard_shares[j] = values[j], weights[j]
+
+
+@part_of_kernel
+def _tell(lane, number, steps, facts, y, row, log, log_run):
+    """Tells the history, the forecaster and nature a round. What stopped the run, or `FINE`; the code of the step."""
+    _, learn, _, hear, _ = steps
+    own, points = ints_at(lane, VECTORS), facts[5]
+    run, hears = run_of(own), run_of(ints_at(lane + 8 * HEARS, FIELDS))
+    size, pick = own[SIZE], own[PICK]
+    forecast = law_values(run)[index(pick)]
+    if points > 0:
+        i = index(law_atoms(run)[index(pick)])
+        ints_at(own[TO_COUNTS], points)[i] += 1
+        ints_at(own[TO_ONES], points)[i] += y
+    else:
+        # The bits of the value; the encoding of joint.encode.
+        ints_at(own[TO_KEYS] + 8 * row, 1)[0] = np.float64(forecast).view(np.int64) << 1 | y
+    if log != 0:
+        logged = floats_at(log + own[OF_RUN] * log_run + 16 * own[LOGGED], 2)
+        logged[0], logged[1] = forecast, y
+        own[LOGGED] += 1
+    if learn != 0:
+        code = call_learn(learn, (run, number, size, pick, y))
+        if code < 0:
+            return BAD_LEARN, code
+    if hear != 0:
+        code = call_hear(hear, (hears, number, min(size, len(law_values(hears))), forecast, y))
+        if code < 0:
+            return BAD_HEAR, code
+    return FINE, 0

@@ -1,0 +1,111 @@
+"""Plays runs in which a player is written in plain Python: one call of compiled code for each event."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from onlinecal.core.errors import OnlinecalError
+from onlinecal.engine import kernels as k
+from onlinecal.engine.events import ASK, BOTH, RESOLVE, SLOT
+from onlinecal.engine.loop import InPython, Loop, Stopped
+from onlinecal.forecasters.base import law_of
+from onlinecal.natures.scalar import number_of
+
+
+def play(loop: Loop) -> None:
+    """Plays the events of a loop in all its runs, one run after the other.
+
+    Raises
+    ------
+    Stopped
+        By a player: of the runs, the first that is stopped. Those after it have not been played.
+    """
+    for run in range(loop.questions.runs):
+        _Run(loop, run).play()
+
+
+class _Run:
+    """One run, and where Python reads and writes what compiled code takes and gives."""
+
+    def __init__(self, loop: Loop, run: int) -> None:
+        self.loop, self.run = loop, run
+        self._enter()
+
+    def _enter(self) -> None:
+        loop = self.loop
+        self.table, self.arrays = loop.table(1, range(loop.questions.runs))
+        k.enter(self.table, 0, self.run, *loop.arrays())
+        words = self.loop.questions.words[self.run].reshape(-1)
+        lane = self.arrays[0][0]
+        #: views by which Python reads and writes single numbers in a third of the time that an array takes
+        self.words: Any = memoryview(words)
+        self.ints: Any = memoryview(words.view("q"))
+        self.stated: Any = memoryview(lane)
+        self.lane: Any = memoryview(lane.view("q"))
+        self.width = self.loop.questions.width
+        self.values, self.weights = self.loop.questions.places[3:5]
+
+    def play(self) -> None:
+        loop, run, table, next_event = self.loop, self.run, self.table, k.play_next
+        forecast = update = probability = hear = None
+        if isinstance(loop.forecaster, InPython):
+            player = loop.forecaster.players[run]
+            forecast, update = player.forecast, player.update
+        if isinstance(loop.nature, InPython):
+            player = loop.nature.players[run]
+            probability, hear = player.probability, getattr(player, "update", None)
+        codes = loop.events.codes
+        stated, lane, at, turn = self.stated, self.lane, 0, True
+        outcome: int | None = None
+        for code in repeat(BOTH, loop.count) if codes is None else codes.tolist():
+            kind, outcome = code & 3, None
+            try:
+                if kind != RESOLVE:
+                    if forecast is not None:
+                        turn = True
+                        said = forecast()
+                        if isinstance(said, float):
+                            stated[k.STATED] = said
+                        elif self._state(code, said):
+                            table, stated, lane = self.table, self.stated, self.lane
+                    if probability is not None:
+                        turn = False
+                        q = probability()
+                        stated[k.STATED_Q] = q if isinstance(q, float) else number_of(q, run)
+                outcome = next_event(table)
+                if outcome < 0:
+                    raise loop.stopped(table, self.arrays, -outcome)
+                if kind != ASK:
+                    at = 0 if codes is None else (code >> SLOT & 0xFFFFFFFF) * self.width
+                    drawn = self.words[at + self.values + lane[k.PICK]]
+                    if update is not None:
+                        turn = True
+                        update(drawn, outcome)
+                    if hear is not None:
+                        turn = False
+                        hear(drawn, outcome)
+            except (OnlinecalError, Stopped):
+                raise
+            except Exception as error:
+                number = (
+                    self.ints[at + k.OF_NUMBER]
+                    if kind == RESOLVE
+                    else int(table[k.NUMBER]) + (outcome is None)
+                )
+                raise Stopped(turn, number, error, run) from error
+
+    def _state(self, code: int, said: Any) -> bool:
+        """Takes a law that is no float; whether what compiled code reads is elsewhere now."""
+        law = law_of(self.run, said)
+        questions, moved = self.loop.questions, len(law) > self.loop.questions.size
+        if moved:
+            before = [self.table[place] for place in (k.FIRST, k.NUMBER)], self.lane[k.LOGGED]
+            questions.reserve(0, len(law))
+            self._enter()
+            self.table[[k.FIRST, k.NUMBER]], self.lane[k.LOGGED] = before
+        at = (code >> SLOT & 0xFFFFFFFF) * self.width
+        for j, (value, weight) in enumerate(law.items()):
+            self.words[at + self.values + j], self.words[at + self.weights + j] = float(value), float(weight)
+        self.lane[k.SIZE], self.lane[k.IN_PLACE] = len(law), 1
+        return moved
