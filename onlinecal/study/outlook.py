@@ -246,13 +246,12 @@ def _loops(plan: Plan) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...]
             found[i] = made_of_steps(player) and not (role == "nature" and entry.strategy.streams)
         able.append(found)
     counts = {"compiled": 0, "event": 0}
-    keeps = plan.panel.keeps is not None
-    immediate = sum(schedule.immediate for schedule in plan.schedules)
+    keeps = bool(plan.panel.keeps)
     pairs = 0
     for who, whom, _ in plan.matches():
         shares = [_share(found, places) for found, places in zip(able, (who, whom), strict=True)]
         both = len(who) * len(whom)
-        compiled = 0 if keeps else round(both * shares[0] * shares[1]) * immediate
+        compiled = 0 if keeps else round(both * shares[0] * shares[1]) * len(plan.schedules)
         counts["compiled"] += compiled
         counts["event"] += both * len(plan.schedules) - compiled
         pairs += both * len(plan.schedules)
@@ -261,7 +260,7 @@ def _loops(plan: Plan) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...]
         for j in whom:
             for i in who:
                 for schedule in plan.schedules:
-                    fast = able[0][i] and able[1][j] and schedule.immediate and not keeps
+                    fast = able[0][i] and able[1][j] and not keeps
                     label = ", ".join(filter(None, (plan.natures[j].label, schedule.label)))
                     listed.append((plan.forecasters[i].label, label, "compiled" if fast else "event"))
     return {loop: count for loop, count in counts.items() if count}, tuple(listed), sum(map(len, able))
@@ -375,7 +374,6 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
         return Game(
             cell.forecaster.strategy, cell.nature.strategy, horizon=horizon, runs=runs, seed=cell.seed,
             schedule=schedule, cuts=cell.people.cuts, keeps=cell.panel.keeps,
-            loop="auto" if cell.schedule.immediate else "event",
         )  # fmt: skip
 
     def read(game: Game) -> float:

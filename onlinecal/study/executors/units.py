@@ -12,8 +12,8 @@ from onlinecal.rounds.protocol import start
 from onlinecal.study.plan import Cell
 from onlinecal.study.run import batch_size
 
-#: seconds, roughly, of a round and of a run-round: by the compiled loop, of plain players, of all others
-COMPILED, PLAIN, EVENT = (0.0, 5e-8), (2e-5, 2e-6), (2e-5, 1e-7)
+#: seconds, roughly, of a round and of a run-round: of steps alone, beside plain players, of all others
+COMPILED, PLAIN, EVENT = (0.0, 5e-8), (0.0, 2e-6), (2e-5, 1e-7)
 #: seconds, roughly, below which a unit is not cut
 LEAST = 0.1
 #: units that there are to be for each worker, so that all end at about the same time
@@ -44,10 +44,9 @@ class Estimate:
     def rates(self, cell: Cell) -> tuple[float, float]:
         """Seconds of a round, and of a run-round."""
         kinds = [self._kind("forecaster", cell.forecaster, cell), self._kind("nature", cell.nature, cell)]
-        if "plain" in kinds:
-            return PLAIN
-        compiled = cell.schedule.immediate and not cell.nature.strategy.streams and cell.panel.keeps is None
-        return COMPILED if compiled and kinds == ["steps", "steps"] else EVENT
+        if "" in kinds or cell.nature.strategy.streams or cell.panel.keeps:
+            return EVENT
+        return PLAIN if "plain" in kinds else COMPILED
 
     def _kind(self, role: str, entry: Any, cell: Cell) -> str:
         if id(entry) not in self._kinds:
