@@ -99,8 +99,33 @@ def plain():
         ones[i] += y
 
 
-def timed(benchmark, play, run_rounds):
-    """Plays in turn with the plain loop, since a machine is not equally fast at all times: some five seconds, and at
+class RunningMean:
+    """A forecaster as a user writes it."""
+
+    def __init__(self):
+        self.ones, self.rounds = 0, 0
+
+    def forecast(self):
+        return (self.ones + 1) / (self.rounds + 2)
+
+    def update(self, forecast, outcome):
+        self.rounds += 1
+        self.ones += outcome
+
+
+def plain_class():
+    """The game of that class against the contrarian, with history, as one would write it."""
+    player, uniform, history = RunningMean(), random.Random(0).random, []
+    for _ in range(PLAIN_ROUNDS):
+        p = player.forecast()
+        q = 0.5 if p == 0.5 else float(p < 0.5)
+        y = int(uniform() < q)
+        history.append((p, y))
+        player.update(p, y)
+
+
+def timed(benchmark, play, run_rounds, plain=plain):
+    """Plays in turn with a plain loop, since a machine is not equally fast at all times: some five seconds, and at
     least 5 times.
     """
     beside = []
@@ -174,21 +199,60 @@ def test_event_loop(benchmark, pair):
     measure(benchmark, pair, RUNS, HORIZON // 10, loop="event")
 
 
+@pytest.mark.parametrize("runs", [1, 16])
+def test_plain_class(benchmark, runs):
+    """A user's own class beside the loop that a user would write for it."""
+    horizon = HORIZON // runs
+
+    def play():
+        Game(f.Scalar(RunningMean), n.Contrarian(), horizon=horizon, runs=range(runs)).advance(horizon)
+
+    play()
+    timed(benchmark, play, horizon * runs, plain_class)
+
+
 SCHEDULES = {
     "delay 10": Schedule(delays=Constant(10)),
     "poisson, pareto": Schedule(Poisson(), Pareto()),
 }
 
 
+@pytest.mark.parametrize("runs", [1, RUNS])
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_delays(benchmark, schedule):
-    """Open questions are the event loop's."""
+def test_delays(benchmark, schedule, runs):
+    """With questions that are open when others are asked."""
+    horizon = 10 * HORIZON if runs == 1 else HORIZON
 
-    def play(horizon=HORIZON // 10):
-        Game(*MAIN[0], horizon=horizon, runs=range(RUNS), schedule=SCHEDULES[schedule]).advance(horizon)
+    def play(horizon=horizon):
+        Game(*MAIN[0], horizon=horizon, runs=range(runs), schedule=SCHEDULES[schedule]).advance(horizon)
 
     play(1000)
-    timed(benchmark, play, HORIZON // 10 * RUNS)
+    timed(benchmark, play, horizon * runs)
+
+
+@pytest.mark.parametrize("name", ["delayed", "separate", "streams"])
+def test_shared_out(benchmark, name):
+    """One run of copies of hedging, or against several natures at once, with a delay of 10."""
+    copies = {"delayed": f.Delayed, "separate": f.Separate, "streams": lambda of: of}[name](
+        f.ForecastHedging()
+    )
+    nature = n.Contrarian() if name == "delayed" else n.Streams((n.Contrarian(), n.Drift()))
+
+    def play(horizon=HORIZON):
+        Game(copies, nature, horizon=horizon, runs=range(1), schedule=SCHEDULES["delay 10"]).advance(horizon)
+
+    play(1000)
+    timed(benchmark, play, HORIZON)
+
+
+def test_many_short_runs(benchmark):
+    """2,000 runs of 256 rounds."""
+
+    def play():
+        Game(*MAIN[0], horizon=256, runs=range(2000)).advance(256)
+
+    play()
+    timed(benchmark, play, 256 * 2000)
 
 
 @pytest.mark.parametrize("people", [0, 1000])
