@@ -381,12 +381,16 @@ def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, li
     if positive is None:
         return values[place], []
     if not (values == 1.0).any():
-        there = [str(word) for word in words if word]
-        listed = ", ".join(map(repr, there[:6])) + (", …" if len(there) > 6 else "")
-        raise InvalidData(f"{sheet.name}: no row of column {name!r} holds {positive!r}; there are: {listed}")
+        raise never_positive(sheet.name, name, positive, [str(word) for word in words if word])
     others = [str(word) for word in words[values == 0.0]]
     listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
     return values[place], [f"outcome 1 is {positive!r} in {name!r}, and 0 is {listed or 'nothing'}"]
+
+
+def never_positive(source: str, column: str, positive: str, there: Sequence[str]) -> InvalidData:
+    """The word for 1 stands in no row, but these do."""
+    listed = ", ".join(map(repr, there[:6])) + (", …" if len(there) > 6 else "")
+    return InvalidData(f"{source}: no row of column {column!r} holds {positive!r}; there are: {listed}")
 
 
 def _resolved(sheet: Sheet, asked: Asked, times: Floats | None) -> Floats:
