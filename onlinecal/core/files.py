@@ -187,7 +187,8 @@ def _number(text: str) -> float | None:
 
 
 def _days(text: str) -> float | None:
-    if found := _LOOSE.fullmatch(text):
+    usual = text[4:8:3] == "--" and text[9:10].isdigit()
+    if not usual and (found := _LOOSE.fullmatch(text)):
         year, month, day, rest = found.group(1, 3, 4, 5)
         text = f"{year}-{month:0>2}-{day or 1:0>2}{rest}"
     # Python takes any character between date and time, also the sign of a zone; and eight digits are a number.
@@ -197,12 +198,12 @@ def _days(text: str) -> float | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return (moment - (_EPOCH if moment.tzinfo else _EPOCH.replace(tzinfo=None))) / timedelta(days=1)
+    return (moment - (_EPOCH if moment.tzinfo else _NAIVE)) / _ONE
 
 
 #: year, month and day that are not written as in ISO 8601; and 1970
 _LOOSE = re.compile(r"(\d{4})([-/.])(\d\d?)(?:\2(\d\d?))?((?:[T ].*)?)", re.ASCII)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH, _NAIVE, _ONE = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1), timedelta(days=1)
 #: lines of dates that are read at once, near enough to 1970 for microseconds to be exact in float64; and NumPy's 1970
 _PLAIN = re.compile(
     r"(?:(?:nan|(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?"

@@ -93,6 +93,7 @@ class Feed:
         self._digest = hashlib.sha256()
         self._rest, self._held, self._others = b"", list[bytes](), set[str]()
         self._outcomes: dict[str, float] = {}
+        self._waits = False
         self._places: tuple[int, int, int | None, int | None] | None = None
         if "asked" in self._note:
             self._delimiter = self._note["asked"]["delimiter"]
@@ -137,7 +138,7 @@ class Feed:
     def take(
         self, data: bytes, *, last: bool = False, found: Callable[[Alarm], None] = lambda alarm: None
     ) -> None:
-        """Takes the next bytes; with `last`, what stands behind the last end of a line is a line too."""
+        """Takes the next bytes, none where no more has come yet; with `last`, the rest is a line, too."""
         data, self._rest = self._rest + data, b""
         encoding = self._encoding(data, last)
         if encoding is None:
@@ -172,7 +173,7 @@ class Feed:
     def _released(self, lines: list[bytes], encoding: str, last: bool) -> list[bytes]:
         """The lines that may be taken: none before the positive word has been met."""
         assert self._places is not None
-        said, at, line = bool(self._held), self._places[1], int(self._note["line"]) + len(self._held)
+        at, line = self._places[1], int(self._note["line"]) + len(self._held)
         for raw in lines:
             line += 1
             where = f"{self.name}, line {line}"
@@ -189,7 +190,8 @@ class Feed:
                 raise never_positive(
                     self.name, self.columns[at], str(self._asked.positive), sorted(self._others)
                 )
-            if not said:
+            if not lines and not self._waits:
+                self._waits = True
                 self._say(
                     f"no line of {self.name} holds {self._asked.positive!r} yet; none is taken before one does"
                 )
@@ -226,15 +228,16 @@ class Feed:
             return None
         if self._asked.percent:
             p /= 100.0
-        if not ((p >= 0.0) & (p <= 1.0) & (y == y)).all() or "_" in "".join(columns[forecast]):
+        cells = "".join(columns[forecast])
+        if not ((p >= 0.0) & (p <= 1.0) & (y == y)).all() or "_" in cells or not cells.isascii():
             return None
         if time_at is not None:
             before = self._note["last"]
-            cells = [*([] if before is None else [before[1]]), *columns[time_at]]
-            times, dated = zip(*map(as_time, cells), strict=True)
+            written = [*([] if before is None else [before[1]]), *columns[time_at]]
+            times, dated = zip(*map(as_time, written), strict=True)
             if None in times or len(set(dated)) > 1 or any(later < one for one, later in pairwise(times)):
                 return None
-            self._note["last"] = [times[-1], cells[-1]]
+            self._note["last"] = [times[-1], written[-1]]
         return p + 0.0, y
 
     def _one_by_one(self, lines: list[bytes], encoding: str, found: Callable[[Alarm], None]) -> None:
@@ -355,7 +358,7 @@ class Feed:
         """In [0, 1], or NaN for none."""
         try:
             value: float | None = float(cell)
-            marked = "_" in cell or value != value
+            marked = "_" in cell or value != value or not cell.isascii()
         except ValueError:
             marked = True
         if marked:

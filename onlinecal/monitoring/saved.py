@@ -23,16 +23,7 @@ from onlinecal.monitoring.questions import Question, Questions
 #: of the file; with the version of the bets, since money of other bets is no e-value of these
 FORMAT = 2
 #: what reading another file may raise, whose own words are of pickles and archives; and what is said in their place
-_NOT_OURS = (
-    KeyError,
-    TypeError,
-    ValueError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_NOT_OURS = (KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
 _REFUSED = "{} is not a file that a monitor was saved in; expected one of `watch --state` or Monitor.save"
 
 
@@ -81,12 +72,14 @@ def load(path: Path) -> Monitor:
         It is no such file, or one of other bets.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise StoreError(f"{path}: no such file; expected one that a monitor was saved in") from None
+    try:
+        with file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in ("said", "edges", "banks", "clocks", "sums")}
         said = json.loads(str(arrays.pop("said")))
         version = said["format"], said["bets"]
-    except FileNotFoundError:
-        raise StoreError(f"{path}: no such file; expected one that a monitor was saved in") from None
     except _NOT_OURS:
         raise StoreError(_REFUSED.format(path)) from None
     if version != (FORMAT, VERSION):

@@ -114,6 +114,7 @@ def _fed(
                     feed.take(b"", last=True, found=found)
                     break
                 else:
+                    feed.take(b"", found=found)
                     stop.wait(PAUSE)
                 if len(monitor.alarms) > alarms or time.monotonic() - saved > SAVED:
                     alarms = len(monitor.alarms)
