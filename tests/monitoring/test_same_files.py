@@ -335,6 +335,12 @@ def test_a_positive_word_that_never_occurs_is_refused(tmp_path, seed):
     assert monitor.events == 5
     whole.update([0.5, 0.5, 0.5, 0.5, 0.25], [0, 0, 0, 1, 0])
     assert monitor.log_e == whole.log_e
+    said.clear()
+    feed = Feed(monitor := Monitor(), "x", replace(asked, key="id"), say=said.append)
+    for data in (b"id,p,y\n1,0.5,\n", b"", b"2,0.5,no\n", b"", b""):
+        feed.take(data)
+    assert monitor.open == 1
+    assert said[2:] == ["no line of x holds 'ja' yet; none is taken before one does"]
     feed = Feed(monitor := Monitor(), "x", replace(asked, key="id"))
     feed.take(b"id,p,y\n1,0.5,\n", last=True)
     assert monitor.open == 1
