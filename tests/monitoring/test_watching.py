@@ -440,7 +440,8 @@ def test_a_file_that_is_no_state_is_refused_in_plain_words(kept, seed):
         assert error.count("\n") == 1
         assert "no is not a file that a monitor was saved in; expected one of `watch --state`" in error
         assert (kept / "no").read_bytes() == other
-    for _ in range(300):  # any bytes changed: it is read, or refused
+    # Any bytes changed: it is read, or refused; a wrong one is read with probability 2^-32, where the sum is the same.
+    for _ in range(300):
         bad = bytearray(good)
         for at in random.integers(len(bad), size=3):
             bad[at] = random.integers(256)
