@@ -151,8 +151,10 @@ def test_none_says_what_an_outcome_makes_infinitely_wrong(way, seed):
     p = np.append(np.tile([0.02, 0.98], 30), rng.uniform(0.01, 0.99, 60))
     y = np.append(np.tile([0.0, 1.0], 30), rng.integers(0, 2, 60))
     found = recalibrate(p, y, way, measures=["log_loss"])
-    assert found.forecasts.min() > 0.0
-    assert found.forecasts.max() < 1.0
+    # Half an imagined outcome, and Platt's targets, leave batch methods at least 0.5/120.5 off 0 and 1.
+    least = 0.004 if way.endswith("refitted") else 0.0
+    assert found.forecasts.min() > least
+    assert found.forecasts.max() < 1.0 - least
     assert found.after["log_loss"] < 3.0
 
 
