@@ -147,10 +147,10 @@ def recalibrate(
         str,
         typer.Option(
             "--with",
-            help="calibeating, platt, tracking, isotonic_refitted, platt_refitted, smooth_refitted, a forecaster (with "
-            "--bins), module:Class, or a table { name = ..., ... }",
+            help="aggregated (default), calibeating, platt, tracking, isotonic_refitted, platt_refitted, "
+            "smooth_refitted, a forecaster (with --bins), module:Class, or a table { name = ..., ... }",
         ),
-    ] = "calibeating",
+    ] = "aggregated",
     bins: Annotated[
         int | None,
         typer.Option(help="a copy of the forecaster for each of so many bins of the base forecast"),
@@ -204,6 +204,8 @@ def recalibrate(
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())
+        for caution in found.cautions:
+            print(f"caution: {caution}", file=sys.stderr)
         return
     print(found)
     print(

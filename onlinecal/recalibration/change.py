@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import score_differences
 from onlinecal.forecasts.table import Row
+from onlinecal.measures.scores import brier, log_loss
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +22,7 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 #: forecasts with outcomes that the normal law of a mean difference takes
 FEW = 30
-#: standard errors that are 0 but for rounding
+#: standard errors and differences of scores that are 0 but for rounding
 ROUNDING = 1e-14
 #: scores, which are means over forecasts, as they are called where they are compared
 SCORES = {"brier": "brier", "log_loss": "log"}
@@ -114,6 +116,22 @@ def changes(
             interval = None
         found.append(Change(old.name, _less(new.ends, old.ends), interval, how if interval else ""))
     return found
+
+
+def for_the_worse(before: JointDistribution, after: JointDistribution) -> list[str]:
+    """A sentence for each score that recalibration made worse, with both numbers."""
+    said = []
+    for words, score in (("Brier score", brier), ("log loss", log_loss)):
+        old, new = float(score(before)), float(score(after))
+        if new - old > ROUNDING:
+            digits = next(d for d in range(4, 18) if f"{old:.{d}g}" != f"{new:.{d}g}")
+            worse = (
+                f"{new:.{digits}g} after"
+                if new < math.inf
+                else "infinite after: 0 or 1 was forecast and was wrong"
+            )
+            said.append(f"The {words} became worse: {old:.{digits}g} before, {worse}.")
+    return said
 
 
 def _less(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:

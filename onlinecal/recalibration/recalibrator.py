@@ -16,7 +16,7 @@ from onlinecal.core.streams import Draws, Stream
 from onlinecal.core.validation import count, is_number
 from onlinecal.engine.failures import failed
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.recalibration.methods import method
+from onlinecal.recalibration.methods import DEFAULT, method
 from onlinecal.rounds.protocol import start
 from onlinecal.rounds.record import Recorder, Round, tell
 
@@ -55,7 +55,10 @@ class Recalibrator:
 
     Parameters
     ----------
-    forecaster : str, mapping or Forecaster, default "calibeating"
+    forecaster : str, mapping or Forecaster, default "aggregated"
+        "aggregated": the base forecast itself, "calibeating", and "platt" at the rates 1 and 0.1, as the experts of
+        `ExpertAggregation`. Where each outcome is known before the next forecast, its log loss is at most that of the
+        base forecast + 2.08, and its Brier total that + 1.04, for every sequence, always, but for 1.01e-6 a round.
         "calibeating", "platt", "tracking"; batch methods that are fitted anew as more is known, "isotonic_refitted",
         "platt_refitted", "smooth_refitted"; or any forecaster of the catalogue, which needs `bins` unless it looks at
         the context ``base`` (`onlinecal.recalibration.methods`).
@@ -87,13 +90,13 @@ class Recalibrator:
     >>> first, second = mine.ask(0.72), mine.ask(0.74)      # two questions are open
     >>> mine.tell(second, 0)
     >>> mine.tell(first, 1)
-    >>> mine.ask(0.71).forecast                             # the mean outcome in the bin [0.7, 0.75)
-    0.5
+    >>> round(mine.ask(0.71).forecast, 2)                   # of the bin [0.7, 0.75): (0 + 1 + 0.71)/3
+    0.57
     """
 
     def __init__(
         self,
-        forecaster: str | Mapping[str, Any] | Forecaster = "calibeating",
+        forecaster: str | Mapping[str, Any] | Forecaster = DEFAULT,
         *,
         bins: int | None = None,
         horizon: int | None = None,

@@ -203,9 +203,9 @@ def test_rows_that_are_left_out_or_sorted_stay_in_their_places(tmp_path):
     asked = Asked(time="t", positive="yes", skip_missing=True, sort=True)
     made, said = recalibrate_file(str(path), out, "calibeating", asked=asked, measures=["brier"])
     # Asked at 1, 2, 3, 4; the outcome of 2 is not known.
-    assert made.forecasts.tolist() == [0.5, 0.0, 0.0, 0.5]
+    assert made.forecasts.tolist() == [0.5, 0.25, 0.25, 0.5]
     assert out.read_text() == (
-        't;p;y;x;x;recalibrated\n3;0,5;yes;NA;"a;b";0.0\n1;0,5;no;;;0.5\n2;;no;;;\n2;0,5;;;;0.0\n4;0,5;yes;;;0.5\n'
+        't;p;y;x;x;recalibrated\n3;0,5;yes;NA;"a;b";0.25\n1;0,5;no;;;0.5\n2;;no;;;\n2;0,5;;;;0.25\n4;0,5;yes;;;0.5\n'
     )
     assert "1 of 5 rows have no forecast and are left out" in said
     assert "rows are brought into the order of 't'" in said
