@@ -21,19 +21,26 @@ CAP = 500.0
 
 
 def hedging(steps: int | str) -> Potential:
-    """Σ_e √(Φ_e + c²) over the edges e = (i, i+1), with Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)² and c² = T/(2m)."""
+    """Ψ of `ForecastHedging`: energies of edges, and biases by which the outcomes' squared errors become variances."""
 
     def of(gamma: Any, horizon: int) -> float:
         m = grid_steps("m", steps, horizon)
-        bias, _ = _biases(gamma, m)
+        bias, c = _biases(gamma, m)[0], hedging_scale(horizon, m)
         energy = np.maximum(bias[:-1], 0.0) ** 2 + np.maximum(-bias[1:], 0.0) ** 2
-        return float(np.sqrt(energy + horizon / (2.0 * m)).sum())
+        # √(Φ + c²) − c, without the difference of two numbers that are nearly equal.
+        gained = energy / (np.sqrt(energy + c * c) + c)
+        return float(gained.sum() - ((1.0 - 2.0 * np.arange(m + 1) / m) * bias).sum() / (2.0 * c))
 
     def growth(gamma: Any, v: float, horizon: int) -> float:
         m = grid_steps("m", steps, horizon)
-        return math.sqrt(2.0) / (4.0 * m) + 0.5 / math.sqrt(horizon / (2.0 * m))
+        return math.sqrt(2.0) / (4.0 * m) + v * (1.0 - v) / (2.0 * hedging_scale(horizon, m))
 
     return Potential(of, growth)
+
+
+def hedging_scale(horizon: float, m: int) -> float:
+    """The c of the proof of `ForecastHedging` at which its bound is least."""
+    return math.sqrt(0.5) * (1.0 + math.sqrt(1.0 + horizon * (m + 2.0) / (2.0 * m * (m + 1.0))))
 
 
 def neighbours(steps: int | str) -> Potential:

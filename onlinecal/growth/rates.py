@@ -57,7 +57,7 @@ class KnownRate:
 
 #: Gopalan and Hu 2025, Table 1, and later papers. What follows from these by `RELATIONS` is not written here.
 KNOWN_RATES = (
-    KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998; 2.5·T^(2/3) for forecast hedging"),
+    KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998; near 1.21·T^(2/3) for forecast hedging"),
     KnownRate(
         "ece", True, "T^(2/3−ε)", 2 / 3, "Dagan et al. 2025; not constructive enough to play", runs=False
     ),

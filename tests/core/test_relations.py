@@ -350,7 +350,7 @@ def test_what_is_implied_is_promised_and_drawn():
     for cell in study.cells:
         for p in cell.promises:
             formulas.setdefault(p.measure, set()).add(p.formula)
-    own = "2√(mT) + T/(2m)"
+    own = "T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
     assert formulas == {
         "smooth_ce": {own},
         "distance_lower[lower]": {own},
