@@ -109,6 +109,29 @@ def thresholds(steps: int | str) -> Potential:
     return Potential(of, growth)
 
 
+def shaken_mean(steps: int | str, rate: float) -> Potential:
+    """The squared loss of `ThresholdHedging`, and for each threshold v the (2/m) ln(1 + e^{ηG})/η that it may gain.
+
+    G is ones − vt after t rounds, and η the rate of the next one, `rate`/√(t + 1); v is the middle of a cell.
+    """
+
+    def of(gamma: Any, horizon: int) -> float:
+        m = grid_steps("m", steps, horizon)
+        gains = gamma.positives.sum() - (np.arange(m) + 0.5) / m * gamma.counts.sum()
+        eta = rate / math.sqrt(gamma.counts.sum() + 1.0)
+        # Less the loss of never acting, as that of the best constant is taken from both.
+        loss = gamma.predictions * (gamma.predictions * gamma.counts - 2.0 * gamma.positives)
+        return float(loss.sum() + 2.0 / m * np.logaddexp(0.0, eta * gains).sum() / eta)
+
+    def growth(gamma: Any, v: float, horizon: int) -> float:
+        m, t = grid_steps("m", steps, horizon), gamma.counts.sum() + 1.0
+        here, there = math.sqrt(t) / rate, math.sqrt(t + 1.0) / rate
+        drift = math.pi**2 / 3.0 * (there**2 - here**2) / t + 2.0 * math.log(2.0) / m * (there - here)
+        return 0.25 * (1.0 / t + 0.25 / (m * here)) + drift
+
+    return Potential(of, growth, linear=True)
+
+
 def thresholds_rate(horizon: float, m: int) -> float:
     """The η = √(8 ln(2m + 2)/T) of `StepCEMinimiser`."""
     return math.sqrt(8.0 * math.log(2.0 * m + 2.0) / horizon)
