@@ -419,7 +419,9 @@ def step(potential: Potential, gamma: JointDistribution, values: Any, weights: A
     played = [(float(v), float(w)) for v, w in zip(values, weights, strict=True) if w > 0.0]
     allowed = sum(w * potential.growth(gamma, v, horizon) for v, w in played)
     # Rounds that may follow: forecasts, the share that each has of the round, and how likely the round is.
-    rounds: list[Any] = [(*zip(*played, strict=True), 1.0)] if potential.linear else [(v, 1.0, w) for v, w in played]
+    rounds: list[Any] = (
+        [(*zip(*played, strict=True), 1.0)] if potential.linear else [(v, 1.0, w) for v, w in played]
+    )
     worst = -math.inf
     for y in (0.0, 1.0):
         after = [
@@ -431,7 +433,8 @@ def step(potential: Potential, gamma: JointDistribution, values: Any, weights: A
             for v, share, _ in rounds
         ]
         growth = sum(
-            chance * (potential.of(g, horizon) - before) for (*_, chance), g in zip(rounds, after, strict=True)
+            chance * (potential.of(g, horizon) - before)
+            for (*_, chance), g in zip(rounds, after, strict=True)
         )
         # What rounding makes of two large numbers that are nearly equal is not growth.
         worst = max(worst, growth - ROUNDING * abs(before))

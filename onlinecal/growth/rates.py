@@ -84,7 +84,9 @@ KNOWN_RATES = (
     # Whatever is forecast against a fair coin pays ½ a round in the task v_shaped(½), and the better of its two actions
     # pays ½E|ones − zeros| = √(T/2π) more than that in all.
     KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023: a fair coin, √(T/2π)"),
-    KnownRate(SQUARED_LOSS, True, "log T", 0.0, "Cesa-Bianchi & Lugosi 2006: the mean of the outcomes", logs=1.0),
+    KnownRate(
+        SQUARED_LOSS, True, "log T", 0.0, "Cesa-Bianchi & Lugosi 2006: the mean of the outcomes", logs=1.0
+    ),
     KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", logs=0.5),
     KnownRate(
         QUADRATIC,

@@ -296,7 +296,8 @@ def test_the_worst_nature_in_squared_loss_is_that_of_the_laws():
             return ones**2 / horizon - ones
         law = law_of(m, rounds, ones)
         return max(
-            sum(w * (i / m - y) ** 2 for i, w in law.items()) + worst(m, horizon, rounds + 1, ones + y) for y in (0, 1)
+            sum(w * (i / m - y) ** 2 for i, w in law.items()) + worst(m, horizon, rounds + 1, ones + y)
+            for y in (0, 1)
         )
 
     for m in (1, 3, 12):
@@ -314,7 +315,9 @@ def test_the_factor_of_the_logarithm_is_that_of_the_worst_nature():
     assert worst_squared(120, 900, times=0.001) > squared_bound("4 * T^(1/2)", 900)
 
 
-@pytest.mark.parametrize("nature", [Contrarian(), Greedy("square"), Drift(), Bernoulli(), Bernoulli(0.02)], ids=repr)
+@pytest.mark.parametrize(
+    "nature", [Contrarian(), Greedy("square"), Drift(), Bernoulli(), Bernoulli(0.02)], ids=repr
+)
 def test_it_keeps_its_bound_on_the_squared_loss(nature, seed):
     """In 64 games, so that chance may add less than the bound at RATE."""
     games, limit = Games(4000, 64, RATE), squared_bound("4 * T^(1/2)", 4000)
