@@ -16,11 +16,11 @@ from scipy.special import expit
 from onlinecal.checks.guarantees import step
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.tasks import external_regret
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, ForecastHedging, PerturbedLeader, ThresholdHedging
 from onlinecal.forecasters import perturbed as module
 from onlinecal.measures import u_calibration
-from onlinecal.decisions.tasks import external_regret
 from onlinecal.natures import (
     Bernoulli,
     Contrarian,

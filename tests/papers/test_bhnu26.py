@@ -126,7 +126,7 @@ ANSWERS = {
     "rounded to thirds": np.eye(STEPS + 1)[np.rint(STEPS * np.round(3 * ACTIONS) / 3).astype(int)],
     "one half": np.eye(STEPS + 1)[np.full(STEPS + 1, STEPS // 2)],
     **{f"with noise of {s:g}": shares(*np.exp(-((WIDE / s) ** 2) / 2)) for s in (0.01, 0.03, 0.1, 0.3)},
-    **{f"even within {s:g}": shares(*(WIDE <= s)) for s in (0.02, 0.05, 0.13, 0.3)},
+    **{f"even within {s:g}": shares(*(s >= WIDE)) for s in (0.02, 0.05, 0.13, 0.3)},
 }
 
 
@@ -155,7 +155,7 @@ def test_theorem_b_1(name, points):
 
 @pytest.mark.parametrize("points", [3, 4, 6, 9, 16])
 def test_theorem_b_1_has_the_exponent_two_thirds(points):
-    """Those who answer the forecast itself have a regret of ε^{2/3}/4 at a cutoff error of ε: more than ε, less than √ε."""
+    """Answers that are the forecast itself have a regret of ε^{2/3}/4 at a cutoff error of ε."""
     mass, means = beyond_cutoffs(points)
     gamma = JointDistribution.from_levels(ACTIONS[mass > 0], mass[mass > 0], means[mass > 0])
     regret = oc.tasks.swap_regret(gamma, "quadratic")

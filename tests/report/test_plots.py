@@ -64,9 +64,7 @@ def test_bounds_are_the_guarantees(study):
     assert forced.style is None
     smooth = drawn["drift", "smooth_ce"]["≤ 2(2√T + 1)"]
     assert smooth.values == pytest.approx([2 * (2 * t**0.5 + 1) for t in (100, 300, 900, 2700)])
-    assert (
-        "mean ≤ 2(T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)))" in drawn["drift", "cdl"]
-    )  # hedging's, with CDL ≤ 2 ECE
+    assert "mean ≤ 2(T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)))" in drawn["drift", "cdl"]
     (minimiser,) = oc.forecasters.CDLMinimiser().guarantees
     own = drawn["drift", "cdl"][f"mean ≤ {minimiser.formula}"]
     assert own.exact
