@@ -419,23 +419,19 @@ def step(potential: Potential, gamma: JointDistribution, values: Any, weights: A
     played = [(float(v), float(w)) for v, w in zip(values, weights, strict=True) if w > 0.0]
     allowed = sum(w * potential.growth(gamma, v, horizon) for v, w in played)
     # Rounds that may follow: forecasts, the share that each has of the round, and how likely the round is.
-    rounds: list[Any] = (
-        [(*zip(*played, strict=True), 1.0)] if potential.linear else [(v, 1.0, w) for v, w in played]
-    )
+    rounds: list[Any] = [(v, 1.0, w) for v, w in played]
+    if potential.linear:
+        rounds = [(*zip(*played, strict=True), 1.0)]
     worst = -math.inf
     for y in (0.0, 1.0):
-        after = [
-            JointDistribution.from_counts(
-                np.append(gamma.predictions, v),
+        growth = 0.0
+        for v, share, chance in rounds:
+            counts, positives = (
                 np.append(gamma.counts, share),
                 np.append(gamma.positives, np.multiply(share, y)),
             )
-            for v, share, _ in rounds
-        ]
-        growth = sum(
-            chance * (potential.of(g, horizon) - before)
-            for (*_, chance), g in zip(rounds, after, strict=True)
-        )
+            after = JointDistribution.from_counts(np.append(gamma.predictions, v), counts, positives)
+            growth += chance * (potential.of(after, horizon) - before)
         # What rounding makes of two large numbers that are nearly equal is not growth.
         worst = max(worst, growth - ROUNDING * abs(before))
     return worst / allowed

@@ -211,8 +211,8 @@ class ThresholdHedging(OnGrid):
     any q is 1/(2m) away at most. Hence the regret is at most T/(4m²) + (2/m) Σ_v [max(G_T, 0) − Σ x_s π_s]. Let
     f_s(G) = ln(1 + e^{η_s G})/η_s, which is above max(G, 0). With c = G_{s−1} + ½ − v and ρ(r) = f_s(c + r) − f_s(c) −
     r π_s ≥ 0, f_s(G_s) − f_s(G_{s−1}) − x_s π_s = ρ(y_s − ½) − ρ(v − ½). The first is the integral of (½ − u)
-    f_s″(c ± u) over u from 0 to ½. The thresholds are s/m apart in c, and f_s″ has one peak, of height η_s/4 and area 1. So
-    (1/m) Σ_v f_s″ ≤ 1/s + η_s/(4m), and (2/m) Σ_v ρ ≤ (1/s + η_s/(4m))/4. From round s to s + 1 f rises by at most
+    f_s″(c ± u) over u from 0 to ½. The thresholds are s/m apart in c, and f_s″ has one peak, of height η_s/4, area 1.
+    So (1/m) Σ_v f_s″ ≤ 1/s + η_s/(4m), and (2/m) Σ_v ρ ≤ (1/s + η_s/(4m))/4. From round s to s + 1 f rises by at most
     (1/η_{s+1} − 1/η_s) ln 2, with area (1/η_{s+1}² − 1/η_s²) π²/6 = π²/96, so the sum rises by at most π²/(48s) +
     (ln 2)(√(s + 1) − √s)/(2m). It starts at (ln 2)/2. All of it sums to (¼ + π²/48)(1 + ln T) + (ln 2)/2 +
     (½ + (ln 2)/2)√T/m at most. The factor of ln T is that of the worst nature, as far as computed.
