@@ -296,7 +296,8 @@ class Piece:
         """What the report is made of; `moved` says which columns go to the grid."""
         if self.asked.by is not None:
             self.check_groups()
-        gammas, distances, groups = [], [], list[dict[str, JointDistribution | None]]()
+        gammas, chances, distances = [], [], []
+        groups = list[dict[str, JointDistribution | None]]()
         for i, on_grid in enumerate(moved):
             v = (
                 f"round_even(p{i} * {self.question.grid}.0, 0) / {self.question.grid}.0"
@@ -304,12 +305,14 @@ class Piece:
                 else f"p{i}"
             )
             answer = self.engine.execute(
-                f"SELECT {v} AS v, count(*) AS n, sum(y) AS s, sum(abs(p{i} - {v})) AS d FROM {self.rows} GROUP BY 1"
+                f"SELECT {v} AS v, count(*) AS n, sum(y) AS s, sum(p{i}) AS e, sum(abs(p{i} - {v})) AS d "
+                f"FROM {self.rows} GROUP BY 1"
             ).fetchnumpy()
             gammas.append(_gamma(answer))
+            chances.append(_gamma(answer | {"s": np.minimum(answer["e"], answer["n"])}) if on_grid else None)
             distances.append(float(answer["d"].sum()))
             groups.append({} if self.asked.by is None else self.grouped(v))
-        return Sums(tuple(gammas), tuple(distances), tuple(groups), self.pairs())
+        return Sums(tuple(gammas), tuple(chances), tuple(distances), tuple(groups), self.pairs())
 
     def check_groups(self) -> None:
         """Refuses too many."""

@@ -169,6 +169,8 @@ class Sums:
     ----------
     gammas : tuple of JointDistribution or None
         Of each column of forecasts; None of no rows.
+    chances : tuple of JointDistribution or None
+        The same with the sum of forecasts in place of outcomes 1, of columns that were moved to the grid.
     distances : tuple of float
         How far the forecasts of each column were moved to the grid, in all.
     groups : tuple of dict of str to JointDistribution
@@ -177,6 +179,7 @@ class Sums:
     """
 
     gammas: tuple[JointDistribution | None, ...]
+    chances: tuple[JointDistribution | None, ...]
     distances: tuple[float, ...]
     groups: tuple[dict[str, JointDistribution | None], ...]
     pairs: tuple[Pair, ...]
@@ -190,6 +193,7 @@ def merged_sums(parts: Sequence[Sums]) -> Sums:
         groups.append({name: _merged([one.get(name) for one in column]) for name in names})
     return Sums(
         tuple(_merged(column) for column in zip(*(part.gammas for part in parts), strict=True)),
+        tuple(_merged(column) for column in zip(*(part.chances for part in parts), strict=True)),
         tuple(math.fsum(column) for column in zip(*(part.distances for part in parts), strict=True)),
         tuple(groups),
         tuple(reduce(Pair.merge, column) for column in zip(*(part.pairs for part in parts), strict=True)),
@@ -237,7 +241,9 @@ def report_of_sums(
         groups = {part.name: float(part.rows) for part in parts}
         # Additions of rows in any order: the sum may be rounded up to so much.
         distance = min(sums.distances[i] / gamma.weight, 0.5 / settings.grid) if moved else None
-        columns.append(measure_gamma(name, gamma, distance, settings, with_holm(parts)))
+        chances = sums.chances[i]
+        means = None if chances is None else chances.means
+        columns.append(measure_gamma(name, gamma, distance, settings, with_holm(parts), means))
     return Report(
         question.source, question.outcome, facts.rows, columns, _differences(sums.pairs, facts.rows), 0,
         question.asked.by or "", "", [*question.said, *said], tiny_groups(groups), settings,

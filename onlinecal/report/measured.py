@@ -27,6 +27,10 @@ SCORES = ("score", "mean", "MCB", "DSC", "UNC")
 PARTS = ("rows", "forecast", "event", "event − forecast", "Brier", "p", "p (Holm)")
 
 OF_DRAWS = "p: how often outcomes drawn as forecast give as large a value; if calibrated: their mean value."
+OF_ADVICE = (
+    "Worst threshold: named where p ≤ {level}, by a test of all pairs of thresholds at once; calibrated forecasts lead "
+    "to advice with probability {level} at most."
+)
 OF_SCORES = (
     "MCB: what the best monotone recalibration would gain; DSC: what the forecasts tell beyond the base rate; UNC: the "
     "score of the base rate; score = MCB − DSC + UNC (CORP)."
@@ -78,7 +82,8 @@ def remarks(report: Report) -> list[str]:
     """What the signs in the tables mean."""
     asked = report.settings.draws > 0
     parts = any(column.groups or column.blocks for column in report.columns)
-    return [*[OF_DRAWS] * asked, OF_SCORES, *[OF_PARTS] * parts]
+    advice = OF_ADVICE.format(level=f"{1.0 - report.settings.level:.3g}")
+    return [*[OF_DRAWS, advice] * asked, OF_SCORES, *[OF_PARTS] * parts]
 
 
 def sentence(said: str) -> str:
@@ -107,12 +112,20 @@ def about(column: Measured) -> str:
 
 def decision(column: Measured) -> str:
     """The worst decision task in words."""
-    said = f"Worst threshold: {column.threshold}."
-    if column.threshold.loss > 0.0 and column.by_chance is not None and column.threshold_p is not None:
-        said += (
-            " Payoffs are from 0 to 1; the worst threshold of calibrated forecasts would lose "
-            f"{column.by_chance:.3g} by chance (p = {column.threshold_p:.3g})."
+    worst, p, moved = column.threshold, column.threshold_p, column.evaluation.moved
+    grid = "" if moved is None else f" of a grid of {moved[0]:,} steps"
+    said = f"Worst threshold{grid if column.gamma is column.evaluation.gamma else ''}: {worst}."
+    if worst.loss > 0.0 and p is None:
+        said += " Without draws that is not tested against chance."
+    elif worst.loss > 0.0:
+        chance = (
+            f"the worst threshold{grid} of calibrated forecasts would lose {number(column.by_chance)} by chance "
+            f"(p = {number(p)})"
         )
+        if not column.advises:
+            said = f"Worst threshold: not told from chance. It loses {worst.loss:.3g} per decision; {chance}."
+        else:
+            said = f"{said[:-1]}; {worst.better} would be better. Payoffs are from 0 to 1; {chance}."
     if column.worst_task and ends(column.evaluation["cdl"])[1] > 0.0:
         said += (
             f" Worst of all tasks, swap regret {ends(column.evaluation['cdl'])[0]:.3g}: {column.worst_task}."
@@ -300,7 +313,7 @@ def _column_data(column: Measured) -> dict[str, Any]:
         "log": column.log._asdict(),
         "threshold": {
             **asdict(column.threshold), "words": str(column.threshold), "if_calibrated": column.by_chance,
-            "p_value": column.threshold_p,
+            "p_value": column.threshold_p, "better": column.threshold.better if column.advises else None,
         },
         "worst_task": column.worst_task or None,
         "groups": [asdict(part) for part in column.groups],

@@ -11,6 +11,7 @@ from onlinecal.forecasts import large, source
 from onlinecal.forecasts.measuring import Settings
 from onlinecal.forecasts.reading import Asked
 from onlinecal.forecasts.source import report_of
+from onlinecal.report.measured import decision
 
 FAST = ("smooth_ce", "ece", "brier")
 
@@ -68,6 +69,22 @@ def test_many_predictions_go_to_the_same_grid(tmp_path):
     # Between the two numbers they are counted to the last one, in memory and in parts.
     some = Settings(draws=0, measures=("smooth_ce",), distinct=6000)
     assert both(path, Asked(forecasts=("p",)), some)[1].columns[0].gamma.levels == 5000
+
+
+def test_what_the_grid_moves_is_no_bias(tmp_path):
+    """Forecasts near 0.3 and a share of 0.3 of events: that the grid has 5/16 in their place leads to no advice.
+
+    All 20 draws must be below their median for it: with probability 1e-6. A share of 1/4 is 25 standard deviations.
+    """
+    pytest.importorskip("duckdb")
+    for share, advises in ((0.3, False), (0.25, True)):
+        y = np.arange(50_000) < share * 50_000
+        frame = pd.DataFrame({"p": 0.3 + 1e-7 * (np.arange(50_000) - 25_000.0), "y": y.astype(int)})
+        frame.to_parquet(tmp_path / "f.parquet")
+        settings = Settings(draws=20, measures=("brier",), distinct=1000, grid=16)
+        for found in both(tmp_path / "f.parquet", Asked(forecasts=("p",)), settings):
+            assert found.columns[0].advises == advises
+            assert "of a grid of 16 steps" in decision(found.columns[0])
 
 
 def test_words_per_cent_and_missing_rows(tmp_path):

@@ -10,11 +10,12 @@ from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import Drift, calibration_test, holm
 from onlinecal.forecasts.measuring import Settings, measure_log
-from onlinecal.forecasts.reading import Asked, read_log
+from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.forecasts.source import bytes_needed, report_of
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures import MEASURES
+from onlinecal.report.measured import decision
 
 FAST = ("smooth_ce", "cutoff_ce", "ece", "brier", "cdl")
 
@@ -50,18 +51,21 @@ def test_a_column_is_what_its_parts_say(tmp_path):
     assert column.threshold == worst_threshold(gamma)
     assert 0.0 < column.by_chance < column.threshold.loss
     assert column.threshold_p == 1 / 21
+    assert column.advises
     assert found.differences == []
     assert (column.groups, column.blocks, column.drift) == ([], [], None)
 
 
-def test_the_threshold_of_calibrated_forecasts_is_not_remarkable(tmp_path, seed):
-    """p-values of 60 calibrated logs with 19 draws: 1/20 each at most with probability 1/20; 16 of 60 with 2e-8."""
+@pytest.mark.parametrize("settings", [{}, {"distinct": 50, "grid": 16}, {"grid": 3, "distinct": 1}])
+def test_calibrated_forecasts_lead_to_no_advice(tmp_path, seed, settings):
+    """Advice on 60 calibrated logs, each with probability 1/20 at most; 16 of 60 with 2e-8. Also on a coarse grid."""
     rng, low = np.random.default_rng([seed, 5]), 0
     for _ in range(60):
-        p = np.round(rng.random(100), 1)
-        table = pd.DataFrame({"p": p, "y": (rng.random(100) < p).astype(int)})
-        (column,) = report(tmp_path, table, Settings(draws=19, measures=("brier",))).columns
-        low += column.threshold_p <= 0.05
+        p = rng.random(100) ** 3
+        log = Log("f", {"p": p}, (rng.random(100) < p).astype(float), "y")
+        (column,) = measure_log(log, Settings(draws=19, measures=("brier",), **settings)).columns
+        low += column.advises
+        assert ("would be better" in decision(column)) == column.advises
     assert low < 16
 
 

@@ -48,7 +48,11 @@ def test_the_text_holds_every_number_of_the_tables(report):
         for part in (*column.groups, *column.blocks):
             assert f"{part.event - part.forecast:+.3f} ± {part.error:.3f}" in said
         flat = " ".join(said.split())
-        assert " ".join(str(column.threshold).split()) in flat
+        worst = column.threshold
+        named = f"{worst}; {worst.better} would be better." in flat
+        unnamed = f"not told from chance. It loses {worst.loss:.3g} per decision;" in flat
+        assert (named, unnamed) == (column.advises, not column.advises)
+        assert column.advises == (column.threshold_p <= 0.05)
         assert f"would lose {column.by_chance:.3g} by chance (p = {column.threshold_p:.3g})" in flat
     for d in report.differences:
         assert number(d.mean) in said
