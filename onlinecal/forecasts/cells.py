@@ -10,6 +10,15 @@ EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 #: words for 1 and 0 that need no `positive`, in lower case
 WORDS = {"true": 1.0, "false": 0.0}
 
+#: what `str.strip` takes away
+SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
+SPACES += "\u2028\u2029\u202f\u205f\u3000"
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text that Python reads as a number is one: Python also reads 1_0, and digits of every script."""
+    return text.isascii() and "_" not in text
+
 
 def is_empty(cell: str) -> bool:
     """Whether a cell stands for nothing."""
@@ -26,11 +35,12 @@ def as_number(cell: str) -> tuple[float | None, bool]:
         return nan, False
     if marked := text.endswith("%"):
         text = text[:-1].rstrip()
-    if "_" in text:  # Python would read 1_0 as 10
+    if not is_plain(text):
         return None, marked
     for way in (text, text.replace(",", ".")) if text.count(",") == 1 and "." not in text else (text,):
         try:
-            return float(way), marked
+            value = float(way)
+            return None if value != value else value, marked
         except ValueError:
             continue
     return None, marked

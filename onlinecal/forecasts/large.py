@@ -21,7 +21,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import is_parquet
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import free_memory
-from onlinecal.forecasts.cells import EMPTY, as_number
+from onlinecal.forecasts.cells import EMPTY, SPACES, as_number
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings
 from onlinecal.forecasts.reading import Asked, columns_of
 from onlinecal.forecasts.sheet import Sheet
@@ -207,28 +207,19 @@ class Piece:
     # ------------------------------------------------------------ queries
 
     def number(self, name: str) -> str:
-        """A forecast as SQL, as `as_number` reads it; NULL for what is no finite number."""
-        place = self.place[name]
-        plain, text = plain_number(place), f"trim(CAST({place} AS VARCHAR))"
-        bare = f"(CASE WHEN suffix({text}, '%') THEN trim(left({text}, -1)) ELSE {text} END)"
-        bare = bare if self.asked.percent else text
-        comma = f"length({bare}) - length(replace({bare}, ',', '')) = 1 AND NOT contains({bare}, '.')"
-        other = plain_number(f"(CASE WHEN {comma} THEN replace({bare}, ',', '.') ELSE {bare} END)")
-        # What is rare stands in branches that are not looked at for other rows.
-        value = (
-            f"(CASE WHEN isfinite({plain}) THEN {plain} "
-            f"WHEN typeof({place}) = 'VARCHAR' THEN (CASE WHEN isfinite({other}) THEN {other} END) END)"
-        )
+        """A forecast as SQL: in [0, 1], if it is one."""
+        value = number(self.place[name], self.asked.percent)
         return f"({value} / 100.0)" if self.asked.percent else value
 
     def event(self) -> str:
         """The outcome as SQL: 0, 1 or NULL."""
         place = self.place[self.outcome]
-        plain, word = plain_number(place), f"lower(trim(CAST({place} AS VARCHAR)))"
+        plain, word = number(place), f"lower({stripped(place)})"
         if self.asked.positive is not None:
             wanted = self.asked.positive.strip().lower()
             same = f"{word} = {_text(wanted)}"
-            if (value := as_number(wanted)[0]) is not None and math.isfinite(value):
+            value, marked = as_number(wanted)
+            if value is not None and math.isfinite(value) and not marked:
                 same += f" OR coalesce({plain} = {value!r}, false)"
             return f"(CASE WHEN {nothing(place)} THEN NULL WHEN {same} THEN 1 ELSE 0 END)"
         words = f"(CASE {word} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END)"
@@ -364,9 +355,28 @@ def plain_number(place: str) -> str:
     return f"(CASE WHEN {text} THEN NULL ELSE TRY_CAST({place} AS DOUBLE) END)"
 
 
+def number(place: str, percent: bool = False) -> str:
+    """A cell as SQL, as `as_number` reads it, with per cent signs or without; NULL for what is no finite number."""
+    plain, bare = plain_number(place), stripped(place)
+    if percent:
+        bare = f"(CASE WHEN suffix({bare}, '%') THEN {stripped(f'left({bare}, -1)')} ELSE {bare} END)"
+    comma = f"length({bare}) - length(replace({bare}, ',', '')) = 1 AND NOT contains({bare}, '.')"
+    other = plain_number(f"(CASE WHEN {comma} THEN replace({bare}, ',', '.') ELSE {bare} END)")
+    # What is rare stands in branches that are not looked at for other rows.
+    return (
+        f"(CASE WHEN isfinite({plain}) THEN {plain} "
+        f"WHEN typeof({place}) = 'VARCHAR' THEN (CASE WHEN isfinite({other}) THEN {other} END) END)"
+    )
+
+
+def stripped(place: str) -> str:
+    """A cell as text without white space at either end, as SQL; the engine's own are blanks only."""
+    return f"trim(CAST({place} AS VARCHAR), {_text(SPACES)})"
+
+
 def group(place: str) -> str:
     """The name of a group as SQL, as `Sheet.texts` has it."""
-    text = f"trim(CAST({place} AS VARCHAR))"
+    text = stripped(place)
     truth = f"CASE {text} WHEN 'true' THEN 'True' ELSE 'False' END"
     known = f"CASE typeof({place}) WHEN 'BOOLEAN' THEN {truth} ELSE {text} END"
     return f"(CASE WHEN {nothing(place)} THEN '' ELSE {known} END)"
@@ -375,7 +385,7 @@ def group(place: str) -> str:
 def nothing(place: str) -> str:
     """Whether a cell is empty, as SQL."""
     words = ", ".join(map(_text, sorted(EMPTY)))
-    return f"({place} IS NULL OR lower(trim(CAST({place} AS VARCHAR))) IN ({words}))"
+    return f"({place} IS NULL OR lower({stripped(place)}) IN ({words}))"
 
 
 def _gamma(answer: Any) -> JointDistribution | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.forecasts.cells import as_number, as_outcome
+from onlinecal.forecasts.cells import as_number, as_outcome, is_plain
 from onlinecal.forecasts.reading import Asked, check_probability, one_forecast
 from onlinecal.forecasts.sheet import check_delimiter, encoding_of, header_of, not_encoded, unknown_encoding
 from onlinecal.monitoring.alarms import Alarm
@@ -138,7 +138,7 @@ class Feed:
             return None
         if self._asked.percent:
             p /= 100.0
-        if not ((p >= 0.0) & (p <= 1.0) & (y == y)).all() or "_" in "".join(columns[forecast]):
+        if not ((p >= 0.0) & (p <= 1.0) & (y == y)).all() or not is_plain("".join(columns[forecast])):
             return None
         if time_at is not None:
             moments = [_moment(cell) for cell in columns[time_at]]
@@ -267,7 +267,7 @@ class Feed:
         """In [0, 1], or NaN for none."""
         try:
             value: float | None = float(cell)
-            marked = "_" in cell or value != value
+            marked = not is_plain(cell) or value != value
         except ValueError:
             marked = True
         if marked:

@@ -1,6 +1,7 @@
 """Files that are read in parts say what is said of them in memory; needs DuckDB (the extra 'large')."""
 
 import builtins
+import math
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,10 @@ import pytest
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.forecasts import large, source
+from onlinecal.forecasts.cells import SPACES
 from onlinecal.forecasts.measuring import Settings
-from onlinecal.forecasts.reading import Asked
+from onlinecal.forecasts.reading import Asked, read_log
+from onlinecal.forecasts.sheet import Sheet
 from onlinecal.forecasts.source import report_of
 from onlinecal.report.measured import decision
 
@@ -143,6 +146,51 @@ def test_decimal_commas_per_cent_signs_and_odd_texts_are_read_as_in_memory(tmp_p
     for parts in (False, True):
         with pytest.raises(InvalidData, match="holds '0_1'; expected 0 or 1"):
             report_of(str(path), Asked(outcome="y"), Settings(draws=0), in_parts=parts)
+
+
+NUMBERS = """
+1_000 1 \uff11 \uff10.\uff15 0x1p-1 0x1 inf -inf nan NaN +nan None +.5 -.5 5e-1 5E-1 0,5 0. 1e-400 1e400 \u00bd 1,0
+True . 1e 0.5f 1d0 --.5 + 1/2 0b1 1e0001 0e0 00.5 -0 0,0,1 \u22120.5 \u0660.\u0665 .5% 5\u00a0% \uff15% 1,000
+4.9e-324 0.3000000000000000166533453693773481063544750213623046875
+"""
+
+
+@pytest.mark.parametrize(
+    ("positive", "percent"), [(None, False), (None, True), ("yes", False), ("5%", False), ("5", False)]
+)
+def test_every_text_is_the_same_number_or_none_in_memory_and_in_parts(tmp_path, positive, percent):
+    """What one reader takes the other takes, and what one refuses the other refuses: as forecasts, and as outcomes."""
+    pytest.importorskip("duckdb")
+    assert {space for space in map(chr, range(0x110000)) if space.isspace()} == set(SPACES)
+    spaced = [f"{space}.5{space}" for space in (*SPACES, "\u200b", "\ufeff") if space not in "\r\n"]
+    texts = ["", *NUMBERS.split(), *spaced]
+    texts += [f"{space}{word}" for word in ("1", "nan", "yes", "%") for space in ("", " ", "\t", "\u00a0")]
+    path, asked = tmp_path / "f.csv", Asked(("p",), "y", positive, percent=percent, skip_missing=True)
+
+    def in_memory(line):
+        """The number in the last line; None where it is refused, NaN where it is missing."""
+        path.write_text(f"p;y\n.25;{positive or 0}\n{line}\n")
+        try:
+            log = read_log(Sheet(str(path)), asked)
+        except InvalidData:
+            return None
+        values = log.outcomes if line.startswith(".25") else log.forecasts["p"]
+        return float(values[1]) + 0.0 if log.rows == 2 else math.nan
+
+    path.write_text("p;y\n0.25;yes\n")
+    question = large.question_of(str(path), asked, Settings(), None)
+    with large.engine_of("f.csv") as engine:
+        engine.register("cells", pd.DataFrame({"c0": texts, "c1": texts}))
+        piece = large.Piece(engine, question, "cells")
+        found = engine.execute(
+            f"SELECT {piece.number('p')}, {large.nothing('c0')}, {piece.event()}, {large.nothing('c1')} FROM cells"
+        ).fetchall()
+    for text, (p, no_p, y, no_y) in zip(texts, found, strict=True):
+        p = p if p is None or 0.0 <= p <= 1.0 else None
+        lines = f"{text};{positive or 1}", f".25;{text}"
+        for line, value, missing in zip(lines, (p, y), (no_p, no_y), strict=True):
+            wanted = math.nan if missing else None if value is None else value + 0.0
+            assert repr(in_memory(line)) == repr(wanted), (text, line)
 
 
 @pytest.mark.parametrize("kind", ["float32", "bool", "decimal", "dictionary", "text", "nulls", "halves"])
