@@ -18,7 +18,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.cautions import tiny_groups
 from onlinecal.forecasts.cells import as_number
-from onlinecal.forecasts.inference import Difference, holm, two_sided
+from onlinecal.forecasts.inference import Difference, differences_of, paired_p
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings, measure_gamma, part_of, with_holm
 from onlinecal.forecasts.reading import SIGNS
 
@@ -257,7 +257,5 @@ def _differences(pairs: Sequence[Pair], rows: int) -> list[Difference]:
         if one.count < rows or rows < 2:
             continue
         error = math.sqrt(one.power / (rows - 1.0) / rows)
-        p_value = two_sided(one.mean / error) if error > 1e-15 else float(abs(one.mean) <= 1e-15)
-        found.append((one.score, one.first, one.second, one.mean, error, p_value))
-    adjusted = holm([each[-1] for each in found])
-    return [Difference(*each, p) for each, p in zip(found, adjusted, strict=True)]
+        found.append((one.score, one.first, one.second, one.mean, error, paired_p(one.mean, error, rows)))
+    return differences_of(found)

@@ -10,6 +10,7 @@ from typing import Any
 
 from onlinecal.core.encodings import readable
 from onlinecal.core.words import number_of
+from onlinecal.forecasts.intervals import FEW
 from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
@@ -179,9 +180,10 @@ def differences(report: Report) -> Grid:
     """Paired tests of scores."""
     rows = [
         (f"{d.first} − {d.second}", {"brier": "Brier", "log": "log"}[d.score], number(d.mean), number(d.error),
-         number(d.p_value), number(d.adjusted))
+         *(f"n < {FEW}" if p is None else number(p) for p in (d.p_value, d.adjusted)))
         for d in report.differences
     ]  # fmt: skip
+    few = any(d.p_value is None for d in report.differences)
     how = (
         f"with errors that depend on each other up to {number_of(report.lags, 'row')} apart"
         if report.lags
@@ -192,8 +194,9 @@ def differences(report: Report) -> Grid:
         ("difference", "score", "mean", "error", "p", "p (Holm)"),
         rows,
         [
-            f"Negative: the first is better. Paired tests by the normal law, {how}; p (Holm) is for all of them "
-            "at once."
+            f"Negative: the first is better. Paired tests by Student's law, {how}; p (Holm) is for all of them at once."
+            + few
+            * f" n < {FEW}: rows that tell as much as fewer than {FEW} rows of equal weight are not tested."
         ],
     )
 
