@@ -259,6 +259,7 @@ class Piece:
                 f"any_value(CASE WHEN {name} IS NULL THEN (CASE WHEN NOT {nothing(cell)} "
                 f"THEN CAST({cell} AS VARCHAR) END) END)",
                 f"any_value({name}) FILTER (WHERE {name} < 0 OR {name} > 1)",
+                f"max({name})",
             ]
         # An estimate, some per cent off: to list them takes memory for each.
         questions += [f"approx_count_distinct({name}) FILTER (WHERE {self.whole})" for name in names[:-1]]
@@ -267,8 +268,8 @@ class Piece:
         total, rows, ones, *found = self.one(
             f"SELECT {', '.join(questions)} FROM (SELECT {', '.join(columns)} FROM {self.table})"
         )
-        end = 3 * len(names)
-        cells = tuple(zip(found[:end:3], found[1:end:3], found[2:end:3], strict=True))
+        end = 4 * len(names)
+        cells = tuple(zip(*(found[i:end:4] for i in range(4)), strict=True))
         return Facts(int(total), int(rows), int(ones), cells, self.different(found[end:]))
 
     def different(self, about: Sequence[int]) -> tuple[Floats | None, ...]:

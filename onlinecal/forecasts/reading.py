@@ -148,6 +148,11 @@ def read_log(sheet: Sheet, asked: Asked) -> Log:
         raise InvalidData(f"{sheet.name} has a header and no rows; expected at least one")
     forecasts, outcome, said = columns_of(sheet, asked)
     number = {name: _probabilities(sheet, name, asked) for name in forecasts}
+    said += [
+        UNIT.format(name=name)
+        for name, p in number.items()
+        if asked.percent and hardly_per_cent(np.nanmax(p, initial=0.0))
+    ]
     outcomes, words = _outcomes(sheet, outcome, asked.positive)
     said += words
     keep = np.isfinite(outcomes) | asked.open
@@ -329,11 +334,8 @@ def _probabilities(sheet: Sheet, name: str, asked: Asked) -> Floats:
         raise InvalidData(SIGNS.format(where=sheet.name, name=name))
     if bad.any():
         i = int(np.argmax(bad))
-        # What is most of all between 1 and 100 is hardly anything else.
-        real = values[np.isfinite(values)]
-        looks = len(real) > 0 and real.min() >= 0.0 and 1.0 < real.max() <= 100.0
         where = f"{sheet.name}, {sheet.line(i)}"
-        raise InvalidData(_outside(where, name, sheet.cell(name, i), asked.percent, looks))
+        raise InvalidData(outside(where, name, sheet.cell(name, i), asked.percent, values[~np.isnan(values)]))
     return values + 0.0
 
 
@@ -345,7 +347,7 @@ def check_probability(
         raise InvalidData(SIGNS.format(where=source, name=name))
     p = value / 100.0 if percent else value
     if p == p and not 0.0 <= p <= 1.0:
-        raise InvalidData(_outside(where, name, repr(cell), percent, 1.0 < value <= 100.0))
+        raise InvalidData(outside(where, name, repr(cell), percent, [value]))
     return p + 0.0
 
 
@@ -353,7 +355,22 @@ def check_probability(
 SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
 
 
-def _outside(where: str, name: str, shown: str, percent: bool, looks: bool) -> str:
+#: what is said of `percent` where `hardly_per_cent` holds
+UNIT = (
+    "caution: no cell of column {name!r} is above 1, and --percent divides all of them by 100; leave it out if they "
+    "are probabilities"
+)
+
+
+def hardly_per_cent(largest: float) -> bool:
+    """Whether forecasts that were per cent, with this largest one, might have been probabilities."""
+    return 0.0 < largest <= 0.01
+
+
+def outside(where: str, name: str, shown: str, percent: bool, values: Any) -> str:
+    """What is said of a cell that is no forecast; numbers of the column tell whether it looks like per cent."""
+    # Probabilities that rounding or a slip has lifted above 1 are few, and hardly above 1.
+    looks = min(values) >= 0.0 and max(values) <= 100.0 and np.median(values) >= 2.0
     hint = "; these look like per cent: --percent" if looks and not percent else ""
     expected = "per cent from 0 to 100" if percent else "a probability in [0, 1]"
     return f"{where}: column {name!r} holds {shown}; expected {expected}{hint}"

@@ -20,7 +20,7 @@ from onlinecal.forecasts.cautions import tiny_groups
 from onlinecal.forecasts.cells import as_number
 from onlinecal.forecasts.inference import Difference, differences_of, paired_p
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings, measure_gamma, part_of, with_holm
-from onlinecal.forecasts.reading import SIGNS
+from onlinecal.forecasts.reading import SIGNS, UNIT, hardly_per_cent, outside
 
 if TYPE_CHECKING:
     from onlinecal.forecasts.large import Question
@@ -38,9 +38,9 @@ class Facts:
         How many there are, and how many have all forecasts and an outcome.
     ones : int
         Outcomes 1.
-    cells : tuple of (int, str or None, float or None)
-        Of each column of forecasts, and of outcomes: how many are empty, and one that is no number (no outcome) or out
-        of [0, 1].
+    cells : tuple of (int, str or None, float or None, float or None)
+        Of each column of forecasts, and of outcomes: how many are empty, one that is no number (no outcome), one out of
+        [0, 1], and the largest.
     different : tuple of arrays or None
         The different forecasts of each column in order; None for more than are looked for.
     """
@@ -48,7 +48,7 @@ class Facts:
     total: int
     rows: int
     ones: int
-    cells: tuple[tuple[int, str | None, float | None], ...]
+    cells: tuple[tuple[int, str | None, float | None, float | None], ...]
     different: tuple[Floats | None, ...]
 
     def moved(self, settings: Settings) -> tuple[bool, ...]:
@@ -66,24 +66,26 @@ class Facts:
         source, asked = question.source, question.asked
         if self.total == 0:
             raise InvalidData(f"{source} has a header and no rows; expected at least one")
-        for name, (_, strange, outside) in zip(question.forecasts, self.cells, strict=False):
+        said = []
+        for name, (_, strange, wrong, largest) in zip(question.forecasts, self.cells, strict=False):
             if strange is not None and as_number(strange)[1]:
                 raise InvalidData(SIGNS.format(where=source, name=name))
             if strange is not None:
                 raise InvalidData(f"{source}: column {name!r} holds {strange!r}; expected a number")
-            if outside is not None:
-                raise InvalidData(
-                    f"{source}: column {name!r} holds {outside:g}; expected a probability in [0, 1], or --percent"
-                )
+            if wrong is not None:
+                written = 100.0 * wrong if asked.percent else wrong
+                raise InvalidData(outside(source, name, f"{written:.15g}", asked.percent, [written]))
+            if asked.percent and largest is not None and hardly_per_cent(largest):
+                said.append(UNIT.format(name=name))
         if (strange := self.cells[-1][1]) is not None:
             raise InvalidData(
                 f"{source}: column {question.outcome!r} holds {strange!r}; expected 0 or 1, or --positive WORD"
             )
         if asked.positive is not None and not self.ones:
             raise InvalidData(f"{source}: no row of column {question.outcome!r} holds {asked.positive!r}")
-        missing = sum(empty for empty, _, _ in self.cells)
+        missing = sum(empty for empty, *_ in self.cells)
         if not missing:
-            return []
+            return said
         if not asked.skip_missing:
             raise InvalidData(
                 f"{source}: {missing} cells of forecasts or outcomes are missing; expected a value, or --skip-missing "
@@ -91,7 +93,9 @@ class Facts:
             )
         if self.rows == 0:
             raise InvalidData(f"{source}: no row has both a forecast and an outcome; expected at least one")
-        return [f"{self.total - self.rows} of {self.total} rows have no forecast or outcome and are left out"]
+        return [
+            *said, f"{self.total - self.rows} of {self.total} rows have no forecast or outcome and are left out"
+        ]  # fmt: skip
 
 
 def merged_facts(parts: Sequence[Facts], most: int) -> Facts:
@@ -108,6 +112,7 @@ def merged_facts(parts: Sequence[Facts], most: int) -> Facts:
             sum(cell[0] for cell in column),
             _first(cell[1] for cell in column),
             _first(cell[2] for cell in column),
+            max((cell[3] for cell in column if cell[3] is not None), default=None),
         )
         for column in zip(*(part.cells for part in parts), strict=True)
     )

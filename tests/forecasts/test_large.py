@@ -107,7 +107,7 @@ def test_words_per_cent_and_missing_rows(tmp_path):
         ("p,y\n", "no rows", {}),
         (
             "p,y\n0.5,1\n1.5,0\n",
-            "holds 1.5; expected a probability in [0, 1], or --percent",
+            "holds 1.5; expected a probability in [0, 1]",
             {"forecasts": ("p",)},
         ),
         ("p,y\n0.5,1\nx,0\n", "holds 'x'; expected a number", {"forecasts": ("p",)}),
@@ -146,6 +146,32 @@ def test_decimal_commas_per_cent_signs_and_odd_texts_are_read_as_in_memory(tmp_p
     for parts in (False, True):
         with pytest.raises(InvalidData, match="holds '0_1'; expected 0 or 1"):
             report_of(str(path), Asked(outcome="y"), Settings(draws=0), in_parts=parts)
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_what_is_said_of_per_cent_fits_the_numbers(tmp_path, parts):
+    """One slip above 1 does not look like per cent; per cent that are nowhere above 1 might be probabilities."""
+    pytest.importorskip("duckdb")
+    path, settings = tmp_path / "f.csv", Settings(draws=0, measures=("brier",))
+
+    def said_of(cells, percent):
+        path.write_text("p,y\n" + "".join(f"{cell},{i % 2}\n" for i, cell in enumerate(cells)))
+        try:
+            return " ".join(
+                report_of(str(path), Asked(("p",), percent=percent), settings, in_parts=parts).said
+            )
+        except InvalidData as error:
+            return str(error).replace("'", "")
+
+    assert said_of([0.25, 1.0000001, 0.5], False).endswith(
+        "holds 1.0000001; expected a probability in [0, 1]"
+    )
+    assert said_of([25, 30, 0.5], False).endswith("these look like per cent: --percent")
+    assert said_of([25, 130, 50], True).endswith("holds 130; expected per cent from 0 to 100")
+    for cells, cautioned in (([0.25, 1.0, 0.5], True), ([0.25, 1.5, 0.5], False), ([0, 0, 0], False)):
+        said = said_of(cells, True)
+        assert ("caution: no cell of column 'p' is above 1, and --percent divides" in said) == cautioned, said
+        assert "caution" not in said_of([x / 2 for x in cells], False)
 
 
 NUMBERS = """
