@@ -23,7 +23,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import free_memory
 from onlinecal.forecasts.cells import EMPTY, SPACES, as_number
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings
-from onlinecal.forecasts.reading import Asked, columns_of
+from onlinecal.forecasts.reading import Asked, columns_of, group_name
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.forecasts.sums import Facts, Pair, Sums, report_of_sums
 from onlinecal.study.run import cores
@@ -227,11 +227,10 @@ class Piece:
 
     @property
     def rows(self) -> str:
-        """The rows that count, as SQL: forecasts p0, p1, …, the outcome y, and the group g."""
+        """The rows that count, as SQL: forecasts p0, p1, …, the outcome y, and groups g0, g1, …"""
         columns = [f"{self.number(name)} AS p{i}" for i, name in enumerate(self.forecasts)]
         columns.append(f"{self.event()} AS y")
-        if self.asked.by is not None:
-            columns.append(f"{group(self.place[self.asked.by])} AS g")
+        columns += [f"{group(self.place[name])} AS g{i}" for i, name in enumerate(self.asked.by)]
         return f"(SELECT * FROM (SELECT {', '.join(columns)} FROM {self.table}) WHERE {self.whole})"
 
     @property
@@ -286,8 +285,7 @@ class Piece:
 
     def sums(self, moved: tuple[bool, ...]) -> Sums:
         """What the report is made of; `moved` says which columns go to the grid."""
-        if self.asked.by is not None:
-            self.check_groups()
+        self.check_groups()
         gammas, chances, distances = [], [], []
         groups = list[dict[str, JointDistribution | None]]()
         for i, on_grid in enumerate(moved):
@@ -303,28 +301,31 @@ class Piece:
             gammas.append(_gamma(answer))
             chances.append(_gamma(answer | {"s": np.minimum(answer["e"], answer["n"])}) if on_grid else None)
             distances.append(float(answer["d"].sum()))
-            groups.append({} if self.asked.by is None else self.grouped(v))
+            groups.append(self.grouped(v))
         return Sums(tuple(gammas), tuple(chances), tuple(distances), tuple(groups), self.pairs())
 
     def check_groups(self) -> None:
         """Refuses too many."""
-        if (many := self.one(f"SELECT count(DISTINCT g) FROM {self.rows}")[0]) > GROUPS:
+        counts = [f"count(DISTINCT g{i})" for i in range(len(self.asked.by))]
+        if counts and (many := self.one(f"SELECT {' + '.join(counts)} FROM {self.rows}")[0]) > GROUPS:
             raise InvalidData(
-                f"{self.question.source}: column {self.asked.by!r} has {many} different values; expected at most "
+                f"{self.question.source}: {', '.join(self.asked.by)!r} has {many} different values; expected at most "
                 f"{GROUPS} groups"
             )
 
     def grouped(self, v: str) -> dict[str, JointDistribution | None]:
         """Γ of each group."""
-        answer = self.engine.execute(
-            f"SELECT g, {v} AS v, count(*) AS n, sum(y) AS s FROM {self.rows} GROUP BY 1, 2 ORDER BY 1"
-        ).fetchnumpy()
-        names, starts = np.unique(np.asarray(answer.pop("g")).astype(str), return_index=True)
-        ends = np.append(starts[1:], len(answer["v"]))
-        return {
-            str(name): _gamma({key: values[first:last] for key, values in answer.items()})
-            for name, first, last in zip(names, starts, ends, strict=True)
-        }
+        found = dict[str, JointDistribution | None]()
+        for i, column in enumerate(self.asked.by):
+            answer = self.engine.execute(
+                f"SELECT g{i} AS g, {v} AS v, count(*) AS n, sum(y) AS s FROM {self.rows} GROUP BY 1, 2 ORDER BY 1"
+            ).fetchnumpy()
+            names, starts = np.unique(np.asarray(answer.pop("g")).astype(str), return_index=True)
+            ends = np.append(starts[1:], len(answer["v"]))
+            for name, first, last in zip(names, starts, ends, strict=True):
+                part = {key: values[first:last] for key, values in answer.items()}
+                found[group_name(self.asked, column, str(name))] = _gamma(part)
+        return found
 
     def pairs(self) -> tuple[Pair, ...]:
         """Of the differences of scores of all pairs of columns."""

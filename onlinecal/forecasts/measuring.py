@@ -204,7 +204,7 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     groups: Mapping[str, Any] = log.groups or {}
     if len(groups) > GROUPS:
         raise InvalidData(
-            f"{log.source}: column {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
+            f"{log.source}: {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
         )
     columns = [_column(log, name, settings) for name in log.forecasts]
     lags = 0 if log.times is None else math.floor(math.cbrt(log.rows))

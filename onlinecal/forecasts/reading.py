@@ -39,8 +39,10 @@ class Asked:
     ----------
     forecasts : tuple of str
         Names of columns of forecasts; empty to guess.
-    outcome, by, time, weight : str, optional
+    outcome, time, weight : str, optional
         Names of columns; the outcome is guessed where it is not named.
+    by : tuple of str
+        Names of columns of groups.
     resolved : str, optional
         The column of times at which outcomes became known; empty for never.
     key : str, optional
@@ -60,7 +62,7 @@ class Asked:
     forecasts: tuple[str, ...] = ()
     outcome: str | None = None
     positive: str | None = None
-    by: str | None = None
+    by: tuple[str, ...] = ()
     time: str | None = None
     weight: str | None = None
     percent: bool = False
@@ -90,9 +92,9 @@ class Log:
     time_words : (n,) list of str, optional
         Times as they are written.
     groups : dict of str to (m,) ints, optional
-        Numbers of the rows of each group, in order.
+        Numbers of the rows of each group, in order (`group_name`).
     by, time : str
-        The names of those columns, "" for none.
+        The names of those columns, with commas between several; "" for none.
     said : tuple of str
         What was guessed, left out or sorted.
     duplicates : int
@@ -185,7 +187,10 @@ def read_log(sheet: Sheet, asked: Asked) -> Log:
             )
         rows = rows[np.argsort(times[rows], kind="stable")]
         said.append(f"rows are brought into the order of {asked.time!r}")
-    groups = None if asked.by is None else _groups(sheet.texts(asked.by)[rows])
+    groups = dict[str, Ints]()
+    for name in asked.by:
+        found = _groups(sheet.texts(name)[rows])
+        groups |= {group_name(asked, name, group): places for group, places in found.items()}
     return Log(
         source=sheet.name,
         forecasts={name: values[rows] for name, values in number.items()},
@@ -194,8 +199,8 @@ def read_log(sheet: Sheet, asked: Asked) -> Log:
         weights=None if weights is None else weights[rows],
         times=None if times is None else times[rows],
         time_words=None if asked.time is None else _words_of(sheet, asked.time, rows),
-        groups=groups,
-        by=asked.by or "",
+        groups=dict(sorted(groups.items())) or None,
+        by=", ".join(asked.by),
         time=asked.time or "",
         said=tuple(said),
         duplicates=sheet.duplicates(),
@@ -216,7 +221,7 @@ def columns_of(sheet: Any, asked: Asked) -> tuple[list[str], str, list[str]]:
         With `name`, the file; `columns`, names as they stand there; and `sample(column)`, its first cells as text.
     asked : Asked
     """
-    named = [*asked.forecasts, asked.outcome, asked.by, asked.time, asked.weight, asked.key]
+    named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.key]
     wanted = [name for name in named if name is not None]
     if asked.resolved is not None:
         if asked.time is None:
@@ -432,6 +437,11 @@ def _weights(sheet: Sheet, name: str, keep: NDArray[np.bool_]) -> Floats:
     if not (values[keep] > 0.0).any():
         raise InvalidData(f"{sheet.name}: all weights in column {name!r} are 0; expected a positive one")
     return values
+
+
+def group_name(asked: Asked, column: str, group: str) -> str:
+    """What a group is called: where there are several columns of groups, with the name of its column."""
+    return group if len(asked.by) == 1 else f"{column}: {group or '(empty)'}"
 
 
 def _groups(texts: NDArray[Any]) -> dict[str, Ints]:

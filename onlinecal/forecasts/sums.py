@@ -233,8 +233,8 @@ def report_of_sums(
     for i, (name, moved) in enumerate(zip(question.forecasts, facts.moved(settings), strict=True)):
         if len(sums.groups[i]) > GROUPS:
             raise InvalidData(
-                f"{question.source}: column {question.asked.by!r} has {len(sums.groups[i])} different values; expected "
-                f"at most {GROUPS} groups"
+                f"{question.source}: {', '.join(question.asked.by)!r} has {len(sums.groups[i])} different values; "
+                f"expected at most {GROUPS} groups"
             )
         gamma = sums.gammas[i]
         assert gamma is not None
@@ -251,7 +251,7 @@ def report_of_sums(
         columns.append(measure_gamma(name, gamma, distance, settings, with_holm(parts), means))
     return Report(
         question.source, question.outcome, facts.rows, columns, _differences(sums.pairs, facts.rows), 0,
-        question.asked.by or "", "", [*question.said, *said], tiny_groups(groups), settings,
+        ", ".join(question.asked.by), "", [*question.said, *said], tiny_groups(groups), settings,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.forecasts import large, source
 from onlinecal.forecasts.cells import SPACES
+from onlinecal.forecasts.inference import holm
 from onlinecal.forecasts.measuring import Settings
 from onlinecal.forecasts.reading import Asked, read_log
 from onlinecal.forecasts.sheet import Sheet
@@ -38,7 +39,7 @@ def test_few_predictions_give_the_same_report(tmp_path, name):
     pytest.importorskip("duckdb")
     frame, path = table(2000, 2), tmp_path / name
     frame.to_parquet(path) if name.endswith("parquet") else frame.to_csv(path, index=False)
-    plain, parts = both(path, Asked(forecasts=("p", "q"), by="site"), Settings(draws=20, measures=FAST))
+    plain, parts = both(path, Asked(forecasts=("p", "q"), by=("site",)), Settings(draws=20, measures=FAST))
     assert plain.rows == parts.rows
     for a, b in zip(plain.columns, parts.columns, strict=True):
         assert str(a.evaluation) == str(b.evaluation)
@@ -271,9 +272,29 @@ def test_odd_types_of_parquet_are_read_as_in_memory(tmp_path, kind):
 def test_groups_have_the_same_names(tmp_path, names):
     pytest.importorskip("duckdb")
     pd.DataFrame({"p": [0.5] * 6, "y": [0, 1] * 3, "g": names}).to_parquet(tmp_path / "f.parquet")
-    asked = Asked(forecasts=("p",), outcome="y", by="g")
+    asked = Asked(forecasts=("p",), outcome="y", by=("g",))
     plain, parts = both(tmp_path / "f.parquet", asked, Settings(draws=0, measures=("ece",)))
     assert plain.columns[0].groups == parts.columns[0].groups
+
+
+def test_groups_of_several_columns_are_all_there_and_corrected_together(tmp_path):
+    """Each row as if its column were the only one, but for the correction, which is for all rows of the table."""
+    pytest.importorskip("duckdb")
+    frame = table(900, 1)
+    frame["sex"] = np.where(np.arange(900) % 3, "f", None)
+    frame.to_parquet(tmp_path / "f.parquet")
+    settings = Settings(draws=0, measures=("brier",))
+    plain, parts = both(tmp_path / "f.parquet", Asked(("p",), by=("site", "sex")), settings)
+    assert plain.by == parts.by == "site, sex"
+    groups = plain.columns[0].groups
+    assert groups == parts.columns[0].groups
+    assert [part.name for part in groups] == ["sex: (empty)", "sex: f", "site: a", "site: b c", "site: d'e"]
+    assert [part.adjusted for part in groups] == holm([part.p_value for part in groups])
+    alone = [both(tmp_path / "f.parquet", Asked(("p",), by=(name,)), settings)[0] for name in ("sex", "site")]
+    single = [part for found in alone for part in found.columns[0].groups]
+    assert [(p.rows, p.event, p.p_value) for p in groups] == [(p.rows, p.event, p.p_value) for p in single]
+    with pytest.raises(InvalidParameter, match="'sex' is asked for twice"):
+        both(tmp_path / "f.parquet", Asked(("p",), by=("sex", "sex")), settings)
 
 
 def test_a_large_file_is_read_in_parts_unless_its_rows_are_needed(tmp_path, monkeypatch):

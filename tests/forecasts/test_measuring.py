@@ -71,7 +71,7 @@ def test_calibrated_forecasts_lead_to_no_advice(tmp_path, seed, settings):
 
 def test_groups_and_stretches_of_time(tmp_path):
     table = frame(800)
-    found = report(tmp_path, table, forecasts=("p", "q"), by="site", time="day")
+    found = report(tmp_path, table, forecasts=("p", "q"), by=("site",), time="day")
     column = found.columns[1]
     assert [part.name for part in column.groups] == ["east", "north", "south"]
     for part in column.groups:
@@ -102,8 +102,8 @@ def test_a_stretch_of_time_parts_no_day(tmp_path):
 def test_weights_are_as_rows_that_are_there_so_often(tmp_path):
     table = frame(300)
     times = np.random.default_rng(1).integers(0, 4, 300)
-    weighted = report(tmp_path, table.assign(w=times), weight="w", forecasts=("p",), by="site")
-    repeated = report(tmp_path, table.iloc[np.repeat(np.arange(300), times)], forecasts=("p",), by="site")
+    weighted = report(tmp_path, table.assign(w=times), weight="w", forecasts=("p",), by=("site",))
+    repeated = report(tmp_path, table.iloc[np.repeat(np.arange(300), times)], forecasts=("p",), by=("site",))
     a, b = weighted.columns[0], repeated.columns[0]
     assert a.brier.score == pytest.approx(b.brier.score, rel=1e-12)
     assert a.threshold.loss == pytest.approx(b.threshold.loss, rel=1e-9)
@@ -265,12 +265,12 @@ def test_copies_are_cautioned_against_where_chance_does_not_make_them():
 def test_small_groups_are_named(tmp_path):
     table = frame(200)
     table.loc[:4, "site"] = "west"
-    assert any("'west'" in said for said in report(tmp_path, table, by="site", forecasts=("p",)).cautions)
+    assert any("'west'" in said for said in report(tmp_path, table, by=("site",), forecasts=("p",)).cautions)
     table["site"] = [str(i) for i in range(200)]
-    assert report(tmp_path, table, by="site", forecasts=("p",)).columns[0].groups[0].rows == 1
+    assert report(tmp_path, table, by=("site",), forecasts=("p",)).columns[0].groups[0].rows == 1
     many = pd.concat([frame(200)] * 6, ignore_index=True).assign(site=range(1200))
     with pytest.raises(InvalidData, match="1200 different values; expected at most 1000 groups"):
-        report(tmp_path, many, by="site", forecasts=("p",))
+        report(tmp_path, many, by=("site",), forecasts=("p",))
 
 
 # ---------------------------------------------------------------- one row, and too many

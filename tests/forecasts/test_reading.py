@@ -95,7 +95,7 @@ def test_parquet_is_as_csv(tmp_path):
         {"p": [0.25, 0.5, 0.75], "y": [True, False, True], "day": dates, "site": ["a", "b", "a"]}
     )
     frame.to_parquet(path)
-    found = read_log(Sheet(str(path)), Asked(time="day", by="site"))
+    found = read_log(Sheet(str(path)), Asked(time="day", by=("site",)))
     assert found.forecasts["p"].tolist() == [0.25, 0.5, 0.75]
     assert found.outcomes.tolist() == [1.0, 0.0, 1.0]
     assert np.diff(found.times).tolist() == [1.0, 2.0]

@@ -38,7 +38,7 @@ def report(tmp_path_factory):
             p = round(rng.random(), 2)
             site = ["<b>x</b>", LONG][i % 2]
             file.write(f"{2000 + i},{p},{round(p**2, 4)},{site},{int(rng.random() < p)}\n")
-    asked = Asked(forecasts=("model", LONG), by="site", time="day")
+    asked = Asked(forecasts=("model", LONG), by=("site",), time="day")
     return measure_log(read_log(Sheet(str(path)), asked), Settings(draws=30))
 
 
