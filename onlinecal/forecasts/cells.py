@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from math import nan
+from typing import Any
+
+import numpy as np
 
 #: cells that stand for nothing, in lower case
 EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
@@ -71,3 +74,30 @@ def _equal(text: str, other: str) -> bool:
     """As numbers."""
     one = as_number(text)
     return one[0] is not None and one == as_number(other)
+
+
+# ---------------------------------------------------------------- what is said of them
+
+#: what is said of per cent signs without `percent`
+SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
+
+
+#: what is said of `percent` where `hardly_per_cent` holds
+UNIT = (
+    "caution: no cell of column {name!r} is above 1, and --percent divides all of them by 100; leave it out if they "
+    "are probabilities"
+)
+
+
+def hardly_per_cent(largest: float) -> bool:
+    """Whether forecasts that were per cent, with this largest one, might have been probabilities."""
+    return 0.0 < largest <= 0.01
+
+
+def outside(where: str, name: str, shown: str, percent: bool, values: Any) -> str:
+    """What is said of a cell that is no forecast; numbers of the column tell whether it looks like per cent."""
+    # Probabilities that rounding or a slip has lifted above 1 are few, and hardly above 1.
+    looks = min(values) >= 0.0 and max(values) <= 100.0 and np.median(values) >= 2.0
+    hint = "; these look like per cent: --percent" if looks and not percent else ""
+    expected = "per cent from 0 to 100" if percent else "a probability in [0, 1]"
+    return f"{where}: column {name!r} holds {shown}; expected {expected}{hint}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, suggestion
-from onlinecal.forecasts.cells import WORDS, as_number, as_outcome
+from onlinecal.forecasts.cells import SIGNS, UNIT, WORDS, as_number, as_outcome, hardly_per_cent, outside
 from onlinecal.forecasts.sheet import Sheet
 
 Floats = NDArray[np.float64]
@@ -354,31 +354,6 @@ def check_probability(
     if p == p and not 0.0 <= p <= 1.0:
         raise InvalidData(outside(where, name, repr(cell), percent, [value]))
     return p + 0.0
-
-
-#: what is said of per cent signs without `percent`
-SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
-
-
-#: what is said of `percent` where `hardly_per_cent` holds
-UNIT = (
-    "caution: no cell of column {name!r} is above 1, and --percent divides all of them by 100; leave it out if they "
-    "are probabilities"
-)
-
-
-def hardly_per_cent(largest: float) -> bool:
-    """Whether forecasts that were per cent, with this largest one, might have been probabilities."""
-    return 0.0 < largest <= 0.01
-
-
-def outside(where: str, name: str, shown: str, percent: bool, values: Any) -> str:
-    """What is said of a cell that is no forecast; numbers of the column tell whether it looks like per cent."""
-    # Probabilities that rounding or a slip has lifted above 1 are few, and hardly above 1.
-    looks = min(values) >= 0.0 and max(values) <= 100.0 and np.median(values) >= 2.0
-    hint = "; these look like per cent: --percent" if looks and not percent else ""
-    expected = "per cent from 0 to 100" if percent else "a probability in [0, 1]"
-    return f"{where}: column {name!r} holds {shown}; expected {expected}{hint}"
 
 
 def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, list[str]]:

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.cautions import tiny_groups
-from onlinecal.forecasts.cells import as_number
+from onlinecal.forecasts.cells import SIGNS, UNIT, as_number, hardly_per_cent, outside
 from onlinecal.forecasts.inference import Difference, differences_of, paired_p
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings, measure_gamma, part_of, with_holm
-from onlinecal.forecasts.reading import SIGNS, UNIT, hardly_per_cent, outside
 
 if TYPE_CHECKING:
     from onlinecal.forecasts.large import Question
