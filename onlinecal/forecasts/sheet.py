@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import is_parquet, moments, parquet
 from onlinecal.core.memory import GIB, free_memory
-from onlinecal.forecasts.cells import as_number, is_empty
+from onlinecal.forecasts.cells import as_number, is_empty, is_plain
 
 Floats = NDArray[np.float64]
 
@@ -206,9 +206,12 @@ def _floats(cells: Any) -> Floats:
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return np.asarray(cells.to_numpy(np.float64, na_value=np.nan)).copy()
     objects = cells.to_numpy(dtype=object)
-    if any("_" in cell for cell in objects if isinstance(cell, str)):
-        raise ValueError("an underscore")
-    return np.asarray(objects, dtype=np.float64)
+    if not all(is_plain(cell) for cell in objects if isinstance(cell, str)):
+        raise ValueError("an underscore, or digits of another script")
+    values = np.asarray(objects, dtype=np.float64)
+    if not all(map(_is_nothing, objects[np.isnan(values)])):
+        raise ValueError("a NaN with a sign")
+    return values
 
 
 # ---------------------------------------------------------------- CSV

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import as_time
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.cells import as_number, as_outcome
+from onlinecal.forecasts.cells import UNIT, as_number, as_outcome, hardly_per_cent, is_plain
 from onlinecal.forecasts.reading import Asked, check_probability, never_positive, one_forecast
 from onlinecal.forecasts.sheet import (
     NO_TIME,
@@ -87,7 +87,7 @@ class Feed:
         else:
             monitor.note["feed"] = {
                 "offset": 0, "line": 0, "header": None, "open": {}, "last": None, "met": False, "digest": "",
-                "piped": False,
+                "piped": False, "largest": 0.0,
             }  # fmt: skip
         self._note: dict[str, Any] = monitor.note["feed"]
         self._digest = hashlib.sha256()
@@ -167,6 +167,9 @@ class Feed:
                 continue
             self._bet(*events, found)
             self._taken(block)
+        if last and self._asked.percent and hardly_per_cent(self._note["largest"]):
+            assert self._places is not None
+            self._say(UNIT.format(name=self.columns[self._places[0]]))
 
     # ---------------------------------------------------------------- inside
 
@@ -228,8 +231,7 @@ class Feed:
             return None
         if self._asked.percent:
             p /= 100.0
-        cells = "".join(columns[forecast])
-        if not ((p >= 0.0) & (p <= 1.0) & (y == y)).all() or "_" in cells or not cells.isascii():
+        if not ((p >= 0.0) & (p <= 1.0) & (y == y)).all() or not is_plain("".join(columns[forecast])):
             return None
         if time_at is not None:
             before = self._note["last"]
@@ -238,6 +240,7 @@ class Feed:
             if None in times or len(set(dated)) > 1 or any(later < one for one, later in pairwise(times)):
                 return None
             self._note["last"] = [times[-1], written[-1]]
+        self._note["largest"] = max(self._note["largest"], float(p.max()))
         return p + 0.0, y
 
     def _one_by_one(self, lines: list[bytes], encoding: str, found: Callable[[Alarm], None]) -> None:
@@ -358,14 +361,16 @@ class Feed:
         """In [0, 1], or NaN for none."""
         try:
             value: float | None = float(cell)
-            marked = "_" in cell or value != value or not cell.isascii()
+            marked = not is_plain(cell) or value != value
         except ValueError:
             marked = True
         if marked:
             value, marked = as_number(cell)
         if value is None:
             raise InvalidData(f"{where}: column {self.columns[at]!r} holds {cell!r}; expected a number")
-        return check_probability(self.name, where, self.columns[at], cell, value, marked, self._asked.percent)
+        p = check_probability(self.name, where, self.columns[at], cell, value, marked, self._asked.percent)
+        self._note["largest"] = max(self._note["largest"], p)
+        return p
 
     def _outcome(self, where: str, at: int, cell: str) -> float:
         """0, 1, or NaN for none."""

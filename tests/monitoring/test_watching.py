@@ -70,6 +70,17 @@ def test_spellings_of_csv():
     assert monitor.bias().total == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize(("cells", "cautions"), [(("0.5", "0.25"), 1), (("50", "0.25"), 0), (("0", "0"), 0)])
+def test_per_cent_of_probabilities_is_cautioned_against(cells, cautions):
+    for size in (1, 2**20):  # line by line, and many lines at once
+        said, data = [], ("p,y\n" + "".join(f"{p},1\n" for p in cells * 50)).encode()
+        feed = Feed(Monitor(), "x", Asked(percent=True), say=said.append)
+        for at in range(0, len(data), size):
+            feed.take(data[at : at + size])
+        feed.take(b"", last=True)
+        assert sum("no cell of column 'p' is above 1" in text for text in said) == cautions
+
+
 def test_outcomes_in_later_lines(wrong):
     p, y, _ = wrong
     p, y = p[:100], y[:100]
