@@ -187,7 +187,8 @@ def _divergence(q: Floats, v: Floats) -> Floats:
 
 def _part(a: Floats, b: Floats, gap: Floats) -> Floats:
     """a ln(a/b) with gap = a − b, from which the digits of near ones come; 0 where a is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # Of denormal b the quotient that is not taken may overflow.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logarithm = np.where(np.abs(gap) < 0.5 * b, np.log1p(gap / b), np.log(a) - np.log(b))
         return np.where(a > 0.0, a * logarithm, 0.0)
 
