@@ -230,10 +230,10 @@ def score_differences(
     """
     found: list[tuple[str, str, str, float, float, float]] = []
     share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
-    scores = {name: _scores(p, y) for name, p in forecasts.items()}
+    of = {name: scores(p, y) for name, p in forecasts.items()}
     for a, b in combinations(forecasts, 2):
         for score in ("brier", "log"):
-            first, second = scores[a][score], scores[b][score]
+            first, second = of[a][score], of[b][score]
             if len(y) < 2 or not (np.isfinite(first).all() and np.isfinite(second).all()):
                 continue
             difference = first - second
@@ -249,6 +249,7 @@ def score_differences(
     return [Difference(*each, p) for each, p in zip(found, adjusted, strict=True)]
 
 
-def _scores(p: Floats, y: Floats) -> dict[str, Floats]:
+def scores(p: Floats, y: Floats) -> dict[str, Floats]:
+    """Brier and log score of each forecast."""
     with np.errstate(divide="ignore"):
         return {"brier": (p - y) ** 2, "log": -np.log(np.where(y == 1.0, p, 1.0 - p))}

@@ -95,21 +95,26 @@ def joint_radii(kinds: Sequence[Floats], level: float) -> Floats:
     return np.where(scale > 0.0, scale * times, 0.0) if times < math.inf else np.full(len(scale), math.inf)
 
 
-def mean_interval(sampling: Sampling, resample: Resample, times: int, level: float, seed: int) -> Ends:
+def mean_interval(
+    loss: Floats, mass: Floats, squares: Floats, within: Ends, times: int, level: float, seed: int
+) -> Ends:
     """Quantiles of the mean loss with weights drawn from Dirichlet's law; each end fails in half of the cases left.
 
-    One more sample has the loss 0 for the lower end, and the largest for the upper one. Of two losses these are the
-    quantiles of Clopper and Pearson, and as n grows those of the normal law. Weights w of the samples of a cell are
-    taken for (Σ w)²/Σ w² equal ones; above `MOST_LEVELS` cells, those of neighbouring losses are joined.
+    One more sample has the least loss for the lower end, and the largest for the upper one. Of two losses these are the
+    quantiles of Clopper and Pearson, and as n grows those of the normal law.
+
+    Parameters
+    ----------
+    loss, mass, squares : (c,) floats
+        Of each cell of samples with one loss: the sums of their weights and of squared weights. It is taken for
+        mass²/squares samples. Above `MOST_LEVELS` cells, those of neighbouring losses are joined.
+    within : (float, float)
+        The least and the largest loss that there can be.
+    times, level, seed
+        As for `intervals`.
     """
-    assert sampling.losses is not None
-    gamma = resample.gamma
-    zeros, ones, most = sampling.losses(gamma)
-    mass = np.concatenate((gamma.counts - gamma.positives, gamma.positives))
-    squares, loss = np.concatenate(resample.squares), np.concatenate((zeros, ones))
-    held = (mass > 0.0) & (squares > 0.0)
-    order = np.argsort(loss[held])
-    mass, squares, loss = (part[held][order] for part in (mass, squares, loss))
+    order = np.argsort(loss)
+    mass, squares, loss = (part[order] for part in (mass, squares, loss))
     starts = np.arange(0, len(loss), -(-len(loss) // MOST_LEVELS))
     loss = np.add.reduceat(mass * loss, starts)
     mass, squares = np.add.reduceat(mass, starts), np.add.reduceat(squares, starts)
@@ -121,11 +126,22 @@ def mean_interval(sampling: Sampling, resample: Resample, times: int, level: flo
         weights = generator.standard_gamma(shape, (size, len(loss))) * scale
         more = generator.standard_exponential(size) * scale.max()
         total, every = weights @ loss, weights.sum(axis=1) + more
-        low.append(total / every)
-        high.append((total + more * most) / every)
+        low.append((total + more * within[0]) / every)
+        high.append((total + more * within[1]) / every)
     side = 0.5 * (1.0 + level)
-    least = -order_statistic(-np.concatenate(low), side)
-    return max(least, 0.0), order_statistic(np.concatenate(high), side)
+    least, most = -order_statistic(-np.concatenate(low), side), order_statistic(np.concatenate(high), side)
+    return max(least, within[0]), min(most, within[1])
+
+
+def _of_scores(sampling: Sampling, resample: Resample, times: int, level: float, seed: int) -> Ends:
+    """The same for a measure that is a mean of losses."""
+    assert sampling.losses is not None
+    gamma = resample.gamma
+    zeros, ones, most = sampling.losses(gamma)
+    mass = np.concatenate((gamma.counts - gamma.positives, gamma.positives))
+    squares, loss = np.concatenate(resample.squares), np.concatenate((zeros, ones))
+    held = (mass > 0.0) & (squares > 0.0)
+    return mean_interval(loss[held], mass[held], squares[held], (0.0, most), times, level, seed)
 
 
 def few_samples(asked: Asked, resample: Resample) -> str:
@@ -252,7 +268,7 @@ def intervals(
             if reason := few_samples(one, resample):
                 found[i] = Interval(None, reason)
             elif isinstance(sampling, Sampling) and sampling.losses is not None:
-                low, high = mean_interval(sampling, resample, times, level, seed)
+                low, high = _of_scores(sampling, resample, times, level, seed)
                 both = min(low, one.ends[0]), min(max(high, one.ends[1]), one.record.largest)
                 found[i] = Interval(both, sampling.source)
             else:
