@@ -305,7 +305,8 @@ def intervals(
                 None, "none: no bound with explicit constants is known; use method 'bootstrap'"
             )
             continue
-        how = f"{source.source}" + (f"; {FINITE}" if method == "finite-sample" else "")
+        of_mean = isinstance(source, Sampling) and source.losses is not None  # whose source is that of draws
+        how = FINITE if of_mean else source.source + (f"; {FINITE}" if method == "finite-sample" else "")
         found[i] = Interval(limits(one, known, parts, value_of), how)
     return [found[i] for i in range(len(asked))]
 

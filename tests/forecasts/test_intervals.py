@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.intervals import joint_radii, order_statistic
@@ -224,6 +225,13 @@ def test_weights_of_one_are_no_weights():
 NOISE = ["ece", "cfdl", "v_cdl", "cdl"]
 
 
+@pytest.mark.parametrize("size", [1e-180, 1e180])
+def test_weights_without_squares_are_refused(size):
+    """Their intervals had no width, or were not numbers."""
+    with pytest.raises(InvalidParameter, match="multiply all by one number"):
+        evaluate([0.2, 0.7], [0, 1], weights=[size, size], measures=["brier"], bootstrap=99)
+
+
 def levels(counts):
     """Levels of so many samples, every third with outcome 1."""
     p = np.repeat((np.arange(len(counts)) + 1.0) / (len(counts) + 1.0), counts)
@@ -330,6 +338,7 @@ def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):
         for name, row in zip(names, sure, strict=True):
             held[name] += row.interval[0] <= truth[name] <= row.interval[1]
             assert "McDiarmid" in row.interval_by
+            assert "random weights" not in row.interval_by
         if i == 0:
             wide = dict(zip(names, sure, strict=True))
             for row in evaluate(p, y, measures=coarse, bootstrap=199).rows:
