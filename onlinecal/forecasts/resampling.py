@@ -63,7 +63,7 @@ class Resample:
             self.level = np.searchsorted(self.v, p)
             self.ones, self.weights = y > 0.0, w
             times = np.ones(len(w))
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
             if not 1e-290 < sum(part.sum() for part in self.squares) < np.inf:
                 raise InvalidParameter(
