@@ -260,10 +260,10 @@ def score_differences(
     found: list[tuple[str, str, str, float, float, float | None]] = []
     share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
     samples = 1.0 / float(share @ share)
-    scores = {name: _scores(p, y) for name, p in forecasts.items()}
+    of = {name: scores(p, y) for name, p in forecasts.items()}
     for a, b in combinations(forecasts, 2):
         for score in ("brier", "log"):
-            first, second = scores[a][score], scores[b][score]
+            first, second = of[a][score], of[b][score]
             if samples < 1.0 + 1e-9 or not (np.isfinite(first).all() and np.isfinite(second).all()):
                 continue
             difference = first - second
@@ -277,6 +277,7 @@ def score_differences(
     return differences_of(found)
 
 
-def _scores(p: Floats, y: Floats) -> dict[str, Floats]:
+def scores(p: Floats, y: Floats) -> dict[str, Floats]:
+    """Brier and log score of each forecast."""
     with np.errstate(divide="ignore"):
         return {"brier": (p - y) ** 2, "log": -np.log(np.where(y == 1.0, p, 1.0 - p))}

@@ -63,7 +63,13 @@ class Resample:
             self.level = np.searchsorted(self.v, p)
             self.ones, self.weights = y > 0.0, w
             times = np.ones(len(w))
-            self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
+            if not 1e-290 < sum(part.sum() for part in self.squares) < np.inf:
+                raise InvalidParameter(
+                    f"evaluate: the largest weight is {float(w.max())!r}, of which floats hold no square; expected one "
+                    "from 1e-140 to 1e140: multiply all by one number"
+                )
         self.total = round(float(times.sum()))
         self.shares = times / self.total
 

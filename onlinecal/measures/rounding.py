@@ -15,7 +15,7 @@ from onlinecal.core.joint import FINEST, JointDistribution
 from onlinecal.core.validation import check_unit, count, integer, probability, vector
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.grids import grid_bounds
-from onlinecal.measures.witnesses.sums import times
+from onlinecal.measures.witnesses.sums import means_rounded, times
 
 Floats = NDArray[np.float64]
 
@@ -126,8 +126,8 @@ class SoftRounding(Witness):
         calibrated = bool((gamma.means == gamma.predictions).all())
         if self.bins is None and not calibrated:
             raise InvalidData(f"{gamma!r} is not calibrated; expected a grid to round to")
-        if calibrated:
-            return 0.0, 0.0
+        if calibrated:  # a mean that was rounded may be off what is predicted, and then a grid is the best
+            return 0.0, 1.0 / FINEST if means_rounded(gamma) > 0.0 else 0.0
         return grid_bounds(gamma, whole("bins", self.bins, 1, FINEST))
 
     def __str__(self) -> str:
