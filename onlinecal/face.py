@@ -146,6 +146,7 @@ def play(
         name is a registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters.
     nature : Nature, its name, plain class, object or partial, what `sweep` returns, or list of them
         The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
+        With ``sight = "law"`` or ``"draw"`` it has ``probability(round)`` (see `onlinecal.natures.Scalar`).
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
         at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the

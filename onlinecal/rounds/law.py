@@ -160,6 +160,16 @@ class StatedLaw:
         _add_up(self.support, self._block.weights[self._at], means)
         return own(means)
 
+    def of(self, run: int) -> dict[float, float]:
+        """The law of one run: value → probability, of all values with weight."""
+        block, law = self._block, {}
+        atoms, weights = block.atoms[self._at, run], block.weights[self._at, run]
+        values = atoms if block.grid is None else block.grid[atoms]
+        for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+            if weight > 0.0:
+                law[value] = law.get(value, 0.0) + weight
+        return law
+
     @property
     def points(self) -> bool:
         """Whether each of the laws is a single point."""
