@@ -162,7 +162,7 @@ class StatedLaw:
 
     def of(self, run: int) -> dict[float, float]:
         """The law of one run: value → probability, of all values with weight."""
-        block, law = self._block, {}
+        block, law = self._block, dict[float, float]()
         atoms, weights = block.atoms[self._at, run], block.weights[self._at, run]
         values = atoms if block.grid is None else block.grid[atoms]
         for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
