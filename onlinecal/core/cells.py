@@ -22,8 +22,8 @@ def cells(v: Any, m: Any) -> Any:
     -----
     A product may round over an edge. The nearest edge is at most half a cell away, so one comparison with it decides.
     """
-    nearest = np.floor(v * m + 0.5)
-    return np.int64(nearest - (v < nearest / m))
+    nearest = np.rint(v * m)
+    return np.int64(nearest) - (v < nearest / m)
 
 
 #: the same of one value, in kernels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import index, kernel
 from onlinecal.core.cells import cell
 from onlinecal.core.strategy import check_number, check_probability, check_whole
 from onlinecal.core.streams import Stream
@@ -116,7 +116,7 @@ def _approach(run, number, size, forecast):
         return 0.5
     j = highest if middle > kink else lowest
     at = cell(values[j], cells) if cells > 0 else find(run, j)
-    stays = floats(run)[at] * (values[j] - kink) ** 2 < shared(run)[1]
+    stays = floats(run)[index(at)] * (values[j] - kink) ** 2 < shared(run)[1]
     return 1.0 if stays == (middle > kink) else 0.0
 
 
@@ -124,7 +124,7 @@ def _approach(run, number, size, forecast):
 def _count(run, number, size, forecast, outcome):
     cells = shared_ints(run)[0]
     at = cell(forecast, cells) if cells > 0 else enter(run, forecast)
-    floats(run)[at] += 1.0
+    floats(run)[index(at)] += 1.0
     return 0
 
 
