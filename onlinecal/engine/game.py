@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -423,7 +422,7 @@ class Game:
     def _question(self, number: int, time: float) -> tuple[Round, NatureRound]:
         """The next round as forecaster and nature see it before they move."""
         shown: dict[str, Any] = {}
-        round = Round(number, time, MappingProxyType(shown)) if self._revealed.needs else Round(number, time)
+        round = Round(number, time, shown)
         face = NatureRound(round, self.names[1], self._sight)
         if self._revealed.kinds:
             self._turn = "nature"

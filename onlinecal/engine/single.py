@@ -7,7 +7,6 @@ open, and whoever is shown one sees what it always is. What it saves is everythi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -129,9 +128,8 @@ class SingleRounds:
         if self.context is None:
             round, revealed = Round(number, time), self._no_context
         else:
-            revealed, shown = self.context.both()
-            kinds = dict(zip(self.needs, shown, strict=True))
-            round = Round(number, time, MappingProxyType(kinds))
+            revealed = self.context.fresh()
+            round = Round(number, time, dict(zip(self.needs, revealed, strict=True)))
         face = NatureRound(round, self.name, self.sight)
         memo = other_memo = self._no_memo
         if forecaster.memory.memo:

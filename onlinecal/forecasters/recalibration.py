@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.cells import cell
 from onlinecal.core.strategy import check_number, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player
@@ -246,28 +247,17 @@ def _platt(spec: Any, runs: int, bins: int) -> Player:
 
 
 @kernel
-def _bin(forecast, bins):
-    """The bin [j/bins, (j + 1)/bins) of a forecast; compared with the edges, as a product may round over one."""
-    j = min(int(forecast * bins), bins - 1)
-    while j > 0 and forecast < j / bins:
-        j -= 1
-    while j + 1 < bins and forecast >= (j + 1) / bins:
-        j += 1
-    return j
-
-
-@kernel
 def _bin_mean(state, forecast):
     """The mean of the outcomes so far in the bin of the forecast, and of the forecast as one more."""
     bins = len(state) // 2
-    j = _bin(forecast, bins)
+    j = min(cell(forecast, bins), bins - 1)
     return (state[bins + j] + forecast) / (state[j] + 1)
 
 
 @kernel
 def _count_bin(state, forecast, outcome):
     bins = len(state) // 2
-    j = _bin(forecast, bins)
+    j = min(cell(forecast, bins), bins - 1)
     state[j] += 1
     state[bins + j] += outcome
 

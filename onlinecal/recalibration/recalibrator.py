@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import locked
+from onlinecal.core.cells import cells
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, shown
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Draws, Stream
@@ -191,7 +192,7 @@ class Recalibrator:
             shown["base"] = locked(np.array([base]))
         if "stream" in self.method.needs:
             assert self.bins is not None
-            shown["stream"] = locked(np.array([_bin(base, self.bins)]))
+            shown["stream"] = locked(np.array([min(cells(base, self.bins), self.bins - 1)]))
         return Round(number, float(number) if time is None else time, MappingProxyType(shown))
 
     def _failed(self, error: Exception, number: int) -> OnlinecalError:
@@ -204,13 +205,3 @@ def _checked(base: Any) -> float:
     if not is_number(base) or not 0.0 <= base <= 1.0:
         raise InvalidData(f"base = {shown(base)}; expected a forecast in [0, 1]")
     return float(base)
-
-
-def _bin(base: float, bins: int) -> int:
-    """The bin [j/bins, (j + 1)/bins), compared with its edges, as a product may round over one."""
-    j = min(int(base * bins), bins - 1)
-    while j > 0 and base < j / bins:
-        j -= 1
-    while j + 1 < bins and base >= (j + 1) / bins:
-        j += 1
-    return j
