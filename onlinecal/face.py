@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,14 +13,14 @@ import numpy as np
 from onlinecal.core.errors import LIST, InvalidParameter, StoreError, UnknownName, in_one_line
 from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
-from onlinecal.core.strategy import title
+from onlinecal.core.strategy import named_table, title
 from onlinecal.core.sweeps import Thing, kinds
 from onlinecal.core.sweeps import sweep as expand
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.keeping import as_history
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.naming import STRATEGIES, foreign, kind_of, named, strategies_in
+from onlinecal.naming import STRATEGIES, foreign, kind_of, with_strategies
 from onlinecal.natures import as_nature
 from onlinecal.report.curves import Study
 from onlinecal.study.executors import Serial, executor_of
@@ -32,22 +32,28 @@ from onlinecal.study.plan import Cell, plan
 from onlinecal.study.played import Given
 from onlinecal.study.playing import play_cells
 from onlinecal.study.store import Store
-from onlinecal.sweeping import Combinations, decision_makers_of, finder, measures_of, schedules_of, tasks_of
+from onlinecal.sweeping import (
+    Combinations,
+    decision_makers_of,
+    finder,
+    lineup,
+    measures_of,
+    schedules_of,
+    tasks_of,
+)
 
 
 def _lineup(kind: Literal["forecaster", "nature"], given: Any) -> Lineup:
     """Who plays, of one or a list of what `play` takes."""
     several = isinstance(given, list | tuple | Lineup)
     return Lineup.of(
-        each if isinstance(each, Entry | Lineup) else Entry.of(_named(kind, each))
+        each
+        if isinstance(each, Entry | Lineup)
+        else lineup(kind, [each], Path())
+        if isinstance(each, str | Mapping)
+        else Entry.of(as_forecaster(each) if kind == "forecaster" else as_nature(each))
         for each in ([given] if not several or isinstance(given, Lineup) else given)
     )
-
-
-def _named(kind: Literal["forecaster", "nature"], thing: Any) -> Any:
-    if isinstance(thing, str):
-        return named(kind, thing)
-    return as_forecaster(thing) if kind == "forecaster" else as_nature(thing)
 
 
 def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> Lineup:
@@ -55,8 +61,8 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> L
 
     Parameters
     ----------
-    strategy : class, function, functools.partial or name
-        As in `play`.
+    strategy : class, function, functools.partial, name or table
+        As in `play`; parameters of a table and those beside it go together.
     label : str, optional
         What labels begin with. Default: the name, and the parameters that have one value if there is room.
     **parameters
@@ -84,6 +90,13 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> L
     >>> study.forecasters
     ['constant, p = 0.2', 'constant, p = 0.5']
     """
+    if isinstance(strategy, Mapping):
+        strategy, table = named_table("strategy", strategy)
+        if twice := sorted(table.keys() & parameters.keys()):
+            raise InvalidParameter(
+                f"{strategy!r}: {twice[0]} stands in the table and beside it; expected one of them"
+            )
+        label, parameters = table.pop("label", label), table | parameters
     thing, kind = _found(strategy)
     take = as_forecaster if kind == "forecaster" else as_nature
     own = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
@@ -94,7 +107,7 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> L
     )
 
     def build(table: dict[str, Any]) -> Any:
-        return take(thing, {key: strategies_in(kind, value) for key, value in table.items() if key != "name"})
+        return take(thing, with_strategies(kind, thing, {k: v for k, v in table.items() if k != "name"}))
 
     return Lineup([Combinations(kind, combined, build, label)])
 
@@ -140,12 +153,14 @@ def play(
 
     Parameters
     ----------
-    forecaster : Forecaster, its name, plain class, object or partial, what `sweep` returns, or list of them
+    forecaster : Forecaster, its name or table, plain class, object or partial, what `sweep` returns, or list of them
         A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run;
         ``functools.partial(Mine, rate=0.1)`` with parameters; of an object ``Mine(0.1)`` each run has a deep copy. A
-        name is a registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters.
-    nature : Nature, its name, plain class, object or partial, what `sweep` returns, or list of them
+        name is a registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters; a table,
+        as in a scenario, ``{"name": "forecast_hedging", "m": 8}``, has parameters, each with one value or several.
+    nature : Nature, its name or table, plain class, object or partial, what `sweep` returns, or list of them
         The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
+        With ``sight = "law"`` or ``"draw"`` it has ``probability(round)`` (see `onlinecal.natures.Scalar`).
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
         at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -115,27 +117,37 @@ def foreign(spec: Any) -> str | None:
 def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path = Path()) -> Any:
     """The forecaster or nature of that name, registered or ``module:Class``, with these parameters.
 
-    Tables with a name among the parameters, also within lists, are strategies themselves; paths are meant from
-    `folder`.
+    Tables with a name among the parameters, also within lists, are strategies themselves, and so are names where the
+    class takes strategies; paths are meant from `folder`.
 
     Raises
     ------
     UnknownName, InvalidParameter
     """
-    options = {key: strategies_in(kind, value, folder) for key, value in options.items()}
+    made = locate(kind, name, folder) if foreign(name) else STRATEGIES[kind].get(name)
+    options = with_strategies(kind, made, options, folder)
     if "file" in options:
         options["file"] = _path(options["file"], folder)
     return (
-        _plugin(kind, name, options, folder)
-        if foreign(name)
-        else build(kind, STRATEGIES[kind], name, options)
+        _plugin(kind, name, made, options) if foreign(name) else build(kind, STRATEGIES[kind], name, options)
     )
 
 
-def strategies_in(kind: str, value: Any, folder: Path = Path()) -> Any:
-    """A value of a parameter, with strategies in place of tables with a name."""
+def with_strategies(
+    kind: str, made: Any, options: Mapping[str, Any], folder: Path = Path()
+) -> dict[str, Any]:
+    """Parameters of a class, with strategies in place of tables, and of names where it takes strategies."""
+    declared = dataclasses.fields(made) if dataclasses.is_dataclass(made) else ()
+    takers = {f.name for f in declared if re.search(r"\b(Forecaster|Nature)\b", str(f.type))}
+    return {key: strategies_in(kind, value, folder, key in takers) for key, value in options.items()}
+
+
+def strategies_in(kind: str, value: Any, folder: Path = Path(), names: bool = False) -> Any:
+    """A value of a parameter, with strategies in place of tables with a name and, if `names`, of names."""
     if isinstance(value, list):
-        return [strategies_in(kind, item, folder) for item in value]
+        return [strategies_in(kind, item, folder, names) for item in value]
+    if names and isinstance(value, str):
+        return strategy_of(kind, value, {}, folder)
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return strategy_of(kind, value["name"], {k: v for k, v in value.items() if k != "name"}, folder)
     return value
@@ -152,10 +164,10 @@ def named(kind: str, name: str) -> Any:
     return strategy_of(kind, name, {})
 
 
-def _plugin(kind: str, name: str, options: dict[str, Any], folder: Path) -> Any:
+def _plugin(kind: str, name: str, made: Any, options: dict[str, Any]) -> Any:
     """The strategy ``module:Class`` of somebody else's, which may be anything that `onlinecal.play` takes."""
     take = as_forecaster if kind == "forecaster" else as_nature
-    return take(locate(kind, name, folder), options, name)
+    return take(made, options, name)
 
 
 def kind_of(thing: Any) -> str:

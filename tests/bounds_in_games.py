@@ -23,7 +23,7 @@ class Games:
         game.advance(self.horizon)
         return self.horizon * float(np.mean([measure(gamma) for gamma in game.gammas()]))
 
-    def allowed(self, forecaster):
-        """The bound and what chance may add to it with probability `rate`."""
-        (guarantee,) = forecaster.guarantees
+    def allowed(self, forecaster, which=0):
+        """One of its bounds and what chance may add to it with probability `rate`."""
+        guarantee = forecaster.guarantees[which]
         return guarantee.bound(self.horizon) + guarantee.slack(self.horizon, self.runs, self.rate)

@@ -55,6 +55,10 @@ def _forecasters() -> dict[str, list[Forecaster]]:
         "delayed": [f.Delayed(ForecastHedging()), f.Delayed(f.PerturbedLeader(), slots=3)],
         "separate": [f.Separate(f.AlmostOneStepAhead()), f.Separate(f.Delayed(f.PerturbedLeader()))],
         "expert_mixture": [f.ExpertMixture((ForecastHedging(), f.PerturbedLeader(), Constant(0.2)))],
+        "expert_aggregation": [
+            f.ExpertAggregation((f.Unchanged(), f.Calibeating(5), f.OnlinePlatt())),
+            f.ExpertAggregation((f.AlmostOneStepAhead(), f.EmpiricalMean(), Constant(0.2))),
+        ],
         "foster_vohra": [f.FosterVohra(), f.FosterVohra(swaps="all"), f.FosterVohra(m=30, swaps="all")],
         "calibeating": [f.Calibeating(), f.Calibeating(3)],
     }

@@ -177,6 +177,16 @@ def by_samples(played: oc.Study, predictors: tuple[str, ...]) -> str:
     return table(["measure", *(f"{name}, n = {n:,}" for name in predictors for n in sizes)], rows)
 
 
+def by_beta(played: Mapping[float, oc.Study]) -> str:
+    """Value and standard deviation for the fitted predictor by β."""
+    rows = []
+    for column in next(iter(played.values())).measures:
+        curves = [study.curve(column, study.forecasters[0]) for study in played.values()]
+        values = [curve.totals[-1] / curve.rounds[-1] for curve in curves]
+        rows.append([column, *(f"{v.mean():.4f} ± {v.std(ddof=1):.4f}" for v in values)])
+    return table(["measure", *(f"β = {beta:g}" for beta in played)], rows)
+
+
 def correlated(found: Mapping[str, Mapping[str, float]]) -> str:
     """Spearman's correlation of each measure with the swap regret."""
     measures = list(next(iter(found.values())))
@@ -227,6 +237,7 @@ def main() -> None:
     swap = script("bhnu26")
     played, found = swap.on_samples(), swap.actionability()
     rewrite("testable", by_samples(played, swap.PREDICTORS))
+    rewrite("by beta", by_beta(swap.by_beta()))
     rewrite("correlated", correlated(swap.correlations(found)))
     swap.draw_on_samples(played).savefig(HERE / "bhnu26-testability.png", dpi=110)
     swap.draw_actionability(found).savefig(HERE / "bhnu26-actionability.png", dpi=110)

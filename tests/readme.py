@@ -16,7 +16,7 @@ from types import ModuleType
 import onlinecal
 from onlinecal.report.catalogue import KINDS, kind_table, measure_table, rate_table, reference_list
 from onlinecal.report.games import sign_table
-from tests import truthfulness
+from tests import recalibrated, truthfulness
 from tests.checklist import tables
 
 ROOT = Path(__file__).parents[1]
@@ -92,6 +92,7 @@ def linked(kind: str) -> str:
 GENERATED: dict[str, Callable[[], str]] = {
     "references": reference_list,
     "truthfulness": truthfulness.table,
+    "recalibrated": recalibrated.table,
     "rates": rate_table,
     "sign table": sign_table,
     "checklist": tables,

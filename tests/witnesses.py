@@ -78,6 +78,20 @@ def hard(draw: st.DrawFn, max_levels: int = 7) -> JointDistribution:
     )
 
 
+@st.composite
+def counted(draw: st.DrawFn, max_levels: int = 4) -> JointDistribution:
+    """Γ of up to 1000 rounds at each level, many of them a few units in the last place from their mean."""
+    rows = []
+    for _ in range(draw(st.integers(1, max_levels))):
+        n = draw(st.integers(1, 1000))
+        s = draw(st.integers(0, n))
+        near = min(max(s / n + draw(st.integers(-3, 3)) * 2.0**-53, 0.0), 1.0)
+        v = draw(st.one_of(st.just(near), st.sampled_from([0.0, 0.1, 0.3, 1.0]), st.floats(0.0, 1.0)))
+        rows.append((v, n, s))
+    return JointDistribution.from_counts(*zip(*rows, strict=True))
+
+
+COUNTED = counted()
 FEW = st.one_of(hard(), strategies.gammas(max_levels=6), gammas_metric.theoretical(max_levels=6))
 
 

@@ -418,17 +418,22 @@ def step(potential: Potential, gamma: JointDistribution, values: Any, weights: A
     before = potential.of(gamma, horizon)
     played = [(float(v), float(w)) for v, w in zip(values, weights, strict=True) if w > 0.0]
     allowed = sum(w * potential.growth(gamma, v, horizon) for v, w in played)
+    # Rounds that may follow: forecasts, the share that each has of the round, and how likely the round is.
+    rounds: list[Any] = [(v, 1.0, w) for v, w in played]
+    if potential.linear:
+        rounds = [(*zip(*played, strict=True), 1.0)]
     worst = -math.inf
     for y in (0.0, 1.0):
-        after = [
-            JointDistribution.from_counts(
-                np.append(gamma.predictions, v), np.append(gamma.counts, 1.0), np.append(gamma.positives, y)
+        growth = 0.0
+        for v, share, chance in rounds:
+            counts, positives = (
+                np.append(gamma.counts, share),
+                np.append(gamma.positives, np.multiply(share, y)),
             )
-            for v, _ in played
-        ]
-        growth = sum(w * (potential.of(g, horizon) - before) for (_, w), g in zip(played, after, strict=True))
+            after = JointDistribution.from_counts(np.append(gamma.predictions, v), counts, positives)
+            growth += chance * (potential.of(after, horizon) - before)
         # What rounding makes of two large numbers that are nearly equal is not growth.
-        worst = max(worst, growth - ROUNDING * before)
+        worst = max(worst, growth - ROUNDING * abs(before))
     return worst / allowed
 
 

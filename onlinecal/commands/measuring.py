@@ -22,7 +22,9 @@ def measure(
     ] = None,
     outcome: Annotated[str | None, typer.Option("--outcome", "-y", help="the column of outcomes")] = None,
     positive: Positive = None,
-    by: Annotated[str | None, typer.Option(help="a column of groups, each measured by itself")] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(help="a column of groups, each measured by itself; may be repeated")
+    ] = None,
     time: Annotated[str | None, typer.Option(help="a column of times or dates, in order")] = None,
     weight: Annotated[str | None, typer.Option(help="a column of weights")] = None,
     name: Annotated[
@@ -69,7 +71,9 @@ def measure(
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(f"{html}: expected a name that ends in .html")
-    asked = Asked(tuple(forecast or ()), outcome, positive, by, time, weight, percent, skip_missing, sort)
+    asked = Asked(
+        tuple(forecast or ()), outcome, positive, tuple(by or ()), time, weight, percent, skip_missing, sort
+    )
     settings = Settings(draws, level, seed, tuple(name) if name else None, grid=grid)
     report = report_of(file, asked, settings, delimiter, encoding, in_parts, scheduler)
     if html is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,7 +49,8 @@ def watch(
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="wait for more lines at the end")] = False,
     state: Annotated[
-        Path | None, typer.Option(help="a file in which the watch is kept, and from which it goes on")
+        Path | None,
+        typer.Option(help="a file in which the watch is kept; from it the same watch goes on where it ended"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -57,9 +59,7 @@ def watch(
     from onlinecal.forecasts.reading import Asked
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.console import print_json
-
-    monitor = _monitor(state, alpha, restart, open_at_once)
-    before = len(monitor.alarms)
+    from onlinecal.study.lock import writing
 
     def say(alarm: Any) -> None:
         if as_json:
@@ -67,17 +67,19 @@ def watch(
         else:
             print(alarm, flush=True)
 
-    if not as_json:
-        print(f"{monitor.promise}", file=sys.stderr)
     source = None if str(file) == "-" else file
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
         percent=percent, key=key,
     )  # fmt: skip
-    stopped = watch(
-        monitor, source, asked, delimiter=delimiter, encoding=encoding, follow=follow, state=state, found=say,
-        say=lambda text: None if as_json else print(text, file=sys.stderr),
-    )  # fmt: skip
+    with nullcontext() if state is None else writing(state):
+        monitor = _monitor(state, alpha, restart, open_at_once)
+        if not as_json:
+            print(f"{monitor.promise}", file=sys.stderr)
+        stopped = watch(
+            monitor, source, asked, delimiter=delimiter, encoding=encoding, follow=follow, state=state, found=say,
+            say=lambda text: None if as_json else print(text, file=sys.stderr),
+        )  # fmt: skip
     if monitor.events == 0 and not monitor.open and not stopped:
         raise InvalidData(
             f"{'standard input' if source is None else file} has no rows; expected at least one"
@@ -85,7 +87,7 @@ def watch(
     _print_watch(monitor, as_json)
     if stopped:
         raise typer.Exit(130)
-    if len(monitor.alarms) > before:
+    if monitor.alarms:
         raise typer.Exit(1)
 
 
@@ -145,10 +147,10 @@ def recalibrate(
         str,
         typer.Option(
             "--with",
-            help="calibeating, platt, tracking, isotonic_refitted, platt_refitted, smooth_refitted, a forecaster (with "
-            "--bins), module:Class, or a table { name = ..., ... }",
+            help="aggregated (default), calibeating, platt, tracking, isotonic_refitted, platt_refitted, "
+            "smooth_refitted, a forecaster (with --bins), module:Class, or a table { name = ..., ... }",
         ),
-    ] = "calibeating",
+    ] = "aggregated",
     bins: Annotated[
         int | None,
         typer.Option(help="a copy of the forecaster for each of so many bins of the base forecast"),
@@ -202,6 +204,8 @@ def recalibrate(
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())
+        for caution in found.cautions:
+            print(f"caution: {caution}", file=sys.stderr)
         return
     print(found)
     print(

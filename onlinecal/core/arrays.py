@@ -34,6 +34,16 @@ def locked(array: NDArray[Any]) -> Any:
     return np.asarray(_Window(array))
 
 
+def own(array: NDArray[Any]) -> Any:
+    """A copy with memory of its own, to be handed out: it leads to nothing that others read or that comes later.
+
+    It can only be read, so that nobody takes it for what others read.
+    """
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy
+
+
 def address(array: Any) -> int:
     """Where an array's numbers are."""
     return int(array.__array_interface__["data"][0])
@@ -59,27 +69,18 @@ class Rows:
         self._at = self._length - 1
 
     def fresh(self) -> NDArray[Any]:
-        """An array that nobody else has; its owner fills it."""
-        self._turn()
-        return self._written[self._at]
-
-    def both(self) -> tuple[NDArray[Any], Any]:
-        """A fresh array for its owner to fill, and the same one locked, to be shown."""
-        self._turn()
-        return self._written[self._at], self._shown[self._at]
-
-    def keep(self, values: Any) -> NDArray[Any]:
-        """A locked copy of the values."""
-        self._turn()
-        self._written[self._at] = values
-        return self._shown[self._at]
-
-    def _turn(self) -> None:
+        """An array that its owner fills. Its `base` leads to others, so it is handed to nobody else."""
         self._at += 1
         if self._at == self._length:
-            self._written: NDArray[Any] = np.empty((self._length, *self.shape), self.dtype)
-            self._shown = locked(self._written)
+            self._rows: NDArray[Any] = np.empty((self._length, *self.shape), self.dtype)
             self._at = 0
+        return self._rows[self._at]
+
+    def keep(self, values: Any) -> NDArray[Any]:
+        """A fresh array with these values."""
+        row = self.fresh()
+        row[...] = values
+        return row
 
     def __getstate__(self) -> dict[str, Any]:
         # What was handed out belongs to others; the next array begins a new block.

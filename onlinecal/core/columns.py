@@ -120,8 +120,8 @@ class Column:
             return Column(self.kind, self.measure, self.options).name
         if self.response or self.measure == "payoff" or self.kind not in ("decision_task", "quadratic_task"):
             return ""
-        quadratic = self.kind == "quadratic_task" and self.measure == "swap_regret"
-        return QUADRATIC if quadratic else self.measure
+        own = f"{self.measure}[quadratic]"
+        return own if self.kind == "quadratic_task" and own in (QUADRATIC, SQUARED_LOSS) else self.measure
 
     def __str__(self) -> str:
         return self.name
@@ -140,6 +140,8 @@ class Column:
 
 #: the swap regret of the quadratic task, which is a quantity of its own: it is the squared calibration error
 QUADRATIC = "swap_regret[quadratic]"
+#: its external regret, another quantity: the Brier score less that of the best constant
+SQUARED_LOSS = "external_regret[quadratic]"
 
 
 def named(columns: Iterable[Column]) -> dict[str, Column]:

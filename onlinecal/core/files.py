@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import importlib.util
 import lzma
+import math
 import re
 import zipfile
 import zlib
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,9 +97,7 @@ class Table:
         cells = frame[column]
         if isinstance(cells, pd.DataFrame):
             raise InvalidData(f"{self.path} has several columns {column!r}; expected one")
-        values = _numbers(cells)
-        if dates and not np.isfinite(values).any():
-            values = days(cells)
+        values = moments(cells) if dates else _numbers(cells)
         good = np.isfinite(values)
         if gaps is not None:
             empty = cells.isna().to_numpy()
@@ -139,16 +140,77 @@ def _numbers(cells: Any) -> Floats:
     return values
 
 
-def days(cells: Any) -> Floats:
-    """Dates as days since 1970; NaN where a cell is no date."""
+def as_time(cell: str) -> tuple[float | None, bool]:
+    """What is written, and whether it is a date; None for what is no time.
+
+    A finite number is itself. A date of ISO 8601, with or without a time of day and a zone (default UTC), is days since
+    1970, to the microsecond; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
+    """
+    text = cell.strip()
+    number = _number(text)
+    return (number, False) if number is not None else (_days(text), True)
+
+
+def moments(cells: Any) -> Floats:
+    """A column of a table, each cell as `as_time` reads it; NaN for none, and for a kind other than the first."""
     import pandas as pd
 
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        dates = pd.to_datetime(cells, utc=True).dt.tz_localize(None)
+        return np.asarray((dates.to_numpy("datetime64[us]") - _ZERO) / _DAY)
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        return np.asarray(cells.to_numpy(np.float64, na_value=np.nan)).copy()
+    texts = [str(cell).strip() for cell in cells]
+    joined = "\n".join(texts)
+    # Two quick ways, of which a test holds that they read as `as_time` does.
+    if joined.isascii() and "_" not in joined:
+        with contextlib.suppress(ValueError):
+            values = np.array(texts, dtype=object).astype(np.float64)
+            return np.where(np.isfinite(values), values, np.nan)
+    if _PLAIN.fullmatch(joined):
+        dates = pd.to_datetime(pd.Series(texts, dtype=object), errors="coerce", format="ISO8601", utc=True)
+        values = (dates.dt.tz_localize(None).to_numpy("datetime64[us]") - _ZERO) / _DAY
+        if np.count_nonzero(np.isnan(values)) == texts.count("nan"):
+            return values
+    first = next((dated for value, dated in map(as_time, texts) if value is not None), False)
+    read = map(_days if first else _number, texts)
+    return np.array([np.nan if value is None else value for value in read], dtype=np.float64)
+
+
+def _number(text: str) -> float | None:
     try:
-        moments = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
-        days = (moments - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
-        return np.asarray(days.to_numpy(np.float64, na_value=np.nan)).copy()
-    except (TypeError, ValueError, OverflowError):  # cells of a Parquet file may be of any kind
-        return np.full(len(cells), np.nan)
+        value = float(text)
+    except ValueError:
+        return None
+    # Python would read 1_0 as 10, and digits of all scripts.
+    return value if math.isfinite(value) and text.isascii() and "_" not in text else None
+
+
+def _days(text: str) -> float | None:
+    usual = text[4:8:3] == "--" and text[9:10].isdigit()
+    if not usual and (found := _LOOSE.fullmatch(text)):
+        year, month, day, rest = found.group(1, 3, 4, 5)
+        text = f"{year}-{month:0>2}-{day or 1:0>2}{rest}"
+    # Python takes any character between date and time, also the sign of a zone; and eight digits are a number.
+    if text.isdigit() or text[10 if text[4:5] == "-" else 8 :][:1] not in ("", "T", "t", " "):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment - (_EPOCH if moment.tzinfo else _NAIVE)) / _ONE
+
+
+#: year, month and day that are not written as in ISO 8601; and 1970
+_LOOSE = re.compile(r"(\d{4})([-/.])(\d\d?)(?:\2(\d\d?))?((?:[T ].*)?)", re.ASCII)
+_EPOCH, _NAIVE, _ONE = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1), timedelta(days=1)
+#: lines of dates that are read at once, near enough to 1970 for microseconds to be exact in float64; and NumPy's 1970
+_PLAIN = re.compile(
+    r"(?:(?:nan|(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?"
+    r"(?:Z|[+-][01]\d:[0-5]\d)?)?)(?:\n|\Z))*+",
+    re.ASCII,
+)
+_ZERO, _DAY = np.datetime64(0, "us"), np.timedelta64(1, "D")
 
 
 def _csv(path: Path) -> Any:

@@ -62,10 +62,14 @@ class Potential:
         (Γ, T) ↦ the potential of a game of T rounds after those that are in Γ.
     growth : callable
         (Γ, v, T) ↦ what a round that plays v may add to it. A law may add the mean of this over the law.
+    linear : bool
+        Whether the mean over a law is the potential after a round that is shared out among all its forecasts, in
+        proportion to their weights: then one Γ takes the place of one for each forecast.
     """
 
     of: Callable[[Any, int], float]
     growth: Callable[[Any, float, int], float]
+    linear: bool = False
 
 
 @dataclass(frozen=True)

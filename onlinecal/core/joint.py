@@ -80,7 +80,9 @@ class JointDistribution:
         y : (n,) array_like
             Outcomes, each 0 or 1 (or a boolean).
         weights : (n,) array_like, optional
-            Finite weights ≥ 0 with a positive sum; samples of weight 0 are dropped. Default: 1 each.
+            Finite weights ≥ 0 with a positive sum; samples of weight 0 are dropped. Default: 1 each. Whole ones are
+            added exactly; others are rounded, each sum of m weights by at most m 2⁻⁵³ of itself, and Γ is that of
+            these sums.
 
         Returns
         -------

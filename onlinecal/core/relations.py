@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from onlinecal.core.columns import QUADRATIC, Column
+from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
 from onlinecal.core.guarantee import Guarantee
 
 
@@ -42,6 +42,7 @@ class Relation:
 #: what relations speak of beside measures and certificates
 QUANTITIES = {
     QUADRATIC: "swap regret of the task of naming the probability: the squared calibration error",
+    SQUARED_LOSS: "external regret of the same task: the Brier score less that of the best constant",
     "distance": "the distance of the sequence from calibration, of which only brackets are tracked",
     "swap_regret": "swap regret of any one task with payoffs in [0, 1], by best responses",
     "action_swap_regret": "the same, for swaps that see only the action",
@@ -82,6 +83,8 @@ RELATIONS = (
     Relation(QUADRATIC, "ece", "(q − v)² ≤ |q − v|"),
     Relation(QUADRATIC, "cfdl", "the same number"),
     Relation("cfdl", QUADRATIC, "the same number"),
+    Relation(SQUARED_LOSS, QUADRATIC, "fewer swaps"),
+    Relation(SQUARED_LOSS, "u_calibration", "UCal is the largest over all tasks"),
     Relation("action_swap_regret", "swap_regret", "fewer swaps"),
     Relation("external_regret", "action_swap_regret", "fewer swaps"),
     Relation("external_regret", "u_calibration", "UCal is the largest over all tasks"),

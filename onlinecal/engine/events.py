@@ -48,6 +48,13 @@ class Events(NamedTuple):
     asked: int
     log: tuple[Any, ...] = ()
 
+    def times(self, asked: int) -> list[float]:
+        """When the questions are asked, of which `asked` came before."""
+        if self.codes is None:
+            return np.arange(asked + 1.0, asked + self.asked + 1.0).tolist()
+        _, was, _, _, times, _ = self.log
+        return times[was:].tolist()  # type: ignore[no-any-return]
+
     def told(self, last: int) -> tuple[Any, ...]:
         """The outcomes in order: number of the question, when it was asked, when the outcome became known.
 
@@ -70,6 +77,8 @@ class Agenda:
     clock : Clock
     cuts : (n,) floats
         Ascending times. A question belongs to the stretch between two of them in which it is asked.
+    listed : bool, default False
+        Whether events are listed where there is no need.
 
     Attributes
     ----------
@@ -77,19 +86,16 @@ class Agenda:
         Places for open questions that are in use or have been.
     """
 
-    def __init__(self, clock: Clock, cuts: Any) -> None:
+    def __init__(self, clock: Clock, cuts: Any, listed: bool = False) -> None:
         self.clock, self.cuts = clock, np.asarray(cuts, np.float64)
+        #: whether question t is asked at time t, and resolved before the next one, in one part
+        self.simple = clock.schedule.immediate and not len(self.cuts) and not listed
         self.slots = 0
         self._free = np.zeros(0, np.int64)
         self._asked = np.zeros(0)
         self._known = np.zeros(0)
         #: of the open questions: number, place, stretch
         self._open = np.zeros((3, 0), np.int64)
-
-    @property
-    def simple(self) -> bool:
-        """Whether question t is asked at time t, and resolved before the next one, in one part."""
-        return self.clock.schedule.immediate and not len(self.cuts)
 
     @property
     def open(self) -> int:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -59,7 +58,7 @@ def side(player: Any) -> Any:
     """A player as the loop takes it; None for one that states the laws or probabilities of all runs at once."""
     if made_of_steps(player):
         return player
-    return InPython(player.players) if isinstance(player, Lifted | LiftedNature) else None
+    return InPython(player) if isinstance(player, Lifted | LiftedNature) else None
 
 
 class Game:
@@ -168,7 +167,7 @@ class Game:
         self._clock = schedule.clock(horizon, seed)
         self._waiting = Waiting()
         self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
-        self._agenda = Agenda(self._clock, self._cuts)
+        self._agenda = Agenda(self._clock, self._cuts, getattr(sides[1], "sees_law", False))
         self._questions: Any = Questions(*sides) if self._driven else None
         self.threads = count("threads", threads)
         self._keeping = as_history(history)
@@ -454,7 +453,7 @@ class Game:
     def _question(self, number: int, time: float) -> tuple[Round, NatureRound]:
         """The next round as forecaster and nature see it before they move."""
         shown: dict[str, Any] = {}
-        round = Round(number, time, MappingProxyType(shown)) if self._revealed.needs else Round(number, time)
+        round = Round(number, time, shown)
         face = NatureRound(round, self.names[1], self._sight)
         if self._revealed.kinds:
             self._turn = "nature"

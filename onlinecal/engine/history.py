@@ -59,7 +59,7 @@ class GridHistory:
 
     def update(self, round: Round) -> None:
         """Counts the atoms that were drawn."""
-        _count(round.atom, round.outcome, self.counts, self.positives)
+        _count(round._row("atom"), round._row("outcome"), self.counts, self.positives)
         self.rounds += 1
 
     def reserve(self, rounds: int) -> None:
@@ -89,7 +89,7 @@ class _Keyed(ABC):
     def update(self, round: Round) -> None:
         """Appends the forecasts with their outcomes."""
         self.reserve(1)
-        _append(round.forecast.view(np.int64), round.outcome, self.keys, self.filled)
+        _append(round._row("forecast").view(np.int64), round._row("outcome"), self.keys, self.filled)
         self.played(1)
 
     def played(self, rounds: int) -> None:

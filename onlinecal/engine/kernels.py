@@ -62,6 +62,8 @@ THEIRS, HEARS, FORECAST_KEYS = FIELDS, 2 * FIELDS, 3 * FIELDS
 OUTCOME_DRAWN, VECTORS = FORECAST_DRAWN + 5, FORECAST_DRAWN + 10
 #: a question that stays open: its number, the size of its law, which atom was drawn, the outcome; then vectors
 OF_NUMBER, OF_SIZE, OF_PICK, OF_OUTCOME, QUESTION_VECTORS = range(5)
+#: what Python has put in its place: a law, or one from which a forecast has been drawn
+IN_SLOT, DRAWN = 1, 2
 #: what stopped a run
 FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = range(7)
 
@@ -85,6 +87,20 @@ def play_next(table):
     """Plays the next event in the run of the first lane: its outcome, or minus what stopped it."""
     table[LAST] = table[FIRST] + 1
     return _play(table, 1)
+
+
+@kernel
+def draw_next(table, slot):
+    """Asks the run of the first lane for its next law, and draws; `FINE`, or what stopped it. `play_next` goes on."""
+    lane, number = table[LANE], table[NUMBER] + 1
+    _turn_to(lane, table, slot)
+    what, code = _ask(lane, number, (table[LAW], 0, 0, 0, 0), (table[FORECAST_ALONE], 0, 0, 0, 0, 0))
+    if what == FINE:
+        what, code = _draw(lane, number, (0, 0, 0, 0, table[GRID], table[POINTS]))
+    ints_at(lane, VECTORS)[IN_PLACE] = DRAWN
+    if what != FINE:
+        _stop(table, 0, lane, what, number, code, 0.0)
+    return what
 
 
 @kernel
@@ -169,7 +185,10 @@ def _play(table, playing):
             lane = 0
             while lane < playing:
                 at = lanes + length * lane
-                what, code, q, y = _move(at, number, steps, facts)
+                what, code = _draw(at, number, facts)
+                q, y = 0.0, 0
+                if what == FINE:
+                    what, q, y = _choose(at, number, steps, facts)
                 if what == FINE:
                     what, code = _tell(at, number, steps, facts, y, e, log, log_run)
                 if what != FINE:
@@ -209,9 +228,13 @@ def _event(lane, number, kind, part, row, steps, facts, log, log_run):
         )
         _hear_again(lane)
     else:
-        what, code = _ask(lane, number, steps, facts)
+        if own[IN_PLACE] < DRAWN:
+            what, code = _ask(lane, number, steps, facts)
+            if what == FINE:
+                what, code = _draw(lane, number, facts)
+        own[IN_PLACE] = 0
         if what == FINE:
-            what, code, q, y = _move(lane, number, steps, facts)
+            what, q, y = _choose(lane, number, steps, facts)
         if kind == ASK:
             question[OF_NUMBER], question[OF_SIZE] = number, own[SIZE]
             question[OF_PICK], question[OF_OUTCOME] = own[PICK], y
@@ -256,17 +279,14 @@ def _ask(lane, number, steps, facts):
         own[SIZE] = call_law(law, (run, number))
     elif own[IN_PLACE] == 0:
         law_values(run)[0], law_weights(run)[0], own[SIZE] = floats_at(lane, VECTORS)[STATED], 1.0, 1
-    else:
-        own[IN_PLACE] = 0
+    own[IN_PLACE] = 0
     return FINE, 0
 
 
 @part_of_kernel
-def _move(lane, number, steps, facts):
-    """Draws from the law of the run in this lane, and asks nature. What stopped it, or `FINE`; the size of its law; q;
-    the outcome.
-    """
-    move, (_, draw, _, _, grid_at, points) = steps[2], facts
+def _draw(lane, number, facts):
+    """Draws from the law of the run in this lane. What stopped it, or `FINE`; the size of its law."""
+    grid_at, points = facts[4:]
     own = ints_at(lane, VECTORS)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
     hears = run_of(ints_at(lane + 8 * HEARS, FIELDS))
@@ -276,7 +296,7 @@ def _move(lane, number, steps, facts):
     grid = floats_at(grid_at, points)
     size = own[SIZE]
     if not 1 <= size <= len(weights):
-        return BAD_SIZE, size, 0.0, 0
+        return BAD_SIZE, size
     total, pick, u = 0.0, 0, 0.0
     if size > 1:
         u = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
@@ -285,11 +305,11 @@ def _move(lane, number, steps, facts):
         if points > 0:
             i = atoms[j]
             if not (w >= 0.0 and 0 <= i < points):
-                return BAD_LAW, size, 0.0, 0
+                return BAD_LAW, size
             values[j] = grid[i]
         else:
             if not (w >= 0.0 and 0.0 <= values[j] <= 1.0):
-                return BAD_LAW, size, 0.0, 0
+                return BAD_LAW, size
             values[j] += 0.0  # −0.0 becomes 0.0
         if w > 0.0:
             # The last atom with weight is the pick where rounding leaves the sum below u. Without a branch, since
@@ -300,19 +320,27 @@ def _move(lane, number, steps, facts):
             told[j] = heard[j] = values[j]
             shares[j] = heard_shares[j] = w
     if not abs(total - 1.0) <= 1e-9:
-        return BAD_LAW, size, 0.0, 0
+        return BAD_LAW, size
     own[PICK] = pick
+    return FINE, size
+
+
+@part_of_kernel
+def _choose(lane, number, steps, facts):
+    """Asks nature in this lane, and draws the outcome. What stopped it, or `FINE`; q; the outcome."""
+    move, draw, own = steps[2], facts[1], ints_at(lane, VECTORS)
     if move != 0:
-        seen = values[index(pick)] if draw else np.nan
-        q = call_move(move, (nature, number, min(size, room), seen))
+        nature = run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+        seen = law_values(run_of(own))[index(own[PICK])] if draw else np.nan
+        q = call_move(move, (nature, number, min(own[SIZE], len(law_values(nature))), seen))
     else:
         q = floats_at(lane, VECTORS)[STATED_Q]
     y = np.int64(q == 1.0)
     if q != y:
         if not 0.0 <= q <= 1.0:
-            return BAD_PROBABILITY, size, q, 0
+            return BAD_PROBABILITY, q, 0
         y = np.int64(_uniform(lane, OUTCOME_KEYS, OUTCOME_DRAWN, number) < q)
-    return FINE, 0, 0.0, y
+    return FINE, 0.0, y
 
 
 @part_of_kernel

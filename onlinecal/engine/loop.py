@@ -41,8 +41,8 @@ class InPython:
 
     Parameters
     ----------
-    players : list
-        The object of each run.
+    lifted : Lifted or LiftedNature
+        It has the object of each run.
     """
 
     steps = (None, None, None)
@@ -51,8 +51,10 @@ class InPython:
     grid = None
     sight = Sight.NOTHING
 
-    def __init__(self, players: list[Any]) -> None:
-        self.players, self.memory = players, Memory(len(players))
+    def __init__(self, lifted: Any) -> None:
+        self.lifted, self.players, self.memory = lifted, lifted.players, Memory(len(lifted.players))
+        #: of a nature: whether it is shown the law
+        self.sees_law = getattr(lifted, "seen", Sight.NOTHING) >= Sight.LAW
         #: of a forecaster: atoms of its laws, at most; more when it states more
         self.size = 2
 
@@ -228,7 +230,7 @@ class Loop:
         said = {
             k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: runs.start,
             k.LAST_RUN: runs.stop, k.LAST: self.count, k.NUMBER: self.asked, k.DRAW: theirs.sight >= Sight.DRAW,
-            k.FORECAST_ALONE: mine.alone and not self._shown, k.GATHER: address(self.gather), k.TAKEN: len(self.gather),
+            k.FORECAST_ALONE: mine.alone and not self._shown and not getattr(theirs, "sees_law", False), k.GATHER: address(self.gather), k.TAKEN: len(self.gather),
             k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(self.parts), k.OPEN: address(open),
             k.OPEN_RUN: open.strides[0], k.OPEN_WORDS: open.strides[1] // 8, k.OPEN_OWN: own,
         }  # fmt: skip

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import repeat
+from collections.abc import Callable
+from itertools import count, repeat
 from typing import Any
 
 from onlinecal.core.errors import OnlinecalError
+from onlinecal.core.sight import Sight
 from onlinecal.engine import kernels as k
 from onlinecal.engine.events import ASK, BOTH, RESOLVE, SLOT
 from onlinecal.engine.loop import InPython, Loop, Stopped
 from onlinecal.forecasters.base import law_of
-from onlinecal.natures.scalar import number_of
+from onlinecal.natures.scalar import ScalarRound, number_of
 
 
 def play(loop: Loop) -> None:
@@ -48,13 +50,14 @@ class _Run:
 
     def play(self) -> None:
         loop, run, table, next_event = self.loop, self.run, self.table, k.play_next
-        forecast = update = probability = hear = None
+        forecast = update = probability = hear = show = None
         if isinstance(loop.forecaster, InPython):
             player = loop.forecaster.players[run]
             forecast, update = player.forecast, player.update
         if isinstance(loop.nature, InPython):
             player = loop.nature.players[run]
-            probability, hear = player.probability, getattr(player, "update", None)
+            probability, hear = player.probability, player.update if loop.nature.lifted.told else None
+            show = self._shown() if loop.nature.lifted.shown else None
         codes = loop.events.codes
         stated, lane, at, turn = self.stated, self.lane, 0, True
         outcome: int | None = None
@@ -71,7 +74,7 @@ class _Run:
                             table, stated, lane = self.table, self.stated, self.lane
                     if probability is not None:
                         turn = False
-                        q = probability()
+                        q = probability() if show is None else probability(show(code))
                         stated[k.STATED_Q] = q if isinstance(q, float) else number_of(q, run)
                 outcome = next_event(table)
                 if outcome < 0:
@@ -95,6 +98,28 @@ class _Run:
                 )
                 raise Stopped(turn, number, error, run) from error
 
+    def _shown(self) -> Callable[[int], ScalarRound]:
+        """A function of the code of a question: the round as the nature in Python sees it."""
+        nature, times = self.loop.nature.lifted, iter(self.loop.events.times(self.loop.asked))
+        name, sight, number = nature.name, nature.seen, count(self.loop.asked + 1)
+
+        def show(code: int) -> ScalarRound:
+            law = forecast = None
+            if sight >= Sight.LAW:
+                what = k.draw_next(self.table, code >> SLOT & 0xFFFFFFFF)
+                if what != k.FINE:
+                    raise self.loop.stopped(self.table, self.arrays, what)
+                at, law = (code >> SLOT & 0xFFFFFFFF) * self.width, dict[float, float]()
+                for j in range(self.lane[k.SIZE]):
+                    value, weight = self.words[at + self.values + j], self.words[at + self.weights + j]
+                    if weight > 0.0:
+                        law[value] = law.get(value, 0.0) + weight
+                if sight >= Sight.DRAW:
+                    forecast = self.words[at + self.values + self.lane[k.PICK]]
+            return ScalarRound(name, sight, next(number), next(times), law, forecast)
+
+        return show
+
     def _state(self, code: int, said: Any) -> bool:
         """Takes a law that is no float; whether what compiled code reads is elsewhere now."""
         law = law_of(self.run, said)
@@ -107,5 +132,5 @@ class _Run:
         at = (code >> SLOT & 0xFFFFFFFF) * self.width
         for j, (value, weight) in enumerate(law.items()):
             self.words[at + self.values + j], self.words[at + self.weights + j] = float(value), float(weight)
-        self.lane[k.SIZE], self.lane[k.IN_PLACE] = len(law), 1
+        self.lane[k.SIZE], self.lane[k.IN_PLACE] = len(law), k.IN_SLOT
         return moved

@@ -43,7 +43,7 @@ class Revealed:
         self._rows: dict[str, Rows] = {}
 
     def show(self, nature: Any, face: NatureRound) -> dict[str, Any]:
-        """Asks nature, and gives what the forecaster is shown: kind → a locked array of its own."""
+        """Asks nature, and gives what the forecaster is shown: kind → an array of its own."""
         said = nature.context(face)
         shown = {}
         for kind in self.kinds:

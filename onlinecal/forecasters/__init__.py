@@ -1,6 +1,7 @@
 """The forecasters. To add one: write its specification in a file of its family, and list it here."""
 
 from onlinecal.core.strategy import registry
+from onlinecal.forecasters.aggregated import ExpertAggregation
 from onlinecal.forecasters.base import Forecaster, Scalar, as_forecaster
 from onlinecal.forecasters.baselines import (
     Constant,
@@ -20,7 +21,7 @@ from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
 from onlinecal.forecasters.log_loss import BlumMansourLog
 from onlinecal.forecasters.minimax import Minimax
 from onlinecal.forecasters.perturbed import PerturbedLeader, ThresholdHedging
-from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
+from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt, Unchanged
 from onlinecal.forecasters.separate import Separate
 from onlinecal.forecasters.soft_bins import SoftHedging
 from onlinecal.forecasters.thresholds import StepCEMinimiser
@@ -49,10 +50,12 @@ FORECASTERS = registry(
         Minimax,
         BlumMansour,
         BlumMansourLog,
+        Unchanged,
         Calibeating,
         OnlinePlatt,
         TrackingPlatt,
         ExpertMixture,
+        ExpertAggregation,
         Doubling,
         Rounded,
         Delayed,
@@ -72,6 +75,7 @@ __all__ = [
     "Delayed",
     "Doubling",
     "EmpiricalMean",
+    "ExpertAggregation",
     "ExpertMixture",
     "ForecastHedging",
     "Forecaster",
@@ -93,6 +97,7 @@ __all__ = [
     "ThresholdHedging",
     "TrackingPlatt",
     "Truthful",
+    "Unchanged",
     "UniformRandom",
     "as_forecaster",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.streams import Stream
+from onlinecal.forecasters._laws import agreed, regret_both
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.parts import Parts, part_law, reserve_parts, state_part, tell_part
@@ -186,4 +187,50 @@ def _charge(run, number, size, drawn, outcome):
         if code < 0:
             return code
         first += len(values)
+    return 0
+
+
+# ---------------------------------------------------------------- several at once, each with one forecast
+
+
+def aggregation(players: Sequence[Any], edge: float, needs: Sequence[str], runs: int) -> CompiledForecaster:
+    """The aggregation of the players' forecasts, by their losses so far."""
+    k = len(players)
+    memory = Parts(runs, players, needs=needs, floats=2 * k, shared=[edge], scratch=k)
+    return _whole(_aggregate, _learn_aggregated, memory, size=1, needs=needs)
+
+
+@kernel
+def _said(run, k):
+    """What expert k forecast, off 0 and 1, and the place of the law where it stands."""
+    values, weights = part_law(run, k)
+    edge, place = shared(run)[0], 0
+    while weights[place] <= 0.0:
+        place += 1
+    return min(max(values[place], edge), 1.0 - edge), place
+
+
+@law
+def _aggregate(run, number):
+    experts = len(floats(run)) // 2
+    for k in range(experts):
+        size = state_part(run, k, number)
+        if size <= 0:
+            return _pass_on(run, k, size)
+        scratch(run)[k] = _said(run, k)[0]
+    law_values(run)[0], law_weights(run)[0] = agreed(scratch(run)[:experts], floats(run)), 1.0
+    return 1
+
+
+@learn
+def _learn_aggregated(run, number, size, drawn, outcome):
+    experts, p = len(floats(run)) // 2, law_values(run)[0]
+    if not 0.0 < p < 1.0:
+        return -1
+    for k in range(experts):
+        scratch(run)[k], place = _said(run, k)
+        code = tell_part(run, k, number, place, outcome)
+        if code < 0:
+            return code
+    regret_both(scratch(run)[:experts], p, outcome, floats(run))
     return 0

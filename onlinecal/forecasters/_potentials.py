@@ -21,19 +21,26 @@ CAP = 500.0
 
 
 def hedging(steps: int | str) -> Potential:
-    """Σ_e √(Φ_e + c²) over the edges e = (i, i+1), with Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)² and c² = T/(2m)."""
+    """Ψ of `ForecastHedging`: energies of edges, and biases by which the outcomes' squared errors become variances."""
 
     def of(gamma: Any, horizon: int) -> float:
         m = grid_steps("m", steps, horizon)
-        bias, _ = _biases(gamma, m)
+        bias, c = _biases(gamma, m)[0], hedging_scale(horizon, m)
         energy = np.maximum(bias[:-1], 0.0) ** 2 + np.maximum(-bias[1:], 0.0) ** 2
-        return float(np.sqrt(energy + horizon / (2.0 * m)).sum())
+        # √(Φ + c²) − c, without the difference of two numbers that are nearly equal.
+        gained = energy / (np.sqrt(energy + c * c) + c)
+        return float(gained.sum() - ((1.0 - 2.0 * np.arange(m + 1) / m) * bias).sum() / (2.0 * c))
 
     def growth(gamma: Any, v: float, horizon: int) -> float:
         m = grid_steps("m", steps, horizon)
-        return math.sqrt(2.0) / (4.0 * m) + 0.5 / math.sqrt(horizon / (2.0 * m))
+        return math.sqrt(2.0) / (4.0 * m) + v * (1.0 - v) / (2.0 * hedging_scale(horizon, m))
 
     return Potential(of, growth)
+
+
+def hedging_scale(horizon: float, m: int) -> float:
+    """The c of the proof of `ForecastHedging` at which its bound is least."""
+    return math.sqrt(0.5) * (1.0 + math.sqrt(1.0 + horizon * (m + 2.0) / (2.0 * m * (m + 1.0))))
 
 
 def neighbours(steps: int | str) -> Potential:
@@ -100,6 +107,29 @@ def thresholds(steps: int | str) -> Potential:
         return math.log(math.exp(rate * rate / 8.0) + coarse * math.expm1(rate) / (4.0 * m))
 
     return Potential(of, growth)
+
+
+def shaken_mean(steps: int | str, rate: float) -> Potential:
+    """The squared loss of `ThresholdHedging`, and for each threshold v the (2/m) ln(1 + e^{ηG})/η that it may gain.
+
+    G is ones − vt after t rounds, and η the rate of the next one, `rate`/√(t + 1); v is the middle of a cell.
+    """
+
+    def of(gamma: Any, horizon: int) -> float:
+        m = grid_steps("m", steps, horizon)
+        gains = gamma.positives.sum() - (np.arange(m) + 0.5) / m * gamma.counts.sum()
+        eta = rate / math.sqrt(gamma.counts.sum() + 1.0)
+        # Less the loss of never acting, as that of the best constant is taken from both.
+        loss = gamma.predictions * (gamma.predictions * gamma.counts - 2.0 * gamma.positives)
+        return float(loss.sum() + 2.0 / m * np.logaddexp(0.0, eta * gains).sum() / eta)
+
+    def growth(gamma: Any, v: float, horizon: int) -> float:
+        m, t = grid_steps("m", steps, horizon), gamma.counts.sum() + 1.0
+        here, there = math.sqrt(t) / rate, math.sqrt(t + 1.0) / rate
+        drift = math.pi**2 / 3.0 * (there**2 - here**2) / t + 2.0 * math.log(2.0) / m * (there - here)
+        return 0.25 * (1.0 / t + 0.25 / (m * here)) + drift
+
+    return Potential(of, growth, linear=True)
 
 
 def thresholds_rate(horizon: float, m: int) -> float:

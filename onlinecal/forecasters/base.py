@@ -17,7 +17,7 @@ from onlinecal.core.plain import Plain, check_made, lifted, no_options
 from onlinecal.core.strategy import build, required, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats, Law, Unplayable, brief
-from onlinecal.rounds.record import Round, check_round
+from onlinecal.rounds.record import Round, Stage, check_round
 
 
 def grid_of(m: int) -> Floats:
@@ -210,7 +210,8 @@ class Lifted:
 
     def update(self, round: Round) -> None:
         check_round(round, self.law)
-        for player, p, y in zip(self.players, round.forecast.tolist(), round.outcome.tolist(), strict=True):
+        told = round._row("forecast").tolist(), round._row("outcome", Stage.RESOLVED).tolist()
+        for player, p, y in zip(self.players, *told, strict=True):
             player.update(p, y)
 
 

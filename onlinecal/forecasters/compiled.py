@@ -12,7 +12,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count
 from onlinecal.forecasters.base import context
 from onlinecal.rounds.law import Floats, Law, Unplayable
-from onlinecal.rounds.record import Round, check_round, not_ours
+from onlinecal.rounds.record import Round, Stage, check_round, not_ours
 from onlinecal.rounds.steps import (
     CONTEXT,
     LAW,
@@ -137,11 +137,12 @@ class CompiledForecaster:
         check_round(round, self.law)
         self._take_context(round)
         self.make_room()
-        memory, law = self.memory, round.law
-        learn = _learn_real if law.grid is None else _learn_grid
+        memory, row = self.memory, round._row
+        learn = _learn_real if self.law.grid is None else _learn_grid
         bad, code = learn(
             self.steps[1].address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
-            self._memo(round), self._values_of_grid(), law.atoms, law.weights, round.drawn, round.outcome,
+            self._memo(round), self._values_of_grid(), row("atoms"), row("weights"), row("drawn"),
+            row("outcome", Stage.RESOLVED),
         )  # fmt: skip
         if bad >= 0:
             raise raised(self.steps[1], bad) if code == RAISED else not_ours(round)

@@ -162,7 +162,38 @@ class Rounded(OnGrid):
 
 
 @dataclass(frozen=True)
-class ExpertMixture(Forecaster):
+class OfExperts(Forecaster):
+    """What forecasters made of several others have in common."""
+
+    of: tuple[Forecaster, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
+        check_forecasters("of", self.of)
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What any of the experts needs."""
+        return frozenset().union(*(expert.needs for expert in self.of))
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """Where an expert does."""
+        return some(expert.needs_horizon for expert in self.of)
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """Where all experts are."""
+        return every(expert.safe_under_delay for expert in self.of)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """That of all experts."""
+        return memory_of({f"of[{k}]": expert for k, expert in enumerate(self.of)})
+
+
+@dataclass(frozen=True)
+class ExpertMixture(OfExperts):
     """Hedges over forecasters: the law is the mixture of their laws, weighted by exp(−η · squared loss so far).
 
     Parameters
@@ -191,18 +222,11 @@ class ExpertMixture(Forecaster):
 
     version: ClassVar[int] = 2
 
-    of: tuple[Forecaster, ...]
     rate: float | str = "T^(-1/2)"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
-        check_forecasters("of", self.of)
+        super().__post_init__()
         check_expression("rate", self.rate, 0.0, 1e9)
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What any of the experts needs."""
-        return frozenset().union(*(expert.needs for expert in self.of))
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
@@ -212,17 +236,7 @@ class ExpertMixture(Forecaster):
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """Where an expert does or, if there are several, the rate."""
-        return some([len(self.of) > 1 and depends_on_horizon(self.rate), *(e.needs_horizon for e in self.of)])
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where all experts are."""
-        return every(expert.safe_under_delay for expert in self.of)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of all experts."""
-        return memory_of({f"of[{k}]": expert for k, expert in enumerate(self.of)})
+        return some([len(self.of) > 1 and depends_on_horizon(self.rate), super().needs_horizon])
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player with equal weights."""

@@ -19,6 +19,7 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
+from onlinecal.forecasters import _potentials
 from onlinecal.forecasters.base import Forecaster, OnGrid, Player, grid_of
 from onlinecal.forecasters.compiled import CompiledForecaster, count_ones
 from onlinecal.rounds.steps import (
@@ -203,6 +204,19 @@ class ThresholdHedging(OnGrid):
     thresholds is in it but m/√T, as only so many can have a variance of the order of T. That takes rates that fall: at
     one rate for all rounds the bound on Σ_v q_v would have a factor of ln T.
 
+    Squared loss. E[Σ (p_t − y_t)²] − min_q Σ (q − y_t)² ≤ 0.456 (1 + ln T) + 0.35 + 0.85√T/m + T/(4m²), which is
+    0.456 ln T + 1.04 at most at m = 4√T, for every sequence of outcomes and against natures that see the law.
+
+    Proof. On the grid (p − y)² is y less the sum of (2/m) x over the thresholds v < p. The nearest point of the grid to
+    any q is 1/(2m) away at most. Hence the regret is at most T/(4m²) + (2/m) Σ_v [max(G_T, 0) − Σ x_s π_s]. Let
+    f_s(G) = ln(1 + e^{η_s G})/η_s, which is above max(G, 0). With c = G_{s−1} + ½ − v and ρ(r) = f_s(c + r) − f_s(c) −
+    r π_s ≥ 0, f_s(G_s) − f_s(G_{s−1}) − x_s π_s = ρ(y_s − ½) − ρ(v − ½). The first is the integral of (½ − u)
+    f_s″(c ± u) over u from 0 to ½. The thresholds are s/m apart in c, and f_s″ has one peak, of height η_s/4, area 1.
+    So (1/m) Σ_v f_s″ ≤ 1/s + η_s/(4m), and (2/m) Σ_v ρ ≤ (1/s + η_s/(4m))/4. From round s to s + 1 f rises by at most
+    (1/η_{s+1} − 1/η_s) ln 2, with area (1/η_{s+1}² − 1/η_s²) π²/6 = π²/96, so the sum rises by at most π²/(48s) +
+    (ln 2)(√(s + 1) − √s)/(2m). It starts at (ln 2)/2. All of it sums to (¼ + π²/48)(1 + ln T) + (ln 2)/2 +
+    (½ + (ln 2)/2)√T/m at most. The factor of ln T is that of the worst nature, as far as computed.
+
     Nothing is proved of games with delays.
 
     Information
@@ -213,7 +227,9 @@ class ThresholdHedging(OnGrid):
     Source
     ------
     After Kleinberg, Paes Leme, Schneider and Teng 2023, "U-calibration: forecasting for an unknown agent", who prove
-    O(√T). Deviations: their text was not at hand; rule, constants and proof are ours.
+    O(√T); Frongillo, Luo, Mehta and Schneider 2026, who prove O(√T) for every bounded proper loss up to logarithms
+    together with O(log T) for every smooth one. Deviations: their texts were not at hand; rule, constants and proofs
+    are ours, and of smooth losses only the squared one is proved.
     """
 
     deterministic: ClassVar[bool | None] = False
@@ -230,7 +246,7 @@ class ThresholdHedging(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
+        """The bounds of the docstring, at this m."""
 
         def bound(horizon: float) -> float:
             m, root, logs = self.steps_at(int(horizon)), math.sqrt(horizon), 1.0 + math.log(horizon)
@@ -247,6 +263,17 @@ class ThresholdHedging(OnGrid):
             # The proof bounds the mean of exp(λ max M) in each run, so that Chernoff's bound holds for their mean.
             return 2.0 * math.log(1.0 / rate) / (runs * _scale(horizon, self.steps_at(int(horizon))))
 
+        def squared(horizon: float) -> float:
+            m, logs = self.steps_at(int(horizon)), 1.0 + math.log(horizon)
+            return 0.456 * logs + 0.35 + 0.85 * math.sqrt(horizon) / m + horizon / (4.0 * m * m)
+
+        def squared_slack(horizon: float, runs: int, rate: float) -> float:
+            # Freedman's inequality: a loss in [0, 1] has a variance of 4 (π/√(48t) + 1/(2m))² at most.
+            m, logs = self.steps_at(int(horizon)), 1.0 + math.log(horizon)
+            spread = math.pi**2 / 12.0 * logs + 3.63 * math.sqrt(horizon) / m + horizon / m**2
+            rarity = math.log(1.0 / rate) / runs
+            return rarity / 3.0 + math.sqrt(rarity**2 / 9.0 + 2.0 * rarity * spread)
+
         return (
             Guarantee(
                 column=Column("measure", "u_calibration"),
@@ -256,6 +283,16 @@ class ThresholdHedging(OnGrid):
                 against=Sight.LAW,
                 source="after Kleinberg et al. 2023; rule and proof in the docstring",
                 slack=slack,
+            ),
+            Guarantee(
+                column=Column("quadratic_task", "external_regret", task="quadratic"),
+                formula="0.456(1 + ln T) + 0.35 + 0.85√T/m + T/(4m²)",
+                bound=squared,
+                kind="expected",
+                against=Sight.LAW,
+                source="rule and proof in the docstring; the rate is that of Frongillo et al. 2026",
+                slack=squared_slack,
+                potential=_potentials.shaken_mean(self.m, RATE),
             ),
         )
 

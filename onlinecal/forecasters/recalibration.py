@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.cells import cell
 from onlinecal.core.strategy import check_number, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.forecasters.compiled import CompiledForecaster, nothing
 from onlinecal.rounds.steps import (
     Memory,
     context,
@@ -26,20 +27,51 @@ from onlinecal.rounds.steps import (
 
 
 @dataclass(frozen=True)
+class Unchanged(Forecaster):
+    """Says the base forecast as it is.
+
+    Guarantee
+    ---------
+    None proved.
+
+    Information
+    -----------
+    Needs the context ``base``.
+
+    Source
+    ------
+    Folklore: what every recalibration is to be held against. Deviations: none.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
+    deterministic: ClassVar[bool | None] = True
+    needs_horizon: ClassVar[bool | None] = False
+    safe_under_delay: ClassVar[bool | None] = True
+    memory: ClassVar[str | None] = "O(1)"
+
+    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+        """A player that learns nothing."""
+        return CompiledForecaster(_repeat, nothing, Memory(runs, context=1), size=1, needs=self.needs)
+
+
+@dataclass(frozen=True)
 class Calibeating(Forecaster):
-    """Says the mean of the outcomes so far in the bin of the base forecast.
+    """Says the mean of the outcomes so far in the bin of the base forecast b, and of one imagined outcome, b itself.
 
     Parameters
     ----------
     bins : int, default 20
-        Equal-width bins [a, b) of the base forecast, the last one closed; 1 to 10^6. In a bin that is new it says the
-        base forecast itself.
+        Equal-width bins [a, b) of the base forecast, the last one closed; 1 to 10^6.
 
     Guarantee
     ---------
     For every sequence its Brier total is at most the base forecast's refinement (the Brier total that is left when each
     bin says its own mean in hindsight) plus `bins`·(1 + ln T): it beats the base by the base's calibration error.
-    The bound depends on the base and so is not one of the table's.
+    The bound depends on the base and so is not one of the table's. It says 0 or 1 only where the base does.
+
+    Proof: in round n of a bin it says (1 − 1/n)m + b/n, with m the mean of the outcomes before. Its loss is at most
+    (1 − 1/n)(m − y)² + (b − y)²/n. The first terms of a bin add up to its refinement, and the others to 1 + ln T at
+    most.
 
     Information
     -----------
@@ -47,8 +79,8 @@ class Calibeating(Forecaster):
 
     Source
     ------
-    Foster and Hart 2023, "Calibeating: beating forecasters at their own game", Theorem 3. Deviations: the first
-    forecast in a bin, which the paper leaves open.
+    Foster and Hart 2023, "Calibeating: beating forecasters at their own game", Theorem 3. Deviations: the imagined
+    outcome, without which 0 and 1 would be said after the first outcomes of a bin, and cost an infinite log loss.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -56,6 +88,7 @@ class Calibeating(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(bins)"
+    version: ClassVar[int] = 2
 
     bins: int = 20
 
@@ -116,6 +149,7 @@ class OnlinePlatt(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(1)"
+    version: ClassVar[int] = 2
 
     rate: float = 0.1
     ridge: float = 1.0
@@ -137,7 +171,7 @@ class OnlinePlatt(Forecaster):
 
 @dataclass(frozen=True)
 class TrackingPlatt(Forecaster):
-    """Online Platt scaling, calibeaten: the mean of the outcomes so far in the bin of the scaled forecast.
+    """Online Platt scaling, calibeaten: what `Calibeating` says of the scaled forecast.
 
     Parameters
     ----------
@@ -148,7 +182,7 @@ class TrackingPlatt(Forecaster):
 
     Guarantee
     ---------
-    That of `Calibeating` with the scaled forecast as the base.
+    That of `Calibeating` with the scaled forecast as the base; it never says 0 or 1.
 
     Information
     -----------
@@ -164,6 +198,7 @@ class TrackingPlatt(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(bins)"
+    version: ClassVar[int] = 2
 
     rate: float = 0.1
     ridge: float = 1.0
@@ -212,30 +247,25 @@ def _platt(spec: Any, runs: int, bins: int) -> Player:
 
 
 @kernel
-def _bin(forecast, bins):
-    """The bin [j/bins, (j + 1)/bins) of a forecast; compared with the edges, as a product may round over one."""
-    j = min(int(forecast * bins), bins - 1)
-    while j > 0 and forecast < j / bins:
-        j -= 1
-    while j + 1 < bins and forecast >= (j + 1) / bins:
-        j += 1
-    return j
-
-
-@kernel
 def _bin_mean(state, forecast):
-    """The mean of the outcomes so far in the bin of the forecast; in an empty bin the forecast itself."""
+    """The mean of the outcomes so far in the bin of the forecast, and of the forecast as one more."""
     bins = len(state) // 2
-    j = _bin(forecast, bins)
-    return state[bins + j] / state[j] if state[j] > 0 else forecast
+    j = min(cell(forecast, bins), bins - 1)
+    return (state[bins + j] + forecast) / (state[j] + 1)
 
 
 @kernel
 def _count_bin(state, forecast, outcome):
     bins = len(state) // 2
-    j = _bin(forecast, bins)
+    j = min(cell(forecast, bins), bins - 1)
     state[j] += 1
     state[bins + j] += outcome
+
+
+@law
+def _repeat(run, number):
+    law_values(run)[0], law_weights(run)[0] = context(run)[0], 1.0
+    return 1
 
 
 @law
@@ -263,7 +293,8 @@ def _clipped_logit(base, edge):
 def _scale(run, number):
     theta, state = floats(run), ints(run)
     z = theta[0] * _clipped_logit(context(run)[0], shared(run)[2]) + theta[1]
-    scaled = 1.0 / (1.0 + math.exp(-z)) if z >= 0.0 else math.exp(z) / (1.0 + math.exp(z))
+    # Beyond 36 the nearest number is 1, of which a surprise would cost an infinite log loss.
+    scaled = 1.0 / (1.0 + math.exp(-min(max(z, -36.0), 36.0)))
     # The step is taken from where the forecast was made, however many others have been taken meanwhile.
     memo(run)[0] = scaled
     law_values(run)[0], law_weights(run)[0] = _bin_mean(state, scaled) if len(state) > 0 else scaled, 1.0

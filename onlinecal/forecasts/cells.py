@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from math import nan
+from typing import Any
+
+import numpy as np
 
 #: cells that stand for nothing, in lower case
 EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 
 #: words for 1 and 0 that need no `positive`, in lower case
 WORDS = {"true": 1.0, "false": 0.0}
+
+#: what `str.strip` takes away
+SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
+SPACES += "\u2028\u2029\u202f\u205f\u3000"
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text that Python reads as a number is one: Python also reads 1_0, and digits of every script."""
+    return text.isascii() and "_" not in text
 
 
 def is_empty(cell: str) -> bool:
@@ -26,11 +38,12 @@ def as_number(cell: str) -> tuple[float | None, bool]:
         return nan, False
     if marked := text.endswith("%"):
         text = text[:-1].rstrip()
-    if "_" in text:  # Python would read 1_0 as 10
+    if not is_plain(text):
         return None, marked
     for way in (text, text.replace(",", ".")) if text.count(",") == 1 and "." not in text else (text,):
         try:
-            return float(way), marked
+            value = float(way)
+            return None if value != value else value, marked
         except ValueError:
             continue
     return None, marked
@@ -61,3 +74,30 @@ def _equal(text: str, other: str) -> bool:
     """As numbers."""
     one = as_number(text)
     return one[0] is not None and one == as_number(other)
+
+
+# ---------------------------------------------------------------- what is said of them
+
+#: what is said of per cent signs without `percent`
+SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
+
+
+#: what is said of `percent` where `hardly_per_cent` holds
+UNIT = (
+    "caution: no cell of column {name!r} is above 1, and --percent divides all of them by 100; leave it out if they "
+    "are probabilities"
+)
+
+
+def hardly_per_cent(largest: float) -> bool:
+    """Whether forecasts that were per cent, with this largest one, might have been probabilities."""
+    return 0.0 < largest <= 0.01
+
+
+def outside(where: str, name: str, shown: str, percent: bool, values: Any) -> str:
+    """What is said of a cell that is no forecast; numbers of the column tell whether it looks like per cent."""
+    # Probabilities that rounding or a slip has lifted above 1 are few, and hardly above 1.
+    looks = min(values) >= 0.0 and max(values) <= 100.0 and np.median(values) >= 2.0
+    hint = "; these look like per cent: --percent" if looks and not percent else ""
+    expected = "per cent from 0 to 100" if percent else "a probability in [0, 1]"
+    return f"{where}: column {name!r} holds {shown}; expected {expected}{hint}"

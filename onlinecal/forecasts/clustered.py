@@ -125,7 +125,7 @@ def _found(question: Question, place: Place, find: Callable[[Piece], T]) -> T:
         if question.parquet:
             from pyarrow import parquet
 
-            wanted = [*question.forecasts, question.outcome, question.asked.by]
+            wanted = [*question.forecasts, question.outcome, *question.asked.by]
             rows = parquet.ParquetFile(path).read_row_groups(
                 list(range(place.first, place.last)), columns=[name for name in wanted if name is not None]
             )

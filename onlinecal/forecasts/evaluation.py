@@ -64,6 +64,13 @@ def evaluate(
     adds to an error and in others takes off, while c adds all of it. With few draws, fewer than level/(1 − level), c
     is infinite.
 
+    Brier score and log loss are means of losses. Their intervals are quantiles of the mean with random weights and one
+    more sample of the largest loss, or of none: for two losses those of Clopper and Pearson, which hold the value for
+    every n. With fewer draws than (1 + level)/(1 − level) an end is that of the range. In 110 cases of 10 to 1000
+    samples, with base rates from 0.5 to 0.02, 95 % intervals held the value in 95.0 % or more of 400 simulations. The
+    interval of the log loss is for a population with forecasts no nearer to 0 and 1 than those given; with a forecast
+    of 0 or 1 it has no upper end.
+
     Percentiles of resampled values would not do: noise makes a calibration error positive, and a resample has it twice.
 
     A measure that tells levels apart (ECE, CDL, V-CDL, CFDL) is noise on distinct predictions, however many samples

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.intervals import FEW
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.brownian import range_exceeds
 
@@ -189,9 +190,9 @@ class Difference:
         better.
     mean, error : float
         Mean difference, and its standard error.
-    p_value : float
-        Two-sided, that the expected difference is 0, by the normal law.
-    adjusted : float
+    p_value : float or None
+        Two-sided, that the expected difference is 0 (`paired_p`).
+    adjusted : float or None
         The same for all pairs and scores at once (Holm).
     """
 
@@ -200,8 +201,36 @@ class Difference:
     second: str
     mean: float
     error: float
-    p_value: float
-    adjusted: float
+    p_value: float | None
+    adjusted: float | None
+
+
+def paired_p(mean: float, error: float, samples: float) -> float | None:
+    """The two-sided p-value of a mean difference by Student's law; None of fewer than `FEW` samples.
+
+    Parameters
+    ----------
+    mean, error : float
+    samples : float
+        How many samples of equal weights vary as much: their number less 1 is the degrees of freedom.
+
+    Source
+    ------
+    Student 1908; Kish 1965 for the number of samples, (Σ w)²/Σ w².
+    """
+    from scipy.special import stdtr
+
+    if samples < FEW - 1e-6:
+        return None
+    if error <= 1e-15:
+        return float(abs(mean) <= 1e-15)
+    return 2.0 * float(stdtr(samples - 1.0, -abs(mean) / error))
+
+
+def differences_of(found: Sequence[tuple[str, str, str, float, float, float | None]]) -> list[Difference]:
+    """Differences with the p-value of each, corrected for the number of tests."""
+    adjusted = iter(holm([each[-1] for each in found if each[-1] is not None]))
+    return [Difference(*each, None if each[-1] is None else next(adjusted)) for each in found]
 
 
 def score_differences(
@@ -222,19 +251,20 @@ def score_differences(
     Returns
     -------
     list of Difference
-        Without the log score where it is infinite for one of the two, and without both where n = 1.
+        Without the log score where it is infinite for one of the two, and without both where one row has all weight.
 
     Source
     ------
     Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
     """
-    found: list[tuple[str, str, str, float, float, float]] = []
+    found: list[tuple[str, str, str, float, float, float | None]] = []
     share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
-    scores = {name: _scores(p, y) for name, p in forecasts.items()}
+    samples = 1.0 / float(share @ share)
+    of = {name: scores(p, y) for name, p in forecasts.items()}
     for a, b in combinations(forecasts, 2):
         for score in ("brier", "log"):
-            first, second = scores[a][score], scores[b][score]
-            if len(y) < 2 or not (np.isfinite(first).all() and np.isfinite(second).all()):
+            first, second = of[a][score], of[b][score]
+            if samples < 1.0 + 1e-9 or not (np.isfinite(first).all() and np.isfinite(second).all()):
                 continue
             difference = first - second
             mean = float(share @ difference)
@@ -242,13 +272,12 @@ def score_differences(
             power = float(centred @ centred)
             for lag in range(1, min(lags, len(y) - 1) + 1):
                 power += 2.0 * (1.0 - lag / (lags + 1.0)) * float(centred[lag:] @ centred[:-lag])
-            error = math.sqrt(max(power, 0.0) * len(y) / (len(y) - 1))
-            p_value = two_sided(mean / error) if error > 1e-15 else float(abs(mean) <= 1e-15)
-            found.append((score, a, b, mean, error, p_value))
-    adjusted = holm([p for *_, p in found])
-    return [Difference(*each, p) for each, p in zip(found, adjusted, strict=True)]
+            error = math.sqrt(max(power, 0.0) * samples / (samples - 1.0))
+            found.append((score, a, b, mean, error, paired_p(mean, error, samples)))
+    return differences_of(found)
 
 
-def _scores(p: Floats, y: Floats) -> dict[str, Floats]:
+def scores(p: Floats, y: Floats) -> dict[str, Floats]:
+    """Brier and log score of each forecast."""
     with np.errstate(divide="ignore"):
         return {"brier": (p - y) ** 2, "log": -np.log(np.where(y == 1.0, p, 1.0 - p))}

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.forecasts.resampling import Resample
+from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure, ends
 from onlinecal.measures.sampling import Between, Change, Ends, Known, Sampling
@@ -27,6 +27,9 @@ Method = Literal["bootstrap", "finite-sample"]
 
 #: samples that a level or a bin must hold to count as repeated
 FEW = 30
+
+# Numbers drawn at once.
+_AT_ONCE = 1 << 19
 
 #: kinds of draws
 KINDS = ("resampled", "calibrated")
@@ -90,6 +93,55 @@ def joint_radii(kinds: Sequence[Floats], level: float) -> Floats:
     safe = np.where(scale > 0.0, scale, 1.0)
     times = max(order_statistic((draws / safe).max(axis=1), level) for draws in kinds)
     return np.where(scale > 0.0, scale * times, 0.0) if times < math.inf else np.full(len(scale), math.inf)
+
+
+def mean_interval(
+    loss: Floats, mass: Floats, squares: Floats, within: Ends, times: int, level: float, seed: int
+) -> Ends:
+    """Quantiles of the mean loss with weights drawn from Dirichlet's law; each end fails in half of the cases left.
+
+    One more sample has the least loss for the lower end, and the largest for the upper one. Of two losses these are the
+    quantiles of Clopper and Pearson, and as n grows those of the normal law.
+
+    Parameters
+    ----------
+    loss, mass, squares : (c,) floats
+        Of each cell of samples with one loss: the sums of their weights and of squared weights. It is taken for
+        mass²/squares samples. Above `MOST_LEVELS` cells, those of neighbouring losses are joined.
+    within : (float, float)
+        The least and the largest loss that there can be.
+    times, level, seed
+        As for `intervals`.
+    """
+    order = np.argsort(loss)
+    mass, squares, loss = (part[order] for part in (mass, squares, loss))
+    starts = np.arange(0, len(loss), -(-len(loss) // MOST_LEVELS))
+    loss = np.add.reduceat(mass * loss, starts)
+    mass, squares = np.add.reduceat(mass, starts), np.add.reduceat(squares, starts)
+    loss, scale, shape = loss / mass, squares / mass, mass**2 / squares
+    generator = np.random.default_rng([seed, 4])
+    rows, low, high = max(_AT_ONCE // len(loss), 1), [], []
+    for start in range(0, times, rows):
+        size = min(rows, times - start)
+        weights = generator.standard_gamma(shape, (size, len(loss))) * scale
+        more = generator.standard_exponential(size) * scale.max()
+        total, every = weights @ loss, weights.sum(axis=1) + more
+        low.append((total + more * within[0]) / every)
+        high.append((total + more * within[1]) / every)
+    side = 0.5 * (1.0 + level)
+    least, most = -order_statistic(-np.concatenate(low), side), order_statistic(np.concatenate(high), side)
+    return max(least, within[0]), min(most, within[1])
+
+
+def _of_scores(sampling: Sampling, resample: Resample, times: int, level: float, seed: int) -> Ends:
+    """The same for a measure that is a mean of losses."""
+    assert sampling.losses is not None
+    gamma = resample.gamma
+    zeros, ones, most = sampling.losses(gamma)
+    mass = np.concatenate((gamma.counts - gamma.positives, gamma.positives))
+    squares, loss = np.concatenate(resample.squares), np.concatenate((zeros, ones))
+    held = (mass > 0.0) & (squares > 0.0)
+    return mean_interval(loss[held], mass[held], squares[held], (0.0, most), times, level, seed)
 
 
 def few_samples(asked: Asked, resample: Resample) -> str:
@@ -212,8 +264,13 @@ def intervals(
             either = one.ends if record.lasting else (record.least, record.largest)
             found[i] = Interval(either, "what is infinite in a sample " + _INFINITE[record.lasting])
         elif method == "bootstrap":
+            sampling = one.record.sampling
             if reason := few_samples(one, resample):
                 found[i] = Interval(None, reason)
+            elif isinstance(sampling, Sampling) and sampling.losses is not None:
+                low, high = _of_scores(sampling, resample, times, level, seed)
+                both = min(low, one.ends[0]), min(max(high, one.ends[1]), one.record.largest)
+                found[i] = Interval(both, sampling.source)
             else:
                 wanted.append(i)
     values = {one.record.name: one.ends for one in asked if not one.options}
@@ -231,7 +288,7 @@ def intervals(
 
     radii: dict[int, list[Floats] | None]
     if method == "bootstrap":
-        drawn = drawn_radii([asked[i] for i in wanted], resample, times, level, seed)
+        drawn = drawn_radii([asked[i] for i in wanted], resample, times, level, seed) if wanted else []
         radii = dict(zip(wanted, drawn, strict=True))
     elif resample.weights is not None:
         raise InvalidParameter(
@@ -248,7 +305,8 @@ def intervals(
                 None, "none: no bound with explicit constants is known; use method 'bootstrap'"
             )
             continue
-        how = f"{source.source}" + (f"; {FINITE}" if method == "finite-sample" else "")
+        of_mean = isinstance(source, Sampling) and source.losses is not None  # whose source is that of draws
+        how = FINITE if of_mean else source.source + (f"; {FINITE}" if method == "finite-sample" else "")
         found[i] = Interval(limits(one, known, parts, value_of), how)
     return [found[i] for i in range(len(asked))]
 

@@ -21,9 +21,9 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import is_parquet
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import free_memory
-from onlinecal.forecasts.cells import EMPTY, as_number
+from onlinecal.forecasts.cells import EMPTY, SPACES, as_number
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings
-from onlinecal.forecasts.reading import Asked, columns_of
+from onlinecal.forecasts.reading import Asked, columns_of, group_name
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.forecasts.sums import Facts, Pair, Sums, report_of_sums
 from onlinecal.study.run import cores
@@ -207,28 +207,19 @@ class Piece:
     # ------------------------------------------------------------ queries
 
     def number(self, name: str) -> str:
-        """A forecast as SQL, as `as_number` reads it; NULL for what is no finite number."""
-        place = self.place[name]
-        plain, text = plain_number(place), f"trim(CAST({place} AS VARCHAR))"
-        bare = f"(CASE WHEN suffix({text}, '%') THEN trim(left({text}, -1)) ELSE {text} END)"
-        bare = bare if self.asked.percent else text
-        comma = f"length({bare}) - length(replace({bare}, ',', '')) = 1 AND NOT contains({bare}, '.')"
-        other = plain_number(f"(CASE WHEN {comma} THEN replace({bare}, ',', '.') ELSE {bare} END)")
-        # What is rare stands in branches that are not looked at for other rows.
-        value = (
-            f"(CASE WHEN isfinite({plain}) THEN {plain} "
-            f"WHEN typeof({place}) = 'VARCHAR' THEN (CASE WHEN isfinite({other}) THEN {other} END) END)"
-        )
+        """A forecast as SQL: in [0, 1], if it is one."""
+        value = number(self.place[name], self.asked.percent)
         return f"({value} / 100.0)" if self.asked.percent else value
 
     def event(self) -> str:
         """The outcome as SQL: 0, 1 or NULL."""
         place = self.place[self.outcome]
-        plain, word = plain_number(place), f"lower(trim(CAST({place} AS VARCHAR)))"
+        plain, word = number(place), f"lower({stripped(place)})"
         if self.asked.positive is not None:
             wanted = self.asked.positive.strip().lower()
             same = f"{word} = {_text(wanted)}"
-            if (value := as_number(wanted)[0]) is not None and math.isfinite(value):
+            value, marked = as_number(wanted)
+            if value is not None and math.isfinite(value) and not marked:
                 same += f" OR coalesce({plain} = {value!r}, false)"
             return f"(CASE WHEN {nothing(place)} THEN NULL WHEN {same} THEN 1 ELSE 0 END)"
         words = f"(CASE {word} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END)"
@@ -236,11 +227,10 @@ class Piece:
 
     @property
     def rows(self) -> str:
-        """The rows that count, as SQL: forecasts p0, p1, …, the outcome y, and the group g."""
+        """The rows that count, as SQL: forecasts p0, p1, …, the outcome y, and groups g0, g1, …"""
         columns = [f"{self.number(name)} AS p{i}" for i, name in enumerate(self.forecasts)]
         columns.append(f"{self.event()} AS y")
-        if self.asked.by is not None:
-            columns.append(f"{group(self.place[self.asked.by])} AS g")
+        columns += [f"{group(self.place[name])} AS g{i}" for i, name in enumerate(self.asked.by)]
         return f"(SELECT * FROM (SELECT {', '.join(columns)} FROM {self.table}) WHERE {self.whole})"
 
     @property
@@ -268,6 +258,7 @@ class Piece:
                 f"any_value(CASE WHEN {name} IS NULL THEN (CASE WHEN NOT {nothing(cell)} "
                 f"THEN CAST({cell} AS VARCHAR) END) END)",
                 f"any_value({name}) FILTER (WHERE {name} < 0 OR {name} > 1)",
+                f"max({name})",
             ]
         # An estimate, some per cent off: to list them takes memory for each.
         questions += [f"approx_count_distinct({name}) FILTER (WHERE {self.whole})" for name in names[:-1]]
@@ -276,8 +267,8 @@ class Piece:
         total, rows, ones, *found = self.one(
             f"SELECT {', '.join(questions)} FROM (SELECT {', '.join(columns)} FROM {self.table})"
         )
-        end = 3 * len(names)
-        cells = tuple(zip(found[:end:3], found[1:end:3], found[2:end:3], strict=True))
+        end = 4 * len(names)
+        cells = tuple(zip(*(found[i:end:4] for i in range(4)), strict=True))
         return Facts(int(total), int(rows), int(ones), cells, self.different(found[end:]))
 
     def different(self, about: Sequence[int]) -> tuple[Floats | None, ...]:
@@ -294,9 +285,9 @@ class Piece:
 
     def sums(self, moved: tuple[bool, ...]) -> Sums:
         """What the report is made of; `moved` says which columns go to the grid."""
-        if self.asked.by is not None:
-            self.check_groups()
-        gammas, distances, groups = [], [], list[dict[str, JointDistribution | None]]()
+        self.check_groups()
+        gammas, chances, distances = [], [], []
+        groups = list[dict[str, JointDistribution | None]]()
         for i, on_grid in enumerate(moved):
             v = (
                 f"round_even(p{i} * {self.question.grid}.0, 0) / {self.question.grid}.0"
@@ -304,32 +295,37 @@ class Piece:
                 else f"p{i}"
             )
             answer = self.engine.execute(
-                f"SELECT {v} AS v, count(*) AS n, sum(y) AS s, sum(abs(p{i} - {v})) AS d FROM {self.rows} GROUP BY 1"
+                f"SELECT {v} AS v, count(*) AS n, sum(y) AS s, sum(p{i}) AS e, sum(abs(p{i} - {v})) AS d "
+                f"FROM {self.rows} GROUP BY 1"
             ).fetchnumpy()
             gammas.append(_gamma(answer))
+            chances.append(_gamma(answer | {"s": np.minimum(answer["e"], answer["n"])}) if on_grid else None)
             distances.append(float(answer["d"].sum()))
-            groups.append({} if self.asked.by is None else self.grouped(v))
-        return Sums(tuple(gammas), tuple(distances), tuple(groups), self.pairs())
+            groups.append(self.grouped(v))
+        return Sums(tuple(gammas), tuple(chances), tuple(distances), tuple(groups), self.pairs())
 
     def check_groups(self) -> None:
         """Refuses too many."""
-        if (many := self.one(f"SELECT count(DISTINCT g) FROM {self.rows}")[0]) > GROUPS:
+        counts = [f"count(DISTINCT g{i})" for i in range(len(self.asked.by))]
+        if counts and (many := self.one(f"SELECT {' + '.join(counts)} FROM {self.rows}")[0]) > GROUPS:
             raise InvalidData(
-                f"{self.question.source}: column {self.asked.by!r} has {many} different values; expected at most "
+                f"{self.question.source}: {', '.join(self.asked.by)!r} has {many} different values; expected at most "
                 f"{GROUPS} groups"
             )
 
     def grouped(self, v: str) -> dict[str, JointDistribution | None]:
         """Γ of each group."""
-        answer = self.engine.execute(
-            f"SELECT g, {v} AS v, count(*) AS n, sum(y) AS s FROM {self.rows} GROUP BY 1, 2 ORDER BY 1"
-        ).fetchnumpy()
-        names, starts = np.unique(np.asarray(answer.pop("g")).astype(str), return_index=True)
-        ends = np.append(starts[1:], len(answer["v"]))
-        return {
-            str(name): _gamma({key: values[first:last] for key, values in answer.items()})
-            for name, first, last in zip(names, starts, ends, strict=True)
-        }
+        found = dict[str, JointDistribution | None]()
+        for i, column in enumerate(self.asked.by):
+            answer = self.engine.execute(
+                f"SELECT g{i} AS g, {v} AS v, count(*) AS n, sum(y) AS s FROM {self.rows} GROUP BY 1, 2 ORDER BY 1"
+            ).fetchnumpy()
+            names, starts = np.unique(np.asarray(answer.pop("g")).astype(str), return_index=True)
+            ends = np.append(starts[1:], len(answer["v"]))
+            for name, first, last in zip(names, starts, ends, strict=True):
+                part = {key: values[first:last] for key, values in answer.items()}
+                found[group_name(self.asked, column, str(name))] = _gamma(part)
+        return found
 
     def pairs(self) -> tuple[Pair, ...]:
         """Of the differences of scores of all pairs of columns."""
@@ -361,9 +357,28 @@ def plain_number(place: str) -> str:
     return f"(CASE WHEN {text} THEN NULL ELSE TRY_CAST({place} AS DOUBLE) END)"
 
 
+def number(place: str, percent: bool = False) -> str:
+    """A cell as SQL, as `as_number` reads it, with per cent signs or without; NULL for what is no finite number."""
+    plain, bare = plain_number(place), stripped(place)
+    if percent:
+        bare = f"(CASE WHEN suffix({bare}, '%') THEN {stripped(f'left({bare}, -1)')} ELSE {bare} END)"
+    comma = f"length({bare}) - length(replace({bare}, ',', '')) = 1 AND NOT contains({bare}, '.')"
+    other = plain_number(f"(CASE WHEN {comma} THEN replace({bare}, ',', '.') ELSE {bare} END)")
+    # What is rare stands in branches that are not looked at for other rows.
+    return (
+        f"(CASE WHEN isfinite({plain}) THEN {plain} "
+        f"WHEN typeof({place}) = 'VARCHAR' THEN (CASE WHEN isfinite({other}) THEN {other} END) END)"
+    )
+
+
+def stripped(place: str) -> str:
+    """A cell as text without white space at either end, as SQL; the engine's own are blanks only."""
+    return f"trim(CAST({place} AS VARCHAR), {_text(SPACES)})"
+
+
 def group(place: str) -> str:
     """The name of a group as SQL, as `Sheet.texts` has it."""
-    text = f"trim(CAST({place} AS VARCHAR))"
+    text = stripped(place)
     truth = f"CASE {text} WHEN 'true' THEN 'True' ELSE 'False' END"
     known = f"CASE typeof({place}) WHEN 'BOOLEAN' THEN {truth} ELSE {text} END"
     return f"(CASE WHEN {nothing(place)} THEN '' ELSE {known} END)"
@@ -372,7 +387,7 @@ def group(place: str) -> str:
 def nothing(place: str) -> str:
     """Whether a cell is empty, as SQL."""
     words = ", ".join(map(_text, sorted(EMPTY)))
-    return f"({place} IS NULL OR lower(trim(CAST({place} AS VARCHAR))) IN ({words}))"
+    return f"({place} IS NULL OR lower({stripped(place)}) IN ({words}))"
 
 
 def _gamma(answer: Any) -> JointDistribution | None:

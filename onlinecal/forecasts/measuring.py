@@ -115,11 +115,13 @@ class Measured:
     threshold : Threshold
         The worst one.
     by_chance : float or None
-        What it would lose on average if forecasts were calibrated.
+        What it would lose on average if forecasts were calibrated; of forecasts on a grid, the worst of its thresholds.
     threshold_p : float or None
-        How often as much, then.
+        How often as much, then: a p-value of calibration, for all pairs of thresholds at once.
+    advises : bool
+        Whether `threshold_p` is at most 1 − level: calibrated forecasts lead to advice with this probability at most.
     worst_task : str
-        The worst of all decision tasks, where that can be estimated; else "".
+        The worst of all decision tasks, where the p-value of its regret is as small; else "".
     cautions : list of str
     groups, blocks : list of Part
     drift : Drift, optional
@@ -133,6 +135,7 @@ class Measured:
     threshold: Threshold
     by_chance: float | None
     threshold_p: float | None
+    advises: bool
     worst_task: str
     cautions: list[str]
     groups: list[Part]
@@ -201,7 +204,7 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     groups: Mapping[str, Any] = log.groups or {}
     if len(groups) > GROUPS:
         raise InvalidData(
-            f"{log.source}: column {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
+            f"{log.source}: {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
         )
     columns = [_column(log, name, settings) for name in log.forecasts]
     lags = 0 if log.times is None else math.floor(math.cbrt(log.rows))
@@ -215,7 +218,12 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
 
 
 def measure_gamma(
-    name: str, gamma: JointDistribution, moved: float | None, settings: Settings, groups: list[Part]
+    name: str,
+    gamma: JointDistribution,
+    moved: float | None,
+    settings: Settings,
+    groups: list[Part],
+    chances: Floats | None = None,
 ) -> Measured:
     """The same of a column of which only Γ is known.
 
@@ -227,10 +235,12 @@ def measure_gamma(
         How far its predictions were moved to the grid of the settings, on average.
     settings : Settings
     groups : list of Part
+    chances : (k,) floats, optional
+        The mean forecast of each level, where these were moved to the grid.
     """
     settings = _checked(settings)
     steps = None if moved is None else (settings.grid, moved)
-    return _measured(name, _Given(gamma), steps, settings, None, groups, [])
+    return _measured(name, _Given(gamma), steps, settings, None, groups, [], chances)
 
 
 # ---------------------------------------------------------------- one column
@@ -295,27 +305,29 @@ def _measured(
     drift: Drift | None,
     groups: list[Part],
     blocks: list[Part],
+    chances: Floats | None = None,
 ) -> Measured:
     """Of predictions as they are given, or on a grid already if there are `steps` of how they came to it."""
     gamma, shown = given.gamma, given
     if steps is None and gamma.levels > settings.distinct:
         shown, distance = given.on_grid(settings.grid)
         steps = (settings.grid, distance)
+        v, n = gamma.predictions, gamma.counts
+        chances = JointDistribution.from_sorted_levels(v, n, n * v).round(settings.grid)[0].means
     evaluation = shown.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
     if evaluation.refused and shown is not given:
         evaluation = _completed(evaluation, given, settings)
     resample = shown.resample()
-    worst = worst_threshold(shown.gamma)
-    by_chance, share = _chance(resample, worst.loss, settings)
+    by_chance, share = _chance(resample, chances, settings)
     # The worst of all tasks is noise where CDL is.
-    known = {row.name for row in evaluation.rows if row.interval is not None}
-    task = " ".join(str(worst_decision_task(gamma)).split()) if "cdl" in known else ""
+    told = {row.name for row in evaluation.rows if row.interval is not None and _told(row.p_value, settings)}
+    task = " ".join(str(worst_decision_task(gamma)).split()) if "cdl" in told else ""
     samples = rows = None
     if given.samples is not None:
         samples, rows = resample.samples, int(np.count_nonzero(given.samples[2]))
     return Measured(
-        name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst, by_chance, share, task,
-        cautions(gamma, drift, samples, rows), groups, blocks, drift,
+        name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst_threshold(gamma), by_chance,
+        share, _told(share, settings), task, cautions(gamma, drift, samples, rows), groups, blocks, drift,
     )  # fmt: skip
 
 
@@ -333,12 +345,25 @@ def _completed(evaluation: Evaluation, given: _Given, settings: Settings) -> Eva
     return replace(evaluation, rows=tuple(together), refused=())
 
 
-def _chance(resample: Resample, loss: float, settings: Settings) -> tuple[float | None, float | None]:
-    """What the worst threshold loses where outcomes are drawn as forecast, and how often as much as it did."""
+def _told(p_value: float | None, settings: Settings) -> bool:
+    """Whether chance alone is excluded at the level of the settings."""
+    return p_value is not None and p_value <= 1.0 - settings.level
+
+
+def _chance(
+    resample: Resample, chances: Floats | None, settings: Settings
+) -> tuple[float | None, float | None]:
+    """What the worst threshold loses where outcomes are drawn as forecast, and how often as much as it did.
+
+    On a grid outcomes are drawn by the mean forecast of each level: their number is a little more spread than that of
+    single forecasts (Hoeffding 1956).
+    """
     if settings.draws == 0:
         return None, None
-    generator = np.random.default_rng([settings.seed, 4])
-    drawn = np.array([threshold_regret(resample.calibrated(generator)) for _ in range(settings.draws)])
+    generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(resample.gamma)
+    drawn = np.array(
+        [threshold_regret(resample.calibrated(generator, chances)) for _ in range(settings.draws)]
+    )
     return float(drawn.mean()), (1 + int((drawn >= loss - 1e-12).sum())) / (1 + settings.draws)
 
 

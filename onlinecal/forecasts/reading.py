@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, suggestion
-from onlinecal.forecasts.cells import WORDS, as_number, as_outcome
+from onlinecal.forecasts.cells import SIGNS, UNIT, WORDS, as_number, as_outcome, hardly_per_cent, outside
 from onlinecal.forecasts.sheet import Sheet
 
 Floats = NDArray[np.float64]
@@ -39,8 +39,10 @@ class Asked:
     ----------
     forecasts : tuple of str
         Names of columns of forecasts; empty to guess.
-    outcome, by, time, weight : str, optional
+    outcome, time, weight : str, optional
         Names of columns; the outcome is guessed where it is not named.
+    by : tuple of str
+        Names of columns of groups.
     resolved : str, optional
         The column of times at which outcomes became known; empty for never.
     key : str, optional
@@ -60,7 +62,7 @@ class Asked:
     forecasts: tuple[str, ...] = ()
     outcome: str | None = None
     positive: str | None = None
-    by: str | None = None
+    by: tuple[str, ...] = ()
     time: str | None = None
     weight: str | None = None
     percent: bool = False
@@ -90,9 +92,9 @@ class Log:
     time_words : (n,) list of str, optional
         Times as they are written.
     groups : dict of str to (m,) ints, optional
-        Numbers of the rows of each group, in order.
+        Numbers of the rows of each group, in order (`group_name`).
     by, time : str
-        The names of those columns, "" for none.
+        The names of those columns, with commas between several; "" for none.
     said : tuple of str
         What was guessed, left out or sorted.
     duplicates : int
@@ -148,6 +150,11 @@ def read_log(sheet: Sheet, asked: Asked) -> Log:
         raise InvalidData(f"{sheet.name} has a header and no rows; expected at least one")
     forecasts, outcome, said = columns_of(sheet, asked)
     number = {name: _probabilities(sheet, name, asked) for name in forecasts}
+    said += [
+        UNIT.format(name=name)
+        for name, p in number.items()
+        if asked.percent and hardly_per_cent(np.nanmax(p, initial=0.0))
+    ]
     outcomes, words = _outcomes(sheet, outcome, asked.positive)
     said += words
     keep = np.isfinite(outcomes) | asked.open
@@ -180,7 +187,10 @@ def read_log(sheet: Sheet, asked: Asked) -> Log:
             )
         rows = rows[np.argsort(times[rows], kind="stable")]
         said.append(f"rows are brought into the order of {asked.time!r}")
-    groups = None if asked.by is None else _groups(sheet.texts(asked.by)[rows])
+    groups = dict[str, Ints]()
+    for name in asked.by:
+        found = _groups(sheet.texts(name)[rows])
+        groups |= {group_name(asked, name, group): places for group, places in found.items()}
     return Log(
         source=sheet.name,
         forecasts={name: values[rows] for name, values in number.items()},
@@ -189,8 +199,8 @@ def read_log(sheet: Sheet, asked: Asked) -> Log:
         weights=None if weights is None else weights[rows],
         times=None if times is None else times[rows],
         time_words=None if asked.time is None else _words_of(sheet, asked.time, rows),
-        groups=groups,
-        by=asked.by or "",
+        groups=dict(sorted(groups.items())) or None,
+        by=", ".join(asked.by),
         time=asked.time or "",
         said=tuple(said),
         duplicates=sheet.duplicates(),
@@ -211,7 +221,7 @@ def columns_of(sheet: Any, asked: Asked) -> tuple[list[str], str, list[str]]:
         With `name`, the file; `columns`, names as they stand there; and `sample(column)`, its first cells as text.
     asked : Asked
     """
-    named = [*asked.forecasts, asked.outcome, asked.by, asked.time, asked.weight, asked.key]
+    named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.key]
     wanted = [name for name in named if name is not None]
     if asked.resolved is not None:
         if asked.time is None:
@@ -329,11 +339,8 @@ def _probabilities(sheet: Sheet, name: str, asked: Asked) -> Floats:
         raise InvalidData(SIGNS.format(where=sheet.name, name=name))
     if bad.any():
         i = int(np.argmax(bad))
-        # What is most of all between 1 and 100 is hardly anything else.
-        real = values[np.isfinite(values)]
-        looks = len(real) > 0 and real.min() >= 0.0 and 1.0 < real.max() <= 100.0
         where = f"{sheet.name}, {sheet.line(i)}"
-        raise InvalidData(_outside(where, name, sheet.cell(name, i), asked.percent, looks))
+        raise InvalidData(outside(where, name, sheet.cell(name, i), asked.percent, values[~np.isnan(values)]))
     return values + 0.0
 
 
@@ -345,18 +352,8 @@ def check_probability(
         raise InvalidData(SIGNS.format(where=source, name=name))
     p = value / 100.0 if percent else value
     if p == p and not 0.0 <= p <= 1.0:
-        raise InvalidData(_outside(where, name, repr(cell), percent, 1.0 < value <= 100.0))
+        raise InvalidData(outside(where, name, repr(cell), percent, [value]))
     return p + 0.0
-
-
-#: what is said of per cent signs without `percent`
-SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
-
-
-def _outside(where: str, name: str, shown: str, percent: bool, looks: bool) -> str:
-    hint = "; these look like per cent: --percent" if looks and not percent else ""
-    expected = "per cent from 0 to 100" if percent else "a probability in [0, 1]"
-    return f"{where}: column {name!r} holds {shown}; expected {expected}{hint}"
 
 
 def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, list[str]]:
@@ -381,12 +378,16 @@ def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, li
     if positive is None:
         return values[place], []
     if not (values == 1.0).any():
-        there = [str(word) for word in words if word]
-        listed = ", ".join(map(repr, there[:6])) + (", …" if len(there) > 6 else "")
-        raise InvalidData(f"{sheet.name}: no row of column {name!r} holds {positive!r}; there are: {listed}")
+        raise never_positive(sheet.name, name, positive, [str(word) for word in words if word])
     others = [str(word) for word in words[values == 0.0]]
     listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
     return values[place], [f"outcome 1 is {positive!r} in {name!r}, and 0 is {listed or 'nothing'}"]
+
+
+def never_positive(source: str, column: str, positive: str, there: Sequence[str]) -> InvalidData:
+    """The word for 1 stands in no row, but these do."""
+    listed = ", ".join(map(repr, there[:6])) + (", …" if len(there) > 6 else "")
+    return InvalidData(f"{source}: no row of column {column!r} holds {positive!r}; there are: {listed}")
 
 
 def _resolved(sheet: Sheet, asked: Asked, times: Floats | None) -> Floats:
@@ -415,6 +416,11 @@ def _weights(sheet: Sheet, name: str, keep: NDArray[np.bool_]) -> Floats:
     if not (values[keep] > 0.0).any():
         raise InvalidData(f"{sheet.name}: all weights in column {name!r} are 0; expected a positive one")
     return values
+
+
+def group_name(asked: Asked, column: str, group: str) -> str:
+    """What a group is called: where there are several columns of groups, with the name of its column."""
+    return group if len(asked.by) == 1 else f"{column}: {group or '(empty)'}"
 
 
 def _groups(texts: NDArray[Any]) -> dict[str, Ints]:

@@ -63,7 +63,13 @@ class Resample:
             self.level = np.searchsorted(self.v, p)
             self.ones, self.weights = y > 0.0, w
             times = np.ones(len(w))
-            self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
+            if not 1e-290 < sum(part.sum() for part in self.squares) < np.inf:
+                raise InvalidParameter(
+                    f"evaluate: the largest weight is {float(w.max())!r}, of which floats hold no square; expected one "
+                    "from 1e-140 to 1e140: multiply all by one number"
+                )
         self.total = round(float(times.sum()))
         self.shares = times / self.total
 
@@ -84,12 +90,13 @@ class Resample:
         times = generator.multinomial(self.total, self.shares).astype(float)
         return self._gamma(times if self.weights is None else times * self.weights, self.ones)
 
-    def calibrated(self, generator: np.random.Generator) -> JointDistribution:
-        """The same predictions, and each outcome 1 with the probability predicted."""
+    def calibrated(self, generator: np.random.Generator, chances: Floats | None = None) -> JointDistribution:
+        """The same predictions, and each outcome 1 with the probability predicted, or with that of its level."""
+        chances = self.v if chances is None else chances
         if self.weights is None:
-            ones = generator.binomial(self.counts, self.v).astype(np.float64)
+            ones = generator.binomial(self.counts, chances).astype(np.float64)
             return JointDistribution.from_sorted_levels(self.v, self.gamma.counts, ones)
-        return self._gamma(self.weights, generator.random(len(self.level)) < self.v[self.level])
+        return self._gamma(self.weights, generator.random(len(self.level)) < chances[self.level])
 
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
         """What new samples change in the masses of levels and outcomes, some at a time.

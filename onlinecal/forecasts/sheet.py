@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import days, is_parquet, parquet
+from onlinecal.core.files import is_parquet, moments, parquet
 from onlinecal.core.memory import GIB, free_memory
-from onlinecal.forecasts.cells import as_number, is_empty
+from onlinecal.forecasts.cells import as_number, is_empty, is_plain
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +33,8 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", 
 ROOM = 16
 #: bytes of a line of a header, at most
 _HEADER = 1 << 20
+#: what is said of a cell that holds no time
+NO_TIME = "{}: column {!r} holds {}; expected a number or a date such as 2024-12-31, as in all rows"
 
 
 class Sheet:
@@ -166,21 +168,13 @@ class Sheet:
     def times(self, column: str, gaps: bool = False) -> Floats:
         """A column of numbers or dates; dates as days since 1970. With `gaps`, NaN where a cell is empty."""
         cells = self._cells(column)
-        try:
-            values = _floats(cells)
-        except (TypeError, ValueError):
-            values = np.full(len(cells), np.nan)
-        if not np.isfinite(values).any():
-            values = days(cells)
+        values = moments(cells)
         good = np.isfinite(values)
         if gaps:
             good |= np.array([_is_nothing(cell) for cell in cells], dtype=bool)
         if not good.all():
             i = int(np.argmin(good))
-            raise InvalidData(
-                f"{self.name}, {self.line(i)}: column {column!r} holds {self.cell(column, i)}; expected a number or a "
-                "date such as 2024-12-31, as in all rows"
-            )
+            raise InvalidData(NO_TIME.format(f"{self.name}, {self.line(i)}", column, self.cell(column, i)))
         return values
 
     def duplicates(self) -> int:
@@ -212,9 +206,12 @@ def _floats(cells: Any) -> Floats:
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return np.asarray(cells.to_numpy(np.float64, na_value=np.nan)).copy()
     objects = cells.to_numpy(dtype=object)
-    if any("_" in cell for cell in objects if isinstance(cell, str)):
-        raise ValueError("an underscore")
-    return np.asarray(objects, dtype=np.float64)
+    if not all(is_plain(cell) for cell in objects if isinstance(cell, str)):
+        raise ValueError("an underscore, or digits of another script")
+    values = np.asarray(objects, dtype=np.float64)
+    if not all(map(_is_nothing, objects[np.isnan(values)])):
+        raise ValueError("a NaN with a sign")
+    return values
 
 
 # ---------------------------------------------------------------- CSV

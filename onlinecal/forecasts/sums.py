@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.cautions import tiny_groups
-from onlinecal.forecasts.cells import as_number
-from onlinecal.forecasts.inference import Difference, holm, two_sided
+from onlinecal.forecasts.cells import SIGNS, UNIT, as_number, hardly_per_cent, outside
+from onlinecal.forecasts.inference import Difference, differences_of, paired_p
 from onlinecal.forecasts.measuring import GROUPS, Report, Settings, measure_gamma, part_of, with_holm
-from onlinecal.forecasts.reading import SIGNS
 
 if TYPE_CHECKING:
     from onlinecal.forecasts.large import Question
@@ -38,9 +37,9 @@ class Facts:
         How many there are, and how many have all forecasts and an outcome.
     ones : int
         Outcomes 1.
-    cells : tuple of (int, str or None, float or None)
-        Of each column of forecasts, and of outcomes: how many are empty, and one that is no number (no outcome) or out
-        of [0, 1].
+    cells : tuple of (int, str or None, float or None, float or None)
+        Of each column of forecasts, and of outcomes: how many are empty, one that is no number (no outcome), one out of
+        [0, 1], and the largest.
     different : tuple of arrays or None
         The different forecasts of each column in order; None for more than are looked for.
     """
@@ -48,7 +47,7 @@ class Facts:
     total: int
     rows: int
     ones: int
-    cells: tuple[tuple[int, str | None, float | None], ...]
+    cells: tuple[tuple[int, str | None, float | None, float | None], ...]
     different: tuple[Floats | None, ...]
 
     def moved(self, settings: Settings) -> tuple[bool, ...]:
@@ -66,24 +65,26 @@ class Facts:
         source, asked = question.source, question.asked
         if self.total == 0:
             raise InvalidData(f"{source} has a header and no rows; expected at least one")
-        for name, (_, strange, outside) in zip(question.forecasts, self.cells, strict=False):
+        said = []
+        for name, (_, strange, wrong, largest) in zip(question.forecasts, self.cells, strict=False):
             if strange is not None and as_number(strange)[1]:
                 raise InvalidData(SIGNS.format(where=source, name=name))
             if strange is not None:
                 raise InvalidData(f"{source}: column {name!r} holds {strange!r}; expected a number")
-            if outside is not None:
-                raise InvalidData(
-                    f"{source}: column {name!r} holds {outside:g}; expected a probability in [0, 1], or --percent"
-                )
+            if wrong is not None:
+                written = 100.0 * wrong if asked.percent else wrong
+                raise InvalidData(outside(source, name, f"{written:.15g}", asked.percent, [written]))
+            if asked.percent and largest is not None and hardly_per_cent(largest):
+                said.append(UNIT.format(name=name))
         if (strange := self.cells[-1][1]) is not None:
             raise InvalidData(
                 f"{source}: column {question.outcome!r} holds {strange!r}; expected 0 or 1, or --positive WORD"
             )
         if asked.positive is not None and not self.ones:
             raise InvalidData(f"{source}: no row of column {question.outcome!r} holds {asked.positive!r}")
-        missing = sum(empty for empty, _, _ in self.cells)
+        missing = sum(empty for empty, *_ in self.cells)
         if not missing:
-            return []
+            return said
         if not asked.skip_missing:
             raise InvalidData(
                 f"{source}: {missing} cells of forecasts or outcomes are missing; expected a value, or --skip-missing "
@@ -91,7 +92,9 @@ class Facts:
             )
         if self.rows == 0:
             raise InvalidData(f"{source}: no row has both a forecast and an outcome; expected at least one")
-        return [f"{self.total - self.rows} of {self.total} rows have no forecast or outcome and are left out"]
+        return [
+            *said, f"{self.total - self.rows} of {self.total} rows have no forecast or outcome and are left out"
+        ]  # fmt: skip
 
 
 def merged_facts(parts: Sequence[Facts], most: int) -> Facts:
@@ -108,6 +111,7 @@ def merged_facts(parts: Sequence[Facts], most: int) -> Facts:
             sum(cell[0] for cell in column),
             _first(cell[1] for cell in column),
             _first(cell[2] for cell in column),
+            max((cell[3] for cell in column if cell[3] is not None), default=None),
         )
         for column in zip(*(part.cells for part in parts), strict=True)
     )
@@ -169,6 +173,8 @@ class Sums:
     ----------
     gammas : tuple of JointDistribution or None
         Of each column of forecasts; None of no rows.
+    chances : tuple of JointDistribution or None
+        The same with the sum of forecasts in place of outcomes 1, of columns that were moved to the grid.
     distances : tuple of float
         How far the forecasts of each column were moved to the grid, in all.
     groups : tuple of dict of str to JointDistribution
@@ -177,6 +183,7 @@ class Sums:
     """
 
     gammas: tuple[JointDistribution | None, ...]
+    chances: tuple[JointDistribution | None, ...]
     distances: tuple[float, ...]
     groups: tuple[dict[str, JointDistribution | None], ...]
     pairs: tuple[Pair, ...]
@@ -190,6 +197,7 @@ def merged_sums(parts: Sequence[Sums]) -> Sums:
         groups.append({name: _merged([one.get(name) for one in column]) for name in names})
     return Sums(
         tuple(_merged(column) for column in zip(*(part.gammas for part in parts), strict=True)),
+        tuple(_merged(column) for column in zip(*(part.chances for part in parts), strict=True)),
         tuple(math.fsum(column) for column in zip(*(part.distances for part in parts), strict=True)),
         tuple(groups),
         tuple(reduce(Pair.merge, column) for column in zip(*(part.pairs for part in parts), strict=True)),
@@ -224,8 +232,8 @@ def report_of_sums(
     for i, (name, moved) in enumerate(zip(question.forecasts, facts.moved(settings), strict=True)):
         if len(sums.groups[i]) > GROUPS:
             raise InvalidData(
-                f"{question.source}: column {question.asked.by!r} has {len(sums.groups[i])} different values; expected "
-                f"at most {GROUPS} groups"
+                f"{question.source}: {', '.join(question.asked.by)!r} has {len(sums.groups[i])} different values; "
+                f"expected at most {GROUPS} groups"
             )
         gamma = sums.gammas[i]
         assert gamma is not None
@@ -237,10 +245,12 @@ def report_of_sums(
         groups = {part.name: float(part.rows) for part in parts}
         # Additions of rows in any order: the sum may be rounded up to so much.
         distance = min(sums.distances[i] / gamma.weight, 0.5 / settings.grid) if moved else None
-        columns.append(measure_gamma(name, gamma, distance, settings, with_holm(parts)))
+        chances = sums.chances[i]
+        means = None if chances is None else chances.means
+        columns.append(measure_gamma(name, gamma, distance, settings, with_holm(parts), means))
     return Report(
         question.source, question.outcome, facts.rows, columns, _differences(sums.pairs, facts.rows), 0,
-        question.asked.by or "", "", [*question.said, *said], tiny_groups(groups), settings,
+        ", ".join(question.asked.by), "", [*question.said, *said], tiny_groups(groups), settings,
     )  # fmt: skip
 
 
@@ -251,7 +261,5 @@ def _differences(pairs: Sequence[Pair], rows: int) -> list[Difference]:
         if one.count < rows or rows < 2:
             continue
         error = math.sqrt(one.power / (rows - 1.0) / rows)
-        p_value = two_sided(one.mean / error) if error > 1e-15 else float(abs(one.mean) <= 1e-15)
-        found.append((one.score, one.first, one.second, one.mean, error, p_value))
-    adjusted = holm([each[-1] for each in found])
-    return [Difference(*each, p) for each, p in zip(found, adjusted, strict=True)]
+        found.append((one.score, one.first, one.second, one.mean, error, paired_p(one.mean, error, rows)))
+    return differences_of(found)

@@ -9,19 +9,16 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.core.validation import integer
 
 Floats = NDArray[np.float64]
 
-#: thresholds that are tried, at most
-TRIED = 1000
 # Differences of sums up to 1 are rounded by so much: less is no loss.
 _ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """Acting on a threshold, and what would have been better.
+    """Acting on a threshold, and a better threshold.
 
     The task has two actions with payoffs in [0, 1], of which acting is the better one where the probability is above
     `at`; those who act when the prediction says so would have gained by another threshold.
@@ -41,8 +38,6 @@ class Threshold:
         Their mean less the mean outcome; positive where they are too high.
     share : float
         Of the weight, how much is on them.
-    tried, levels : int
-        Thresholds that were tried, and levels of Γ: as many where all were.
     """
 
     at: float
@@ -52,56 +47,41 @@ class Threshold:
     highest: float
     bias: float
     share: float
-    tried: int
-    levels: int
 
     def __str__(self) -> str:
-        some = self.tried < self.levels
         if self.loss <= 0.0:
-            which = f"threshold of {self.tried:,} that were tried" if some else "threshold"
-            return f"no {which} loses: another one would never have been better"
-        sign, better, wrong = (
-            ("≥", f"p > {self.highest:.4g}", "high")
-            if self.acts_too_often
-            else (">", f"p ≥ {self.lowest:.4g}", "low")
-        )
+            return "no threshold loses: another one would never have been better"
+        sign, wrong = ("≥", "high") if self.acts_too_often else (">", "low")
         span = (
             f"{self.lowest:.4g}" if self.lowest == self.highest else f"{self.lowest:.4g}–{self.highest:.4g}"
         )
         return (
             f"act when p {sign} {self.at:.4g}: you lose {self.loss:.3g} per decision; predictions of {span} "
-            f"({self.share:.3g} of all) are too {wrong} by {abs(self.bias):.3g}; {better} would be better"
-            + (
-                f" (the worst of {self.tried:,} thresholds that were tried, of {self.levels:,})"
-                if some
-                else ""
-            )
+            f"({self.share:.3g} of all) are too {wrong} by {abs(self.bias):.3g}"
         )
+
+    @property
+    def better(self) -> str:
+        """The best rule in place of `at`, on these outcomes."""
+        return f"p > {self.highest:.4g}" if self.acts_too_often else f"p ≥ {self.lowest:.4g}"
 
 
 @of_gamma
-def worst_threshold(gamma: JointDistribution, *, most: int = TRIED) -> Threshold:
+def worst_threshold(gamma: JointDistribution) -> Threshold:
     """The threshold t that loses most against another one, of all tasks of two actions with payoffs in [0, 1].
 
     Those who act where p ≥ t lose sup over s of E[(t − y) 1(t ≤ p ≤ s)]/max(t, 1 − t) if s would be better, and those
-    who act where p > t likewise below. Unlike swap regret it can be estimated on distinct predictions: it is no more
-    than twice `cutoff_ce`, and no less than 0.
+    who act where p > t likewise below. All pairs of thresholds are compared. Unlike swap regret the loss can be
+    estimated on distinct predictions: it is no more than twice `cutoff_ce`, and no less than 0.
 
     Parameters
     ----------
     gamma : JointDistribution
-    most : int, default 1000
-        Of more levels only so many thresholds are tried, between groups of about equal numbers of levels.
 
     Returns
     -------
     Threshold
-        In O(min(k, most)²); its loss is exact for its threshold.
-
-    Raises
-    ------
-    InvalidParameter
-        On `most` below 1.
+        In O(k log k).
 
     Source
     ------
@@ -110,31 +90,24 @@ def worst_threshold(gamma: JointDistribution, *, most: int = TRIED) -> Threshold
     Examples
     --------
     >>> print(worst_threshold(JointDistribution.from_samples([0.25, 0.75, 0.75, 0.75, 0.75], [0, 1, 0, 0, 1])))
-    act when p ≥ 0.75: you lose 0.267 per decision; predictions of 0.75 (0.8 of all) are too high by 0.25;
-    p > 0.75 would be better
+    act when p ≥ 0.75: you lose 0.267 per decision; predictions of 0.75 (0.8 of all) are too high by 0.25
     """
-    most = integer("worst_threshold", "most", most, 1)
-    cuts = np.unique(np.linspace(0, gamma.levels, min(gamma.levels, most) + 1).astype(np.int64))
-    v, w = gamma.predictions, gamma.mass
-    prefix = np.zeros((2, gamma.levels + 1))
-    np.cumsum(w, out=prefix[0, 1:])
-    np.cumsum(w * gamma.means, out=prefix[1, 1:])
-    loss, first, last, often = _worst(v, prefix[0], prefix[1], cuts, _ROUNDING)
-    here = slice(first, last)
+    v, w, k = gamma.predictions, gamma.mass, gamma.levels
+    scale, mass, ones = np.maximum(v, 1.0 - v), np.zeros(k + 1), np.zeros(k + 1)
+    np.cumsum(w, out=mass[1:])
+    np.cumsum(w * gamma.means, out=ones[1:])
+    high, first, last = _worst(v, scale, mass, -ones)
+    # Too low is too high of 1 − p and 1 − y, whose prefixes are suffixes.
+    low, start, end = _worst(-v[::-1], scale[::-1], -mass[::-1], -ones[::-1])
+    often = bool(high >= low)
+    here = slice(first, last) if often else slice(k - end, k - start)
+    at = float(v[here][0 if often else -1])
     share = float(w[here].sum())
     bias = -float(gamma.residuals[here].sum()) / share
-    at = float(v[first] if often else v[last - 1])
-    return Threshold(
-        at,
-        bool(often),
-        float(loss),
-        float(v[first]),
-        float(v[last - 1]),
-        bias,
-        share,
-        len(cuts) - 1,
-        gamma.levels,
-    )
+    # The sums over the levels themselves, which are rounded less than differences of prefixes.
+    loss = abs(float((w[here] * (at - gamma.means[here])).sum())) / max(at, 1.0 - at)
+    loss = loss if max(high, low) > _ROUNDING and loss > _ROUNDING else 0.0
+    return Threshold(at, often, loss, float(v[here][0]), float(v[here][-1]), bias, share)
 
 
 @of_gamma
@@ -144,26 +117,33 @@ def threshold_regret(gamma: JointDistribution) -> float:
 
 
 @kernel
-def _worst(v, mass, ones, cuts, least):
-    """Loss, first and one past the last level that mislead, and whether by acting too often; no loss below `least`."""
-    best = least
-    first, last, often = 0, cuts[1], True
-    for a in range(len(cuts) - 1):
-        i = cuts[a]
-        t = v[i]
-        scale = max(t, 1.0 - t)
-        for b in range(a + 1, len(cuts)):
-            j = cuts[b]
-            value = (t * (mass[j] - mass[i]) - (ones[j] - ones[i])) / scale
-            if value > best:
-                best, first, last, often = value, i, j, True
-    for b in range(1, len(cuts)):
-        j = cuts[b]
-        t = v[j - 1]
-        scale = max(t, 1.0 - t)
-        for a in range(b):
-            i = cuts[a]
-            value = ((ones[j] - ones[i]) - t * (mass[j] - mass[i])) / scale
-            if value > best:
-                best, first, last, often = value, i, j, False
-    return best if best > least else 0.0, first, last, often
+def _worst(slope, scale, mass, other):
+    """The largest (slope_i (mass_j − mass_i) + other_j − other_i)/scale_i over i < j, with i and j.
+
+    Slopes and masses ascend, so that the best j of an i does not descend with i: it is searched between the best of the
+    nearest indices on either side that are known. A comparison that rounding turns costs the rounding, once for each of
+    log₂ k rounds.
+    """
+    k = len(slope)
+    best = np.empty(k, np.int64)
+    step = 1
+    while 2 * step <= k:
+        step *= 2
+    while step > 0:
+        for i in range(step - 1, k, 2 * step):
+            low = max(i + 1, best[i - step]) if i >= step else i + 1
+            high = best[i + step] if i + step < k else k
+            at, most = low, slope[i] * mass[low] + other[low]
+            for j in range(low + 1, high + 1):
+                value = slope[i] * mass[j] + other[j]
+                if value > most:
+                    at, most = j, value
+            best[i] = at
+        step //= 2
+    largest, first, last = -np.inf, 0, 1
+    for i in range(k):
+        j = best[i]
+        value = (slope[i] * (mass[j] - mass[i]) + (other[j] - other[i])) / scale[i]
+        if value > largest:
+            largest, first, last = value, i, j
+    return largest, first, last

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.columns import QUADRATIC, Column
+from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
 from onlinecal.core.relations import applies, chain, reason
 
 
@@ -57,7 +57,7 @@ class KnownRate:
 
 #: Gopalan and Hu 2025, Table 1, and later papers. What follows from these by `RELATIONS` is not written here.
 KNOWN_RATES = (
-    KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998; 2.5·T^(2/3) for forecast hedging"),
+    KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998; near 1.21·T^(2/3) for forecast hedging"),
     KnownRate(
         "ece", True, "T^(2/3−ε)", 2 / 3, "Dagan et al. 2025; not constructive enough to play", runs=False
     ),
@@ -84,6 +84,9 @@ KNOWN_RATES = (
     # Whatever is forecast against a fair coin pays ½ a round in the task v_shaped(½), and the better of its two actions
     # pays ½E|ones − zeros| = √(T/2π) more than that in all.
     KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023: a fair coin, √(T/2π)"),
+    KnownRate(
+        SQUARED_LOSS, True, "log T", 0.0, "Cesa-Bianchi & Lugosi 2006: the mean of the outcomes", logs=1.0
+    ),
     KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", logs=0.5),
     KnownRate(
         QUADRATIC,

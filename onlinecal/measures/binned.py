@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.cells import cell
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.measures.base import Measure, Sampling
@@ -291,12 +292,7 @@ def _equal_width(v, w, r, m):
             width += mass * ((j + 1) / m - j / m)
             total = 0.0
             mass = 0.0
-            # A first guess by a product, then edges settle it: the product alone may be off by one.
-            j = min(int(v[i] * m), m - 1)
-            while j < m - 1 and v[i] >= (j + 1) / m:
-                j += 1
-            while v[i] < j / m:
-                j -= 1
+            j = min(cell(v[i], m), m - 1)
         total += r[i]
         mass += w[i]
     return gap + abs(total), width + mass * ((j + 1) / m - j / m)

@@ -115,7 +115,7 @@ def step_ce(gamma: JointDistribution) -> float:
 
 
 @of_gamma
-def worst_threshold(gamma: JointDistribution) -> Interval:
+def worst_prefix(gamma: JointDistribution) -> Interval:
     """The predictions up to a threshold whose bias is `step_ce`, as an interval from 0.
 
     Source
@@ -128,7 +128,7 @@ def worst_threshold(gamma: JointDistribution) -> Interval:
 
     Examples
     --------
-    >>> print(worst_threshold(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])))
+    >>> print(worst_prefix(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])))
     outcomes exceed predictions on [0, 0.5]
     """
     low, at_low, high, at_high = extremes(gamma.residuals)
@@ -382,7 +382,7 @@ MEASURES = (
         sound="yes",
         # cutCE ≤ 2 stepCE.
         decisions="regret of every task against monotone swaps ≤ 4 stepCE",
-        witness=worst_threshold,
+        witness=worst_prefix,
         counterpart=partial(prefix_sums_witness, measure="step_ce"),
         # As for cutoffs; (1 − v) 1(v ≤ t) falls, so that it is a mixture of prefixes.
         sampling=seminorm(step_norm, means=lambda samples: np.array([3.0 * _PREFIX])),

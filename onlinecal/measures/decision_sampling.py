@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.cells import cells
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.decisions.tasks import Task, as_task
@@ -201,9 +202,9 @@ def grid_errors_at(change: Change, *, m: int, threshold: int, soft: bool = True)
 def _changes_on_grid(change: Change, m: int, soft: bool) -> tuple[Floats, Floats, Floats]:
     """The points of the grid that have a part, and the changes of ones and of all mass there."""
     v = change.gamma.predictions
-    low = np.minimum(np.floor(v * m), m)
+    low = cells(v, m)
     up = np.clip(v * m - low, 0.0, 1.0) if soft else np.zeros(len(v))
-    points, place = np.unique(np.append(low, np.minimum(low + 1.0, m)), return_inverse=True)
+    points, place = np.unique(np.append(low, np.minimum(low + 1, m)), return_inverse=True)
     left, right = place[: len(v)], place[len(v) :]
     mass = change.ones + change.zeros
     ones, mass = (_on_points(part, left, right, up, len(points)) for part in (change.ones, mass))
@@ -241,7 +242,7 @@ def _grid_worst(i, m, after, until, ones, mass):
 
 def grid_cells(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> Ints:
     """Levels between the same two points count together."""
-    return np.unique(np.floor(gamma.predictions * m), return_inverse=True)[1]
+    return np.unique(cells(gamma.predictions, m), return_inverse=True)[1]
 
 
 def grid_means(samples: float, *, m: int = 16, soft: bool = True) -> Floats:

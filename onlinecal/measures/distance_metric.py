@@ -47,8 +47,9 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
     Returns
     -------
     Bracket
-        It holds the distance, which is in [0, ece]. With the default its width is mostly below 1e-4 for up to 1000
-        levels; of more, those that are no nodes are moved to the nearest ones, and how far is added to both sides.
+        It holds the distance, which is in [0, ece]. Of 141 Γ of 1 to 1000 levels the default left a width of at most
+        2.8e-4 with "logit" and 2.3e-5 with "identity". Of more levels, those that are no nodes are moved to the nearest
+        ones, and how far is added to both sides.
 
     Raises
     ------

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.cells import cell
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import FINEST, JointDistribution
 from onlinecal.core.validation import check_unit, count, integer, probability, vector
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.grids import grid_bounds
-from onlinecal.measures.witnesses.sums import times
+from onlinecal.measures.witnesses.sums import means_rounded, times
 
 Floats = NDArray[np.float64]
 
@@ -126,8 +127,8 @@ class SoftRounding(Witness):
         calibrated = bool((gamma.means == gamma.predictions).all())
         if self.bins is None and not calibrated:
             raise InvalidData(f"{gamma!r} is not calibrated; expected a grid to round to")
-        if calibrated:
-            return 0.0, 0.0
+        if calibrated:  # a mean that was rounded may be off what is predicted, and then a grid is the best
+            return 0.0, 1.0 / FINEST if means_rounded(gamma) > 0.0 else 0.0
         return grid_bounds(gamma, whole("bins", self.bins, 1, FINEST))
 
     def __str__(self) -> str:
@@ -161,17 +162,6 @@ def _place(v, m):
 
 
 @kernel
-def _bin(v, m):
-    """The number j of the hard bin [j/m, (j+1)/m) of v (v = 1: j = m), with edges as rounded to floats."""
-    j = min(int(v * m), m)
-    while j < m and v >= (j + 1) / m:
-        j += 1
-    while v < j / m:
-        j -= 1
-    return j
-
-
-@kernel
 def _drawn(v, chance, m):
     """Each v rounded up where its chance, uniform on [0, 1), is below the weight that goes up."""
     out = np.empty(v.shape[0])
@@ -193,7 +183,7 @@ def points(v, n, s, m, soft):
         if soft:
             j, up = _place(v[i], m)
         else:
-            j, up = _bin(v[i], m), 0.0
+            j, up = cell(v[i], m), 0.0
         # Levels ascend, so a point is at most one behind the last.
         if used > 1 and index[used - 2] == j:
             low = used - 2

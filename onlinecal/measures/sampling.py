@@ -118,6 +118,9 @@ class Sampling:
         is known.
     spread : float
         No sample changes an L_j by more than this times 1/n.
+    losses : callable, optional
+        `losses(gamma) -> (zeros, ones, most)`, where the measure is the mean of a loss: that of each level with outcome
+        0, (k,) floats, and 1; and the largest that there can be, at predictions in the range of Γ. The least is 0.
     calibrated : bool
         Whether changes of outcomes alone, drawn as the predictions say, count as well: then intervals of calibrated
         forecasts are right for every n. Not for scores, which differ between calibrated forecasts.
@@ -133,6 +136,7 @@ class Sampling:
     refuses: Callable[..., str] = _no_reason
     means: Callable[..., Any] | None = None
     spread: float = 2.0
+    losses: Callable[[JointDistribution], tuple[Floats, Floats, float]] | None = None
     calibrated: bool = True
 
 
@@ -169,6 +173,27 @@ def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
 
     facts.setdefault("source", "the triangle inequality: |μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ)")
     return Sampling(deviations, norm=norm, **facts)
+
+
+def mean_of(losses: Callable[[JointDistribution], tuple[Floats, Floats, float]], **facts: Any) -> Sampling:
+    """The `Sampling` of a measure that is the mean of a loss.
+
+    Parameters
+    ----------
+    losses : callable
+        As `Sampling.losses`.
+    **facts
+        Other attributes of `Sampling`.
+    """
+
+    def deviations(change: Change) -> Floats:
+        zeros, ones, _ = losses(change.gamma)
+        # What was called impossible is not in the sample, or the mean is infinite.
+        zeros, ones = (np.where(np.isfinite(part), part, 0.0) for part in (zeros, ones))
+        return np.abs(change.zeros @ zeros + change.ones @ ones)[:, None]
+
+    source = "quantiles of means with random weights and one more sample of an extreme loss (Gaffke 2005)"
+    return Sampling(deviations, facts.pop("source", source), losses=losses, calibrated=False, **facts)
 
 
 def each_level(gamma: JointDistribution, **options: Any) -> Ints:

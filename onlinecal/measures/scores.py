@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
-from onlinecal.measures.sampling import Change, Ends, Known, around
+from onlinecal.measures.sampling import Change, Ends, Known, mean_of
 
 Floats = NDArray[np.float64]
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
@@ -187,7 +187,8 @@ def _divergence(q: Floats, v: Floats) -> Floats:
 
 def _part(a: Floats, b: Floats, gap: Floats) -> Floats:
     """a ln(a/b) with gap = a − b, from which the digits of near ones come; 0 where a is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # Of denormal b the quotient that is not taken may overflow.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logarithm = np.where(np.abs(gap) < 0.5 * b, np.log1p(gap / b), np.log(a) - np.log(b))
         return np.where(a > 0.0, a * logarithm, 0.0)
 
@@ -288,40 +289,30 @@ def _entropy(b: float) -> float:
     return -b * math.log(b) - (1.0 - b) * math.log1p(-b) if 0.0 < b < 1.0 else 0.0
 
 
-def _brier_change(change: Change) -> Floats:
-    v = change.gamma.predictions
-    return np.abs(change.ones @ (1.0 - v) ** 2 + change.zeros @ v**2)[:, None]
+def _brier_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
+    v = gamma.predictions
+    return v**2, (1.0 - v) ** 2, 1.0
 
 
-def _losses(change: Change) -> tuple[Floats, Floats]:
-    """Changes of the log loss without outcomes that were called impossible, and of the base rate."""
-    v = change.gamma.predictions
+def _log_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
+    v = gamma.predictions
     with np.errstate(divide="ignore"):
-        one, zero = -np.log(v), -np.log1p(-v)
-    one[v == 0.0], zero[v == 1.0] = 0.0, 0.0
-    return change.ones @ one + change.zeros @ zero, change.ones.sum(axis=1)
-
-
-def _log_change(change: Change) -> Floats:
-    return np.abs(_losses(change)[0])[:, None]
+        zeros, ones = -np.log1p(-v), -np.log(v)
+    return zeros, ones, float(max(zeros[-1], ones[0]))
 
 
 def _nce_change(change: Change) -> Floats:
     """Changes of (log loss − NCE · slope of H at b · base rate)/H(b), the first order of the quotient; and of b."""
-    loss, ones = _losses(change)
+    zeros, ones, _ = _log_losses(change.gamma)
+    # What was called impossible is not in the sample, or the ratio is infinite.
+    zeros, ones = (np.where(np.isfinite(part), part, 0.0) for part in (zeros, ones))
+    loss, ones = change.zeros @ zeros + change.ones @ ones, change.ones.sum(axis=1)
     gamma = change.origin
     b, base, ratio = gamma.base_rate, _entropy(gamma.base_rate), nce(gamma)
     if base == 0.0 or ratio == math.inf:
         return np.full((len(loss), 2), math.inf)
     first = loss - ratio * (math.log1p(-b) - math.log(b)) * ones
     return np.abs(np.stack((first / base, ones), axis=1))
-
-
-def _log_limits(known: Known, radii: Floats) -> Ends:
-    """What is called impossible may yet happen; who calls nothing impossible has a finite loss."""
-    low, high = around(known, radii)
-    v = known.gamma.predictions
-    return (low, math.inf) if v[0] == 0.0 or v[-1] == 1.0 else (low, high)
 
 
 def _nce_limits(known: Known, radii: Floats) -> Ends:
@@ -337,8 +328,6 @@ def _nce_limits(known: Known, radii: Floats) -> Ends:
     return low, math.inf if v[0] == 0.0 or v[-1] == 1.0 else high
 
 
-_MEAN = "the normal law of a mean"
-
 MEASURES = (
     Measure(
         function=brier,
@@ -350,16 +339,18 @@ MEASURES = (
         sound="yes",
         modulus=Modulus("2δ", "|(y − v)² − (y − v')²| ≤ 2 |v − v'|", lambda moved: 2.0 * moved),
         # √n E|mean − E| ≤ half of the range.
-        sampling=Sampling(
-            _brier_change, _MEAN, means=lambda samples: np.array([0.5]), spread=1.0, calibrated=False
-        ),
+        sampling=mean_of(_brier_losses, means=lambda samples: np.array([0.5]), spread=1.0),
         # Who carries an umbrella of cost c if v > c loses, against one who knows y, c where y = 0 and v > c, and 1 − c
         # where y = 1 and v ≤ c: over all c that is v²/2 or (1 − v)²/2.
         decisions="twice the mean loss against foresight over cost-loss tasks with a uniform cost",
     ),
     Measure(
         function=log_loss,
-        sampling=Sampling(_log_change, _MEAN, limits=_log_limits, calibrated=False),
+        sampling=mean_of(
+            _log_losses,
+            source="quantiles of means with random weights and one more sample of an extreme loss (Gaffke 2005), for a "
+            "population with forecasts no nearer to 0 and 1 than those given",
+        ),
         symbol="NLL",
         source="Goo52",
         complexity="O(k)",

@@ -37,7 +37,7 @@ class Estimate:
     value : float
         The mean of the draws.
     lower, upper : float
-        They hold what is estimated with a probability of at least `confidence` over the draws.
+        They hold what is estimated with a probability of at least `confidence` over the draws, and always `value`.
     confidence : float
         1 − δ.
     draws, seed : int
@@ -173,8 +173,8 @@ def subsampled_smooth_ce_sampled(
     -------
     Estimate
         The interval is the mean ± √(Σ (y_t − p_t)² ln(2/δ) / (2R)) / T: without a round t the supremum changes by at
-        most |y_t − p_t|, and McDiarmid's inequality holds for every T and R. It is cut by the bracket of
-        `subsampled_smooth_ce`, which is certain.
+        most |y_t − p_t|, and McDiarmid's inequality holds for every T and R. It is cut at 0. The bracket of
+        `subsampled_smooth_ce` is certain, and may be shorter.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def subsampled_smooth_ce_sampled(
     >>> found.lower <= 0.125 <= found.upper, found.draws
     (True, 1000)
     """
-    return _sampled(gamma, smooth_norm, subsampled_smooth_ce(gamma), seed, draws, confidence)
+    return _sampled(gamma, smooth_norm, seed, draws, confidence)
 
 
 @of_gamma
@@ -239,7 +239,7 @@ def subsampled_step_ce_sampled(
     >>> found.lower <= 0.28125 <= found.upper
     True
     """
-    return _sampled(gamma, step_norm, subsampled_step_ce(gamma), seed, draws, confidence)
+    return _sampled(gamma, step_norm, seed, draws, confidence)
 
 
 # ---------------------------------------------------------------- inside
@@ -284,9 +284,7 @@ def _bounds(gamma: JointDistribution, norm: Norm, signs: float) -> Bracket:
     return Bracket(min(max(half, size), upper), upper)  # they may be equal, but for rounding
 
 
-def _sampled(
-    gamma: JointDistribution, norm: Norm, certain: Bracket, seed: int, draws: int, confidence: float
-) -> Estimate:
+def _sampled(gamma: JointDistribution, norm: Norm, seed: int, draws: int, confidence: float) -> Estimate:
     generator = np.random.default_rng(count("seed", seed, least=0))
     draws = count("draws", draws, most=MOST)
     delta = 1.0 - number("subsampled", "confidence", confidence, 0.0, 1.0 - 1e-15)
@@ -306,8 +304,7 @@ def _sampled(
         total += float(norm(gamma, rows).sum())
     value = total / draws / gamma.weight
     radius = math.sqrt(float(_squares(gamma).sum()) * math.log(2.0 / delta) / (2.0 * draws))
-    lower, upper = max(value - radius, certain.lower), min(value + radius, certain.upper)
-    return Estimate(value, min(lower, upper), max(lower, upper), 1.0 - delta, draws, int(seed))
+    return Estimate(value, max(value - radius, 0.0), value + radius, 1.0 - delta, draws, int(seed))
 
 
 def _of_rounds(**options: int) -> str:

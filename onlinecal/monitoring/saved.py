@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+import zlib
 from collections import OrderedDict
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +21,10 @@ from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.questions import Question, Questions
 
 #: of the file; with the version of the bets, since money of other bets is no e-value of these
-FORMAT = 1
+FORMAT = 2
+#: what reading another file may raise, whose own words are of pickles and archives; and what is said in their place
+_NOT_OURS = (KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_REFUSED = "{} is not a file that a monitor was saved in; expected one of `watch --state` or Monitor.save"
 
 
 def save(monitor: Monitor, path: Path) -> None:
@@ -68,14 +72,16 @@ def load(path: Path) -> Monitor:
         It is no such file, or one of other bets.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise StoreError(f"{path}: no such file; expected one that a monitor was saved in") from None
+    try:
+        with file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in ("said", "edges", "banks", "clocks", "sums")}
         said = json.loads(str(arrays.pop("said")))
         version = said["format"], said["bets"]
-    except FileNotFoundError:
-        raise StoreError(f"{path}: no such file; expected one that a monitor was saved in") from None
-    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise StoreError(f"{path} is not a file that a monitor was saved in: {error}") from None
+    except _NOT_OURS:
+        raise StoreError(_REFUSED.format(path)) from None
     if version != (FORMAT, VERSION):
         raise StoreError(
             f"{path} is of another version of onlinecal ({version[0]}.{version[1]}; this one reads "
@@ -83,8 +89,8 @@ def load(path: Path) -> Monitor:
         )
     try:
         return _restored(said, arrays)
-    except (KeyError, TypeError, ValueError, OnlinecalError) as error:
-        raise StoreError(f"{path} is not a file that a monitor was saved in: {error}") from None
+    except (*_NOT_OURS, OnlinecalError):
+        raise StoreError(_REFUSED.format(path)) from None
 
 
 def _restored(said: dict[str, Any], arrays: dict[str, Any]) -> Monitor:

@@ -16,6 +16,7 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import is_parquet
+from onlinecal.core.words import number_of
 from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.feed import Feed
@@ -74,6 +75,10 @@ def watch(
     feed = Feed(monitor, name, asked, delimiter=delimiter, encoding=encoding, say=say)
     if source is None:
         feed.begin_anew()
+        if monitor.events:
+            say(
+                f"{name} goes on after {number_of(monitor.events, 'event')}: none of its lines may be one of these"
+            )
     with _standard_input() if source is None else _opened(source, feed, follow) as read:
         return _fed(monitor, feed, read, follow and source is not None, state, found)
 
@@ -109,6 +114,7 @@ def _fed(
                     feed.take(b"", last=True, found=found)
                     break
                 else:
+                    feed.take(b"", found=found)
                     stop.wait(PAUSE)
                 if len(monitor.alarms) > alarms or time.monotonic() - saved > SAVED:
                     alarms = len(monitor.alarms)
@@ -145,21 +151,16 @@ def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
         if os.fstat(file.fileno()).st_size < file.tell():
             raise InvalidData(f"{source} has become shorter while it was watched; expected it to grow")
         if follow and (other := _replacement(source, file)) is not None:
-            before, file = file, other
-            before.close()
+            file.close()
+            file = other
+            feed.skip(file.read)
             return bytes(file.read(CHUNK))
         return data
 
     with contextlib.ExitStack() as stack:
         stack.callback(lambda: file.close())
         try:
-            size = file.seek(feed.offset) if packed else os.fstat(file.fileno()).st_size
-            if size < feed.offset:
-                raise InvalidData(
-                    f"{source} has {size} bytes, and {feed.offset} of it have been taken; expected the file that was "
-                    "watched before, or another --state"
-                )
-            file.seek(feed.offset)
+            feed.skip(file.read)
             yield read
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise InvalidData(
@@ -168,28 +169,13 @@ def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
 
 
 def _replacement(source: Path, file: Any) -> Any:
-    """What has come in place of a file that has been read, opened where that one ends; None if nothing has."""
-    at = file.tell()
+    """What has come in place of a file that has been read, opened; None if nothing has."""
     try:
         if os.path.samestat(os.fstat(file.fileno()), source.stat()):
             return None
-        other = io.FileIO(source)
+        return io.FileIO(source)
     except FileNotFoundError:  # who replaces it may first take it away
         return None
-    try:
-        file.seek(0)
-        while file.tell() < at:
-            if file.read(min(CHUNK, at - file.tell())) != other.read(min(CHUNK, at - other.tell())):
-                raise InvalidData(
-                    f"{source} has been replaced by a file that does not begin with the {at} bytes taken; expected it "
-                    "to grow"
-                )
-    except BaseException:
-        other.close()
-        raise
-    finally:
-        file.seek(at)
-    return other
 
 
 class _Stop:

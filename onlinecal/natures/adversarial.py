@@ -7,6 +7,7 @@ from functools import partial
 from typing import ClassVar, Literal, get_args
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core.cells import cell
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
@@ -171,6 +172,8 @@ class Greedy(Nature):
     the sums are those of cells, with E measured from the exact forecasts.
     """
 
+    version: ClassVar[int] = 2
+
     target: Target = "ece"
     kink: float = 0.5
     cells: int | None = None
@@ -284,12 +287,12 @@ def _greed_cells(run, number, size, forecast):
     values, weights, lead = law_values(run), law_weights(run), 0.0
     for j in range(size):
         if weights[j] > 0.0:
-            lead += _lead(sums[int(values[j] * cells)], values[j], weights[j], target, kink)
+            lead += _lead(sums[index(cell(values[j], cells))], values[j], weights[j], target, kink)
     return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
 
 
 @hear
 def _note_cells(run, number, size, forecast, outcome):
     target, cells, kink = shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
-    floats(run)[int(forecast * cells)] += outcome - (kink if target == KINK else forecast)
+    floats(run)[index(cell(forecast, cells))] += outcome - (kink if target == KINK else forecast)
     return 0

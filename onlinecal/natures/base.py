@@ -73,10 +73,15 @@ class NatureRound:
         )
 
     def _refuse(self, what: str, needed: Sight) -> SightError:
-        return SightError(
-            f"nature {self._name!r} asked for {what} in round {self._round.number} but declares sight "
-            f"{self._sight.name}; expected sight {needed.name}"
-        )
+        return refused(self._name, self._sight, what, self._round.number, needed)
+
+
+def refused(name: str, sight: Sight, what: str, number: int, needed: Sight) -> SightError:
+    """The error of a nature that asks for more than it declares."""
+    return SightError(
+        f"nature {name!r} asked for {what} in round {number} but declares sight {sight.name}; expected sight "
+        f"{needed.name}"
+    )
 
 
 class NaturePlayer(Protocol):

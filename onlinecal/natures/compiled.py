@@ -126,11 +126,11 @@ class CompiledNature:
         """q of each run."""
         memory = self.memory
         round.memo = memory.fresh_memo() if memory.memo else None
-        values, weights = self._law(round)
+        law = self._law(round)
         forecast = round.forecast if self.sight >= Sight.DRAW else self._nothing[1]
         bad = _move(
             self.steps[0].address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
-            self._memo(round), values, weights, forecast, self.q,
+            self._memo(round), *law, forecast, self.q,
         )  # fmt: skip
         if bad >= 0:
             raise raised(self.steps[0], bad)
@@ -142,10 +142,10 @@ class CompiledNature:
             return
         self.make_room()
         forecast, outcome = heard(round, memory.runs)
-        values, weights = self._law(round)
+        law = self._law(round)
         bad, code = _hear(
             hear.address, round.number, memory.fields, memory.arrays, memory.room, self.buffers, self._context,
-            self._memo(round), values, weights, forecast, outcome,
+            self._memo(round), *law, forecast, outcome,
         )  # fmt: skip
         if bad >= 0 and code == RAISED:
             raise raised(hear, bad)
@@ -199,38 +199,40 @@ class CompiledNature:
             self._reserve(self.memory, int(min(rounds, self.growth(levels))))
             self._left = 0
 
-    def _law(self, round: NatureRound) -> tuple[Floats, Floats]:
-        """Values and weights of the law, as far as they may be seen."""
+    def _law(self, round: NatureRound) -> tuple[Any, Any, Floats]:
+        """Grid (empty where there is none), atoms and weights of the law, as far as they may be seen."""
         if self.sight < Sight.LAW:
-            return self._nothing[0], self._nothing[0]
+            return self.buffers[1], self._nothing[0], self._nothing[0]
         law = round.law
-        values, weights = seen(law.support, self.memory.runs), law.weights
-        if len(self.buffers[1]) != values.shape[1]:
-            self.buffers = self.buffers[0], np.zeros(values.shape[1]), np.zeros(values.shape[1])
-        return values, weights
+        atoms, size = seen(law._block.atoms[law._at], self.memory.runs), law._block.width
+        if len(self.buffers[1]) != size:
+            self.buffers = self.buffers[0], np.zeros(size), np.zeros(size)
+        grid = law._block.grid
+        return np.zeros(0) if grid is None else grid, atoms, law._block.weights[law._at]
 
     def _memo(self, round: NatureRound) -> Floats:
         return self.memory.check_memo(round.memo) if self.memory.memo else self._context
 
 
 @kernel
-def _run(fields, r, arrays, room, buffers, context, memo, values, weights):
+def _run(fields, r, arrays, room, buffers, context, memo, grid, atoms, weights):
     """Run r, as steps take it, with a copy of the law."""
     a, v, w = buffers
     give(fields, r, arrays, room, a, v, w)
     give_row(fields, CONTEXT, context, r)
     give_row(fields, MEMO, memo, r)
     for j in range(len(v)):
-        v[j], w[j] = values[r, j], weights[r, j]
+        v[j] = grid[np.int64(atoms[r, j])] if len(grid) > 0 else atoms[r, j]
+        w[j] = weights[r, j]
     return run_of(fields)
 
 
 @kernel
-def _move(move, number, fields, arrays, room, buffers, context, memo, values, weights, forecast, q):
+def _move(move, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, forecast, q):
     """Asks all runs for q; −1, or a run in which the step raised an error."""
-    size = values.shape[1]
+    size = atoms.shape[1]
     for r in range(len(q)):
-        run = _run(fields, r, arrays, room, buffers, context, memo, values, weights)
+        run = _run(fields, r, arrays, room, buffers, context, memo, grid, atoms, weights)
         q[r] = call_move(move, (run, number, size, forecast[r]))
         if q[r] == RAISED:
             return r
@@ -238,11 +240,13 @@ def _move(move, number, fields, arrays, room, buffers, context, memo, values, we
 
 
 @kernel
-def _hear(hear, number, fields, arrays, room, buffers, context, memo, values, weights, forecast, outcome):
+def _hear(
+    hear, number, fields, arrays, room, buffers, context, memo, grid, atoms, weights, forecast, outcome
+):
     """Tells all runs a round; −1, or a run that refused it, and the code."""
-    size = values.shape[1]
+    size = atoms.shape[1]
     for r in range(len(forecast)):
-        run = _run(fields, r, arrays, room, buffers, context, memo, values, weights)
+        run = _run(fields, r, arrays, room, buffers, context, memo, grid, atoms, weights)
         code = call_hear(hear, (run, number, size, forecast[r], outcome[r]))
         if code < 0:
             return r, code

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import index, kernel
+from onlinecal.core.cells import cell
 from onlinecal.core.strategy import check_number, check_probability, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import ROOM, ends, enter, find, level_table, make_room
@@ -69,6 +70,8 @@ class KinkApproach(Nature):
     minimiser plays. Deviations: none.
     """
 
+    version: ClassVar[int] = 2
+
     kink: float = 0.5
     dwell: float = 0.2
     cells: int | None = None
@@ -112,16 +115,16 @@ def _approach(run, number, size, forecast):
     if middle == kink:
         return 0.5
     j = highest if middle > kink else lowest
-    at = int(values[j] * cells) if cells > 0 else find(run, j)
-    stays = floats(run)[at] * (values[j] - kink) ** 2 < shared(run)[1]
+    at = cell(values[j], cells) if cells > 0 else find(run, j)
+    stays = floats(run)[index(at)] * (values[j] - kink) ** 2 < shared(run)[1]
     return 1.0 if stays == (middle > kink) else 0.0
 
 
 @hear
 def _count(run, number, size, forecast, outcome):
     cells = shared_ints(run)[0]
-    at = int(forecast * cells) if cells > 0 else enter(run, forecast)
-    floats(run)[at] += 1.0
+    at = cell(forecast, cells) if cells > 0 else enter(run, forecast)
+    floats(run)[index(at)] += 1.0
     return 0
 
 

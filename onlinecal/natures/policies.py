@@ -49,6 +49,8 @@ class LogisticPolicy(Nature):
     This package. Deviations: none.
     """
 
+    version: ClassVar[int] = 2
+
     weights: tuple[float, ...] = (0.244, -0.025, -0.058, 0.118, 0.036, 0.081, -0.041, 0.599)
     sight = Sight.LAW
     needs_horizon: ClassVar[bool | None] = False
@@ -79,14 +81,17 @@ def _weigh(run, number, size, forecast):
     lowest, highest = ends(run, size)
     low, high = find(run, lowest), find(run, highest)
     root_a, root_b = math.sqrt(numbers[low] + 1.0), math.sqrt(numbers[high] + 1.0)
-    d = 0.5 - 0.5 * (values[lowest] + values[highest])
+    d, share = 0.5 - 0.5 * (values[lowest] + values[highest]), 0.0
+    for j in range(size):
+        # A value may be that of several atoms.
+        share += law_weights(run)[j] if values[j] == values[lowest] else 0.0
     x = (
         w[0]
         + w[1] * numbers[room + low] / root_a
         - w[2] * numbers[room + high] / root_b
         + w[3] * d
         + w[4] * d * root_a
-        + w[5] * (law_weights(run)[lowest] - 0.5)
+        + w[5] * (share - 0.5)
         + w[6] * (1.0 if d > 0.0 else -1.0)
         + w[7] * d * root_b
     )

@@ -10,24 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.inference import score_differences
+from onlinecal.forecasts.inference import scores
+from onlinecal.forecasts.intervals import mean_interval
 from onlinecal.forecasts.table import Row
+from onlinecal.measures.scores import brier, log_loss
 
 Floats = NDArray[np.float64]
 
 #: of all intervals
 LEVEL = 0.95
-#: forecasts with outcomes that the normal law of a mean difference takes
-FEW = 30
-#: standard errors that are 0 but for rounding
+#: differences of scores that are 0 but for rounding
 ROUNDING = 1e-14
-#: scores, which are means over forecasts, as they are called where they are compared
+#: scores, which are means over forecasts, as `forecasts.inference.scores` calls them
 SCORES = {"brier": "brier", "log_loss": "log"}
 
 PAIRED = (
-    "change of a score: for the mean of its expected differences, each given all that was known before (95 %, by the "
-    "normal law of sums of martingale differences; forecasts and outcomes may come about in any way)"
+    "change of a score: for the mean of its expected differences, each given all that was known before (95 %, by means "
+    "with random weights and one more extreme difference; for many forecasts these may come about in any way)"
 )
 BOTH = (
     "change of another measure: from both intervals at 97.5 %, which hold together in 95 % of all cases, for the "
@@ -69,8 +70,9 @@ def changes(
     The interval of a score (Brier, log) is paired: with dₜ the difference of the score in forecast t, it is for the
     mean of E[dₜ | all that was known before forecast t]. The dₜ less these are martingale differences, whatever makes
     forecasts and outcomes, so that the mean is normal for large n; the empirical variance of dₜ is at least theirs for
-    large n, so that the interval is too wide rather than too narrow. It is there from 30 forecasts on, but not where
-    all dₜ are one number other than 0, as with one forecast and one outcome throughout: they show no variance.
+    large n, so that the interval is too wide rather than too narrow. For small n one more difference is added, the
+    least and the largest that these forecasts can have (`forecasts.intervals.mean_interval`). There is no interval
+    where such a difference is infinite. With fewer than 39 draws these two are its ends.
 
     Another measure is no mean over forecasts. Its interval goes from the lower end of the one after less the upper end
     of the one before to the opposite, both at 97.5 %; it holds where `evaluate`'s do: samples are taken as independent.
@@ -91,7 +93,7 @@ def changes(
     Hall & Heyde 1980, Theorem 3.2 (martingale differences); Choe & Ramdas 2023 (mean expected differences of scores of
     forecasters that change as they learn); Bonferroni's inequality.
     """
-    paired = _paired(p, made, y) if bootstrap else {}
+    paired = _paired(p, made, y, bootstrap, seed) if bootstrap else {}
     others = [i for i, (old, _) in enumerate(rows) if old.name not in SCORES]
     wide: dict[int, tuple[Row, Row]] = {}
     if bootstrap and others:
@@ -116,22 +118,39 @@ def changes(
     return found
 
 
+def for_the_worse(before: JointDistribution, after: JointDistribution) -> list[str]:
+    """A sentence for each score that recalibration made worse, with both numbers."""
+    said = []
+    for words, score in (("Brier score", brier), ("log loss", log_loss)):
+        old, new = float(score(before)), float(score(after))
+        if new - old > ROUNDING:
+            digits = next(d for d in range(4, 18) if f"{old:.{d}g}" != f"{new:.{d}g}")
+            worse = (
+                f"{new:.{digits}g} after"
+                if new < math.inf
+                else "infinite after: 0 or 1 was forecast and was wrong"
+            )
+            said.append(f"The {words} became worse: {old:.{digits}g} before, {worse}.")
+    return said
+
+
 def _less(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
     """All differences of a value of the one and a value of the other."""
     return one[0] - other[1], one[1] - other[0]
 
 
-def _paired(p: Floats, made: Floats, y: Floats) -> dict[str, tuple[float, float]]:
-    """By measure; none where there are few forecasts, a score is infinite, or all differences are one, but not 0."""
-    from scipy.special import stdtrit
-
-    if len(y) < FEW:
-        return {}
-    times = float(stdtrit(len(y) - 1, 0.5 * (1.0 + LEVEL)))
-    found = {}
-    for one in score_differences({"after": made, "before": p}, y):
-        if one.error < ROUNDING < abs(one.mean):
+def _paired(p: Floats, made: Floats, y: Floats, draws: int, seed: int) -> dict[str, tuple[float, float]]:
+    """By measure; none where a difference can be infinite."""
+    found, each = {}, np.ones(len(y))
+    for measure, score in SCORES.items():
+        with np.errstate(invalid="ignore"):
+            zeros, ones = (
+                scores(made, outcome)[score] - scores(p, outcome)[score] for outcome in (0.0 * y, each)
+            )
+        both = np.concatenate((zeros, ones))
+        if not np.isfinite(both).all():
             continue
-        name = next(measure for measure, score in SCORES.items() if score == one.score)
-        found[name] = one.mean - times * one.error, one.mean + times * one.error
+        within = float(both.min()), float(both.max())
+        happened = np.where(y == 1.0, ones, zeros)
+        found[measure] = mean_interval(happened, each, each, within, draws, LEVEL, seed)
     return found

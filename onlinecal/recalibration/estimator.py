@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.recalibration.methods import DEFAULT
 from onlinecal.recalibration.recalibrator import Recalibrator
 
 try:
@@ -44,7 +45,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     estimator : classifier, "passthrough" or None, default None
         One with `predict_proba`. "passthrough": the only column of X is somebody's forecasts of the second class, in
         [0, 1]. None: `GaussianNB`.
-    forecaster : str, mapping or Forecaster, default "calibeating"
+    forecaster : str, mapping or Forecaster, default "aggregated"
     bins : int, optional
     seed : int, default 0
         As for `onlinecal.Recalibrator`.
@@ -74,15 +75,15 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     >>> forecasts = np.repeat([0.2, 0.8], 50)[:, None]
     >>> outcomes = np.tile([0, 1], 50)                      # both happen half of the time
     >>> model = RecalibratedClassifier("passthrough").fit(forecasts, outcomes)
-    >>> model.predict_proba([[0.2], [0.8]])[:, 1]
-    array([0.5, 0.5])
+    >>> model.predict_proba([[0.2], [0.8]])[:, 1].round(2)
+    array([0.47, 0.51])
     """
 
     def __init__(
         self,
         estimator: Any = None,
         *,
-        forecaster: Any = "calibeating",
+        forecaster: Any = DEFAULT,
         bins: int | None = None,
         seed: int = 0,
         cv: int = 5,

@@ -13,16 +13,21 @@ from onlinecal.forecasters import (
     FORECASTERS,
     Calibeating,
     Doubling,
+    ExpertAggregation,
     Forecaster,
     OnlinePlatt,
     Separate,
     TrackingPlatt,
+    Unchanged,
 )
 from onlinecal.naming import strategy_of
 from onlinecal.recalibration.refitted import Refitted
 
+#: what recalibrates where nothing else is asked for; `docs/forecasts.md` says what is proved of it
+DEFAULT = "aggregated"
 #: short names beside those of the forecasters
 METHODS: Mapping[str, Forecaster] = {
+    "aggregated": ExpertAggregation((Unchanged(), Calibeating(), OnlinePlatt(rate=1.0), OnlinePlatt())),
     "calibeating": Calibeating(),
     "platt": OnlinePlatt(),
     "tracking": TrackingPlatt(),

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import locked
+from onlinecal.core.cells import cells
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, shown
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Draws, Stream
 from onlinecal.core.validation import count, is_number
 from onlinecal.engine.failures import failed
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.recalibration.methods import method
+from onlinecal.recalibration.methods import DEFAULT, method
 from onlinecal.rounds.protocol import start
 from onlinecal.rounds.record import Recorder, Round, tell
 
@@ -55,7 +56,10 @@ class Recalibrator:
 
     Parameters
     ----------
-    forecaster : str, mapping or Forecaster, default "calibeating"
+    forecaster : str, mapping or Forecaster, default "aggregated"
+        "aggregated": the base forecast itself, "calibeating", and "platt" at the rates 1 and 0.1, as the experts of
+        `ExpertAggregation`. Where each outcome is known before the next forecast, its log loss is at most that of the
+        base forecast + 2.08, and its Brier total that + 1.04, for every sequence, always, but for 1.01e-6 a round.
         "calibeating", "platt", "tracking"; batch methods that are fitted anew as more is known, "isotonic_refitted",
         "platt_refitted", "smooth_refitted"; or any forecaster of the catalogue, which needs `bins` unless it looks at
         the context ``base`` (`onlinecal.recalibration.methods`).
@@ -87,13 +91,13 @@ class Recalibrator:
     >>> first, second = mine.ask(0.72), mine.ask(0.74)      # two questions are open
     >>> mine.tell(second, 0)
     >>> mine.tell(first, 1)
-    >>> mine.ask(0.71).forecast                             # the mean outcome in the bin [0.7, 0.75)
-    0.5
+    >>> round(mine.ask(0.71).forecast, 2)                   # of the bin [0.7, 0.75): (0 + 1 + 0.71)/3
+    0.57
     """
 
     def __init__(
         self,
-        forecaster: str | Mapping[str, Any] | Forecaster = "calibeating",
+        forecaster: str | Mapping[str, Any] | Forecaster = DEFAULT,
         *,
         bins: int | None = None,
         horizon: int | None = None,
@@ -188,7 +192,7 @@ class Recalibrator:
             shown["base"] = locked(np.array([base]))
         if "stream" in self.method.needs:
             assert self.bins is not None
-            shown["stream"] = locked(np.array([_bin(base, self.bins)]))
+            shown["stream"] = locked(np.array([min(cells(base, self.bins), self.bins - 1)]))
         return Round(number, float(number) if time is None else time, MappingProxyType(shown))
 
     def _failed(self, error: Exception, number: int) -> OnlinecalError:
@@ -201,13 +205,3 @@ def _checked(base: Any) -> float:
     if not is_number(base) or not 0.0 <= base <= 1.0:
         raise InvalidData(f"base = {shown(base)}; expected a forecast in [0, 1]")
     return float(base)
-
-
-def _bin(base: float, bins: int) -> int:
-    """The bin [j/bins, (j + 1)/bins), compared with its edges, as a product may round over one."""
-    j = min(int(base * bins), bins - 1)
-    while j > 0 and base < j / bins:
-        j -= 1
-    while j + 1 < bins and base >= (j + 1) / bins:
-        j += 1
-    return j

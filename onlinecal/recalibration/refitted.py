@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, Player, context
@@ -32,9 +33,10 @@ class Refitted(Forecaster):
     Parameters
     ----------
     of : {"isotonic", "sigmoid", "smooth"}
-        "isotonic": isotonic regression (scikit-learn's `IsotonicRegression`, clipped outside of what was seen).
-        "sigmoid": Platt scaling, a logistic regression on the log odds of the base forecast without a penalty
-        (scikit-learn's `LogisticRegression`), of forecasts taken into [1e-6, 1 − 1e-6]. "smooth": that of Błasiok and
+        "isotonic": isotonic regression (scikit-learn's `IsotonicRegression`) of the outcomes and of one more, of which
+        one half is a 1 at the forecast 0 and the other a 0 at the forecast 1: no value is 0 or 1. "sigmoid": Platt
+        scaling, a logistic regression on the log odds of the base forecast without a penalty (scikit-learn's
+        `LogisticRegression`), of forecasts taken into [1e-6, 1 − 1e-6]. "smooth": that of Błasiok and
         Nakkiran 2024, Theorem 20, with its random shift in expectation: the mean of κ(p) (`SmoothRecalibration.mean`).
     growth : float, default 1.1
         In [1.0001, 2]: it is fitted when there are as many times more known outcomes than at the last fit, and at least
@@ -50,8 +52,8 @@ class Refitted(Forecaster):
 
     Source
     ------
-    Zadrozny and Elkan 2002; Platt 1999; Błasiok and Nakkiran 2024. Deviations: the targets of Platt's regression are 0
-    and 1, as in scikit-learn.
+    Zadrozny and Elkan 2002; Platt 1999; Błasiok and Nakkiran 2024. Deviations: the imagined
+    outcome of isotonic regression.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -59,6 +61,7 @@ class Refitted(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(T)"
+    version: ClassVar[int] = 2
 
     of: Literal["isotonic", "sigmoid", "smooth"]
     growth: float = 1.1
@@ -127,15 +130,24 @@ class _Sigmoid:
 def _isotonic(p: Floats, y: Floats) -> Map:
     from sklearn.isotonic import IsotonicRegression
 
-    fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(p, y)
+    weights = np.concatenate([np.ones(len(p)), [0.5, 0.5]])
+    fitted = IsotonicRegression().fit(np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights)
     return _Line(np.asarray(fitted.X_thresholds_, np.float64), np.asarray(fitted.y_thresholds_, np.float64))
 
 
 def _platt(p: Floats, y: Floats) -> Map:
     from sklearn.linear_model import LogisticRegression
 
-    fitted = LogisticRegression(C=np.inf, max_iter=1000).fit(_log_odds(p)[:, None], y)
+    # Of each outcome in two shares, since scikit-learn takes no targets between 0 and 1.
+    odds, kinds, shares = np.tile(_log_odds(p), 2)[:, None], np.repeat([1.0, 0.0], len(p)), _targets(y)
+    fitted = LogisticRegression(C=np.inf, max_iter=1000).fit(odds, kinds, np.append(shares, 1.0 - shares))
     return _Sigmoid(float(fitted.coef_[0, 0]), float(fitted.intercept_[0]))
+
+
+def _targets(y: Floats) -> Floats:
+    """Platt's targets in the place of outcomes, of which none is 0 or 1: (n₁ + 1)/(n₁ + 2) for 1, 1/(n₀ + 2) for 0."""
+    ones = float(y.sum())
+    return np.where(y == 1.0, (ones + 1.0) / (ones + 2.0), 1.0 / (len(y) - ones + 2.0))
 
 
 def _log_odds(p: Floats) -> Floats:
@@ -144,7 +156,7 @@ def _log_odds(p: Floats) -> Floats:
 
 
 def _smooth(p: Floats, y: Floats) -> Map:
-    return smooth_recalibration(p, y).mean
+    return smooth_recalibration(JointDistribution.from_counts(p, np.ones(len(p)), _targets(y))).mean
 
 
 _FITS: dict[str, Callable[[Floats, Floats], Map]] = {

@@ -17,7 +17,8 @@ from onlinecal.core.validation import check_lengths, check_outcomes, check_same_
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.table import Evaluation, Row
-from onlinecal.recalibration.change import Change, changes
+from onlinecal.recalibration.change import Change, changes, for_the_worse
+from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Asked, Recalibrator
 
 Floats = NDArray[np.float64]
@@ -38,12 +39,24 @@ class Recalibrated:
         Of those whose outcome is known.
     changes : tuple of Change
         After less before, of each measure; with draws, with intervals that are paired.
+    method : Forecaster
+        What recalibrated.
     """
 
     forecasts: Floats
     before: Evaluation
     after: Evaluation
     changes: tuple[Change, ...]
+    method: Forecaster
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Sentences on scores that became worse, Brier and log loss, and what to do; empty where neither did."""
+        said = for_the_worse(self.before.gamma, self.after.gamma)
+        if said:
+            other = f", or use the default, {DEFAULT!r}, which can fall back on them"
+            said.append(f"Keep the forecasts as they were{other * (self.method != METHODS[DEFAULT])}.")
+        return tuple(said)
 
     def __str__(self) -> str:
         rows = [["measure", "before", "interval", "after", "interval"]]
@@ -59,6 +72,8 @@ class Recalibrated:
             lines += ["", *_aligned(rows)]
             for how in dict.fromkeys(one.how for one in self.changes if one.how):
                 lines += textwrap.wrap(how, 80, subsequent_indent="  ")
+        if self.cautions:
+            lines += ["", *textwrap.wrap("caution: " + " ".join(self.cautions), 80, subsequent_indent="  ")]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -90,7 +105,7 @@ def _words(row: Row | Change) -> list[str]:
 def recalibrate(
     p: ArrayLike,
     y: ArrayLike,
-    forecaster: str | Mapping[str, Any] | Forecaster = "calibeating",
+    forecaster: str | Mapping[str, Any] | Forecaster = DEFAULT,
     *,
     times: ArrayLike | None = None,
     known: ArrayLike | None = None,
@@ -138,12 +153,12 @@ def recalibrate(
 
     Examples
     --------
-    >>> found = recalibrate([0.9, 0.9, 0.9, 0.9], [1, 0, 1, 0], measures=["brier"])
+    >>> found = recalibrate([0.9, 0.9, 0.9, 0.9], [0, 0, 1, 0], measures=["brier"])
     >>> found.forecasts.round(3)
-    array([0.9  , 1.   , 0.5  , 0.667])
+    array([0.9  , 0.538, 0.26 , 0.617])
     >>> print(found)
     measure  before  interval  after   interval
-    brier    0.41              0.4261
+    brier    0.61              0.5071
     """
     check_same_rows({"p": p, "y": y, "times": times, "known": known})
     forecasts, outcomes = vector("p", p), vector("y", y)
@@ -168,7 +183,7 @@ def recalibrate(
     changed = changes(p_known, made_known, y_known, rows, names, bootstrap, seed)
     if progress is not None:
         progress(work(len(forecasts), bootstrap) - 3 * len(forecasts))
-    return Recalibrated(made, found[0], found[1], tuple(changed))
+    return Recalibrated(made, found[0], found[1], tuple(changed), mender.method)
 
 
 def work(n: int, bootstrap: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.recalibration.methods import DEFAULT
 from onlinecal.recalibration.recalibrator import Asked, Recalibrator
 
 try:
@@ -69,17 +70,17 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
 
     Examples
     --------
-    >>> model = RiverRecalibrator(BaseForecast("p"))
+    >>> model = RiverRecalibrator(BaseForecast("p"), "calibeating")
     >>> for y in (True, False, False):
     ...     model.learn_one({"p": 0.8}, y)
     >>> round(model.predict_proba_one({"p": 0.8})[True], 3)
-    0.333
+    0.45
     """
 
     def __init__(
         self,
         classifier: Any,
-        forecaster: Any = "calibeating",
+        forecaster: Any = DEFAULT,
         bins: int | None = None,
         seed: int = 0,
         positive: Any = True,
@@ -133,7 +134,9 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
         said = self.classifier.predict_proba_one(x, **more)
         if not said:
             return 0.5
-        return min(max(float(said.get(self.positive, 0.0)), 0.0), 1.0)
+        # The labels of forecasts that come with the data are True and False, whatever those of y are.
+        label = True if isinstance(self.classifier, BaseForecast) else self.positive
+        return min(max(float(said.get(label, 0.0)), 0.0), 1.0)
 
 
 def _key(x: Mapping[Any, Any]) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice
 from onlinecal.forecasts.decomposition import isotonic
-from onlinecal.forecasts.intervals import FEW
+from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.report.density import spans
 from onlinecal.report.gamma_panels import Gammas, gammas_of, panels
 from onlinecal.report.style import GREY, paper, plain, thinned, tick
@@ -22,8 +22,6 @@ from onlinecal.report.style import GREY, paper, plain, thinned, tick
 Floats = NDArray[np.float64]
 Against = Literal["levels", "monotone"]
 
-#: the most that levels with fewer than `FEW` samples may weigh if each is to be judged by itself
-_SHARE = 0.05
 #: what is less is rounding
 _NOTHING = 1e-12
 
@@ -39,15 +37,15 @@ class Decisions:
     against : {"levels", "monotone"}
         With what one could have acted instead: the mean outcome of each level, or the best monotone recalibration.
     thresholds : (n,) floats
-        In (0, 1), ascending, each twice, with the limits of the regret from below and from above.
+        In [0, 1], ascending, each twice, with the limits of the regret from below and from above.
     acted, waited : (n,) floats
         What is lost for each decision by acting though the probability was below the threshold, and by not acting
         though it was above. Payoffs: acting gives 1 − t if the event occurs and −t if not, divided by max(t, 1 − t),
         and not acting 0: what is at stake never differs by more than 1.
-    why : str
-        Which predictions are to blame where it is largest, in words.
-    levels : int
-        Of Γ.
+    at, lost : float
+        Where both together are largest, and how large.
+    said : str
+        The same in words, and which predictions are to blame.
     """
 
     label: str
@@ -55,44 +53,26 @@ class Decisions:
     thresholds: Floats
     acted: Floats
     waited: Floats
-    why: str
-    levels: int
+    at: float
+    lost: float
+    said: str
 
     @property
     def regret(self) -> Floats:
-        """Both together; the supremum over t is V-CDL, of what `against` says."""
+        """Both together; the largest is the loss of `worst_threshold`, against levels V-CDL."""
         return self.acted + self.waited
 
-    @property
-    def worst(self) -> int:
-        """Where it is largest."""
-        return int(np.argmax(self.regret))
 
-    @property
-    def said(self) -> str:
-        """The worst task in words."""
-        lost = float(self.regret[self.worst])
-        if lost < _NOTHING:
-            return "no threshold loses anything"
-        sign = ">" if self.worst % 2 else "≥"  # the limits from above and from below
-        at = f"{self.thresholds[self.worst]:.3g}"
-        return f"act when p {sign} {at}: {lost:.3g} lost for each decision; {self.why}"
-
-
-def decisions_of(gamma: JointDistribution, *, against: Against | None = None, label: str = "") -> Decisions:
+def decisions_of(gamma: JointDistribution, *, against: Against = "monotone", label: str = "") -> Decisions:
     """What `plot_decision` draws of Γ.
 
     Parameters
     ----------
     gamma : JointDistribution
-    against : {"levels", "monotone"}, optional
+    against : {"levels", "monotone"}, default "monotone"
         As in `plot_decision`.
     label : str, optional
     """
-    if against is None:
-        whole = bool((gamma.counts == np.rint(gamma.counts)).all())
-        few = float(gamma.mass[gamma.counts < FEW].sum())
-        against = "monotone" if whole and few > _SHARE else "levels"
     choice("decision", "against", against, ("levels", "monotone"))
     v, q = gamma.predictions, gamma.means if against == "levels" else isotonic(gamma)
     # Between two of these the regret is a ratio of straight lines.
@@ -101,31 +81,37 @@ def decisions_of(gamma: JointDistribution, *, against: Against | None = None, la
     # A point that only rounding tells from a level would be in its place.
     near = np.abs(ends[np.minimum(np.searchsorted(ends, grid - 1e-9), len(ends) - 1)] - grid) < 1e-9
     ends = np.sort(np.concatenate((ends, grid[~near])))
-    ends = ends[(ends > 0.0) & (ends < 1.0)]
     stake = np.maximum(ends, 1.0 - ends)[:, None]
     both = []
     for wrong in (q < v, q > v):
-        mass, mean, other = gamma.mass[wrong], q[wrong], v[wrong]
-        low, high = np.minimum(mean, other), np.maximum(mean, other)
-        limits = [_lost(ends, low, high, mass, mean, side) for side in ("left", "right")]
+        low, high = np.minimum(q, v)[wrong], np.maximum(q, v)[wrong]
+        # The outcomes themselves: a threshold may part levels that a recalibration pools.
+        given = gamma.mass[wrong], gamma.means[wrong]
+        limits = [_lost(ends, low, high, *given, side) for side in ("left", "right")]
         both.append((np.abs(np.stack(limits, axis=1)) / stake).ravel())
-    thresholds, regret = np.repeat(ends, 2), both[0] + both[1]
+    thresholds, (acted, waited) = np.repeat(ends, 2), both
+    if against == "monotone":
+        worst = worst_threshold(gamma)
+        return Decisions(label, against, thresholds, acted, waited, worst.at, worst.loss, str(worst))
+    regret = acted + waited
     at = int(np.argmax(regret))
-    t = thresholds[at]
+    t, lost = float(thresholds[at]), float(regret[at])
     # At a jump those are to blame who are so on the side where more is lost.
     after = at % 2 == 1
     high_ = (q < t) & ((v > t) if after else (v >= t))
     low_ = (q > t) & ((v <= t) if after else (v < t))
-    blamed = high_ if both[0][at] >= both[1][at] else low_
-    return Decisions(label, against, thresholds, both[0], both[1], _why(gamma, q, blamed), gamma.levels)
+    blamed = high_ if acted[at] >= waited[at] else low_
+    said = f"act when p {'>' if after else '≥'} {t:.3g}: {lost:.3g} lost for each decision; {_why(gamma, blamed)}"
+    said = "no threshold loses anything" if lost < _NOTHING else said
+    return Decisions(label, against, thresholds, acted, waited, t, lost, said)
 
 
-def _why(gamma: JointDistribution, q: Floats, blamed: NDArray[np.bool_]) -> str:
+def _why(gamma: JointDistribution, blamed: NDArray[np.bool_]) -> str:
     """Which predictions are off, by how much on average, and in which direction."""
     if not blamed.any():
         return ""
     v, mass = gamma.predictions[blamed], gamma.mass[blamed]
-    by = float(mass @ (q[blamed] - v) / mass.sum())
+    by = float(mass @ (gamma.means[blamed] - v) / mass.sum())
     whole = f"{v[0]:.3g}" if f"{v[0]:.3g}" == f"{v[-1]:.3g}" else f"{v[0]:.3g}–{v[-1]:.3g}"
     return f"predictions of {whole} are too {'low' if by > 0 else 'high'} by {abs(by):.2g} on average"
 
@@ -148,7 +134,7 @@ def plot_decision(
     p: Gammas | ArrayLike,
     y: ArrayLike | None = None,
     *,
-    against: Against | None = None,
+    against: Against = "monotone",
     axes: Any = None,
     title: str = "",
     dark: bool = False,
@@ -162,11 +148,10 @@ def plot_decision(
         Predictions, with outcomes y; or Γ; or several, a panel for each.
     y : (n,) array_like
         Outcomes, each 0 or 1.
-    against : {"levels", "monotone"}, optional
-        With what one could have acted instead: with the mean outcome of each level, which is the swap regret of the
-        threshold, whose supremum is V-CDL; or with the best monotone recalibration, which samples can tell of distinct
-        predictions too. Default: "monotone" where more than 5 % of the weight is on levels with fewer than 30 samples,
-        of which the mean outcome is noise.
+    against : {"levels", "monotone"}, default "monotone"
+        With what one could have acted instead: with the best monotone recalibration, which is the best other threshold,
+        as in `onlinecal measure`; or with the mean outcome of each level, which is the swap regret of the threshold,
+        whose supremum is V-CDL. The latter is noise where levels have few samples.
     axes, title, dark, width
         As in `reliability_plot.plot_reliability`.
 
@@ -184,7 +169,7 @@ def plot_decision(
     --------
     >>> ax = plot_decision([0.45] * 40, [0, 1, 1, 1] * 10)
     >>> ax.get_title()
-    'act when p > 0.45: 0.545 lost for each decision; predictions\\nof 0.45 are too low by 0.3 on average'
+    'act when p > 0.45: you lose 0.545 per decision; predictions\\nof 0.45 (1 of all) are too low by 0.3'
     """
     drawn = _decisions(p, y, against)
     found = panels(
@@ -194,12 +179,12 @@ def plot_decision(
     return found if isinstance(p, Mapping) else found[0]
 
 
-def caption(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, against: Against | None = None) -> str:
+def caption(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, against: Against = "monotone") -> str:
     """What is drawn in `plot_decision`, for a figure of somebody's own."""
     return _caption(_decisions(p, y, against))
 
 
-def _decisions(p: Gammas | ArrayLike, y: ArrayLike | None, against: Against | None) -> list[Decisions]:
+def _decisions(p: Gammas | ArrayLike, y: ArrayLike | None, against: Against) -> list[Decisions]:
     return [
         decisions_of(gamma, against=against, label=label)
         for label, gamma in gammas_of("decision", p, y).items()
@@ -211,23 +196,16 @@ def _caption(drawn: Sequence[Decisions]) -> str:
         "Who acts when the prediction is above t gains 1 − t if the event occurs and −t if not, divided by "
         "max(t, 1 − t), and nothing by not acting. Up: how much more each decision would have brought on average",
     ]
-    kinds = {one.against for one in drawn}
-    if kinds == {"levels"}:
-        parts[0] += " with the mean outcome of each prediction in its place; the largest is V-CDL."
-    else:
-        parts[0] += " with the best monotone recalibration in its place."
-        if kinds != {"monotone"}:
-            parts[0] = (
-                parts[0][:-1] + ", or, where levels have samples enough, the mean outcome of each prediction."
-            )
-        where = "" if kinds == {"monotone"} else " elsewhere"
-        parts.append(
-            f"Mean outcomes of single predictions are not used{where}, for they are noise where levels have few "
-            "samples."
-        )
-    lost = [float(one.regret.max()) >= _NOTHING for one in drawn]
+    parts[0] += (
+        " with the mean outcome of each prediction in its place; the largest is V-CDL."
+        if drawn[0].against == "levels"
+        else " with the best monotone recalibration in its place, which is the best other threshold."
+    )
+    lost = [one.lost >= _NOTHING for one in drawn]
     if any(lost):
-        parts.append("Dark: by acting in vain; light: by not acting. Point: the worst threshold.")
+        parts.append(
+            "Dark: by acting in vain; light: by not acting. Point: the worst threshold, not tested against chance."
+        )
     if not all(lost):
         parts.append("Where there is no point, no threshold loses anything.")
     return " ".join(parts)
@@ -242,10 +220,10 @@ def _draw(axis: Axes, _: Axes | None, one: Decisions) -> None:
     axis.fill_between(t, 0.0, acted, color=blue, alpha=0.55, linewidth=0)
     axis.fill_between(t, acted, regret, color=blue, alpha=0.2, linewidth=0)
     axis.plot(t, regret, color=blue, linewidth=1.2, zorder=2.0, solid_joinstyle="round")
-    at, top = one.worst, float(one.regret.max())
+    top = one.lost
     if top >= _NOTHING:
-        axis.vlines(one.thresholds[at], 0.0, top, color=GREY, linewidth=0.8, zorder=1.0)
-        axis.plot(one.thresholds[at], top, color=red, marker="o", markersize=5.5, linestyle="none", zorder=3.1,
+        axis.vlines(one.at, 0.0, top, color=GREY, linewidth=0.8, zorder=1.0)
+        axis.plot(one.at, top, color=red, marker="o", markersize=5.5, linestyle="none", zorder=3.1,
                   clip_on=False)  # fmt: skip
     # Rare events, and almost certain ones, have nothing to lose at most thresholds.
     seen = one.thresholds[one.regret >= max(0.02 * top, _NOTHING)]

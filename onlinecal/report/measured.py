@@ -10,6 +10,7 @@ from typing import Any
 
 from onlinecal.core.encodings import readable
 from onlinecal.core.words import number_of
+from onlinecal.forecasts.intervals import FEW
 from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
@@ -27,6 +28,10 @@ SCORES = ("score", "mean", "MCB", "DSC", "UNC")
 PARTS = ("rows", "forecast", "event", "event − forecast", "Brier", "p", "p (Holm)")
 
 OF_DRAWS = "p: how often outcomes drawn as forecast give as large a value; if calibrated: their mean value."
+OF_ADVICE = (
+    "Worst threshold: named where p ≤ {level}, by a test of all pairs of thresholds at once; calibrated forecasts lead "
+    "to advice with probability {level} at most."
+)
 OF_SCORES = (
     "MCB: what the best monotone recalibration would gain; DSC: what the forecasts tell beyond the base rate; UNC: the "
     "score of the base rate; score = MCB − DSC + UNC (CORP)."
@@ -78,7 +83,8 @@ def remarks(report: Report) -> list[str]:
     """What the signs in the tables mean."""
     asked = report.settings.draws > 0
     parts = any(column.groups or column.blocks for column in report.columns)
-    return [*[OF_DRAWS] * asked, OF_SCORES, *[OF_PARTS] * parts]
+    advice = OF_ADVICE.format(level=f"{1.0 - report.settings.level:.3g}")
+    return [*[OF_DRAWS, advice] * asked, OF_SCORES, *[OF_PARTS] * parts]
 
 
 def sentence(said: str) -> str:
@@ -107,12 +113,20 @@ def about(column: Measured) -> str:
 
 def decision(column: Measured) -> str:
     """The worst decision task in words."""
-    said = f"Worst threshold: {column.threshold}."
-    if column.threshold.loss > 0.0 and column.by_chance is not None and column.threshold_p is not None:
-        said += (
-            " Payoffs are from 0 to 1; the worst threshold of calibrated forecasts would lose "
-            f"{column.by_chance:.3g} by chance (p = {column.threshold_p:.3g})."
+    worst, p, moved = column.threshold, column.threshold_p, column.evaluation.moved
+    grid = "" if moved is None else f" of a grid of {moved[0]:,} steps"
+    said = f"Worst threshold{grid if column.gamma is column.evaluation.gamma else ''}: {worst}."
+    if worst.loss > 0.0 and p is None:
+        said += " Without draws that is not tested against chance."
+    elif worst.loss > 0.0:
+        chance = (
+            f"the worst threshold{grid} of calibrated forecasts would lose {number(column.by_chance)} by chance "
+            f"(p = {number(p)})"
         )
+        if not column.advises:
+            said = f"Worst threshold: not told from chance. It loses {worst.loss:.3g} per decision; {chance}."
+        else:
+            said = f"{said[:-1]}; {worst.better} would be better. Payoffs are from 0 to 1; {chance}."
     if column.worst_task and ends(column.evaluation["cdl"])[1] > 0.0:
         said += (
             f" Worst of all tasks, swap regret {ends(column.evaluation['cdl'])[0]:.3g}: {column.worst_task}."
@@ -166,9 +180,10 @@ def differences(report: Report) -> Grid:
     """Paired tests of scores."""
     rows = [
         (f"{d.first} − {d.second}", {"brier": "Brier", "log": "log"}[d.score], number(d.mean), number(d.error),
-         number(d.p_value), number(d.adjusted))
+         *(f"n < {FEW}" if p is None else number(p) for p in (d.p_value, d.adjusted)))
         for d in report.differences
     ]  # fmt: skip
+    few = any(d.p_value is None for d in report.differences)
     how = (
         f"with errors that depend on each other up to {number_of(report.lags, 'row')} apart"
         if report.lags
@@ -179,8 +194,9 @@ def differences(report: Report) -> Grid:
         ("difference", "score", "mean", "error", "p", "p (Holm)"),
         rows,
         [
-            f"Negative: the first is better. Paired tests by the normal law, {how}; p (Holm) is for all of them "
-            "at once."
+            f"Negative: the first is better. Paired tests by Student's law, {how}; p (Holm) is for all of them at once."
+            + few
+            * f" n < {FEW}: rows that tell as much as fewer than {FEW} rows of equal weight are not tested."
         ],
     )
 
@@ -300,7 +316,7 @@ def _column_data(column: Measured) -> dict[str, Any]:
         "log": column.log._asdict(),
         "threshold": {
             **asdict(column.threshold), "words": str(column.threshold), "if_calibrated": column.by_chance,
-            "p_value": column.threshold_p,
+            "p_value": column.threshold_p, "better": column.threshold.better if column.advises else None,
         },
         "worst_task": column.worst_task or None,
         "groups": [asdict(part) for part in column.groups],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import address, locked, rows_for
+from onlinecal.core.arrays import address, locked, own, rows_for
 from onlinecal.core.errors import in_one_line
 
 Floats = NDArray[np.float64]
@@ -72,9 +72,6 @@ class Block:
     WRITTEN = ("atoms", "weights", "drawn", "atom", "forecast", "outcome")
     __slots__ = (
         "_addresses",
-        "_mean",
-        "_shown",
-        "_support",
         "grid",
         "owner",
         "points",
@@ -97,11 +94,7 @@ class Block:
         self.atom = np.empty((rounds, runs), atoms.dtype)
         self.forecast = self.atom if grid is None else np.empty((rounds, runs))
         self.outcome = np.empty((rounds, runs), np.int64)
-        self._shown: dict[str, list[Any]] = {}
         self._addresses: Ints | None = None
-        #: computed when somebody asks
-        self._support: Floats | None = None
-        self._mean: Floats | None = None
 
     @property
     def addresses(self) -> Ints:
@@ -110,33 +103,6 @@ class Block:
             places = [address(getattr(self, name)) for name in self.WRITTEN]
             self._addresses = np.array([*places, *self.atoms.shape[1:]], np.int64)
         return self._addresses
-
-    def show(self, name: str, at: int) -> Any:
-        """One of the arrays in one round, locked; a view of its own, since shape and type can be set in place."""
-        rows = self._shown.get(name)
-        if rows is None:
-            # All rows at once, which takes half the time of one after the other.
-            rows = self._shown[name] = list(locked(getattr(self, name)))
-        return rows[at].view()
-
-    def support(self, at: int) -> Floats:
-        """The values of the atoms in one round, locked."""
-        if self.grid is None:
-            return self.show("atoms", at)
-        if self._support is None:
-            self._support = np.empty(self.atoms.shape)
-        _values(self.atoms, self.grid, at, self._support)
-        return self.show("_support", at)
-
-    def mean(self, at: int) -> Floats:
-        """Mean forecast of each run in one round, locked."""
-        if self._mean is None:
-            self._mean = np.empty(self.drawn.shape)
-        if self.grid is None:
-            _real_mean(self.atoms, self.weights, at, self._mean)
-        else:
-            _grid_mean(self.atoms, self.weights, self.grid, at, self._mean)
-        return self.show("_mean", at)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -151,11 +117,14 @@ class Block:
             self.forecast = self.atom
         else:
             self.grid = locked(self.grid)  # a pickle forgets that it was
-        self._shown, self._addresses, self._support, self._mean = {}, None, None, None
+        self._addresses = None
 
 
 class StatedLaw:
-    """The laws of one round as the forecaster stated them; all arrays can only be read, and stay as they are."""
+    """The laws of one round as the forecaster stated them.
+
+    Each array is a copy of the reader's own, which can only be read.
+    """
 
     __slots__ = ("_at", "_block")
 
@@ -171,27 +140,40 @@ class StatedLaw:
     @property
     def atoms(self) -> NDArray[Any]:
         """Indices into the grid, or values, (runs, size)."""
-        return self._block.show("atoms", self._at)
+        return own(self._block.atoms[self._at])
 
     @property
     def weights(self) -> Floats:
         """Probabilities of the atoms, (runs, size)."""
-        return self._block.show("weights", self._at)
+        return own(self._block.weights[self._at])
 
     @property
     def support(self) -> Floats:
         """Values of the atoms, (runs, size)."""
-        return self._block.support(self._at)
+        grid, atoms = self._block.grid, self._block.atoms[self._at]
+        return own(atoms if grid is None else grid[atoms])
 
     @property
     def mean(self) -> Floats:
         """Mean forecast of each run, (runs,)."""
-        return self._block.mean(self._at)
+        means = np.zeros(self._block.drawn.shape[1])
+        _add_up(self.support, self._block.weights[self._at], means)
+        return own(means)
+
+    def of(self, run: int) -> dict[float, float]:
+        """The law of one run: value → probability, of all values with weight."""
+        block, law = self._block, dict[float, float]()
+        atoms, weights = block.atoms[self._at, run], block.weights[self._at, run]
+        values = atoms if block.grid is None else block.grid[atoms]
+        for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+            if weight > 0.0:
+                law[value] = law.get(value, 0.0) + weight
+        return law
 
     @property
     def points(self) -> bool:
         """Whether each of the laws is a single point."""
-        return _points(self.atoms, self.weights)
+        return _points(self._block.atoms[self._at], self._block.weights[self._at])
 
 
 def _points(atoms: NDArray[Any], weights: Floats) -> bool:
@@ -231,28 +213,8 @@ def _form(array: Any) -> str:
 
 
 @kernel
-def _grid_mean(atoms, weights, grid, at, out):
-    """Mean of each law on a grid in one round."""
-    for r in range(atoms.shape[1]):
-        mean = 0.0
-        for j in range(atoms.shape[2]):
-            mean += weights[at, r, j] * grid[atoms[at, r, j]]
-        out[at, r] = mean
-
-
-@kernel
-def _real_mean(atoms, weights, at, out):
-    """Mean of each law given by values in one round."""
-    for r in range(atoms.shape[1]):
-        mean = 0.0
-        for j in range(atoms.shape[2]):
-            mean += weights[at, r, j] * atoms[at, r, j]
-        out[at, r] = mean
-
-
-@kernel
-def _values(atoms, grid, at, out):
-    """Values of the atoms of each law on a grid in one round."""
-    for r in range(atoms.shape[1]):
-        for j in range(atoms.shape[2]):
-            out[at, r, j] = grid[atoms[at, r, j]]
+def _add_up(values, weights, means):
+    """Adds up the mean of each law."""
+    for r in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            means[r] += weights[r, j] * values[r, j]

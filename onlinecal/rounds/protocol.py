@@ -111,7 +111,7 @@ def protocol_fault(strategy: Any, player: Any) -> str:
             return f"its player has no method {name}({argument}){_meant(player, name)}; expected one, since {declared}"
         if not needed and callable(method):
             return f"its player has a method {name}, which is never called, since {declared}"
-        if needed and not _takes(method, bool(argument)):
+        if needed and not takes(method, bool(argument)):
             return f"its player has {name}{inspect.signature(method)}; expected {name}({argument})"  # type: ignore[arg-type]
     missing = [name for name in wanted if not callable(getattr(player, name, None))]
     for name in _public(player):
@@ -158,7 +158,7 @@ def _meant(player: Any, name: str) -> str:
     return f", but {near[0]}" if near else ""
 
 
-def _takes(method: Any, argument: bool) -> bool:
+def takes(method: Any, argument: bool) -> bool:
     """Whether a method can be called with one argument, or (False) with none."""
     try:
         inspect.signature(method).bind(*([None] if argument else []))

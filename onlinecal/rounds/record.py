@@ -1,8 +1,8 @@
 """The round as a record: the question, the law that was stated, what was drawn from it, and the outcome.
 
-The engine owns the records. Whatever a player is shown of one is an array that is written once and that no public
-name makes writable, so a player may keep it and cannot change what others read. This guards against mistakes; it is no
-sandbox against code that means harm.
+The engine owns the records. Whatever a player is shown of one is a copy of its own: a player may keep it, cannot change
+what others read, and is led by it to nothing of other rounds. This guards against mistakes and against public names
+such as `base`; it is no sandbox against code that means harm.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import locked
+from onlinecal.core.arrays import locked, own
 from onlinecal.core.errors import InvalidParameter, SightError
 from onlinecal.rounds.law import Block, Floats, Ints, Law, StatedLaw, Unplayable, brief
 
@@ -35,7 +35,7 @@ _NO_CONTEXT: Mapping[str, Any] = MappingProxyType({})
 class Round:
     """One round of a game, in all its runs; what the forecaster sees of it, and those who keep accounts.
 
-    All arrays can only be read, and stay as they are when the game goes on.
+    Each array is a copy of the reader's own, which can only be read, and stays as it is when the game goes on.
 
     Attributes
     ----------
@@ -59,8 +59,6 @@ class Round:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        # A pickle forgets that arrays were locked.
-        self._context = MappingProxyType({kind: locked(values) for kind, values in self._context.items()})
 
     def __repr__(self) -> str:
         return f"<round {self._number}, {self._stage.name.lower()}>"
@@ -88,10 +86,7 @@ class Round:
     @property
     def context(self) -> Mapping[str, NDArray[Any]]:
         """What nature reveals before the forecast, only of the kinds that the forecaster `needs`: (runs, …) arrays."""
-        if not self._context:
-            return self._context
-        # Views of its own for each reader, since shape and type can be set in place.
-        return MappingProxyType({kind: values.view() for kind, values in self._context.items()})
+        return MappingProxyType({kind: own(values) for kind, values in self._context.items()})
 
     @property
     def law(self) -> StatedLaw:
@@ -102,27 +97,28 @@ class Round:
     @property
     def drawn(self) -> Ints:
         """Which atom of its law was drawn, (runs,)."""
-        return self._show("drawn")
+        return own(self._row("drawn"))
 
     @property
     def atom(self) -> NDArray[Any]:
         """The atoms that were drawn, (runs,): indices of the grid, or values."""
-        return self._show("atom")
+        return own(self._row("atom"))
 
     @property
     def forecast(self) -> Floats:
         """The values that were drawn, (runs,)."""
-        return self._show("forecast")
+        return own(self._row("forecast"))
 
     @property
     def outcome(self) -> Ints:
         """How the events turned out, (runs,), 0 or 1."""
-        return self._show("outcome", Stage.RESOLVED)
+        return own(self._row("outcome", Stage.RESOLVED))
 
-    def _show(self, name: str, stage: Stage = Stage.DRAWN) -> Any:
+    def _row(self, name: str, stage: Stage = Stage.DRAWN) -> Any:
+        """The engine's own array, for those who hand it to nobody and keep nothing of it."""
         if self._stage < stage:
             self._need(stage, f"the {name}")
-        return self._block.show(name, self._at)  # type: ignore[union-attr]
+        return getattr(self._block, name)[self._at]
 
     def _need(self, stage: Stage, what: str) -> None:
         if self._stage < stage:

@@ -45,7 +45,7 @@ def writing(path: Path) -> Iterator[None]:
             if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
                 raise StoreError(f"{path} cannot be written: its lock, {file.name}, says: {error}") from None
             raise StoreError(
-                f"{path} is being written by {_writer(db)}; wait for it to finish, or choose another file with --output"
+                f"{path} is being written by {_writer(db)}; wait for it to finish, or choose another file"
             ) from None
         yield
 

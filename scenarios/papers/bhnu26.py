@@ -56,6 +56,13 @@ def on_samples(
     )  # fmt: skip
 
 
+def by_beta(
+    betas: Sequence[float] = (0.5, 1.0, 2.0, 4.0), samples: int = 1000, runs: int = 100, seed: int = 1
+) -> dict[float, oc.Study]:
+    """β → values of the measures on so many samples, as in Table 2."""
+    return {beta: on_samples(beta, [samples], runs, seed) for beta in betas}
+
+
 def population(beta: float, predictor: oc.forecasters.Logistic, points: int = 2000) -> oc.JointDistribution:
     """Γ of what samples are drawn from, with `points` values of x in place of the interval."""
     x = -1.0 + 2.0 * (np.arange(points) + 0.5) / points

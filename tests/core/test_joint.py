@@ -136,6 +136,16 @@ def test_weights():
     assert gamma.weight == 4
 
 
+@given(st.lists(st.tuples(st.floats(1e-12, 1.0), st.booleans()), min_size=1, max_size=300))
+def test_sums_of_weights_are_rounded_as_stated(rows):
+    w, y = [w for w, _ in rows], [y for _, y in rows]
+    gamma = JointDistribution.from_samples([0.5] * len(w), y, weights=w)
+    ones = [a for a, one in rows if one]
+    for found, terms in ((gamma.counts[0], w), (gamma.positives[0], ones)):
+        exactly = sum(map(Fraction, terms), Fraction(0))
+        assert abs(Fraction(float(found)) - exactly) <= len(w) * Fraction(1, 2**53) * exactly
+
+
 PARTS = ("predictions", "counts", "positives", "means", "mass", "residuals")
 V, N, S = np.array([0.25, 0.75]), np.array([4.0, 2.0]), np.array([1.0, 1.0])
 MADE = {

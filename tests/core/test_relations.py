@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import onlinecal as oc
-from onlinecal.core.columns import QUADRATIC, Column
+from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
 from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.relations import QUANTITIES, RELATIONS, applies, chain, factor, reason, through, tightest
@@ -32,6 +32,8 @@ def ends(gamma, name, task=None):
     """Lower and upper end of a quantity on Γ; of a regret, that of the task."""
     if name == QUADRATIC:
         return (quadratic().account(gamma).swap,) * 2
+    if name == SQUARED_LOSS:
+        return (quadratic().account(gamma).external,) * 2
     if name in REGRETS:
         return (getattr(task.account(gamma), REGRETS[name]),) * 2
     value = MEASURES[name].function(gamma)
@@ -251,6 +253,12 @@ def test_columns_of_brackets_and_tasks():
     assert [c.quantity for c in (mine, plain, rounded)] == ["", "swap_regret", ""]
     named = Column("quadratic_task", "swap_regret", task="brier")
     assert (named.name, named.quantity) == ("swap_regret[brier]", QUADRATIC)
+    # A bound on the squared loss is none on other tasks.
+    squared = Column("quadratic_task", "external_regret", task="brier")
+    assert (squared.name, squared.quantity) == ("external_regret[brier]", SQUARED_LOSS)
+    own = Guarantee(squared, "1", lambda t: 1.0, "expected", Sight.LAW, "nobody")
+    assert tightest([own], Column("decision_task", "external_regret", task="mine"), 100) == []
+    assert tightest([own], squared, 100) == [own]
     # A task that has the name of the quadratic one is not it, nor is a function that has a measure's name it.
     assert Column("decision_task", "swap_regret", task="quadratic").quantity == "swap_regret"
     assert Column("function", "ece").quantity == ""
@@ -350,7 +358,7 @@ def test_what_is_implied_is_promised_and_drawn():
     for cell in study.cells:
         for p in cell.promises:
             formulas.setdefault(p.measure, set()).add(p.formula)
-    own = "2√(mT) + T/(2m)"
+    own = "T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
     assert formulas == {
         "smooth_ce": {own},
         "distance_lower[lower]": {own},

@@ -89,6 +89,7 @@ def test_of_what_there_is_only_these_parameters_take_lists():
     }
     assert taken == {
         ("expert_mixture", "of"),
+        ("expert_aggregation", "of"),
         ("logistic_policy", "weights"),
         ("mixture", "natures"),
         ("mixture", "weights"),

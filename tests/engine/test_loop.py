@@ -136,6 +136,7 @@ TRUE = f.ExpertMixture((f.Tempered(2.0), f.ForecastHedging(), f.Rounded(f.Truthf
         (f.Doubling(NESTED, first=1), n.Contrarian("draw")),
         (f.Rounded(NESTED, 3), n.Bernoulli()),
         (TRUE, n.UniformTruth()),
+        (f.ExpertAggregation((f.AlmostOneStepAhead(), f.EmpiricalMean(), f.Constant(0.0))), n.Contrarian()),
     ],
     ids=repr,
 )
@@ -146,7 +147,8 @@ def test_compositions_of_steps_are_those_of_players(spec, nature, seed, monkeypa
     assert came_to(played(pair, range(3), 150, "event", seed)) == whole
     waiting = in_flight(pair, seed, 70, 6)
     assert in_flight(pair, seed, 70, 6, stop=True) == waiting
-    monkeypatch.setattr("onlinecal.forecasters.composed.of_steps", lambda players: False)
+    for module in ("composed", "aggregated"):
+        monkeypatch.setattr(f"onlinecal.forecasters.{module}.of_steps", lambda players: False)
     assert not Game(*pair, horizon=5, runs=range(1)).compiled
     assert came_to(played(pair, range(3), 150, "event", seed)) == whole
     assert in_flight(pair, seed, 70, 6) == waiting

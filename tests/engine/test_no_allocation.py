@@ -6,8 +6,9 @@ included, never has `ROOM` bytes more than before. An array with one bool a run 
 round 129, in which the engine's blocks of uniforms, which are of 128 rounds here, are used up and filled anew, as are
 those of the players, whose lengths divide 128.
 
-Records of rounds are written to fresh arrays, since players may keep them; these are allocated for many rounds at a
-time. Here the blocks are as long as the stretch, and begin before it (a game comes out of a pickle with new ones).
+Records of rounds are written to fresh arrays, which are allocated for many rounds at a time. Here the blocks are as
+long as the stretch, and begin before it (a game comes out of a pickle with new ones). The copies that readers of a
+round are handed are left out.
 
 The compiled loop makes its few arrays when it begins, and a round makes none: it is one kernel, whose source is looked
 at like that of the others. What is measured is the event loop.
@@ -36,6 +37,7 @@ import onlinecal.core.arrays
 import onlinecal.engine.game
 import onlinecal.engine.loop
 import onlinecal.rounds.law
+import onlinecal.rounds.record
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.strategy import strategy_key
@@ -81,6 +83,9 @@ def traced(monkeypatch):
     monkeypatch.setattr(onlinecal.engine.game, "BLOCK", BLOCK)
     for module in (onlinecal.core.arrays, onlinecal.rounds.law):
         monkeypatch.setattr(module, "rows_for", lambda size: 2 * (LAST - FIRST))
+    for module in (onlinecal.rounds.law, onlinecal.rounds.record):
+        # What is read of a round is a copy, which is the round's and not the strategy's.
+        monkeypatch.setattr(module, "own", lambda array: array)
     yield
     tracemalloc.stop()
 
@@ -171,8 +176,9 @@ def test_who_allocates_is_found():
     [
         # The table of levels, of which every round has a new one.
         ((f.EmpiricalMean(), n.Greedy()), 1),
-        # At the end of an epoch a new player, and in the next round what its law needs.
-        ((f.Doubling(ForecastHedging()), n.Bernoulli()), 2),
+        # At the end of an epoch a new player, and in the next round what its law needs; without a grid, whose values
+        # a reader of the law would have as another array of its own.
+        ((f.Doubling(f.EmpiricalMean()), n.Bernoulli()), 2),
     ],
     ids=["greedy", "doubling"],
 )

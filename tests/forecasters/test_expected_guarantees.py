@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal.checks.facts import playable
+from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import required, strategy_label
+from onlinecal.exploit import exploit
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     BlumMansour,
@@ -149,36 +151,59 @@ def test_the_proof_of_foster_vohra_step_by_step(data):
         assert expected - before <= 8 / m**2 + 1e-9
 
 
+def energy(biases, c):
+    """Σ_e (√(Φ_e + c²) − c) − Σ_i (1 − 2i/m) E_i/(2c)."""
+    m = len(biases) - 1
+    up, down = np.maximum(biases[:-1], 0), np.maximum(-biases[1:], 0)
+    return np.sum(np.sqrt(up**2 + down**2 + c * c) - c) - (1 - 2 * np.arange(m + 1) / m) @ biases / (2 * c)
+
+
 @given(st.data())
 def test_the_proof_of_hedging_step_by_step(data):
-    """From any state and for either outcome Σ_e √(Φ_e + c²) grows by at most √2/(4m) + 1/(2c) in expectation, c² =
-    T/(2m), and moves by at most 1, on which the slack rests; and it bounds Σ|E_i|.
+    """From any state and for either outcome Ψ grows by at most √2/(4m) + 1/(8c) in expectation, and moves by at most
+    1 + 1/(2c), on which the slack rests; and it bounds Σ|E_i|.
     """
     m, counts, ones = data.draw(states())
     horizon = data.draw(st.integers(1, 10_000))
     player = ForecastHedging(m).start(horizon, 1, None)
     set_biases(player, m * ones - np.arange(m + 1) * counts)
     law = player.forecast(asked())
-    c = math.sqrt(horizon / (2 * m))
+    c = (1 + math.sqrt(1 + horizon * (m + 2) / (2 * m * (m + 1)))) / math.sqrt(2)
 
     def potential(counts, ones):
-        e = ones - counts * np.arange(m + 1) / m
-        return sum(math.sqrt(max(e[i], 0) ** 2 + max(-e[i + 1], 0) ** 2 + c * c) for i in range(m))
+        return energy(ones - counts * np.arange(m + 1) / m, c)
 
     before = potential(counts, ones)
     stated = ForecastHedging(m).guarantees[0].potential
-    biases = np.abs(ones - counts * np.arange(m + 1) / m)
-    assert biases.sum() <= math.sqrt(2) * before + 1e-9
+    biases = np.abs(ones - counts * np.arange(m + 1) / m).sum()
+    assert biases * (1 - 1 / (math.sqrt(2) * c)) <= math.sqrt(2) * before + (m + 1) * c / math.sqrt(2) + 1e-9
     for y in (0, 1):
-        expected = 0.0
+        expected = allowed = 0.0
         for atom, weight in zip(law.atoms[0], law.weights[0], strict=True):
             one = np.eye(m + 1, dtype=int)[atom]
             after = potential(counts + one, ones + y * one)
-            assert weight == 0 or abs(after - before) <= 1 + 1e-9
+            assert weight == 0 or abs(after - before) <= 1 + 1 / (2 * c) + 1e-9
             expected += weight * after
             gamma = JointDistribution.from_counts(np.arange(m + 1) / m, counts + one, ones + y * one)
-            assert stated.of(gamma, horizon) == pytest.approx(after, rel=1e-9)
-        assert expected - before <= math.sqrt(2) / (4 * m) + 1 / (2 * c) + 1e-9
+            assert stated.of(gamma, horizon) == pytest.approx(after, rel=1e-9, abs=1e-9)
+            allowed += weight * stated.growth(gamma, atom / m, horizon)
+        assert expected - before <= allowed + 1e-9
+        assert allowed <= math.sqrt(2) / (4 * m) + 1 / (8 * c) + 1e-9
+
+
+@pytest.mark.parametrize(("m", "horizon"), [(1, 60), (2, 24), (3, 12), (4, 12)])
+def test_the_worst_nature_for_hedging_stays_below_its_bound(m, horizon):
+    """Exactly, by the best reply to it."""
+    found = exploit(ForecastHedging(m), horizon=horizon)
+    assert found.value - found.error <= ForecastHedging(m).guarantees[0].bound(horizon)
+
+
+def test_the_potential_of_hedging_tells_a_law_that_does_not_hedge():
+    """Biases of 2 and −1: the points in the ratio 1 : 2 keep to the proof, in the ratio 2 : 1 they do not."""
+    stated = ForecastHedging(4).guarantees[0].potential
+    gamma = JointDistribution.from_counts([0.25, 0.5], [8, 2], [4, 0])
+    assert step(stated, gamma, [0.25, 0.5], [1 / 3, 2 / 3], 100) <= 1
+    assert step(stated, gamma, [0.25, 0.5], [2 / 3, 1 / 3], 100) > 1
 
 
 @st.composite

@@ -94,12 +94,14 @@ def test_kept_weights_are_those_of_the_biases(nature):
         assert floats[:-1] == pytest.approx(weights(biases, rounds), rel=1e-15, abs=0)
 
 
-def test_hedging_has_two_and_a_half_at_cubes():
+def test_the_bound_of_hedging_in_the_words_of_its_docstring():
     (guarantee,) = ForecastHedging().guarantees
-    for root in (5, 10, 40, 100):
-        assert guarantee.bound(root**3) == pytest.approx(2.5 * root**2)
-    # m is rounded up elsewhere, which costs little.
-    assert all(guarantee.bound(t) <= 2.5 * t ** (2 / 3) * 1.03 for t in range(1000, 20_000, 7))
+    by_power = [guarantee.bound(t) / t ** (2 / 3) for t in (1000, 10**6, 10**15)]
+    assert by_power == pytest.approx([1.43, 1.2279, (1 + math.sqrt(2)) / 2], rel=2e-4)
+    assert max(guarantee.bound(t) / t ** (2 / 3) for t in range(1000, 20_000, 7)) == by_power[0]
+    for m, horizon in ((1, 7), (4, 500), (30, 10**5)):
+        said = horizon / (2 * m) + m + 1 + math.sqrt((m + 1) * (m + 1 + horizon / 2 + horizon / m))
+        assert ForecastHedging(m).guarantees[0].bound(horizon) == pytest.approx(said, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,13 @@ RULES = [
     (f.ThresholdHedging(), lambda s, T, *_: rule.ThresholdHedging(math.ceil(4 * T**0.5 - 1e-9))),
     (f.ThresholdHedging(1), lambda s, T, *_: rule.ThresholdHedging(1)),
     (f.Minimax(), lambda s, T, *_: rule.MinimaxOnHalves(T)),
+    (f.Unchanged(), lambda s, T, *_: rule.Unchanged()),
     (f.Calibeating(6), lambda s, T, *_: rule.Calibeating(6)),
     (f.OnlinePlatt(), lambda s, T, *_: rule.OnlinePlatt(0.1, 1.0, 100.0)),
     (f.TrackingPlatt(bins=6), lambda s, T, *_: rule.Calibeating(6, rule.OnlinePlatt(0.1, 1.0, 100.0))),
     (f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt())), mixture),
+    (f.ExpertAggregation((f.Unchanged(), f.Calibeating(6), f.OnlinePlatt())), lambda s, T, *_: rule.Aggregation(
+        [rule.Unchanged(), rule.Calibeating(6), rule.OnlinePlatt(0.1, 1.0, 100.0)])),
     (f.Doubling(f.ForecastHedging()), lambda s, T, *_: rule.Doubling(
         lambda length: rule.Pairs(root(length, 3), rule.bias_itself), 16)),
     (f.Rounded(f.ForecastHedging(), 4, "random"), lambda s, T, *_: rule.Rounded(

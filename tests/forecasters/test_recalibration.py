@@ -35,14 +35,14 @@ streams = st.lists(
 
 
 @given(streams, st.integers(1, 12))
-def test_calibeating_says_the_mean_of_the_bin(pairs, bins):
+def test_calibeating_says_the_mean_of_the_bin_and_of_one_imagined_outcome(pairs, bins):
     base, truth = zip(*pairs, strict=True)
     edges = [j / bins for j in range(1, bins)]
     seen, expected = {}, []
     for b, y in pairs:
         i = sum(b >= edge for edge in edges)
         n, s = seen.get(i, (0, 0))
-        expected.append(s / n if n else b)
+        expected.append((s + b) / (n + 1))
         seen[i] = n + 1, s + y
     assert stream_of(base, truth, Calibeating(bins)) == expected
 
@@ -103,6 +103,14 @@ def test_tracking_is_calibeating_of_the_scaled():
     base, y = rng.random(300), rng.integers(0, 2, 300)
     scaled = stream_of(base, y, OnlinePlatt())
     assert stream_of(base, y, TrackingPlatt(bins=7)) == stream_of(scaled, y, Calibeating(7))
+
+
+@given(streams, st.sampled_from([20, 1]))
+def test_none_says_0_or_1_unless_the_base_does(pairs, bins):
+    """So that the log loss is finite."""
+    base, truth = zip(*[(min(max(b, 1e-9), 1 - 1e-9), y) for b, y in pairs], strict=True)
+    for spec in (Calibeating(bins), TrackingPlatt(bins=bins), OnlinePlatt(), OnlinePlatt(rate=1e-9)):
+        assert all(0.0 < p < 1.0 for p in stream_of(base, truth, spec))
 
 
 @pytest.mark.parametrize(

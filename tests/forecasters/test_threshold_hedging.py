@@ -4,14 +4,19 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.special import expit
 
+from onlinecal.checks.guarantees import step
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.tasks import external_regret
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, ForecastHedging, PerturbedLeader, ThresholdHedging
 from onlinecal.forecasters import perturbed as module
@@ -242,6 +247,93 @@ def test_u_calibration_is_that_of_the_middles_of_the_cells(forecaster, nature, m
             gain = ones - v * counts
             largest = max(largest, max(gain.sum(), 0.0) - gain[grid > v].sum())
         assert horizon * u_calibration(gamma) <= 2 * largest + horizon / m + ROUNDING
+
+
+# ---------------------------------------------------------------- squared loss
+
+
+@given(states(most=200).filter(lambda state: 0 < state[1] < 10**5), st.data())
+def test_the_proof_for_the_squared_loss_step_by_step(state, data):
+    """From any state the law keeps to what a round may add, for either outcome; and the potential bounds the regret."""
+    m, rounds, ones = state
+    potential = ThresholdHedging(m).guarantees[1].potential
+    # How the outcomes are spread over the forecasts does not matter to what a round adds.
+    at = data.draw(st.integers(0, m)) / m
+    gamma = JointDistribution.from_counts([at], [rounds], [ones])
+    law = law_of(m, rounds, ones)
+    values, weights = np.array(list(law)) / m, list(law.values())
+    assert step(potential, gamma, values, weights, 1) <= 1 + 1e-5
+    total = rounds * external_regret(gamma, "quadratic")
+    assert total <= potential.of(gamma, 1) + rounds / (4 * m * m) + ROUNDING * (rounds + 1)
+
+
+def worst_squared(m, horizon, times=1.0):
+    """The largest expected regret in squared loss over all outcomes, exactly, of noise that is `times` as large."""
+    v, ones = (np.arange(m) + 0.5) / m, np.arange(horizon + 1)
+    after = ones**2 / horizon - ones
+    for t in range(horizon, 0, -1):
+        acting = expit(4 / (times * math.sqrt(t)) * (np.arange(t)[:, None] + 0.5 - v * t))
+        zero, one = 2 / m * acting @ v, 1 - 2 / m * acting @ (1 - v)
+        after = np.maximum(zero + after[:t], one + after[1 : t + 1])
+    return float(after[0])
+
+
+def squared_bound(m, horizon):
+    return ThresholdHedging(m).guarantees[1].bound(horizon)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 10, 60, 300])
+@pytest.mark.parametrize("m", [1, 2, 7, "T^(1/2)", "4 * T^(1/2)", "20 * T^(1/2)"])
+def test_the_worst_nature_in_squared_loss_stays_below_the_bound(m, horizon):
+    assert worst_squared(ThresholdHedging(m).steps_at(horizon), horizon) <= squared_bound(m, horizon)
+
+
+def test_the_worst_nature_in_squared_loss_is_that_of_the_laws():
+    """The recursion above, against one that asks the player for its laws."""
+
+    def worst(m, horizon, rounds=0, ones=0):
+        if rounds == horizon:
+            return ones**2 / horizon - ones
+        law = law_of(m, rounds, ones)
+        return max(
+            sum(w * (i / m - y) ** 2 for i, w in law.items()) + worst(m, horizon, rounds + 1, ones + y)
+            for y in (0, 1)
+        )
+
+    for m in (1, 3, 12):
+        assert worst_squared(m, 7) == pytest.approx(worst(m, 7), abs=1e-12)
+
+
+def test_the_factor_of_the_logarithm_is_that_of_the_worst_nature():
+    """And at m = 4√T the bound is 1.1 above it at most; a coarse grid and other noise exceed it."""
+    short, long = worst_squared(60, 225), worst_squared(120, 900)
+    assert (long - short) / math.log(4) == pytest.approx(1 / 4 + math.pi**2 / 48, abs=0.01)
+    assert long + 1.1 > squared_bound("4 * T^(1/2)", 900) > long
+    assert squared_bound("4 * T^(1/2)", 900) <= 0.456 * math.log(900) + 1.04
+    assert worst_squared(2, 900) > 10 * squared_bound("4 * T^(1/2)", 900)
+    assert worst_squared(120, 900, times=30) > 10 * squared_bound("4 * T^(1/2)", 900)
+    assert worst_squared(120, 900, times=0.001) > squared_bound("4 * T^(1/2)", 900)
+
+
+@pytest.mark.parametrize(
+    "nature", [Contrarian(), Greedy("square"), Drift(), Bernoulli(), Bernoulli(0.02)], ids=repr
+)
+def test_it_keeps_its_bound_on_the_squared_loss(nature, seed):
+    """In 64 games, so that chance may add less than the bound at RATE."""
+    games, limit = Games(4000, 64, RATE), squared_bound("4 * T^(1/2)", 4000)
+    allowed = games.allowed(ThresholdHedging(), which=1)
+    assert allowed < 2 * limit
+    squared = partial(external_regret, task="quadratic")
+    assert games.mean_total(ThresholdHedging(), nature, seed, squared) <= allowed
+
+
+def test_controls_break_the_bound_on_the_squared_loss(seed):
+    """A coarse grid, noise that does not fade, and the other perturbed leader, each against the contrarian."""
+    games, squared = Games(4000, 16, RATE), partial(external_regret, task="quadratic")
+    allowed = games.allowed(ThresholdHedging(), which=1)
+    for forecaster in (ThresholdHedging(2), OtherRate(times=0.01), PerturbedLeader()):
+        nature = Bernoulli(0.25) if forecaster == ThresholdHedging(2) else Contrarian()
+        assert games.mean_total(forecaster, nature, seed, squared) > allowed
 
 
 # ---------------------------------------------------------------- the bound

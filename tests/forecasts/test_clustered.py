@@ -72,7 +72,7 @@ def in_pieces(path, asked, settings, size):
 def test_sums_of_pieces_are_those_of_the_whole(tmp_path, monkeypatch, name):
     monkeypatch.setattr(clustered, "ROWS", 100)
     path = written(tmp_path / name)
-    asked = Asked(forecasts=("p", "q"), by="site")
+    asked = Asked(forecasts=("p", "q"), by=("site",))
     found, pieces = in_pieces(path, asked, FEW, 3000)
     assert pieces > 3
     same(found, large_report(str(path), asked, FEW))
@@ -143,7 +143,7 @@ def test_nobody_at_the_address(tmp_path, monkeypatch):
 def test_a_cluster_finds_the_report_of_one_machine(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(clustered, "ROWS", 50)
-    asked = Asked(forecasts=("p", "q"), by="site")
+    asked = Asked(forecasts=("p", "q"), by=("site",))
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
     ) as cluster:

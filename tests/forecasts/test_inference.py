@@ -112,7 +112,7 @@ def test_differences_are_those_of_a_paired_test():
         wanted = score(p) - score(q)
         assert d.mean == pytest.approx(wanted.mean(), abs=1e-14)
         assert d.error == pytest.approx(wanted.std(ddof=1) / math.sqrt(300), rel=1e-12)
-        assert d.p_value == pytest.approx(2 * scipy.stats.norm.sf(abs(wanted.mean()) / d.error), rel=1e-9)
+        assert d.p_value == pytest.approx(scipy.stats.ttest_1samp(wanted, 0.0).pvalue, rel=1e-9)
     assert [d.adjusted for d in found] == holm([d.p_value for d in found])
     # Whole weights are rows that are there so often, in the mean.
     w = rng.integers(1, 4, 300).astype(float)
@@ -126,9 +126,39 @@ def test_an_infinite_score_has_no_difference_and_equal_columns_differ_by_nothing
     y = np.array([1.0, 0.0, 1.0])
     found = score_differences({"a": np.array([0.0, 0.5, 0.5]), "b": np.full(3, 0.5)}, y)
     assert [d.score for d in found] == ["brier"]
-    same = score_differences({"a": np.full(3, 0.5), "b": np.full(3, 0.5)}, y)
+    same = score_differences({"a": np.full(30, 0.5), "b": np.full(30, 0.5)}, np.tile(y, 10))
     assert [(d.mean, d.p_value) for d in same] == [(0.0, 1.0)] * 2
     assert score_differences({"a": y[:1], "b": y[:1]}, y[:1]) == []
+    assert score_differences({"a": y, "b": y}, y, np.array([1.0, 0.0, 1e-30])) == []
+
+
+@pytest.mark.parametrize("light", [0.0, 1e-12])
+def test_rows_of_no_weight_are_no_samples(light):
+    """A test of 1,000 rows of which 35 have the weight is Student's test of the 35; of 29 there is none."""
+    rng = np.random.default_rng(5)
+    forecasts, y = {"a": rng.random(1000), "b": rng.random(1000)}, (rng.random(1000) < 0.5).astype(float)
+    heavy = np.arange(1000) < 35
+    brier, log = score_differences(forecasts, y, np.where(heavy, 1.0, light))
+    a, b = ((p[heavy] - y[heavy]) ** 2 for p in forecasts.values())
+    wanted = scipy.stats.ttest_rel(a, b)
+    assert brier.error == pytest.approx(np.std(a - b, ddof=1) / math.sqrt(35), rel=1e-9)
+    assert brier.p_value == pytest.approx(wanted.pvalue, rel=1e-6)
+    assert [brier.adjusted, log.adjusted] == holm([brier.p_value, log.p_value])
+    for d in score_differences(forecasts, y, np.where(np.arange(1000) < 29, 1.0, light)):
+        assert (d.p_value, d.adjusted) == (None, None)
+        assert d.error > 0.0
+
+
+def test_weighted_differences_keep_their_size(seed):
+    """400 logs of 34 heavy rows among 300; the count of p ≤ 0.05 is above its limit at 0.06 with probability 1e-7."""
+    rng, found = np.random.default_rng([seed, 7]), []
+    for _ in range(400):
+        q = rng.uniform(0.1, 0.9, 300)
+        forecasts = {name: np.clip(q + rng.normal(0.0, 0.1, 300), 0.02, 0.98) for name in "ab"}
+        weights = np.where(np.arange(300) < 34, rng.uniform(50.0, 100.0, 300), 0.1)
+        brier = score_differences(forecasts, (rng.random(300) < q).astype(float), weights)[0]
+        found.append(brier.p_value)
+    assert scipy.stats.binom.sf(int(np.sum(np.array(found) <= 0.05)) - 1, 400, 0.06) > 1e-7
 
 
 def test_dependence_of_neighbours_widens_the_error(seed):

@@ -1,6 +1,7 @@
 """Files that are read in parts say what is said of them in memory; needs DuckDB (the extra 'large')."""
 
 import builtins
+import math
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,13 @@ import pytest
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.forecasts import large, source
+from onlinecal.forecasts.cells import SPACES
+from onlinecal.forecasts.inference import holm
 from onlinecal.forecasts.measuring import Settings
-from onlinecal.forecasts.reading import Asked
+from onlinecal.forecasts.reading import Asked, read_log
+from onlinecal.forecasts.sheet import Sheet
 from onlinecal.forecasts.source import report_of
+from onlinecal.report.measured import decision
 
 FAST = ("smooth_ce", "ece", "brier")
 
@@ -34,7 +39,7 @@ def test_few_predictions_give_the_same_report(tmp_path, name):
     pytest.importorskip("duckdb")
     frame, path = table(2000, 2), tmp_path / name
     frame.to_parquet(path) if name.endswith("parquet") else frame.to_csv(path, index=False)
-    plain, parts = both(path, Asked(forecasts=("p", "q"), by="site"), Settings(draws=20, measures=FAST))
+    plain, parts = both(path, Asked(forecasts=("p", "q"), by=("site",)), Settings(draws=20, measures=FAST))
     assert plain.rows == parts.rows
     for a, b in zip(plain.columns, parts.columns, strict=True):
         assert str(a.evaluation) == str(b.evaluation)
@@ -70,6 +75,22 @@ def test_many_predictions_go_to_the_same_grid(tmp_path):
     assert both(path, Asked(forecasts=("p",)), some)[1].columns[0].gamma.levels == 5000
 
 
+def test_what_the_grid_moves_is_no_bias(tmp_path):
+    """Forecasts near 0.3 and a share of 0.3 of events: that the grid has 5/16 in their place leads to no advice.
+
+    All 20 draws must be below their median for it: with probability 1e-6. A share of 1/4 is 25 standard deviations.
+    """
+    pytest.importorskip("duckdb")
+    for share, advises in ((0.3, False), (0.25, True)):
+        y = np.arange(50_000) < share * 50_000
+        frame = pd.DataFrame({"p": 0.3 + 1e-7 * (np.arange(50_000) - 25_000.0), "y": y.astype(int)})
+        frame.to_parquet(tmp_path / "f.parquet")
+        settings = Settings(draws=20, measures=("brier",), distinct=1000, grid=16)
+        for found in both(tmp_path / "f.parquet", Asked(forecasts=("p",)), settings):
+            assert found.columns[0].advises == advises
+            assert "of a grid of 16 steps" in decision(found.columns[0])
+
+
 def test_words_per_cent_and_missing_rows(tmp_path):
     pytest.importorskip("duckdb")
     path = tmp_path / "f.csv"
@@ -87,7 +108,7 @@ def test_words_per_cent_and_missing_rows(tmp_path):
         ("p,y\n", "no rows", {}),
         (
             "p,y\n0.5,1\n1.5,0\n",
-            "holds 1.5; expected a probability in [0, 1], or --percent",
+            "holds 1.5; expected a probability in [0, 1]",
             {"forecasts": ("p",)},
         ),
         ("p,y\n0.5,1\nx,0\n", "holds 'x'; expected a number", {"forecasts": ("p",)}),
@@ -126,6 +147,77 @@ def test_decimal_commas_per_cent_signs_and_odd_texts_are_read_as_in_memory(tmp_p
     for parts in (False, True):
         with pytest.raises(InvalidData, match="holds '0_1'; expected 0 or 1"):
             report_of(str(path), Asked(outcome="y"), Settings(draws=0), in_parts=parts)
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_what_is_said_of_per_cent_fits_the_numbers(tmp_path, parts):
+    """One slip above 1 does not look like per cent; per cent that are nowhere above 1 might be probabilities."""
+    pytest.importorskip("duckdb")
+    path, settings = tmp_path / "f.csv", Settings(draws=0, measures=("brier",))
+
+    def said_of(cells, percent):
+        path.write_text("p,y\n" + "".join(f"{cell},{i % 2}\n" for i, cell in enumerate(cells)))
+        try:
+            return " ".join(
+                report_of(str(path), Asked(("p",), percent=percent), settings, in_parts=parts).said
+            )
+        except InvalidData as error:
+            return str(error).replace("'", "")
+
+    assert said_of([0.25, 1.0000001, 0.5], False).endswith(
+        "holds 1.0000001; expected a probability in [0, 1]"
+    )
+    assert said_of([25, 30, 0.5], False).endswith("these look like per cent: --percent")
+    assert said_of([25, 130, 50], True).endswith("holds 130; expected per cent from 0 to 100")
+    for cells, cautioned in (([0.25, 1.0, 0.5], True), ([0.25, 1.5, 0.5], False), ([0, 0, 0], False)):
+        said = said_of(cells, True)
+        assert ("caution: no cell of column 'p' is above 1, and --percent divides" in said) == cautioned, said
+        assert "caution" not in said_of([x / 2 for x in cells], False)
+
+
+NUMBERS = """
+1_000 1 \uff11 \uff10.\uff15 0x1p-1 0x1 inf -inf nan NaN +nan None +.5 -.5 5e-1 5E-1 0,5 0. 1e-400 1e400 \u00bd 1,0
+True . 1e 0.5f 1d0 --.5 + 1/2 0b1 1e0001 0e0 00.5 -0 0,0,1 \u22120.5 \u0660.\u0665 .5% 5\u00a0% \uff15% 1,000
+4.9e-324 0.3000000000000000166533453693773481063544750213623046875
+"""
+
+
+@pytest.mark.parametrize(
+    ("positive", "percent"), [(None, False), (None, True), ("yes", False), ("5%", False), ("5", False)]
+)
+def test_every_text_is_the_same_number_or_none_in_memory_and_in_parts(tmp_path, positive, percent):
+    """What one reader takes the other takes, and what one refuses the other refuses: as forecasts, and as outcomes."""
+    pytest.importorskip("duckdb")
+    assert {space for space in map(chr, range(0x110000)) if space.isspace()} == set(SPACES)
+    spaced = [f"{space}.5{space}" for space in (*SPACES, "\u200b", "\ufeff") if space not in "\r\n"]
+    texts = ["", *NUMBERS.split(), *spaced]
+    texts += [f"{space}{word}" for word in ("1", "nan", "yes", "%") for space in ("", " ", "\t", "\u00a0")]
+    path, asked = tmp_path / "f.csv", Asked(("p",), "y", positive, percent=percent, skip_missing=True)
+
+    def in_memory(line):
+        """The number in the last line; None where it is refused, NaN where it is missing."""
+        path.write_text(f"p;y\n.25;{positive or 0}\n{line}\n")
+        try:
+            log = read_log(Sheet(str(path)), asked)
+        except InvalidData:
+            return None
+        values = log.outcomes if line.startswith(".25") else log.forecasts["p"]
+        return float(values[1]) + 0.0 if log.rows == 2 else math.nan
+
+    path.write_text("p;y\n0.25;yes\n")
+    question = large.question_of(str(path), asked, Settings(), None)
+    with large.engine_of("f.csv") as engine:
+        engine.register("cells", pd.DataFrame({"c0": texts, "c1": texts}))
+        piece = large.Piece(engine, question, "cells")
+        found = engine.execute(
+            f"SELECT {piece.number('p')}, {large.nothing('c0')}, {piece.event()}, {large.nothing('c1')} FROM cells"
+        ).fetchall()
+    for text, (p, no_p, y, no_y) in zip(texts, found, strict=True):
+        p = p if p is None or 0.0 <= p <= 1.0 else None
+        lines = f"{text};{positive or 1}", f".25;{text}"
+        for line, value, missing in zip(lines, (p, y), (no_p, no_y), strict=True):
+            wanted = math.nan if missing else None if value is None else value + 0.0
+            assert repr(in_memory(line)) == repr(wanted), (text, line)
 
 
 @pytest.mark.parametrize("kind", ["float32", "bool", "decimal", "dictionary", "text", "nulls", "halves"])
@@ -180,9 +272,29 @@ def test_odd_types_of_parquet_are_read_as_in_memory(tmp_path, kind):
 def test_groups_have_the_same_names(tmp_path, names):
     pytest.importorskip("duckdb")
     pd.DataFrame({"p": [0.5] * 6, "y": [0, 1] * 3, "g": names}).to_parquet(tmp_path / "f.parquet")
-    asked = Asked(forecasts=("p",), outcome="y", by="g")
+    asked = Asked(forecasts=("p",), outcome="y", by=("g",))
     plain, parts = both(tmp_path / "f.parquet", asked, Settings(draws=0, measures=("ece",)))
     assert plain.columns[0].groups == parts.columns[0].groups
+
+
+def test_groups_of_several_columns_are_all_there_and_corrected_together(tmp_path):
+    """Each row as if its column were the only one, but for the correction, which is for all rows of the table."""
+    pytest.importorskip("duckdb")
+    frame = table(900, 1)
+    frame["sex"] = np.where(np.arange(900) % 3, "f", None)
+    frame.to_parquet(tmp_path / "f.parquet")
+    settings = Settings(draws=0, measures=("brier",))
+    plain, parts = both(tmp_path / "f.parquet", Asked(("p",), by=("site", "sex")), settings)
+    assert plain.by == parts.by == "site, sex"
+    groups = plain.columns[0].groups
+    assert groups == parts.columns[0].groups
+    assert [part.name for part in groups] == ["sex: (empty)", "sex: f", "site: a", "site: b c", "site: d'e"]
+    assert [part.adjusted for part in groups] == holm([part.p_value for part in groups])
+    alone = [both(tmp_path / "f.parquet", Asked(("p",), by=(name,)), settings)[0] for name in ("sex", "site")]
+    single = [part for found in alone for part in found.columns[0].groups]
+    assert [(p.rows, p.event, p.p_value) for p in groups] == [(p.rows, p.event, p.p_value) for p in single]
+    with pytest.raises(InvalidParameter, match="'sex' is asked for twice"):
+        both(tmp_path / "f.parquet", Asked(("p",), by=("sex", "sex")), settings)
 
 
 def test_a_large_file_is_read_in_parts_unless_its_rows_are_needed(tmp_path, monkeypatch):

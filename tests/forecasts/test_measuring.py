@@ -10,11 +10,12 @@ from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import Drift, calibration_test, holm
 from onlinecal.forecasts.measuring import Settings, measure_log
-from onlinecal.forecasts.reading import Asked, read_log
+from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.forecasts.source import bytes_needed, report_of
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures import MEASURES
+from onlinecal.report.measured import decision
 
 FAST = ("smooth_ce", "cutoff_ce", "ece", "brier", "cdl")
 
@@ -50,24 +51,27 @@ def test_a_column_is_what_its_parts_say(tmp_path):
     assert column.threshold == worst_threshold(gamma)
     assert 0.0 < column.by_chance < column.threshold.loss
     assert column.threshold_p == 1 / 21
+    assert column.advises
     assert found.differences == []
     assert (column.groups, column.blocks, column.drift) == ([], [], None)
 
 
-def test_the_threshold_of_calibrated_forecasts_is_not_remarkable(tmp_path, seed):
-    """p-values of 60 calibrated logs with 19 draws: 1/20 each at most with probability 1/20; 16 of 60 with 2e-8."""
+@pytest.mark.parametrize("settings", [{}, {"distinct": 50, "grid": 16}, {"grid": 3, "distinct": 1}])
+def test_calibrated_forecasts_lead_to_no_advice(tmp_path, seed, settings):
+    """Advice on 60 calibrated logs, each with probability 1/20 at most; 16 of 60 with 2e-8. Also on a coarse grid."""
     rng, low = np.random.default_rng([seed, 5]), 0
     for _ in range(60):
-        p = np.round(rng.random(100), 1)
-        table = pd.DataFrame({"p": p, "y": (rng.random(100) < p).astype(int)})
-        (column,) = report(tmp_path, table, Settings(draws=19, measures=("brier",))).columns
-        low += column.threshold_p <= 0.05
+        p = rng.random(100) ** 3
+        log = Log("f", {"p": p}, (rng.random(100) < p).astype(float), "y")
+        (column,) = measure_log(log, Settings(draws=19, measures=("brier",), **settings)).columns
+        low += column.advises
+        assert ("would be better" in decision(column)) == column.advises
     assert low < 16
 
 
 def test_groups_and_stretches_of_time(tmp_path):
     table = frame(800)
-    found = report(tmp_path, table, forecasts=("p", "q"), by="site", time="day")
+    found = report(tmp_path, table, forecasts=("p", "q"), by=("site",), time="day")
     column = found.columns[1]
     assert [part.name for part in column.groups] == ["east", "north", "south"]
     for part in column.groups:
@@ -98,8 +102,8 @@ def test_a_stretch_of_time_parts_no_day(tmp_path):
 def test_weights_are_as_rows_that_are_there_so_often(tmp_path):
     table = frame(300)
     times = np.random.default_rng(1).integers(0, 4, 300)
-    weighted = report(tmp_path, table.assign(w=times), weight="w", forecasts=("p",), by="site")
-    repeated = report(tmp_path, table.iloc[np.repeat(np.arange(300), times)], forecasts=("p",), by="site")
+    weighted = report(tmp_path, table.assign(w=times), weight="w", forecasts=("p",), by=("site",))
+    repeated = report(tmp_path, table.iloc[np.repeat(np.arange(300), times)], forecasts=("p",), by=("site",))
     a, b = weighted.columns[0], repeated.columns[0]
     assert a.brier.score == pytest.approx(b.brier.score, rel=1e-12)
     assert a.threshold.loss == pytest.approx(b.threshold.loss, rel=1e-9)
@@ -261,12 +265,12 @@ def test_copies_are_cautioned_against_where_chance_does_not_make_them():
 def test_small_groups_are_named(tmp_path):
     table = frame(200)
     table.loc[:4, "site"] = "west"
-    assert any("'west'" in said for said in report(tmp_path, table, by="site", forecasts=("p",)).cautions)
+    assert any("'west'" in said for said in report(tmp_path, table, by=("site",), forecasts=("p",)).cautions)
     table["site"] = [str(i) for i in range(200)]
-    assert report(tmp_path, table, by="site", forecasts=("p",)).columns[0].groups[0].rows == 1
+    assert report(tmp_path, table, by=("site",), forecasts=("p",)).columns[0].groups[0].rows == 1
     many = pd.concat([frame(200)] * 6, ignore_index=True).assign(site=range(1200))
     with pytest.raises(InvalidData, match="1200 different values; expected at most 1000 groups"):
-        report(tmp_path, many, by="site", forecasts=("p",))
+        report(tmp_path, many, by=("site",), forecasts=("p",))
 
 
 # ---------------------------------------------------------------- one row, and too many

@@ -95,7 +95,7 @@ def test_parquet_is_as_csv(tmp_path):
         {"p": [0.25, 0.5, 0.75], "y": [True, False, True], "day": dates, "site": ["a", "b", "a"]}
     )
     frame.to_parquet(path)
-    found = read_log(Sheet(str(path)), Asked(time="day", by="site"))
+    found = read_log(Sheet(str(path)), Asked(time="day", by=("site",)))
     assert found.forecasts["p"].tolist() == [0.25, 0.5, 0.75]
     assert found.outcomes.tolist() == [1.0, 0.0, 1.0]
     assert np.diff(found.times).tolist() == [1.0, 2.0]
@@ -154,7 +154,7 @@ def test_equal_rows_are_counted(tmp_path):
         ("", ("is empty",), {}),
         ("\n\n", ("is empty",), {}),
         ("p,y\n", ("a header and no rows",), {}),
-        ("p,y\n1.5,1\n0.2,0\n", ("line 2", "1.5", "per cent"), {}),
+        ("p,y\n1.5,1\n0.2,0\n", ("line 2", "1.5", "expected a probability in [0, 1]"), {}),
         ("p,y\n0.5,1\n-0.25,0\n", ("line 3", "-0.25", "expected a probability in [0, 1]"), {}),
         ("p,y\n73,1\n20,0\n", ("these look like per cent: --percent",), {}),
         ("p,y\n73%,1\n20%,0\n", ("has per cent signs", "--percent"), {}),

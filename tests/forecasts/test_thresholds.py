@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasts.thresholds import threshold_regret, worst_threshold
 from tests.gammas_metric import ANY
 
@@ -59,13 +58,15 @@ def test_the_loss_is_that_of_a_task_and_the_largest(gamma):
 def test_the_words_hold_the_numbers():
     gamma = oc.JointDistribution.from_samples([0.25, 0.75, 0.75, 0.75, 0.75], [0, 1, 0, 0, 1])
     said = str(worst_threshold(gamma))
-    assert [float(x) for x in re.findall(r"\d+\.\d+", said)] == [0.75, 0.267, 0.75, 0.8, 0.25, 0.75]
+    assert [float(x) for x in re.findall(r"\d+\.\d+", said)] == [0.75, 0.267, 0.75, 0.8, 0.25]
     assert "too high" in said
+    assert worst_threshold(gamma).better == "p > 0.75"
     # Mirrored, those who wait lose as much.
     mirrored = worst_threshold(gamma.flip())
     assert mirrored.loss == pytest.approx(worst_threshold(gamma).loss, abs=1e-15)
     assert str(mirrored).startswith("act when p > 0.25: you lose 0.267 per decision; predictions of 0.25")
-    assert "too low by 0.25; p ≥ 0.25 would be better" in str(mirrored)
+    assert str(mirrored).endswith("too low by 0.25")
+    assert mirrored.better == "p ≥ 0.25"
 
 
 def test_nothing_is_lost_by_calibrated_forecasts():
@@ -74,25 +75,27 @@ def test_nothing_is_lost_by_calibrated_forecasts():
     assert str(worst_threshold(gamma)) == "no threshold loses: another one would never have been better"
 
 
-def test_fewer_thresholds_find_no_more_and_none_is_refused():
-    rng = np.random.default_rng(3)
-    p = rng.random(5000)
-    gamma = oc.JointDistribution.from_samples(p, rng.random(5000) < p**1.3)
-    full, few = worst_threshold(gamma, most=5000), worst_threshold(gamma, most=50)
-    assert few.tried == 50
-    assert 0.5 * full.loss < few.loss <= full.loss
-    with pytest.raises(InvalidParameter, match="most = 0"):
-        worst_threshold(gamma, most=0)
+@pytest.mark.parametrize("levels", [1, 2, 3, 63, 64, 65, 3000])
+def test_all_pairs_of_thresholds_are_compared(levels, seed):
+    """Also of more levels than a table of all pairs could be searched for in each draw, and where predictions tie."""
+    rng = np.random.default_rng([seed, levels])
+    p = rng.random(levels)
+    for q in (p, np.full(levels, 0.5), p**1.3, 1.0 - p):
+        gamma = oc.JointDistribution.from_samples(p, rng.random(levels) < q)
+        v, w, k = gamma.predictions, gamma.mass, gamma.levels
+        scale = np.maximum(v, 1.0 - v)
+        mass, ones = (np.append(0.0, np.cumsum(x)) for x in (w, w * gamma.means))
+        high = [
+            (v[i] * (mass[i + 1 :] - mass[i]) - ones[i + 1 :] + ones[i]).max() / scale[i] for i in range(k)
+        ]
+        low = [
+            (ones[j] - ones[:j] - v[j - 1] * (mass[j] - mass[:j])).max() / scale[j - 1]
+            for j in range(1, k + 1)
+        ]
+        assert worst_threshold(gamma).loss == pytest.approx(max(0.0, *high, *low), abs=1e-12)
 
 
-def test_of_many_levels_it_is_the_worst_of_those_that_were_tried():
-    """Another may be worse: the words say so, and nothing of it where all were tried."""
-    v = np.linspace(0.0, 1.0, 9)
-    wrong = oc.JointDistribution.from_counts(v, np.full(9, 8.0), np.array([8, 1, 8, 3, 8, 5, 8, 7, 0.0]))
-    assert "tried" not in str(worst_threshold(wrong))
-    some = worst_threshold(wrong, most=3)
-    assert str(some).endswith("would be better (the worst of 3 thresholds that were tried, of 9)")
-    assert some.loss < worst_threshold(wrong).loss
-    right = oc.JointDistribution.from_levels(v, np.full(9, 1 / 9), v)
-    assert str(worst_threshold(right)).startswith("no threshold loses")
-    assert str(worst_threshold(right, most=3)).startswith("no threshold of 3 that were tried loses")
+def test_of_distinct_calibrated_means_nothing_is_lost():
+    """Sums over a million levels are rounded by more than 1e-14, and the loss is not."""
+    v = np.linspace(0.0, 1.0, 10**6)
+    assert worst_threshold(oc.JointDistribution.from_levels(v, np.full(10**6, 1e-6), v)).loss == 0.0

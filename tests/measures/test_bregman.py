@@ -1,6 +1,7 @@
 """Bregman divergences: of log loss, of the Brier score, of kinks, and of a function that is given."""
 
 import math
+from decimal import Context, Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import bregman, brier_decomposition, cfdl, log_loss
+from onlinecal.measures import bregman, brier, brier_decomposition, cfdl, log_loss
 from tests.gammas_metric import ANY
 from tests.strategies import calibrated_gammas
 
@@ -83,3 +84,26 @@ def test_small_gaps_keep_their_digits():
 def test_bad_functions(phi, said):
     with pytest.raises(InvalidParameter, match=said):
         bregman(G.from_levels([0.0, 0.5], [1, 1], [0.2, 0.9]), phi=phi)
+
+
+ENDS = [0.0, 5e-324, 1e-310, 2.3e-308, 1e-160, 1e-16, 0.5, 1.0 - 2.0**-53, 1.0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("q", ENDS)
+@pytest.mark.parametrize("v", ENDS)
+def test_the_ends_of_the_unit_interval(v, q):
+    """KL divergence and log loss in 80 digits; infinite only where what happened was called impossible."""
+    gamma = JointDistribution.from_levels([v], [1.0], [q])
+    with localcontext(Context(prec=400, Emin=-(10**6), Emax=10**6)):
+        a, b = Decimal(q), Decimal(v)
+        pairs = [(a, b), (1 - a, 1 - b)]
+        if any(mass and not said for mass, said in pairs):
+            assert bregman(gamma) == log_loss(gamma) == math.inf
+            return
+        divergence = sum(mass * (mass / said).ln() for mass, said in pairs if mass)
+        loss = -sum(mass * said.ln() for mass, said in pairs if mass)
+    assert bregman(gamma) == pytest.approx(float(divergence), rel=1e-14, abs=1e-16)
+    assert log_loss(gamma) == pytest.approx(float(loss), rel=1e-14, abs=5e-324)
+    assert bregman(gamma, phi="quadratic") == pytest.approx((q - v) ** 2, rel=1e-15)
+    assert brier(gamma) == pytest.approx((q - v) ** 2 + q * (1.0 - q), rel=1e-15)

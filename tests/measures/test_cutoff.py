@@ -22,7 +22,7 @@ from tests.strategies import calibrated_gammas, gammas
 def test_values_and_witnesses(gamma):
     assert cutoff_ce(gamma) == pytest.approx(oracle.cutoff_ce(gamma), abs=1e-14)
     assert step_ce(gamma) == pytest.approx(oracle.step_ce(gamma), abs=1e-14)
-    interval, lower = cutoff.worst_interval(gamma), cutoff.worst_threshold(gamma)
+    interval, lower = cutoff.worst_interval(gamma), cutoff.worst_prefix(gamma)
     assert interval.value(gamma) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
     assert lower.value(gamma) == pytest.approx(step_ce(gamma), abs=1e-14)
     assert lower.lower == 0.0 or lower == cutoff.EMPTY
@@ -53,7 +53,7 @@ def test_exchange_of_outcomes(gamma):
 @settings(deadline=None)
 def test_calibrated_is_exactly_zero(gamma):
     assert cutoff_ce(gamma) == step_ce(gamma) == weighted_ce(gamma) == low_degree_ce(gamma, degree=5) == 0.0
-    assert cutoff.worst_interval(gamma) == cutoff.worst_threshold(gamma) == cutoff.EMPTY
+    assert cutoff.worst_interval(gamma) == cutoff.worst_prefix(gamma) == cutoff.EMPTY
     assert cutoff.EMPTY.value(gamma) == 0.0
     assert "no interval" in str(cutoff.EMPTY)
 

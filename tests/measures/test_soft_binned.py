@@ -176,7 +176,7 @@ def test_calibrated_is_exactly_zero(gamma, m):
     assert response.bins is None
     assert response.rounded(gamma) is gamma
     assert response.law(0.3) == ((0.3, 1.0),)
-    assert response.value(gamma) == 0.0
+    assert response.value(gamma) <= 2.0**-49  # means may have been rounded to the predictions
 
 
 @given(gammas())

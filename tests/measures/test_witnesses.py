@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import onlinecal.measures.witnesses as witnesses
@@ -36,7 +36,7 @@ from onlinecal.measures.witnesses import (
 )
 from tests.gammas_metric import many_levels
 from tests.oracles import exact
-from tests.witnesses import CASES, FEW, PROVED, Truth, case_id, ends, forged
+from tests.witnesses import CASES, COUNTED, FEW, PROVED, Truth, case_id, ends, forged
 
 # -------------------------------------------------------------------- which there are
 
@@ -191,6 +191,24 @@ def test_rounding_is_on_the_safe_side(name, options, so, gamma):
     """The exact value of the measure lies between the proved bounds, with no tolerance at all."""
     proved = explain(gamma, name, **options).verify()
     assert Fraction(proved.lower) <= so(gamma) <= Fraction(proved.upper)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "so"), EXACT, ids=[f"{name} {options}" for name, options, _ in EXACT]
+)
+@given(gamma=COUNTED)
+@example(gamma=JointDistribution.from_counts([0.783292570068552], [53], [42]))
+@example(gamma=JointDistribution.from_counts([0.1, 0.3], [10, 10], [1, 3]))
+def test_the_quotients_of_counts_are_held_too(name, options, so, gamma):
+    """A mean is rounded when Γ is made; the exact value of the counts lies between the bounds all the same."""
+    proved = explain(gamma, name, **options).verify()
+    assert Fraction(proved.lower) <= so(exact.of_counts(gamma)) <= Fraction(proved.upper)
+
+
+def test_quotients_that_are_floats_leave_no_room():
+    gamma = JointDistribution.from_counts([0.25, 0.5], [4, 1000], [1, 500])
+    for name in ("ece", "step_ce", "smooth_ce", "cdl", "scdl"):
+        assert explain(gamma, name).verify() == Bracket(0.0, 0.0)
 
 
 @pytest.mark.parametrize("m", [3 * 2**40, 10**12 + 39, 2**50 - 27])

@@ -1,12 +1,14 @@
 """What `measure` reads, `recalibrate` and `watch` read too, and they refuse the same files in the same words."""
 
 import gzip
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from onlinecal.core.errors import InvalidData, OnlinecalError
+from onlinecal.core.files import Table, as_time, moments, times
 from onlinecal.forecasts.reading import Asked, read_log
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.monitoring.feed import Feed
@@ -180,7 +182,7 @@ def test_what_was_kept_goes_on_as_it_began(tmp_path):
     watch(monitor, packed, Asked(), state=state)
     assert monitor.events == 4
     packed.write_bytes(gzip.compress(lines[0].encode()))
-    with pytest.raises(InvalidData, match="have been taken"):
+    with pytest.raises(InvalidData, match="does not begin with the"):
         watch(Monitor.load(state), packed, Asked(), state=state)
 
 
@@ -201,11 +203,144 @@ def test_rows_that_are_left_out_or_sorted_stay_in_their_places(tmp_path):
     asked = Asked(time="t", positive="yes", skip_missing=True, sort=True)
     made, said = recalibrate_file(str(path), out, "calibeating", asked=asked, measures=["brier"])
     # Asked at 1, 2, 3, 4; the outcome of 2 is not known.
-    assert made.forecasts.tolist() == [0.5, 0.0, 0.0, 0.5]
+    assert made.forecasts.tolist() == [0.5, 0.25, 0.25, 0.5]
     assert out.read_text() == (
-        't;p;y;x;x;recalibrated\n3;0,5;yes;NA;"a;b";0.0\n1;0,5;no;;;0.5\n2;;no;;;\n2;0,5;;;;0.0\n4;0,5;yes;;;0.5\n'
+        't;p;y;x;x;recalibrated\n3;0,5;yes;NA;"a;b";0.25\n1;0,5;no;;;0.5\n2;;no;;;\n2;0,5;;;;0.25\n4;0,5;yes;;;0.5\n'
     )
     assert "1 of 5 rows have no forecast and are left out" in said
     assert "rows are brought into the order of 't'" in said
     with pytest.raises(OnlinecalError, match="two columns of one name"):
         recalibrate_file(str(path), tmp_path / "out.parquet", "calibeating", asked=asked)
+
+
+#: a time as it is written, and what it is; None where no reader takes it
+WRITTEN = {
+    "2024-12-31": 20088, " 2024-12-31 ": 20088, "2024/12/31": 20088, "2024.12.31": 20088, "2024-2-3": 19756,
+    "2024-12": 20058, "2024-W52-2": 20081, "2024-12-31T12": 20088.5, "2024-12-31 12:00": 20088.5,
+    "2024-12-31t12:00:00": 20088.5, "20241231T120000": 20088.5, "2024-12-31T12:00:00Z": 20088.5,
+    "2024-12-31T12:00+00:00": 20088.5, "2024-12-31T18:00+0600": 20088.5, "2024-12-31T06:00 -06:00": 20088.5,
+    "2024-12-31T12:00:00.000000999": 20088.5, "2024-12-31T12:00:00,5": 20088 + 43200.5 / 86400,
+    "1600-01-01": -135140, "9999-12-31": 2932896, "1735648215": 1735648215, "1735648215.25": 1735648215.25,
+    "1.7e9": 1.7e9, "-5": -5, " 5 ": 5, "20241231": 20241231, "2024": 2024,
+    **dict.fromkeys([
+        "5_0", "inf", "-Infinity", "1e400", "nan", "", "NaT", "now", "today", "soon", "true", "0x10", "5%", "12:30",
+        "31.12.2024", "31/12/2024", "12/31/2024", "24-12-31", "31 Dec 2024", "Tue, 31 Dec 2024 12:30:15 GMT",
+        "2024-02-30", "2024-366", "2024-12-31T23:59:60", "2024-12-31T12:30:15.", "2024-12-31_12:30",
+        "2024-12-31+05:30", "2024-12-31T12:00+24:00", "-2024-01-01", "10000-01-01", "１２３", "２０２４-12-31", "1,5",
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_times_are_read_alike(tmp_path, written):
+    """By `measure` and `recalibrate`, by `watch` line by line and at once, and by natures that replay a file."""
+    file = tmp_path / "f.csv"
+    # Two events at one time: lines at once; and a third, after a day, that no time before it may be later than.
+    rows = [f'0.5,1,"{written}"'] * 2
+    file.write_text("\n".join(["p,y,t", *rows]) + "\n", encoding="utf-8")
+
+    def fed(size):
+        monitor, data = Monitor(), file.read_bytes()
+        feed = Feed(monitor, "x", Asked(time="t"))
+        for at in range(0, len(data), size):
+            feed.take(data[at : at + size])
+        return monitor.note["feed"]["last"][0]
+
+    readers = (
+        lambda: Sheet(str(file)).times("t")[1], lambda: fed(1), lambda: fed(1000),
+        lambda: times(Table(file), "t")[1],
+    )  # fmt: skip
+    for reader in readers:
+        if WRITTEN[written] is not None:
+            assert reader() == WRITTEN[written]
+        else:
+            with pytest.raises(InvalidData, match="number or a date"):
+                reader()
+
+
+def test_a_column_at_once_is_its_cells(seed):
+    """The quick ways, and the one for all else."""
+    random = np.random.default_rng(seed)
+    fractions = [
+        "",
+        "T00:00",
+        " 23:59:59",
+        "T23:59:59.999999Z",
+        "T01:02:03.4+05:30",
+        "T24:00:00",
+        "T12:00:60Z",
+    ]
+    days = [
+        f"{year}-{month:02}-{day:02}"
+        for year, month, day in random.integers((1850, 1, 1), (2150, 14, 33), (400, 3))
+    ]
+    for more in (fractions[:5], fractions, ["", "T12,5"]):
+        cells = [day + more[i % len(more)] for i, day in enumerate(days)]
+        for column in (
+            cells,
+            [cell for cell in cells if as_time(cell)[0] is not None],
+            ["2024", *cells],
+            ["1", "x"],
+        ):
+            kind = next((dated for value, dated in map(as_time, column) if value is not None), False)
+            wanted = [np.nan if v is None or dated != kind else v for v, dated in map(as_time, column)]
+            np.testing.assert_array_equal(moments(pd.Series(column, dtype=object)), wanted)
+
+
+def test_no_column_holds_numbers_and_dates(tmp_path):
+    for first, second in (("2024", "2024-12-31"), ("2024-12-31", "20241231")):
+        text = f"p,y,t\n0.5,1,{first}\n0.5,1,{second}\n"
+        (tmp_path / "f.csv").write_text(text)
+        for reader in (
+            lambda: Sheet(str(tmp_path / "f.csv")).times("t"),
+            lambda: watched(tmp_path / "f.csv", Asked(time="t")),
+        ):
+            with pytest.raises(
+                InvalidData, match=f"line 3: column 't' holds '{second}'; expected a number or a date"
+            ):
+                reader()
+
+
+def test_a_positive_word_that_never_occurs_is_refused(tmp_path, seed):
+    """Before anything is told; and a word that comes late is waited for, by `measure` and by `watch`."""
+    random = np.random.default_rng(seed)
+    p = random.uniform(size=2000)
+    words = np.where(random.uniform(size=2000) < p, "yes", "no")
+    file, state = tmp_path / "f.csv", tmp_path / "s"
+    file.write_text("p,y\n" + "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), words, strict=True)))
+    asked, found = Asked(positive="ja"), []
+    said = []
+    for one in (
+        lambda: read_log(Sheet(str(file)), asked),
+        lambda: watch(Monitor(), file, asked, found=found.append, state=state),
+    ):
+        with pytest.raises(InvalidData) as caught:
+            one()
+        said.append(str(caught.value))
+    assert said == [f"{file}: no row of column 'y' holds 'ja'; there are: 'no', 'yes'"] * 2
+    assert found == []
+    monitor = Monitor.load(state)
+    assert monitor.events == 0
+    # The state has taken nothing, so that the word may be mended, and come in the end.
+    file.write_text(file.read_text() + "0.5,ja\n")
+    monitor = Monitor.load(state)
+    watch(monitor, file, replace(asked, positive="Ja "), state=state)
+    assert monitor.events == 2001
+    # Any pieces, and the questions that have no outcome yet.
+    whole, feed = Monitor(), Feed(monitor := Seen(), "x", replace(asked, key="id"))
+    data = b"id,p,y\n1,0.5,\n2,0.5,no\n\n3,0.5,never\n4,0.5,ja\n1,,no\n5,0.25,no\n"
+    for at in range(len(data)):
+        feed.take(data[at : at + 1])
+        assert (monitor.events > 0) is (at > data.index(b"1,,no") + 4)
+    assert monitor.events == 5
+    whole.update([0.5, 0.5, 0.5, 0.5, 0.25], [0, 0, 0, 1, 0])
+    assert monitor.log_e == whole.log_e
+    said.clear()
+    feed = Feed(monitor := Monitor(), "x", replace(asked, key="id"), say=said.append)
+    for data in (b"id,p,y\n1,0.5,\n", b"", b"2,0.5,no\n", b"", b""):
+        feed.take(data)
+    assert monitor.open == 1
+    assert said[2:] == ["no line of x holds 'ja' yet; none is taken before one does"]
+    feed = Feed(monitor := Monitor(), "x", replace(asked, key="id"))
+    feed.take(b"id,p,y\n1,0.5,\n", last=True)
+    assert monitor.open == 1

@@ -1,5 +1,7 @@
 """`onlinecal watch`: files that grow, pipes, late outcomes, stops and goes on."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -11,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidData
+from onlinecal.core.errors import InvalidData, StoreError
 from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring import feed as feed_module
 from onlinecal.monitoring.feed import Feed
@@ -68,6 +70,17 @@ def test_spellings_of_csv():
     assert monitor.bias().total == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize(("cells", "cautions"), [(("0.5", "0.25"), 1), (("50", "0.25"), 0), (("0", "0"), 0)])
+def test_per_cent_of_probabilities_is_cautioned_against(cells, cautions):
+    for size in (1, 2**20):  # line by line, and many lines at once
+        said, data = [], ("p,y\n" + "".join(f"{p},1\n" for p in cells * 50)).encode()
+        feed = Feed(Monitor(), "x", Asked(percent=True), say=said.append)
+        for at in range(0, len(data), size):
+            feed.take(data[at : at + size])
+        feed.take(b"", last=True)
+        assert sum("no cell of column 'p' is above 1" in text for text in said) == cautions
+
+
 def test_outcomes_in_later_lines(wrong):
     p, y, _ = wrong
     p, y = p[:100], y[:100]
@@ -110,7 +123,16 @@ def test_outcomes_in_later_lines(wrong):
         ("p,y,id\n,,a\n", Asked(key="id"), "neither forecast nor outcome"),
         ("p,y,id\n0.5,,a\n0.5,,a\n", Asked(key="id"), "line 3: question 'a' is open already"),
         ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", Asked(time="t"), "line 3: goes back in time"),
-        ("p,y,t\n.5,1,x\n", Asked(time="t"), "the time 'x' is none"),
+        (
+            "p,y,t\n.5,1,x\n",
+            Asked(time="t"),
+            "line 2: column 't' holds 'x'; expected a number or a date such as",
+        ),
+        (
+            "p,y,t\n.5,1,2026\n.5,1,2026-01-01\n",
+            Asked(time="t"),
+            "line 3: column 't' holds '2026-01-01'; expected",
+        ),
         ("p,y\n0.5,\xff\n", Asked(), "not utf-8"),
     ],
 )
@@ -215,7 +237,7 @@ def test_a_file_in_parts_is_the_file_at_once(tmp_path, wrong):
     assert same(Monitor.load(state), whole)
     assert tuple(said) == whole.alarms
     file.write_text("p,y\n")
-    with pytest.raises(InvalidData, match="have been taken"):
+    with pytest.raises(InvalidData, match="does not begin with the"):
         watch(Monitor.load(state), file, Asked(), state=state)
 
 
@@ -254,10 +276,15 @@ def test_a_file_that_is_replaced_is_followed_where_it_goes_on(tmp_path):
         assert read() == b""
         for text in ("p,y\n0.5,0\n0.25,0\n0.1,0\n", "p,y\n", ""):
             replaced(text)
-            with pytest.raises(
-                InvalidData, match="does not begin with the 17 bytes taken; expected it to grow"
+            with (
+                pytest.raises(
+                    InvalidData, match="does not begin with the 17 bytes taken; expected it to grow"
+                ),
+                _opened(file, feed, follow=True),
             ):
-                read()
+                pass
+        with pytest.raises(InvalidData, match="does not begin with the 17 bytes taken"):
+            read()
         replaced("p,y\n0.5,1\n0.25,0\n0.1,0\n")
         feed.take(read())
     assert monitor.events == 3
@@ -316,8 +343,9 @@ def test_the_command(tmp_path, wrong):
     assert lines[: len(whole.alarms)] == [str(alarm) for alarm in whole.alarms]
     assert f"1,500 events, {len(whole.alarms)} alarms" in lines
     assert "the probability that there is ever an alarm is at most 0.05" in done.stderr
-    # Nothing new: no new alarm.
-    onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path)
+    # Nothing new: no new alarm, and the same end.
+    again = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=1)
+    assert again.stdout.splitlines() == lines[len(whole.alarms) :]
     piped = onlinecal("watch", "-", "--json", cwd=tmp_path, rc=1, input=text).stdout.splitlines()
     assert [json.loads(line)["event"] for line in piped[:-1]] == [alarm.event for alarm in whole.alarms]
     bias = whole.bias()
@@ -340,3 +368,116 @@ def test_the_command(tmp_path, wrong):
     assert any(line.startswith("since the last alarm: e = ") for line in lines)
     quiet = onlinecal("watch", "-", cwd=tmp_path, input="p,y\n0.5,1\n").stdout
     assert "1 event, 0 alarms\nsince the beginning: e = " in quiet
+
+
+# ---------------------------------------------------------------- the state
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A folder with a file of two forecasts and two outcomes, watched into the state `s`."""
+    (tmp_path / "a.csv").write_text("p,q,y,z,t,k\n10,20,1,0,1,a\n20,10,0,1,2,b\n")
+    onlinecal(
+        "watch", "a.csv", "--forecast", "p", "--outcome", "y", "--percent", "--positive", "1", "--time", "t",
+        "--state", "s", cwd=tmp_path,
+    )  # fmt: skip
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "was"),
+    [
+        (("--forecast", "q"), "--forecast p"),
+        (("--outcome", "z"), "--outcome y"),
+        (("--positive", "0"), "--positive 1"),
+        (("--id", "k"), "no --id"),
+        (("--time", "k"), "--time t"),
+        (("--delimiter", ";"), "--delimiter ,"),
+        (("--encoding", "latin-1"), "--encoding utf-8"),
+        (("--alpha", "0.1"), "of a watch with 0.05"),
+        (("--restart", "never"), "of a watch with spend"),
+        (("--open-at-once", "3"), "of a watch with None"),
+    ],
+)
+def test_another_test_does_not_go_on(kept, options, was):
+    before = (kept / "s").read_bytes()
+    (kept / "a.csv").write_text((kept / "a.csv").read_text() + "30,30,1,1,3,c\n")
+    for file in ("a.csv", "-"):
+        if (file, options[0]) == ("-", "--encoding"):
+            continue  # each piece of standard input has its own
+        error = onlinecal("watch", file, "--state", "s", *options, cwd=kept, rc=2, input="p,y\n1,1\n").stderr
+        assert was in error
+        assert "another --state" in error
+    assert (kept / "s").read_bytes() == before
+    # What is not asked for is what it was.
+    assert "3 events, 0 alarms" in onlinecal("watch", "a.csv", "--state", "s", cwd=kept).stdout
+
+
+@pytest.mark.parametrize(
+    "text", ["p,q,y,z,t,k\n10,20,1,0,1,a\n20,10,1,1,2,b\n30,30,1,1,3,c\n", "p,q,y,z,t,k\n", ""]
+)
+def test_another_file_does_not_go_on(kept, text):
+    before = (kept / "s").read_bytes()
+    grown = (kept / "a.csv").read_text() + "30,30,1,1,3,c\n"
+    (kept / "a.csv").write_text(text)
+    error = onlinecal("watch", "a.csv", "--state", "s", cwd=kept, rc=2).stderr
+    assert "a.csv does not begin with the 40 bytes taken; expected it to grow, or another --state" in error
+    assert (kept / "s").read_bytes() == before
+    # The name of a file is no part of it, and standard input is always more.
+    (kept / "b.csv").write_text(grown)
+    assert "3 events" in onlinecal("watch", "b.csv", "--state", "s", cwd=kept).stdout
+    done = onlinecal("watch", "-", "--state", "s", cwd=kept, input="t,p,y\n3,50,0\n")
+    assert "4 events" in done.stdout
+    assert "standard input goes on after 3 events" in done.stderr
+    onlinecal("watch", "-", "--state", "s", cwd=kept, input="")
+    assert "watch of standard input" in onlinecal("watch", "b.csv", "--state", "s", cwd=kept, rc=2).stderr
+
+
+def test_a_file_that_is_no_state_is_refused_in_plain_words(kept, seed):
+    random, good = np.random.default_rng(seed), (kept / "s").read_bytes()
+    array = io.BytesIO()
+    np.save(array, np.zeros(3))
+    others = [
+        b"",
+        b"p,y\n1,1\n",
+        b"\x80\x04K\x01.",
+        good[:-30],
+        array.getvalue(),
+        *map(random.bytes, (1, 100, 10000)),
+    ]
+    for other in others:
+        (kept / "no").write_bytes(other)
+        error = onlinecal("watch", "a.csv", "--state", "no", cwd=kept, rc=2).stderr
+        assert error.count("\n") == 1
+        assert "no is not a file that a monitor was saved in; expected one of `watch --state`" in error
+        assert (kept / "no").read_bytes() == other
+    # Any bytes changed: it is read, or refused; a wrong one is read with probability 2^-32, where the sum is the same.
+    for _ in range(300):
+        bad = bytearray(good)
+        for at in random.integers(len(bad), size=3):
+            bad[at] = random.integers(256)
+        (kept / "no").write_bytes(bad)
+        with contextlib.suppress(StoreError):
+            assert Monitor.load(kept / "no").events == 2
+    monitor = Monitor()
+    monitor.update(0.5, 1)
+    monitor.save(kept / "m")
+    error = onlinecal("watch", "a.csv", "--state", "m", "--percent", cwd=kept, rc=2).stderr
+    assert "has taken 1 event that no watch has read" in error
+
+
+def test_a_state_has_one_watch_at_a_time(kept):
+    running = subprocess.Popen(
+        [sys.executable, "-m", "onlinecal", "watch", "a.csv", "--follow", "--state", "s"], cwd=kept,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert "if forecasts are calibrated" in running.stderr.readline()
+        assert (
+            "s is being written by process"
+            in onlinecal("watch", "a.csv", "--state", "s", cwd=kept, rc=2).stderr
+        )
+    finally:
+        running.kill()
+        running.communicate()
+    assert "2 events" in onlinecal("watch", "a.csv", "--state", "s", cwd=kept).stdout

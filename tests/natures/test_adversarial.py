@@ -53,8 +53,9 @@ def test_contrarian_that_sees_the_draw_hurts_everybody_and_the_other_does_not(se
         game.advance(8000)
         totals[sees] = [8000 * ece(gamma) for gamma in game.gammas()]
     assert min(totals["draw"]) >= 4000
-    # Against the law alone hedging stays below 2√(mT) + T/(2m) + 2√(T·ln(1e9)/8) < 1600 with probability 1 − 1e-9.
-    assert np.mean(totals["law"]) < 1600
+    # Against the law alone hedging stays below its bound and what chance may add to it, 950, with probability 1 − 1e-9.
+    (bound,) = ForecastHedging().guarantees
+    assert np.mean(totals["law"]) < bound.bound(8000) + bound.slack(8000, 8, 1e-9) < 950
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,7 @@ def test_logistic_policy_is_its_rule(forecaster, nature, seed):
         a, b = float(atoms.min()), float(atoms.max())
         n_a, n_b = count.get(a, 0), count.get(b, 0)
         d = 0.5 - (a + b) / 2
-        # Of an atom that is there twice, or a law of one forecast, the first.
-        share = float(weights[list(atoms).index(a)])
+        share = float(weights[atoms == a].sum())
         x = (
             w[0] + w[1] * bias.get(a, 0.0) / math.sqrt(n_a + 1) + w[2] * -bias.get(b, 0.0) / math.sqrt(n_b + 1)
             + w[3] * d + w[4] * d * math.sqrt(n_a + 1) + w[5] * (share - 0.5) + w[6] * (1 if d > 0 else -1)

@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterator
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import wraps
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 
 from onlinecal.core.joint import JointDistribution
 from tests.oracles.distance import partitions
@@ -32,6 +36,18 @@ def decimals(function: Callable[..., Decimal]) -> Callable[..., Fraction]:
 
 def decimal(x: Fraction) -> Decimal:
     return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def of_counts(gamma: JointDistribution) -> Any:
+    """Γ of which each mean is the quotient of its counts, which Γ itself holds as rounded."""
+    pairs = zip(gamma.positives.tolist(), gamma.counts.tolist(), strict=True)
+    means = [Fraction(s) / Fraction(n) for s, n in pairs]
+    return SimpleNamespace(
+        predictions=gamma.predictions,
+        counts=gamma.counts,
+        means=np.array(means, dtype=object),
+        levels=gamma.levels,
+    )
 
 
 def rows(gamma: JointDistribution) -> list[Row]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy.optimize
 
 
 def steps(m, horizon):
@@ -388,7 +389,7 @@ class Calibeating:
             law, memo = self.inner.forecast(number, context)
             (base,) = law
         n, s = self.seen.get(self.bin(base), (0, 0))
-        return {s / n if n else base: 1.0}, (base, memo)
+        return {(s + base) / (n + 1): 1.0}, (base, memo)
 
     def update(self, law, memo, value, outcome, context):
         base, inner = memo
@@ -441,6 +442,49 @@ class Rounded:
     def update(self, law, memo, value, outcome, context, place):
         law, memo = memo
         self.inner.update(law, memo, list(law)[place // self.fold], outcome, context)
+
+
+class Unchanged:
+    def forecast(self, number, context):
+        return {context["base"]: 1.0}, None
+
+    def update(self, law, memo, value, outcome, context):
+        pass
+
+
+class Aggregation:
+    """The root of what both outcomes would make of the sum, by its definition and without derivatives."""
+
+    LOSSES = (lambda p, y: -math.log(p if y else 1.0 - p)), (lambda p, y: 2.0 * (p - y) ** 2)
+
+    def __init__(self, experts):
+        self.experts, self.regret = experts, np.zeros((2, len(experts)))
+
+    def after(self, p, said, y):
+        return np.array([[loss(p, y) - loss(q, y) for q in said] for loss in self.LOSSES])
+
+    def forecast(self, number, context):
+        stated = [expert.forecast(number, context) for expert in self.experts]
+        said = [min(max(next(iter(law)), 1e-6), 1.0 - 1e-6) for law, _ in stated]
+        shares = np.exp(self.regret - self.regret.max())
+
+        def gap(p):
+            return sum(
+                sign * (shares * np.exp(self.after(p, said, y))).sum() for y, sign in ((1, 1.0), (0, -1.0))
+            )
+
+        p = (
+            said[0]
+            if min(said) == max(said)
+            else scipy.optimize.brentq(gap, min(said), max(said), xtol=1e-15)
+        )
+        return {p: 1.0}, (p, said, stated)
+
+    def update(self, law, memo, value, outcome, context):
+        p, said, stated = memo
+        self.regret += self.after(p, said, outcome)
+        for expert, (own, inner) in zip(self.experts, stated, strict=True):
+            expert.update(own, inner, next(iter(own)), outcome, context)
 
 
 class Mixture:

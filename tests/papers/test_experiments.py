@@ -16,6 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.scenario import load
+from tests.checklist import papers
 from tests.experiments import MEAN_OF_TEN, PAGE, PRINTED, PROGRAMS, THRESHOLDS, means_of_ten, reached, script
 from tests.readme import block
 
@@ -182,7 +183,20 @@ def test_bhnu26_what_is_said_of_the_tables():
     predictors = {row[0]: list(map(float, row[1:])) for row in rows("correlated")}
     fitted, flipped = predictors["fitted"], predictors["flipped"]
     assert fitted[2] < 0.5 < 0.75 < min(fitted[:2] + fitted[3:])
+    # The paper says of one measure of the flipped predictor that it is "no longer correlated": the checklist says so.
     assert min(flipped) > 0.9
+    said = {row["id"]: row for paper in papers() for row in paper["row"]}
+    assert (said["D22"]["state"], f"{min(flipped)} or more" in said["D22"]["here"]) == ("partly", True)
+
+
+def test_bhnu26_as_in_table_2_there_are_four_values_of_beta():
+    """In each of them SCDL varies least; and the column that stands in both tables is the same."""
+    found = {row[0]: row[1:] for row in rows("by beta")}
+    deviations = {name: [float(cell.split("±")[1]) for cell in row] for name, row in found.items()}
+    least = deviations.pop("scdl")
+    assert len(least) == 4
+    assert all(own < min(column[i] for column in deviations.values()) for i, own in enumerate(least))
+    assert [row[2] for row in found.values()] == [row[2] for row in rows("testable")]
 
 
 # ---------------------------------------------------------------- files of Python beside the page

@@ -9,7 +9,9 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Separate
+from onlinecal.recalibration.change import for_the_worse
 from onlinecal.recalibration.methods import METHODS, method
 from onlinecal.recalibration.recalibrator import Recalibrator
 from onlinecal.recalibration.replay import recalibrate
@@ -43,7 +45,7 @@ def test_calibeating_by_its_definition(seed):
     seen = {}
     for one, outcome, made in zip(p, y, found.forecasts, strict=True):
         bucket = seen.setdefault(math.floor(round(one * 100)) // 5 if one < 1 else 19, [])
-        assert made == pytest.approx(np.mean(bucket) if bucket else one, abs=1e-15)
+        assert made == pytest.approx(np.mean([*bucket, one]), abs=1e-15)
         bucket.append(outcome)
     assert found.before["brier"] == pytest.approx(((p - y) ** 2).mean())
     assert found.after["brier"] == pytest.approx(((found.forecasts - y) ** 2).mean())
@@ -103,41 +105,99 @@ def test_a_look_ahead_would_be_found():
     # The control: outcomes known at once move what comes within the delay.
     p, y = np.full(60, 0.5), np.tile([0.0, 1.0], 30)
     times = np.arange(60)
-    late = recalibrate(p, y, times=times, known=times + 10, measures=["brier"]).forecasts
-    soon = recalibrate(p, y, times=times, measures=["brier"]).forecasts
+    late = recalibrate(p, y, "calibeating", times=times, known=times + 10, measures=["brier"]).forecasts
+    soon = recalibrate(p, y, "calibeating", times=times, measures=["brier"]).forecasts
     assert (late[:11] == 0.5).all()
-    assert soon[1] == 0.0
-    assert late[11] == 0.0  # of the first outcome, which is 0
+    assert soon[1] == 0.25
+    assert late[11] == 0.25  # of the first outcome, which is 0
 
 
 def test_forecasts_of_one_time_do_not_know_each_others_outcomes():
     p, y = np.full(6, 0.5), np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
     times = [0, 0, 0, 1, 1, 2]
-    made = recalibrate(p, y, times=times, measures=["brier"]).forecasts
-    assert made.tolist() == pytest.approx([0.5, 0.5, 0.5, 2 / 3, 2 / 3, 2 / 5])
+    made = recalibrate(p, y, "calibeating", times=times, measures=["brier"]).forecasts
+    assert made.tolist() == pytest.approx([0.5, 0.5, 0.5, 2.5 / 4, 2.5 / 4, 2.5 / 6])
     # Known at the time of the next forecasts is too late for them.
-    made = recalibrate(p, y, times=times, known=[1, 1, 1, 2, 2, 9], measures=["brier"]).forecasts
-    assert made.tolist() == pytest.approx([0.5, 0.5, 0.5, 0.5, 0.5, 2 / 3])
+    known = [1, 1, 1, 2, 2, 9]
+    made = recalibrate(p, y, "calibeating", times=times, known=known, measures=["brier"]).forecasts
+    assert made.tolist() == pytest.approx([0.5, 0.5, 0.5, 0.5, 0.5, 2.5 / 4])
 
 
 def test_outcomes_that_never_come_are_learnt_from_by_nobody():
     p, y = np.full(5, 0.5), np.array([1.0, np.nan, 0.0, np.nan, 1.0])
-    made = recalibrate(p, y, measures=["brier"])
-    assert made.forecasts.tolist() == [0.5, 1.0, 1.0, 0.5, 0.5]
+    made = recalibrate(p, y, "calibeating", measures=["brier"])
+    assert made.forecasts.tolist() == [0.5, 0.75, 0.75, 0.5, 0.5]
     assert made.before.gamma.weight == 3
-    never = recalibrate(p[[0, 2, 4]], y[[0, 2, 4]], times=[0, 1, 2], known=[np.nan, 1, 2], measures=["brier"])
-    assert never.forecasts.tolist() == [0.5, 0.5, 0.0]
+    some, known = [0, 2, 4], [np.nan, 1, 2]
+    never = recalibrate(p[some], y[some], "calibeating", times=[0, 1, 2], known=known, measures=["brier"])
+    assert never.forecasts.tolist() == [0.5, 0.5, 0.25]
 
 
 def test_it_mends_what_is_wrong(seed):
     # y ~ Ber(p²): recalibration gains (p − p²)² on average, 1/30, less what learning costs. 3000 rounds; the standard
     # error of the mean difference is below 0.004, so half of the gain is five of them away: failures < 1e-6.
     p, y = stream(seed, 3000)
-    for way, bins in (("calibeating", None), ("platt", None), ("isotonic_refitted", None), ("platt_refitted", None),
-                      ("smooth_refitted", None), ("cdl_minimiser", 20)):  # fmt: skip
+    for way, bins in (("aggregated", None), ("calibeating", None), ("platt", None), ("isotonic_refitted", None),
+                      ("platt_refitted", None), ("smooth_refitted", None), ("cdl_minimiser", 20)):  # fmt: skip
         found = recalibrate(p, y, way, bins=bins, measures=["brier", "smooth_ce"])
         assert found.after["brier"] < found.before["brier"] - 1 / 60 + (way == "cdl_minimiser") / 120
         assert found.after["smooth_ce"] < 0.5 * found.before["smooth_ce"]
+
+
+@pytest.mark.parametrize("way", METHODS)
+def test_none_says_what_an_outcome_makes_infinitely_wrong(way, seed):
+    """Few outcomes, forecasts that tell them apart at first and not later: a mean of them alone is 0 or 1."""
+    rng = np.random.default_rng(seed)
+    p = np.append(np.tile([0.02, 0.98], 30), rng.uniform(0.01, 0.99, 60))
+    y = np.append(np.tile([0.0, 1.0], 30), rng.integers(0, 2, 60))
+    found = recalibrate(p, y, way, measures=["log_loss"])
+    # Half an imagined outcome, and Platt's targets, leave batch methods at least 0.5/120.5 off 0 and 1.
+    least = 0.004 if way.endswith("refitted") else 0.0
+    assert found.forecasts.min() > least
+    assert found.forecasts.max() < 1.0 - least
+    assert found.after["log_loss"] < 3.0
+
+
+@pytest.mark.parametrize("p", [0.5, 0.001, None], ids=["one level", "rare", "all levels"])
+def test_the_default_leaves_calibrated_forecasts_nearly_as_good(p, seed):
+    """The bounds of `Recalibrator`'s docstring: never broken."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(2000) if p is None else np.full(2000, p)
+    y = (rng.random(2000) < p) * 1.0
+    found = recalibrate(p, y, measures=["brier", "log_loss"])
+    assert 2000 * (found.after["brier"] - found.before["brier"]) <= 1.05
+    assert 2000 * (found.after["log_loss"] - found.before["log_loss"]) <= 2.09
+
+
+def test_a_change_for_the_worse_is_told():
+    """With both numbers, to as many digits as tell them apart, and what to do about it."""
+    p, y = np.full(40, 0.5), np.tile([0.0, 0.0, 1.0, 1.0], 10)
+    worse = recalibrate(p, y, "calibeating", measures=["smooth_ce"])
+    before, after = 0.25, float(((worse.forecasts - y) ** 2).mean())
+    brier, log, todo = worse.cautions
+    assert brier == f"The Brier score became worse: {before:.4g} before, {after:.4g} after."
+    assert log.startswith("The log loss became worse: 0.6931 before, 0.7")
+    assert (
+        todo
+        == "Keep the forecasts as they were, or use the default, 'aggregated', which can fall back on them."
+    )
+    assert " ".join(worse.cautions) in " ".join(str(worse).split())
+    default = recalibrate(p, y, measures=["smooth_ce"])
+    assert default.cautions[-1] == "Keep the forecasts as they were."
+    for way, base in (("unchanged", p), ("aggregated", np.where(y == 1.0, 0.2, 0.8))):
+        same = recalibrate(base, y, way, measures=["smooth_ce"])
+        assert same.cautions == ()
+        assert "caution" not in str(same)
+    said = for_the_worse(*(JointDistribution.from_samples(q, [1, 0]) for q in ([0.5, 0.5], [0.5, 1.0])))
+    assert (
+        said[1]
+        == "The log loss became worse: 0.6931 before, infinite after: 0 or 1 was forecast and was wrong."
+    )
+    close = JointDistribution.from_samples([0.5 + 1e-7, 0.5], [0, 1])
+    assert (
+        "0.25 before, 0.2500001 after"
+        in for_the_worse(JointDistribution.from_samples([0.5] * 2, [0, 1]), close)[0]
+    )
 
 
 def test_before_and_after_have_intervals():

@@ -53,7 +53,10 @@ def test_the_markdown_table_stands_beside_what_is_proven():
     table = exponents_markdown(study)
     assert "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))" in table
     shown = line(curve.exponent(simultaneous(2)))
-    assert f"| forecast hedging | {shown} | {curve.proven():.2f}: ≤ 2√(mT) + T/(2m) |" in table
+    assert (
+        f"| forecast hedging | {shown} | {curve.proven():.2f}: ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)) |"
+        in table
+    )
     assert "- T^α: mean growth exponent over these T" in table
     assert "the intervals of each table hold all together with 95 %" in table
     assert "†" not in table

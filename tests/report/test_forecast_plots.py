@@ -13,6 +13,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.forecasts.consistency import recalibration
 from onlinecal.forecasts.regression import smoothed
 from onlinecal.forecasts.running import running_bias
+from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures import brier, smooth_ece, v_cdl
 from onlinecal.report import decision_plot, murphy_plot, reliability_plot, trajectory_plot
 from onlinecal.report.decision_plot import decisions_of, plot_decision
@@ -190,11 +191,12 @@ def test_bins_are_of_points(gamma):
 # ---------------------------------------------------------------- decisions
 
 
-def regret_by_definition(v, q, w, t, *, above):
-    """Who acts on a prediction above t (`above`: not on t itself) and should not, and who does not and should."""
-    acts = v > t if above else v >= t
-    acted = (w * np.maximum(t - q, 0) * acts).sum()
-    waited = (w * np.maximum(q - t, 0) * ~acts).sum()
+def regret_by_definition(gamma, q, t, *, above):
+    """What acting on v above t loses where q is below t, and not acting where q is above: the limit at t."""
+    v, gain = gamma.predictions, gamma.mass * (gamma.means - t)
+    acts, should = (v > t, q > t) if above else (v >= t, q >= t)
+    acted = -(gain * ~should * acts).sum()
+    waited = (gain * should * ~acts).sum()
     return acted / max(t, 1 - t), waited / max(t, 1 - t)
 
 
@@ -205,11 +207,11 @@ def test_the_regret_of_each_threshold(seeds, against):
     one = decisions_of(gamma, against=against)
     q = gamma.means if against == "levels" else oc.isotonic(gamma)
     for i, t in enumerate(one.thresholds):
-        acted, waited = regret_by_definition(gamma.predictions, q, gamma.mass, t, above=i % 2 == 1)
+        acted, waited = regret_by_definition(gamma, q, t, above=i % 2 == 1)
         assert (one.acted[i], one.waited[i]) == pytest.approx((acted, waited), abs=1e-12)
     # In between, the definition is nowhere above both ends.
     for t in np.random.default_rng(seeds).random(200):
-        here = sum(regret_by_definition(gamma.predictions, q, gamma.mass, t, above=True))
+        here = sum(regret_by_definition(gamma, q, t, above=True))
         after = np.searchsorted(one.thresholds, t)
         if 0 < after < len(one.thresholds):
             assert here <= max(one.regret[after - 1], one.regret[after]) + 1e-9
@@ -219,54 +221,59 @@ def test_the_largest_is_v_cdl(gamma):
     assert decisions_of(gamma, against="levels").regret.max() == pytest.approx(v_cdl(gamma), abs=1e-12)
 
 
-def test_the_worst_threshold_in_words():
-    high = decisions_of(G.from_counts([0.2, 0.8], [100, 100], [20, 40]))
-    assert high.said == (
+def test_the_worst_threshold_is_that_of_the_report(gamma, distinct):
+    """One threshold, one loss, one bias, also where it parts levels that the monotone recalibration pools."""
+    pooled = G.from_counts([0.2, 0.6, 0.7], [100, 100, 100], [20, 55, 35])
+    for one in (
+        gamma,
+        G.from_samples(*distinct),
+        pooled,
+        pooled.flip(),
+        G.from_counts([0.5, 1.0], [4, 4], [2, 3]),
+    ):
+        drawn, worst = decisions_of(one), worst_threshold(one)
+        assert (drawn.at, drawn.lost, drawn.said) == (worst.at, worst.loss, str(worst))
+        assert drawn.regret.max() == pytest.approx(worst.loss, abs=1e-12)
+
+
+def test_the_worst_threshold_against_levels_in_words():
+    def said_of(gamma):
+        return decisions_of(gamma, against="levels").said
+
+    assert said_of(G.from_counts([0.2, 0.8], [100, 100], [20, 40])) == (
         "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average"
     )
-    low = decisions_of(G.from_counts([0.2, 0.8], [100, 100], [60, 80]))
-    assert low.said == (
+    assert said_of(G.from_counts([0.2, 0.8], [100, 100], [60, 80])) == (
         "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average"
     )
-    assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], [20, 80])).said == "no threshold loses anything"
+    assert said_of(G.from_counts([0.2, 0.8], [100, 100], [20, 80])) == "no threshold loses anything"
 
 
 def test_the_caption_of_decisions_says_what_is_drawn():
-    """A point only where something is lost; mean outcomes of single predictions are used where that is said."""
+    """A point only where something is lost."""
     good, bad = (
         G.from_counts([0.2, 0.8], [100, 100], [20, 80]),
         G.from_counts([0.2, 0.8], [100, 100], [20, 40]),
     )
-    few = G.from_counts([0.2, 0.8], [29, 29], [20, 8])
-    assert "Point: the worst threshold." in decision_plot.caption(bad)
+    assert "Point: the worst threshold, not tested against chance." in decision_plot.caption(bad)
     assert "no point" not in decision_plot.caption(bad)
     said = decision_plot.caption(good)
     assert said.endswith("Where there is no point, no threshold loses anything.")
     assert "Point:" not in said
     both = decision_plot.caption({"good": good, "bad": bad})
-    assert "Point: the worst threshold. Where there is no point, no threshold loses anything." in both
-    assert "Mean outcomes of single predictions are not used, for" in decision_plot.caption(few)
-    assert "predictions are not used elsewhere, for" in decision_plot.caption({"bad": bad, "few": few})
-    assert "not used" not in decision_plot.caption(bad)
-
-
-def test_levels_with_few_samples_are_not_judged_one_by_one(gamma, distinct):
-    assert decisions_of(G.from_samples(*distinct)).against == "monotone"
-    assert decisions_of(G.from_counts([0.2, 0.8], [30, 600], [20, 80])).against == "levels"
-    assert decisions_of(G.from_counts([0.2, 0.8], [29, 29], [20, 8])).against == "monotone"
-    assert decisions_of(G.from_levels([0.2, 0.8], [0.5, 0.5], [0.3, 0.7])).against == "levels"
+    assert "against chance. Where there is no point, no threshold loses anything." in both
 
 
 def test_what_the_caption_of_decisions_says(gamma, distinct):
     big = G.from_counts([0.2, 0.8], [100, 100], [50, 80])
     assert (
         "with the mean outcome of each prediction in its place; the largest is V-CDL."
-        in decision_plot.caption(big)
+        in decision_plot.caption(big, against="levels")
     )
     assert "V-CDL" not in decision_plot.caption(*distinct)
-    assert "with the best monotone recalibration in its place." in decision_plot.caption(*distinct)
-    assert "or, where levels have samples enough, the mean outcome" in decision_plot.caption(
-        {"a": big, "b": distinct}
+    assert (
+        "with the best monotone recalibration in its place, which is the best other"
+        in decision_plot.caption(big)
     )
 
 

@@ -12,7 +12,17 @@ from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.report import measured_page
 from onlinecal.report.console import print_json
-from onlinecal.report.measured import WIDTH, about, data, decision, number, side_by_side, span, text
+from onlinecal.report.measured import (
+    WIDTH,
+    about,
+    data,
+    decision,
+    differences,
+    number,
+    side_by_side,
+    span,
+    text,
+)
 from onlinecal.report.measured_page import page_of
 
 LONG = "a name of a column that nobody would ever want to write down_but_somebody_has_done_so"
@@ -28,7 +38,7 @@ def report(tmp_path_factory):
             p = round(rng.random(), 2)
             site = ["<b>x</b>", LONG][i % 2]
             file.write(f"{2000 + i},{p},{round(p**2, 4)},{site},{int(rng.random() < p)}\n")
-    asked = Asked(forecasts=("model", LONG), by="site", time="day")
+    asked = Asked(forecasts=("model", LONG), by=("site",), time="day")
     return measure_log(read_log(Sheet(str(path)), asked), Settings(draws=30))
 
 
@@ -48,7 +58,11 @@ def test_the_text_holds_every_number_of_the_tables(report):
         for part in (*column.groups, *column.blocks):
             assert f"{part.event - part.forecast:+.3f} ± {part.error:.3f}" in said
         flat = " ".join(said.split())
-        assert " ".join(str(column.threshold).split()) in flat
+        worst = column.threshold
+        named = f"{worst}; {worst.better} would be better." in flat
+        unnamed = f"not told from chance. It loses {worst.loss:.3g} per decision;" in flat
+        assert (named, unnamed) == (column.advises, not column.advises)
+        assert column.advises == (column.threshold_p <= 0.05)
         assert f"would lose {column.by_chance:.3g} by chance (p = {column.threshold_p:.3g})" in flat
     for d in report.differences:
         assert number(d.mean) in said
@@ -126,6 +140,16 @@ def test_what_is_said_of_a_column_is_so_of_one_forecast_and_of_weights():
     )
     weighted = report_of({"p": [0.2, 0.4]}, [1, 0], weights=np.array([1.0, 3.0])).columns[0]
     assert about(weighted) == "2 different forecasts from 0.2 to 0.4, mean 0.35; the share of events is 0.25."
+
+
+def test_differences_of_few_rows_are_not_tested():
+    """A mark stands in place of the p-values, and below it what it means; JSON has null."""
+    few = report_of({"p": np.full(29, 0.4), "q": np.linspace(0.1, 0.9, 29)}, np.arange(29) % 2)
+    assert [row[-2:] for row in differences(few).rows] == [("n < 30", "n < 30")] * 2
+    assert "n < 30: rows that tell as much as fewer than 30 rows" in differences(few).notes[0]
+    assert data(few)["differences"][0]["p_value"] is None
+    enough = report_of({"p": np.full(30, 0.4), "q": np.linspace(0.1, 0.9, 30)}, np.arange(30) % 2)
+    assert "n < 30" not in text(enough)
 
 
 @pytest.mark.parametrize(

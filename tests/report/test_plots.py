@@ -56,13 +56,15 @@ def test_bounds_are_the_guarantees(study):
     drawn = {(f.nature, f.measure): {b.label: b for b in f.bounds} for f in frames(study.curves())}
     ece = drawn["contrarian", "ece"]
     hedging = oc.forecasters.ForecastHedging().guarantees[0]
-    assert ece["mean ≤ 2√(mT) + T/(2m)"].values.tolist() == [hedging.bound(t) for t in (100, 300, 900, 2700)]
+    assert ece["mean ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"].values.tolist() == [
+        hedging.bound(t) for t in (100, 300, 900, 2700)
+    ]
     forced = ece["≥ T/2 (every deterministic forecaster)"]
     assert forced.values.tolist() == [50, 150, 450, 1350]
     assert forced.style is None
     smooth = drawn["drift", "smooth_ce"]["≤ 2(2√T + 1)"]
     assert smooth.values == pytest.approx([2 * (2 * t**0.5 + 1) for t in (100, 300, 900, 2700)])
-    assert "mean ≤ 2(2√(mT) + T/(2m))" in drawn["drift", "cdl"]  # hedging's, with CDL ≤ 2 ECE
+    assert "mean ≤ 2(T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)))" in drawn["drift", "cdl"]
     (minimiser,) = oc.forecasters.CDLMinimiser().guarantees
     own = drawn["drift", "cdl"][f"mean ≤ {minimiser.formula}"]
     assert own.exact
@@ -288,7 +290,9 @@ def test_a_log_loss_that_is_infinite_is_said_to_be_so():
 
 def test_what_binds_deterministic_forecasters_is_not_drawn_beside_others(study):
     alone = frames([study.curve("ece", "forecast hedging", "contrarian")])[0]
-    assert [bound.label for bound in alone.bounds] == ["mean ≤ 2√(mT) + T/(2m)"]
+    assert [bound.label for bound in alone.bounds] == [
+        "mean ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
+    ]
     both = frames(study.curves(["ece"]))[0]
     assert [bound.label for bound in both.bounds if bound.style is None] == [
         "≥ T/2 (every deterministic forecaster)"
@@ -378,7 +382,10 @@ def test_the_picture_says_what_it_shows(study):
     assert not study.exponent("ece", "forecast hedging", "contrarian").clear
     assert "Exponent: mean growth over these T, where that is clear." in caption
     assert "no power law" not in caption
-    assert "Proved against every nature that sees the law: mean ≤ 2√(mT) + T/(2m)." in caption
+    assert (
+        "Proved against every nature that sees the law: mean ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))."
+        in caption
+    )
     assert [a.get_xlabel() for a in axes] == ["T", "T"]
     assert axes[0].get_xscale() == axes[0].get_yscale() == "log"
 

@@ -1,11 +1,14 @@
 """The face in Python: names for strategies, samples for Γ, numbers of NumPy, results that can be compared."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownName
 from onlinecal.core.strategy import strategy_key
+from onlinecal.sweeping import lineup
 
 F, N = oc.forecasters, oc.natures
 
@@ -21,6 +24,54 @@ def test_strategies_by_name():
         oc.play("forecast_hedging", "contrarain", horizon=5)
     with pytest.raises(InvalidParameter, match="needs the parameter"):
         oc.play("rounded", "contrarian", horizon=5)
+
+
+def test_strategies_by_tables():
+    hedging, coin = {"name": "forecast_hedging", "m": 8}, {"name": "bernoulli", "q": 0.3}
+    called = oc.play([hedging, "constant"], coin, horizon=60, runs=2, seed=4)
+    assert called == oc.play(
+        [F.ForecastHedging(8), F.Constant()], N.Bernoulli(0.3), horizon=60, runs=2, seed=4
+    )
+    several = oc.play({"name": "constant", "p": [0.2, 0.5], "label": "mine"}, coin, horizon=5, runs=1)
+    assert several.forecasters == ["mine, p = 0.2", "mine, p = 0.5"]
+    swept = [entry.strategy for entry in oc.sweep({"name": "delayed", "slots": 3}, of=["constant", hedging])]
+    assert swept == [F.Delayed(F.Constant(), 3), F.Delayed(F.ForecastHedging(8), 3)]
+    with pytest.raises(InvalidParameter, match="slots stands in the table and beside it"):
+        oc.sweep({"name": "delayed", "slots": 3}, slots=[4])
+    for bad in ({"m": 8}, {"name": 8}):
+        with pytest.raises(OnlinecalError, match="forecaster has no name"):
+            oc.play(bad, coin, horizon=5)
+        with pytest.raises(InvalidParameter, match="expected a name or a table with a name"):
+            oc.sweep(bad)
+
+
+@pytest.mark.parametrize(
+    ("table", "made"),
+    [
+        ({"name": "delayed", "of": "constant"}, [F.Delayed(F.Constant())]),
+        ({"name": "delayed", "of": ["constant"]}, [F.Delayed(F.Constant())]),
+        ({"name": "expert_mixture", "of": ["constant"]}, [F.ExpertMixture((F.Constant(),))]),
+        (
+            {"name": "expert_mixture", "of": ["constant", {"name": "delayed", "of": "minimax"}]},
+            [F.ExpertMixture((F.Constant(), F.Delayed(F.Minimax())))],
+        ),
+        ({"name": "constant", "p": [0.2]}, [F.Constant(0.2)]),
+    ],
+)
+def test_parts_by_name(table, made):
+    """Where a strategy takes others, their names do, as in the lists of a scenario."""
+    assert [entry.strategy for entry in lineup("forecaster", [table], Path())] == made
+
+
+def test_parts_of_natures_by_name():
+    tables = [
+        {"name": "mixture", "natures": ["drift", "greedy"]},
+        {"name": "switch", "first": "drift", "then": "greedy"},
+    ]
+    made = [N.Mixture((N.Drift(), N.Greedy())), N.Switch(N.Drift(), N.Greedy())]
+    assert [entry.strategy for entry in lineup("nature", tables, Path())] == made
+    with pytest.raises(UnknownName, match="did you mean 'greedy'"):
+        lineup("nature", [{"name": "mixture", "natures": ["gredy"]}], Path())
 
 
 def test_curves_by_name_or_label():

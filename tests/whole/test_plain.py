@@ -305,7 +305,7 @@ class Swing:
         self.last = outcome
 
 class Wrong:
-    def probability(self, round):
+    def probability(self, round, forecast):
         return 0.5
 """
 

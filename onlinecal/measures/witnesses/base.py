@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, shown
 from onlinecal.core.joint import JointDistribution
+from onlinecal.measures.witnesses.sums import SLACK, means_rounded
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -73,7 +74,8 @@ class Witness(ABC):
 
     `bracket` computes from the definition of the measure and from this object alone, nothing of the algorithm that
     found it. Whatever the object holds, the result is a true bound for just that Γ, with rounding on the safe side; an
-    object from which none follows is refused.
+    object from which none follows is refused. Where Γ was given counts the bound is for their quotients, and where it
+    was given means for these.
 
     Attributes
     ----------
@@ -107,7 +109,9 @@ class Witness(ABC):
             raise InvalidData(
                 f"{type(self).__name__}: its numbers are too large to be added; expected moderate ones"
             )
-        lost = 0.0 if (gamma.means == gamma.predictions).all() else _UNDERFLOW
+        # Proofs start from means as rounded. No measure moves by more than twice what the farthest mean does.
+        lost = 2.0 * (1.0 + SLACK) * means_rounded(gamma)
+        lost += 0.0 if (gamma.means == gamma.predictions).all() else _UNDERFLOW
         return Bracket(max(float(lower) - lost, 0.0), max(float(upper) + lost, 0.0))
 
     def value(self, gamma: JointDistribution) -> float:

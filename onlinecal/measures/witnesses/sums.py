@@ -33,6 +33,14 @@ def residuals(gamma: JointDistribution) -> Floats:
     return masses(gamma) * (gamma.means - gamma.predictions)
 
 
+def means_rounded(gamma: JointDistribution) -> float:
+    """The largest |q_i − s_i/n_i| of the levels: by how much rounding has moved the mean of n_i rounds with s_i ones.
+
+    A larger difference than 4 units is that of outcomes 1 whose mass underflowed: there the mean is what was given.
+    """
+    return float(_means_rounded(np.array(gamma.counts), np.array(gamma.positives), np.array(gamma.means)))
+
+
 def total(x: Floats) -> float:
     """Σ x."""
     return float(_total(np.array(x)))
@@ -87,6 +95,15 @@ def _high(x):
     """The upper 26 bits of x (Veltkamp)."""
     scaled = 134217729.0 * x
     return scaled - (scaled - x)
+
+
+@kernel
+def _means_rounded(n, s, q):
+    most = 0.0
+    for i in range(n.shape[0]):
+        product, lost = times(n[i], q[i])
+        most = max(most, abs((s[i] - product) - lost) / n[i])
+    return min(most, 4.0 * UNIT)
 
 
 @kernel

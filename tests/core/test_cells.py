@@ -1,0 +1,51 @@
+"""Who puts a value into a cell compares it with the cell's edges, as a product may round over one."""
+
+import numpy as np
+import pytest
+
+from onlinecal.core.cells import cell, cells
+from onlinecal.core.joint import JointDistribution
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import Constant
+from onlinecal.measures.decision_sampling import grid_cells, grid_errors
+from onlinecal.measures.sampling import Change
+from onlinecal.natures import Greedy, KinkApproach
+
+#: numbers of cells, and edges of each that a product misses or not
+EDGES = [(m, np.arange(m + 1)) for m in range(1, 200)] + [
+    (m, np.linspace(0, m, 500).astype(np.int64)) for m in (10**6, 3**31, 2**50 - 1, 2**50)
+]
+
+
+def test_a_value_falls_into_the_cell_whose_edges_hold_it():
+    missed = 0
+    for m, edges in EDGES:
+        for v in (edges / m, np.nextafter(edges / m, 0.0), np.nextafter(edges / m, 2.0)):
+            v = v[v <= 1.0]
+            j = cells(v, m)
+            assert ((j / m <= v) & ((v < (j + 1) / m) | (j == m))).all()
+            assert [cell(x, m) for x in v[:50]] == j[:50].tolist()
+            missed += int((np.floor(v * m) != j).sum())
+    assert missed > 2000  # the control
+
+
+@pytest.mark.parametrize("nature", [Greedy(cells=22), Greedy("kink", cells=22), KinkApproach(cells=22)])
+def test_natures_with_cells_write_a_forecast_into_its_cell(nature):
+    for i in range(23):
+        game = Game(Constant(i / 22), nature, horizon=9, runs=range(1))
+        game.advance(9)
+        # The sum of the cell is not 0: 9/2 is no whole number, nor 9i/22 but for i = 0 and 22, whose outcomes differ.
+        assert np.flatnonzero(game.nature.memory.floats[0]).tolist() == [i]
+
+
+def test_bounds_of_hard_bins_have_the_bins_of_the_measure():
+    ones, zeros = np.random.default_rng(0).random((2, 1, 22))
+    edges = np.arange(22) / 22
+
+    def at(v):
+        gamma = JointDistribution.from_levels(v, np.ones(22), v)
+        return gamma, Change(gamma, zeros, ones, 100.0, gamma, np.arange(22))
+
+    (gamma, change), (_, inside) = at(edges), at(edges + 0.01)
+    assert grid_errors(change, m=22, soft=False) == grid_errors(inside, m=22, soft=False)
+    assert len(set(grid_cells(gamma, m=22))) == 22
