@@ -106,7 +106,10 @@ def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
             k = int(rng.integers(len(waiting)))
             answers = []
             for question_first in (False, True):
-                twin, open = copy.deepcopy((game, waiting))
+                try:
+                    twin, open = copy.deepcopy((game, waiting))
+                except (pickle.PicklingError, AttributeError, TypeError) as error:
+                    return f"its state cannot be copied, so what rounds told late do to it cannot be told: {error}"
                 if question_first:
                     twin.ask()
                 twin.resolve(open[k])

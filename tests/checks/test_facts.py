@@ -1,6 +1,7 @@
 """Facts that strategies state of themselves: each is measured, for all that are registered, and lies are found."""
 
 import re
+import threading
 from collections import deque
 from dataclasses import dataclass
 from functools import cache, partial
@@ -316,6 +317,17 @@ def test_memory_that_runs_share_is_measured(where, seed):
     """What grows with the rounds is found where a class refers to it; what stays as large as it is, is no fault."""
     fault = facts.memory("forecaster", as_forecaster(partial(Keeps, where)), n.Bernoulli(), seed)
     assert ("in what its runs share" in fault) is (where != "window")
+
+
+def test_what_cannot_be_copied_is_a_finding(seed):
+    class Locked(Keeps):
+        safe_under_delay = True
+
+        def __init__(self):
+            self.where, self.lock = "window", threading.Lock()
+
+    for fact, said in ((facts.delay, "cannot be copied"), (facts.memory, "cannot be pickled")):
+        assert said in fact("forecaster", as_forecaster(Locked), n.Bernoulli(), seed)
 
 
 def test_what_is_not_said_is_not_checked():

@@ -104,6 +104,23 @@ def test_without_any_worker_a_study_stops_in_a_stated_time(threads, monkeypatch,
     assert time.monotonic() - began < 30.0  # a second, and those in which a busy machine begins
 
 
+def test_a_scheduler_that_no_longer_answers_is_gone(threads, monkeypatch):
+    monkeypatch.setattr(cluster, "GONE", 1.0)
+    real = cluster.distributed.Client.nthreads
+
+    def frozen(client, **options):
+        if frozen.now:
+            raise TimeoutError
+        return real(client, **options)
+
+    frozen.now = False
+    monkeypatch.setattr(cluster.distributed.Client, "nthreads", frozen)
+    with executor_of(scheduler=threads.scheduler_address) as executor:
+        frozen.now = True
+        with pytest.raises(WorkerError, match=r"the scheduler at .* is gone"):
+            executor.merged(time.sleep, [4.0], len)
+
+
 def test_a_merge_without_any_worker_stops_too(threads, monkeypatch):
     monkeypatch.setattr(cluster, "GONE", 1.0)
     before(monkeypatch, "looking", lambda: [leaves(threads, worker) for worker in threads.workers.values()])
