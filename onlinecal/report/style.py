@@ -107,15 +107,16 @@ class Paper:
     colours: tuple[str, ...]
 
     def style(self, index: int) -> Style:
-        """Of the forecaster with this place in the study: colours come again after 8, but with other dashes.
+        """Of the forecaster with this place in the study.
 
-        Markers and dashes together, which a print in grey keeps, come again after 32; colours then are others.
+        Of the first 64 no two have the same colour and marker, and of the first 32 no two the same marker and dashes,
+        which a print in grey keeps.
         """
-        turn = index // (len(MARKERS) * len(DASHES))
+        turn = index // len(MARKERS)
         return Style(
-            self.colours[(index + turn) % len(self.colours)],
-            MARKERS[index % len(MARKERS)],
-            DASHES[index // len(MARKERS) % len(DASHES)],
+            self.colours[index % len(self.colours)],
+            MARKERS[(index + turn) % len(MARKERS)],
+            DASHES[(turn + turn // len(MARKERS)) % len(DASHES)],
         )
 
 

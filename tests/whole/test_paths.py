@@ -1,6 +1,7 @@
 """Odd paths are refused in one line by every command, and an interrupt is no fault of a file."""
 
 import gzip
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,19 +21,7 @@ COMMANDS = (
     ("watch", None), ("watch", "a.csv", "--state", None), ("new", None), ("exploit", "--horizon", "4", None),
     ("search", "--against", "constant", "--horizon", "9", "-o", None),
 )  # fmt: skip
-PATHS = (
-    "",
-    ".",
-    "..",
-    "/",
-    "folder",
-    "folder.csv",
-    "/dev/null",
-    "~nobody/x.csv",
-    "loop.csv",
-    "a.csv/x.csv",
-    "x\ny.csv",
-)
+PATHS = ("", "/", "folder.csv", "/dev/null", "~nobody/x.csv", "loop.csv", "a.csv/x.csv")
 SCENARIO = """horizon = 20
 runs = 2
 measures = ["ece"]
@@ -53,8 +42,6 @@ def test_odd_paths_are_refused_in_one_line(tmp_path):
     there = sorted(here.iterdir())
     for command in COMMANDS:
         for path in PATHS:
-            if "\n" in path and command[-2:] != ("measure", None):
-                continue  # a good name of a file that is written
             given = [path if each is None else each for each in command]
             done = onlinecal(*given, cwd=here, rc=(0, 2))
             if done.returncode:
@@ -62,9 +49,9 @@ def test_odd_paths_are_refused_in_one_line(tmp_path):
                 assert last.startswith("error: "), (given, done.stderr)
                 assert done.stderr.count("\n") == (2 if command[0] == "watch" else 1), (given, done.stderr)
                 assert sorted(here.iterdir()) == there, given
-            else:  # a name that can be written
+            else:  # a folder of that name, which can be written
                 assert path == "~nobody/x.csv", given
-                subprocess.run(["rm", "-r", str(here / "~nobody")], check=True)
+                shutil.rmtree(here / "~nobody")
         assert [file.name for file in tmp_path.iterdir()] == ["here"], command
 
 
