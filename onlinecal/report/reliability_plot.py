@@ -34,8 +34,8 @@ Kind = Literal["points", "smooth", "corp"]
 #: bins that take their place
 AUTOMATIC = 20
 #: points of more weight than this share of the largest are as large as their weight says; the area of the largest, in
-#: square typographic points, of which the others are then at least 2.5 wide
-_LEAST, _LARGEST = 0.1, 64.0
+#: square typographic points, of which the others are then at least 3.5 wide
+_LEAST, _LARGEST = 0.2, 64.0
 
 
 @dataclass(frozen=True, eq=False)
