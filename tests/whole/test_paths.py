@@ -43,11 +43,13 @@ def test_odd_paths_are_refused_in_one_line(tmp_path):
     for command in COMMANDS:
         for path in PATHS:
             given = [path if each is None else each for each in command]
+            if given[-2:] == ["--state", "loop.csv"]:
+                continue  # a link to nothing, in whose place a file may be put
             done = onlinecal(*given, cwd=here, rc=(0, 2))
             if done.returncode:
-                last = done.stderr.strip().splitlines()[-1]
+                *said, last = done.stderr.splitlines()
                 assert last.startswith("error: "), (given, done.stderr)
-                assert done.stderr.count("\n") == (2 if command[0] == "watch" else 1), (given, done.stderr)
+                assert not said or command[0] == "watch", (given, done.stderr)  # which says what it does
                 assert sorted(here.iterdir()) == there, given
             else:  # a folder of that name, which can be written
                 assert path == "~nobody/x.csv", given
