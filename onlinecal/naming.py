@@ -17,6 +17,7 @@ from onlinecal.core.errors import (
     failure,
     in_one_line,
 )
+from onlinecal.core.files import local
 from onlinecal.core.modules import is_file, locate
 from onlinecal.core.sources import named_in, namers
 from onlinecal.core.strategy import build
@@ -48,11 +49,7 @@ def located(value: Any, folder: Path) -> Any:
 
 
 def _path(file: Any, folder: Path) -> Any:
-    return (
-        str(folder / Path(file).expanduser())
-        if isinstance(file, str) and not file.startswith("package:")
-        else file
-    )
+    return str(folder / local(file)) if isinstance(file, str) and not file.startswith("package:") else file
 
 
 def measure_of(spec: Any, folder: Path | None = None) -> Any:

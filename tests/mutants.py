@@ -1,4 +1,4 @@
-"""Copies of forecasters with one mistake each, which state the guarantees of the original: `check` must say so.
+"""Copies of strategies with one mistake each, which state the guarantees of the original: `check` must say so.
 
 They are plug-ins, ``tests.mutants:PlainBiases`` and so on, and play as the original does but for the mistake.
 """
@@ -14,6 +14,7 @@ from onlinecal.forecasters import (
     FosterVohra,
     PerturbedLeader,
 )
+from onlinecal.natures import EarlyStopping
 from onlinecal.rounds.record import Round
 
 
@@ -55,6 +56,21 @@ class FrozenNoise(PerturbedLeader):
 
     def start(self, horizon, runs, stream):
         return _Frozen(super().start(horizon, runs, stream))
+
+
+@dataclass(frozen=True)
+class EndlessCoins(EarlyStopping):
+    """Never ends its coins."""
+
+    def start(self, horizon, runs, stream):
+        return _FairCoins()
+
+
+class _FairCoins:
+    def probability(self, round):
+        return 0.5
+
+    def update(self, round): ...
 
 
 class _Changed:
@@ -100,4 +116,4 @@ class _Frozen(_Changed):
         return self.player.forecast(Round(1, round.time))
 
 
-MUTANTS = (PlainBiases, OneSidedPair, WrongSign, CoarseRoot, FrozenNoise)
+MUTANTS = (PlainBiases, OneSidedPair, WrongSign, CoarseRoot, FrozenNoise, EndlessCoins)

@@ -1,10 +1,11 @@
 """What must hold for every strategy, whatever it does: the checks behind `onlinecal check`, for anybody's plug-in.
 
-Run as a module it prints the digest of one game, for the check that another process plays the same.
+Run as a module it compares one game with a digest, for the check that another process plays the same.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pickle
@@ -217,6 +218,9 @@ def _pickle(pair: _Pair) -> str:
     return "" if trace(game) == straight else "after pickling it goes on differently"
 
 
+#: exit status of a process that plays another game
+DIFFERS = 3
+
 #: what holds for everybody, whatever a strategy says of itself
 CHECKS: tuple[tuple[str, Callable[[_Pair], str]], ...] = (
     ("laws are laws, forecasts are pure", _purity),
@@ -231,22 +235,27 @@ def _spawn(pair: _Pair, kind: str, name: str) -> str:
     here = digest(pair.straight)
     environment = os.environ | {"PYTHONHASHSEED": "4711"}
     done = subprocess.run(
-        [sys.executable, "-m", "onlinecal.checks.conformance", kind, name, str(pair.seed)],
+        [sys.executable, "-m", "onlinecal.checks.conformance", kind, name, str(pair.seed), here],
         env=environment,
         capture_output=True,
-        text=True,
         check=False,
     )
+    if done.returncode == DIFFERS:
+        return "the other process plays another game"
     if done.returncode != 0:
-        return f"the other process failed: {done.stderr.strip().splitlines()[-1:]}"
-    return "" if done.stdout.strip() == here else "the other process plays another game"
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        return f"the other process failed: {said[-1] if said else f'status {done.returncode}'}"
+    return ""
 
 
-def _main(kind: str, name: str, seed: str) -> None:
+def _main(kind: str, name: str, seed: str, expected: str) -> None:
     from onlinecal.naming import named
 
-    pair = _opponents(named(kind, name))[0]
-    print(digest(trace(play_game(*pair, int(seed)))))
+    # What a class prints is no part of its play.
+    with contextlib.redirect_stdout(sys.stderr):
+        pair = _opponents(named(kind, name))[0]
+        there = digest(trace(play_game(*pair, int(seed))))
+    sys.exit(0 if there == expected else DIFFERS)
 
 
 if __name__ == "__main__":

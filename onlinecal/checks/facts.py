@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+import cloudpickle
 import numpy as np
 
 from onlinecal.core.facts import counts_open, memory_at
+from onlinecal.core.sources import own_modules
 from onlinecal.engine.game import BLOCK, Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.forecasters.base import Forecaster
@@ -26,8 +29,8 @@ SHORT, MIDDLE, LONG = 64, 256, 2**15
 LATE = 48
 #: rounds of the games in which the state is measured, and by how much more it may grow than is stated
 SMALL, LARGE, SLACK = 256, 4096, 1.5
-#: bytes a run that are nothing
-FEW = 64
+#: bytes a run that are nothing, and bytes a round
+FEW, TRIFLE = 64, 0.5
 
 #: a check: "" or what is wrong in this game with the forecaster or the nature, whichever the role says
 Measure = Callable[[str, Forecaster, Nature, int], str]
@@ -103,7 +106,10 @@ def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
             k = int(rng.integers(len(waiting)))
             answers = []
             for question_first in (False, True):
-                twin, open = copy.deepcopy((game, waiting))
+                try:
+                    twin, open = copy.deepcopy((game, waiting))
+                except (pickle.PicklingError, AttributeError, TypeError) as error:
+                    return f"its state cannot be copied, so what rounds told late do to it cannot be told: {error}"
                 if question_first:
                     twin.ask()
                 twin.resolve(open[k])
@@ -142,7 +148,41 @@ def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
                 f"a run takes {sizes[0]:.0f} bytes after {SMALL} rounds with T = {SMALL}, and {size:.0f} after "
                 f"{rounds} with T = {horizon}, which is more than {strategy.memory} grows"
             )
+    if memory_at(strategy, SMALL, large) == memory_at(strategy, large, large):
+        span = (playable(5 * SMALL, forecaster, nature) - SMALL) // 2
+        if (more := shared_bytes(role, forecaster, nature, seed, span) / span) > TRIFLE:
+            return (
+                f"it keeps {more:.1f} bytes more with each round in what its runs share, which is more than "
+                f"{strategy.memory} grows"
+            )
     return ""
+
+
+def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, span: int) -> int:
+    """By how many bytes a player of one run and the classes of users that it is made of grow in so many rounds.
+
+    Of two spans the fewer, so that what is filled once is not counted. With a class goes all that its methods refer to.
+    Nothing where that cannot be pickled.
+    """
+    strategy = forecaster if role == "forecaster" else nature
+    whose = getattr(strategy, "origin", strategy)
+    module = getattr(whose, "__module__", type(whose).__module__)
+    own = [sys.modules[name] for name in own_modules(module) if name in sys.modules]
+    own = [each for each in own if each.__name__.partition(".")[0] != "onlinecal"]
+    game = Game(forecaster, nature, horizon=SMALL + 2 * span, runs=range(1), seed=seed)
+    sizes = []
+    for each in own:
+        cloudpickle.register_pickle_by_value(each)
+    try:
+        for until in (SMALL, SMALL + span, SMALL + 2 * span):
+            game.advance(until)
+            sizes.append(len(cloudpickle.dumps(getattr(game, role))))
+    except (pickle.PicklingError, AttributeError, TypeError, ValueError):
+        return 0
+    finally:
+        for each in own:
+            cloudpickle.unregister_pickle_by_value(each)
+    return min(sizes[1] - sizes[0], sizes[2] - sizes[1])
 
 
 def state_bytes(

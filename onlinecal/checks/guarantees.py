@@ -11,9 +11,9 @@ import numpy as np
 
 from onlinecal.checks.conformance import Finding, conformance
 from onlinecal.checks.facts import playable
+from onlinecal.checks.proofs import ROUNDING, Proof
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
-from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.guarantee import Guarantee, OnGrid
 from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import required, strategy_label
@@ -26,8 +26,6 @@ from onlinecal.natures import NATURES, Nature
 from onlinecal.rounds.protocol import check_specification, start
 from onlinecal.study.panel import Panel
 
-#: what rounding may add to a ratio that is at most 1
-ROUNDING = 1e-9
 #: false-failure rate of the check of one expected bound
 RATE = 1e-9
 #: false-failure rate of the check of one rate
@@ -38,8 +36,6 @@ BEND = 0.1
 #: from how many times shorter games the growth of a ratio is measured, and how many times the runs it takes: noise is
 #: what hides a growth
 SHORTER, MORE = 16, 4
-#: how many runs are held against a potential, which looks at each law by itself
-LOOKED_AT = 4
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,8 @@ class GuaranteeCheck:
         and fails if all three are above. None for the others, and where there is no exponent.
     step : float
         Of a bound that is proved by a potential: the largest growth of its mean in a round over what the proof allows;
-        above 1 the bound fails, whatever was measured. NaN for the others.
+        of a bound from below the largest ratio of the potential at a checkpoint to that at the next. Above 1 the bound
+        fails, whatever was measured. NaN for the others.
     """
 
     strategy: str
@@ -136,7 +133,7 @@ def report(
     ----------
     names : sequence of str
         Registered names or ``module:Class``. For each the conformance checks are run too, and its guarantees are
-        measured against every registered strategy to which they apply.
+        measured against every registered strategy to which they apply. Those of its opponents are not.
     horizon, runs, seed : int
     progress : bool, optional
         As for `play`.
@@ -164,7 +161,9 @@ def report(
         for forecaster, nature in pairs:
             bar.describe(f"{strategy_label(forecaster)} against {strategy_label(nature)}")
             try:
-                checked += check([forecaster], [nature], horizon=horizon, runs=runs, seed=seed)
+                checked += check(
+                    [forecaster], [nature], horizon=horizon, runs=runs, seed=seed, of=chosen or None
+                )
             except OnlinecalError as error:
                 whose = [n for n, s in zip(names, chosen, strict=True) if s is forecaster or s is nature]
                 if not whose:
@@ -224,7 +223,13 @@ def _named(name: str) -> Any:
 
 
 def check(
-    forecasters: Iterable[Forecaster], natures: Iterable[Nature], *, horizon: int, runs: int, seed: int
+    forecasters: Iterable[Forecaster],
+    natures: Iterable[Nature],
+    *,
+    horizon: int,
+    runs: int,
+    seed: int,
+    of: Sequence[Any] | None = None,
 ) -> Iterator[GuaranteeCheck]:
     """Plays every pair to which a guarantee applies.
 
@@ -235,6 +240,8 @@ def check(
         T.
     runs : int
     seed : int
+    of : sequence of Forecaster or Nature, optional
+        Whose guarantees are measured. Default: those of all.
 
     Yields
     ------
@@ -246,7 +253,8 @@ def check(
     An expected bound holds if the mean over runs stays below it (of a nature: above), and fails if it is beyond by the
     slack that chance exceeds with probability 1e-9, where the guarantee knows it; between the two it cannot be told. It
     also fails unless the mean of its potential over the law, at every checkpoint
-    of four runs and for both outcomes, grows by no more than its proof allows: nothing of that is left to chance.
+    of four runs and for both outcomes, grows by no more than its proof allows: nothing of that is left to chance. A
+    bound from below also fails if its potential falls in a run between two checkpoints.
     A rate fails if the ratio of total to rate grows faster than T^0.1 from T/16 to T, at a false-failure rate of 1e-6
     by Student's t. Its games have 4 times the runs, and the short ones 64 times.
     """
@@ -256,31 +264,31 @@ def check(
             check_specification("forecaster", forecaster)
             check_specification("nature", nature)
             if forecaster.needs <= nature.reveals:
-                yield from _pair(forecaster, nature, playable(horizon, forecaster, nature), runs, seed)
+                size = playable(horizon, forecaster, nature), runs, seed
+                yield from _pair(forecaster, nature, *size, [forecaster, nature] if of is None else of)
 
 
 def _pair(
-    forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int
+    forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int, of: Sequence[Any]
 ) -> Iterator[GuaranteeCheck]:
-    mine = [g for g in _guarantees(forecaster) if g.binds(forecaster, nature)]
-    theirs = [g for g in _guarantees(nature) if _forces(g, forecaster, nature, horizon)]
+    stated = [_guarantees(who) if any(who is each for each in of) else () for who in (forecaster, nature)]
+    mine = [g for g in stated[0] if g.binds(forecaster, nature)]
+    theirs = [g for g in stated[1] if _forces(g, forecaster, nature, horizon)]
     if not mine and not theirs:
         return
     names = strategy_label(forecaster), strategy_label(nature)
     panel = _panel(mine + theirs)
-    potentials = [g.potential for g in mine if g.potential is not None]
-    times, totals, steps = _play(forecaster, nature, horizon, runs, seed, panel, potentials=potentials)
-    for g in mine:
+    times, totals, steps = _play(forecaster, nature, horizon, runs, seed, panel, proved=mine + theirs)
+    for g, step in zip(mine, steps, strict=False):
         if g.kind == "deterministic":
             yield _deterministic(g, *names, times, totals[g.measure], horizon)
         elif g.kind == "expected":
-            step = math.nan if g.potential is None else steps[potentials.index(g.potential)]
             yield _expected(g, names, totals[g.measure][-1], horizon, step)
         else:
             yield _rate(g, forecaster, nature, horizon, runs, seed, panel, totals[g.measure][-1].mean())
-    for g in theirs:
+    for g, step in zip(theirs, steps[len(mine) :], strict=True):
         if g.kind == "expected":
-            yield _expected(g, (names[1], names[0]), totals[g.measure][-1], horizon, math.nan)
+            yield _expected(g, (names[1], names[0]), totals[g.measure][-1], horizon, step)
         else:
             yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
 
@@ -388,12 +396,12 @@ def _play(
     panel: Panel | None,
     times: list[int] | None = None,
     *,
-    potentials: Sequence[Potential] = (),
+    proved: Sequence[Guarantee] = (),
 ) -> tuple[list[int], dict[str, Any], list[float]]:
-    """Times; totals of every column, (times, runs); and the largest growth of each potential over what is allowed."""
+    """Times; totals of every column, (times, runs); and of each guarantee the `step` of its check."""
     game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
     rows: dict[str, list[Any]] = {}
-    steps = [-math.inf] * len(potentials)
+    proofs = [Proof(g) for g in proved]
     times = times or checkpoints(horizon)
     for t in times:
         game.advance(t)
@@ -404,37 +412,13 @@ def _play(
                 rows.setdefault(name, []).append(column)
         for name, column in game.certificates().items():
             rows.setdefault(name, []).append(column)
-        if potentials and t < horizon:
-            law = game.law()
-            values = law.atoms if law.grid is None else law.grid[law.atoms]
-            for r, gamma in enumerate(gammas[:LOOKED_AT]):
-                for i, potential in enumerate(potentials):
-                    steps[i] = max(steps[i], step(potential, gamma, values[r], law.weights[r], horizon))
-    return times, {name: np.array(values, dtype=float) for name, values in rows.items()}, steps
-
-
-def step(potential: Potential, gamma: JointDistribution, values: Any, weights: Any, horizon: int) -> float:
-    """By how much the mean of a potential over a law grows, for the worse outcome, over what its proof allows."""
-    before = potential.of(gamma, horizon)
-    played = [(float(v), float(w)) for v, w in zip(values, weights, strict=True) if w > 0.0]
-    allowed = sum(w * potential.growth(gamma, v, horizon) for v, w in played)
-    # Rounds that may follow: forecasts, the share that each has of the round, and how likely the round is.
-    rounds: list[Any] = [(v, 1.0, w) for v, w in played]
-    if potential.linear:
-        rounds = [(*zip(*played, strict=True), 1.0)]
-    worst = -math.inf
-    for y in (0.0, 1.0):
-        growth = 0.0
-        for v, share, chance in rounds:
-            counts, positives = (
-                np.append(gamma.counts, share),
-                np.append(gamma.positives, np.multiply(share, y)),
-            )
-            after = JointDistribution.from_counts(np.append(gamma.predictions, v), counts, positives)
-            growth += chance * (potential.of(after, horizon) - before)
-        # What rounding makes of two large numbers that are nearly equal is not growth.
-        worst = max(worst, growth - ROUNDING * abs(before))
-    return worst / allowed
+        for proof in proofs:
+            proof.look(game, gammas)
+    return (
+        times,
+        {name: np.array(values, dtype=float) for name, values in rows.items()},
+        [p.step for p in proofs],
+    )
 
 
 def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:

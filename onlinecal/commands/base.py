@@ -21,6 +21,7 @@ Results = Annotated[
     Path, typer.Argument(metavar="RESULTS", help="a results file, such as results/quickstart.db")
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace an existing file")]
 
 # How files of people's own forecasts are read.
 Positive = Annotated[

@@ -127,10 +127,10 @@ def report(
     from onlinecal.study.status import Status
     from onlinecal.study.store import Store
 
-    path = output or results.with_suffix(".html")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidParameter(f"{path}: expected a name that ends in .html")
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
+        raise InvalidParameter(f"{output}: expected a name that ends in .html")
     study, status = study_of(results), Status.of(results)
+    path = output or results.with_suffix(".html")
     with Store.open(results) as store:
         meta = store.meta
     write(html(page_of(study, meta, status.cells, str(results), status.failed)), path)

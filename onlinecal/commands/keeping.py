@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from onlinecal.commands.base import Results, aside, study_of
+from onlinecal.commands.base import Overwrite, Results, aside, study_of
 from onlinecal.core.words import number_of
 
 
@@ -49,17 +49,18 @@ def measure_again(
 def export(
     results: Results,
     output: Annotated[Path, typer.Option("--output", "-o", help="a .csv or .parquet file")],
+    overwrite: Overwrite = False,
 ) -> None:
     """Write all totals as one table, a row for each number, for other tools."""
     from onlinecal.report.export import export
 
-    print(f"wrote {output}: {number_of(export(study_of(results), output), 'row')}")
+    print(f"wrote {output}: {number_of(export(study_of(results), output, overwrite), 'row')}")
 
 
 def merge(
     results: Annotated[list[Path], typer.Argument(metavar="RESULTS RESULTS ...", help="results files")],
     output: Annotated[Path, typer.Option("--output", "-o", help="the new results file")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace an existing results file")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write several results files into one: all cells, runs and columns; what contradicts itself is refused."""
     from onlinecal.study.copies import merge

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Json, Results, aside, people_rows_of
+from onlinecal.commands.base import Json, Overwrite, Results, aside, people_rows_of
 from onlinecal.core.words import number_of
 
 #: of pairs that cannot be played, and of cells that failed, so many are named
@@ -164,11 +164,12 @@ def new(
     like: Annotated[
         str | None, typer.Option(help="one of `onlinecal list scenarios`; default template")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a scenario with comments, to be changed and played; or (.csv) an example of a log of forecasts."""
     from onlinecal.core.shipped import create
 
-    create(file, like)
+    create(file, like, overwrite)
     name = shlex.quote(str(file))
     then = (
         f"play it: onlinecal run {name}"

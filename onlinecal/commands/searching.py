@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Json
+from onlinecal.commands.base import Json, Overwrite
 
 
 def search(
@@ -32,20 +32,23 @@ def search(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="a new file: the scenario with the nature that was found")
     ] = Path("worst.toml"),
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Search for the worst nature of a game too long to be solved, and estimate in fresh games what it does."""
-    from onlinecal.core.shipped import check_new, write_new
+    from onlinecal.core.shipped import check_ending
+    from onlinecal.core.writing import whole
     from onlinecal.report.console import print_json
     from onlinecal.report.kept import said_table
     from onlinecal.search import worst
 
-    check_new(output, ".toml")
-    found = worst.search(
-        said_table("against", against), measure, horizon=horizon, runs=runs, evaluations=evaluations, fresh=fresh,
-        seed=seed, natures=[said_table("nature", each) for each in nature] if nature else None,
-    )  # fmt: skip
-    write_new(output, found.scenario())
+    check_ending(output, ".toml")
+    with whole(output, overwrite) as new:
+        found = worst.search(
+            said_table("against", against), measure, horizon=horizon, runs=runs, evaluations=evaluations, fresh=fresh,
+            seed=seed, natures=[said_table("nature", each) for each in nature] if nature else None,
+        )  # fmt: skip
+        new.write_text(found.scenario(), encoding="utf-8")
     if as_json:
         print_json(_as_json(found))
     else:

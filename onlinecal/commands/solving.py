@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from onlinecal.commands.base import Json
+from onlinecal.core.words import at_least, at_most, with_error
 
 
 def solve(
@@ -78,7 +79,7 @@ def _bracket(m: int, horizon: int, clip: float, measure: str, given: tuple[str, 
         )  # fmt: skip
         return
     say(f"total {measure} on 0, 1/{m}, …, 1 in T = {horizon} rounds; nature sees the law")
-    say(f"value       between {found.lower:.12g} and {found.upper:.12g}, certified")
+    say(f"value       between {at_most(found.lower, 12)} and {at_least(found.upper, 12)}, certified")
     say(
         f"states      {found.states:,} at most with the same rounds left; biases to {found.clip:g} are told apart"
     )
@@ -88,7 +89,7 @@ def _said(solution: Any, here: Any, rational: str) -> list[str]:
     sees = {"law": "nature sees the law", "draw": "nature sees the draw", "history": "both choose at once"}
     lines = [
         f"total {solution.measure} on 0, 1/{solution.m}, …, 1 in T = {solution.horizon} rounds; {sees[solution.sight]}",
-        f"value       {solution.value:.12g} ± {solution.error:.1g}" + (f" = {rational}" if rational else ""),
+        f"value       {with_error(solution.value, solution.error)}" + (f" = {rational}" if rational else ""),
         f"states      {solution.states:,} at most with the same rounds left, {solution.stages:,} in all",
     ]
     if here.left < solution.horizon:
@@ -150,7 +151,7 @@ def exploit(
     say(
         f"total {measure} of {strategy_label(chosen)} in T = {horizon} rounds, against the worst nature that {sees}"
     )
-    say(f"value           {found.value:.12g} ± {found.error:.1g}")
+    say(f"value           {with_error(found.value, found.error)}")
     say(f"states          {found.states:,} in all rounds")
     if least is None:
         say(f"minimax         {why or 'of an even grid 0, 1/m, …, 1 only'}")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Delimiter, Encoding, Json, Percent, Positive
+from onlinecal.commands.base import Delimiter, Encoding, Json, Overwrite, Percent, Positive
 from onlinecal.core.words import number_of
 
 
@@ -143,6 +143,7 @@ def recalibrate(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="a .csv or .parquet file: all columns, and one more")
     ],
+    overwrite: Overwrite = False,
     forecaster: Annotated[
         str,
         typer.Option(
@@ -199,8 +200,9 @@ def recalibrate(
         resolved=resolved, percent=percent, skip_missing=skip_missing, sort=sort,
     )  # fmt: skip
     found, said = recalibrate_file(
-        file, output, forecaster, column=column, asked=asked, delimiter=delimiter, encoding=encoding, bins=bins,
-        horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed, progress=None,
+        file, output, forecaster, column=column, asked=asked, delimiter=delimiter, encoding=encoding,
+        overwrite=overwrite, bins=bins, horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed,
+        progress=None,
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())

@@ -14,8 +14,8 @@ None stands for "does not say". All are tried: `onlinecal.checks.facts` has the 
     `Delayed` and what is made of it) may depend on that, too.
 `memory`
     How the state of a run grows, ``"O(m)"``: in t, the rounds played, in T, and in parameters, at most so fast. Beside
-    it there may be what all runs share. Rounds that are open have memory of their own. `unit_bytes` says how many bytes
-    one unit takes, at most; batches of runs are made so that they fit.
+    it there may be what all runs share, which grows with t no faster. Rounds that are open have memory of their own.
+    `unit_bytes` says how many bytes one unit takes, at most; batches of runs are made so that they fit.
 """
 
 from __future__ import annotations

@@ -8,10 +8,13 @@ import gzip
 import importlib.util
 import lzma
 import math
+import os
 import re
+import signal
+import threading
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -29,7 +32,7 @@ def located(file: str) -> Path:
     """The path of a file; ``package:NAME/PATH`` is one that the Python package NAME brings along."""
     prefix, _, resource = file.partition(":")
     if prefix != "package":
-        return Path(file).expanduser()
+        return local(file)
     package, _, path = resource.partition("/")
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
@@ -37,6 +40,33 @@ def located(file: str) -> Path:
             f"{file}: the Python package {package!r} is not installed; install it (pip install {package})"
         )
     return Path(spec.submodule_search_locations[0]) / path
+
+
+def local(file: str | Path) -> Path:
+    """The path of a file, where ``~`` is a home folder; of a user that there is not it stays as it is."""
+    if "\0" in str(file):
+        raise InvalidData(f"{str(file)!r}: no such file, for its name has a NUL character")
+    return Path(os.path.expanduser(file))
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """While it lasts an interrupt is an exception with a value: one without, as Python's own, pandas' parser loses."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def is_parquet(path: str | Path) -> bool:
@@ -225,8 +255,9 @@ def _csv(path: Path) -> Any:
             pd.read_csv, path, header=None, dtype=str, skip_blank_lines=False, sep=_delimiter(path),
             encoding="utf-8-sig", skipinitialspace=True,
         )  # fmt: skip
-        frame = read().iloc[1:].reset_index(drop=True)
-        frame.columns = read(nrows=1, keep_default_na=False).iloc[0].to_list()
+        with interruptible():
+            frame = read().iloc[1:].reset_index(drop=True)
+            frame.columns = read(nrows=1, keep_default_na=False).iloc[0].to_list()
         return frame
     except pd.errors.EmptyDataError:
         raise InvalidData(f"{path} is empty; expected a header line and rows") from None

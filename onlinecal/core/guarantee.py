@@ -54,21 +54,23 @@ class Potential:
     """What the proof of a bound keeps account of: a number whose mean no round may raise by more than so much.
 
     It makes every single round a test of the forecaster's rule, with nothing left to chance: for either outcome the
-    mean of the potential over the stated law is a finite sum.
+    mean of the potential over the stated law is a finite sum. The potential of a bound from below is a positive number
+    that no round lowers, whatever is drawn, so that every run is a test of nature's rule.
 
     Attributes
     ----------
     of : callable
         (Γ, T) ↦ the potential of a game of T rounds after those that are in Γ.
-    growth : callable
-        (Γ, v, T) ↦ what a round that plays v may add to it. A law may add the mean of this over the law.
+    growth : callable, optional
+        (Γ, v, T) ↦ what a round that plays v may add to it. A law may add the mean of this over the law. None for a
+        bound from below.
     linear : bool
         Whether the mean over a law is the potential after a round that is shared out among all its forecasts, in
         proportion to their weights: then one Γ takes the place of one for each forecast.
     """
 
     of: Callable[[Any, int], float]
-    growth: Callable[[Any, float, int], float]
+    growth: Callable[[Any, float, int], float] | None = None
     linear: bool = False
 
 

@@ -15,6 +15,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, UnknownName, failure, in_one_line, place, suggestion
+from onlinecal.core.files import local
 from onlinecal.core.sources import named_in
 
 #: seconds after which it is said which module is still being imported
@@ -111,7 +112,7 @@ def _imported(whose: str, module: str, folder: Path | None) -> ModuleType:
 
 def _from_file(whose: str, path: Path, folder: Path | None) -> ModuleType:
     """The module in a file, under the name that it has for those who import it from its folder."""
-    places = [path.expanduser()] + ([] if folder is None else [folder / path])
+    places = [local(path)] + ([] if folder is None else [folder / path])
     file = next((each.resolve() for each in places if each.is_file()), None)
     if file is None:
         raise UnknownName(f"{whose}: there is no file {str(path)!r}; expected one, or the name of a module")

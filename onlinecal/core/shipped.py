@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os.path
 from pathlib import Path
 
 import onlinecal
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
+from onlinecal.core.writing import whole
 
 #: what `create` copies where nothing else is said, by the end of a name
 EXAMPLES = {".toml": "template", ".csv": "rain"}
@@ -41,53 +41,31 @@ def scenario_file(name: Path) -> Path:
     raise ScenarioError(f"{name} cannot be read: no such file, and {error}")
 
 
-def create(path: Path, like: str | None = None) -> None:
-    """Writes a scenario of the package to a new file, or (``.csv``) its example of a log of forecasts.
+def create(path: Path, like: str | None = None, overwrite: bool = False) -> None:
+    """Writes a scenario of the package to a file, or (``.csv``) its example of a log of forecasts.
 
     Raises
     ------
     InvalidParameter
-        The name does not end in ``.toml`` or ``.csv``, or there is such a file.
+        The name does not end in ``.toml`` or ``.csv``; as `writing.whole`.
     UnknownName
         No scenario is called `like`.
-    ScenarioError
-        It cannot be written.
     """
-    check_new(path, *EXAMPLES)
+    check_ending(path, *EXAMPLES)
     known, wanted = scenarios(path.suffix), like or EXAMPLES[path.suffix]
     if wanted not in known:
         what = "scenario" if path.suffix == ".toml" else "example of a log"
         raise UnknownName.of(what, wanted, known)
-    write_new(path, known[wanted].read_text(encoding="utf-8"))
+    with whole(path, overwrite) as new:
+        new.write_bytes(known[wanted].read_bytes())
 
 
-def check_new(path: Path, *ends: str) -> None:
-    """Refuses what is no name of a new file that ends in one of these.
+def check_ending(path: Path, *ends: str) -> None:
+    """Refuses a name that does not end in one of these.
 
     Raises
     ------
     InvalidParameter
-        The name ends otherwise, or there is such a file.
     """
     if path.suffix not in ends:
         raise InvalidParameter(f"{path}: expected a name that ends in {' or '.join(ends)}")
-    if os.path.lexists(path):
-        raise InvalidParameter(f"{path} exists; expected the name of a new file")
-
-
-def write_new(path: Path, text: str) -> None:
-    """Writes a scenario, or an example of a log, to a new file.
-
-    Raises
-    ------
-    ScenarioError
-        It cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except (OSError, ValueError) as error:
-        raise ScenarioError(
-            f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
-        ) from None

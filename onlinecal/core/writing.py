@@ -9,25 +9,60 @@ from pathlib import Path
 
 from onlinecal.core.errors import InvalidParameter
 
+#: what is said of a file that is there, by every command that does not replace it
+EXISTS = "exists; expected the name of a new file, or --overwrite"
 
-@contextlib.contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Where to write a file that then takes the place of `path`, which stays as it was if anything fails.
 
-    Directories above it are made. The file that is written stands beside `path`, under a hidden name.
+def check_new(path: Path, overwrite: bool = False) -> None:
+    """Refuses a file that is there, unless it is to be replaced.
 
     Raises
     ------
     InvalidParameter
-        A place that cannot be written.
+        Something has that name.
     """
-    partial = path.with_name(f".{path.name}.partial")
+    if not overwrite and os.path.lexists(path):
+        raise InvalidParameter(f"{path} {EXISTS}")
+
+
+@contextlib.contextmanager
+def whole(path: Path, overwrite: bool = True) -> Iterator[Path]:
+    """Where to write a file that then takes the place of `path`, which stays as it was if anything fails.
+
+    Directories above it are made. The file that is written stands beside `path`, under a hidden name, and is on the
+    disk before it takes the place.
+
+    Parameters
+    ----------
+    path : Path
+    overwrite : bool, default True
+        Whether a file of that name may be replaced; looked at before anything is written, and again in the end.
+
+    Raises
+    ------
+    InvalidParameter
+        A place that cannot be written, which is known before the body is run; a file that is not to be replaced.
+    """
+    check_new(path, overwrite)
+    # Absolute, since pandas takes a first ~ for a home folder.
+    partial = path.parent.absolute() / f".{path.name}.partial"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        partial.open("wb").close()
+    except (OSError, ValueError) as error:  # the latter of a name that no file can have
+        raise InvalidParameter(_refusal(path, error)) from None
+    try:
         yield partial
+        with partial.open("rb+") as file:
+            os.fsync(file.fileno())
+        check_new(path, overwrite)
         os.replace(partial, path)
     except OSError as error:
-        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None
+        raise InvalidParameter(_refusal(path, error)) from None
     finally:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def _refusal(path: Path, error: Exception) -> str:
+    return f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.files import is_parquet
+from onlinecal.core.files import is_parquet, local
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import free_memory
 from onlinecal.forecasts.cells import EMPTY, SPACES, as_number
@@ -132,7 +131,7 @@ class Question:
 
     def table(self, path: str) -> str:
         """A file with these columns, as SQL."""
-        path = str(Path(path).expanduser())
+        path = str(local(path))
         if self.parquet:
             return f"read_parquet({_text(path)})"
         kinds = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in self.place.values())
@@ -155,7 +154,7 @@ def question_of(source: str, asked: Asked, settings: Settings, delimiter: str | 
             raise InvalidParameter(
                 f"{what} with {source}, which is read in parts, row by row no more; expected none"
             )
-    path = Path(source).expanduser()
+    path = local(source)
     if not path.is_file():
         raise InvalidData(f"{source}: no such file")
     if is_parquet(path):

@@ -12,14 +12,13 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import is_parquet, moments, parquet
+from onlinecal.core.files import interruptible, is_parquet, local, moments, parquet
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.forecasts.cells import as_number, is_empty, is_plain
 
@@ -76,7 +75,7 @@ class Sheet:
         self.parquet = is_parquet(source)
         check_delimiter(delimiter)
         if self.parquet:
-            self._set(parquet(Path(source)))
+            self._set(parquet(local(source)))
         else:
             self.delimiter, self.columns, self._frame = _csv(source, self.name, delimiter, encoding, most)
 
@@ -229,7 +228,7 @@ def _csv(
             if not header.strip("\r\n\ufeff\x00 "):
                 raise InvalidData(f"{name} is empty; expected a header line and rows")
             between, columns = header_of(header, name, delimiter)
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), interruptible():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 frame = pd.read_csv(
                     text, sep=between, header=None, names=range(len(columns)), index_col=False, dtype=object,
@@ -321,7 +320,7 @@ def opened(source: str, name: str) -> Any:
     """A buffered stream of the bytes, unpacked."""
     if source == "-":
         return io.BufferedReader(io.BytesIO(_standard_input()))
-    path = Path(source).expanduser()
+    path = local(source)
     if path.is_dir():
         raise InvalidData(f"{name} is a directory; expected a file")
     if path.suffix.lower() == ".gz":

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import is_parquet
+from onlinecal.core.files import is_parquet, local
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.forecasts.measuring import Report, Settings, measure_log
 from onlinecal.forecasts.reading import Asked, read_log
@@ -96,7 +96,7 @@ def report_of(
 
 def sooner_in_parts(source: str, asked: Asked) -> bool:
     """Whether a file is large enough to be read in parts, and can be."""
-    path = Path(source).expanduser()
+    path = local(source)
     if source == "-" or not path.is_file() or asked.time is not None or asked.weight is not None:
         return False
     if importlib.util.find_spec("duckdb") is None:
@@ -115,7 +115,7 @@ def sooner_in_parts(source: str, asked: Asked) -> bool:
 
 def bytes_needed(source: str) -> float:
     """Memory that a file takes, about; 0 where there is none."""
-    path = Path(source).expanduser()
+    path = local(source)
     try:
         size = path.stat().st_size if path.is_file() else 0
     except OSError as error:

@@ -341,7 +341,8 @@ class Monitor:
 
         Raises
         ------
-        OSError
+        InvalidParameter
+            A place that cannot be written.
         """
         from onlinecal.monitoring.saved import save
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 import zlib
 from collections import OrderedDict
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.errors import OnlinecalError, StoreError
+from onlinecal.core.writing import whole
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.bets import VERSION
 from onlinecal.monitoring.epochs import Epoch
@@ -44,23 +44,15 @@ def save(monitor: Monitor, path: Path) -> None:
         "begun": questions.begun,
         "open": [asdict(question) for question in questions.open.values()],
     }
-    new = path.with_name(f".{path.name}.new")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with new.open("wb") as file:
-            np.savez(
-                file,
-                said=np.array(json.dumps(said)),
-                edges=monitor.bettors.edges,
-                banks=epoch.banks,
-                clocks=epoch.clocks,
-                sums=epoch.sums,
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
+    with whole(path) as new, new.open("wb") as file:
+        np.savez(
+            file,
+            said=np.array(json.dumps(said)),
+            edges=monitor.bettors.edges,
+            banks=epoch.banks,
+            clocks=epoch.clocks,
+            sums=epoch.sums,
+        )
 
 
 def load(path: Path) -> Monitor:

@@ -9,7 +9,8 @@ from typing import ClassVar
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, grid_steps
-from onlinecal.core.guarantee import Forecasters, Guarantee
+from onlinecal.core.guarantee import Forecasters, Guarantee, Potential
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, NaturePlayer, Sight
 from onlinecal.natures.compiled import CompiledNature
@@ -98,6 +99,12 @@ class EarlyStopping(Nature):
             # Runs count w or nothing, and are independent: Hoeffding's bound.
             return self._bias_at(int(horizon)) * math.sqrt(math.log(1.0 / rate) / (2.0 * runs))
 
+        def weighted(gamma: JointDistribution, horizon: int) -> float:
+            # w until the coins end, and then the weighted bias, which no outcome repairs.
+            p, residuals = gamma.predictions, gamma.positives - gamma.counts * gamma.predictions
+            total, steered = float(residuals.sum()), float(((0.5 - p) * residuals).sum())
+            return max(self._bias_at(horizon), abs(total), steered + 0.5 * abs(total))
+
         return tuple(
             Guarantee(
                 column=Column("measure", measure),
@@ -108,6 +115,7 @@ class EarlyStopping(Nature):
                 source="after Qiao and Zheng 2024; proof in the docstring",
                 upper=False,
                 slack=slack,
+                potential=Potential(weighted),
             )
             for measure in ("smooth_ce", "cutoff_ce")
         )

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.files import local
 from onlinecal.core.progress import Progress
+from onlinecal.core.writing import check_new, whole
 from onlinecal.forecasts.reading import Asked, one_forecast, read_log
 from onlinecal.forecasts.sheet import Sheet
 from onlinecal.recalibration.replay import Recalibrated, recalibrate, work
@@ -30,6 +32,7 @@ def recalibrate_file(
     asked: Asked | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    overwrite: bool = False,
     progress: bool | None = False,
     **options: Any,
 ) -> tuple[Recalibrated, tuple[str, ...]]:
@@ -40,8 +43,8 @@ def recalibrate_file(
     source : str
         As for `Sheet`.
     output : Path
-        Another file, which is replaced when the new one is whole. Its end says the format, ``.csv``, in which cells are
-        as they were, with what stood between them, and the new numbers have all their digits, or ``.parquet``.
+        Another file. Its end says the format, ``.csv``, in which cells are as they were, with what stood between them,
+        and the new numbers have all their digits, or ``.parquet``.
     forecaster : str
         A name, or a table in braces.
     column : str
@@ -51,6 +54,8 @@ def recalibrate_file(
         that are sorted are so while they are recalibrated, and stay in their places.
     delimiter, encoding : str, optional
         As for `Sheet`.
+    overwrite : bool, default False
+        Whether an existing `output` is replaced, when the new file is whole.
     progress : bool, optional
         As `shown` of `Progress`.
 
@@ -64,7 +69,6 @@ def recalibrate_file(
     ------
     InvalidData, InvalidParameter, UnknownName
         Nothing has been written then.
-    OSError
     """
     if output.suffix not in FORMATS:
         raise InvalidParameter(f"{output}: expected a name that ends with {' or '.join(FORMATS)}")
@@ -73,8 +77,9 @@ def recalibrate_file(
             f'{output}: Parquet needs pyarrow; `pip install "onlinecal[data]"` installs it, or choose a name that ends '
             "with .csv"
         )
-    if source != "-" and output.resolve() == Path(source).expanduser().resolve():
+    if source != "-" and os.path.realpath(output) == os.path.realpath(local(source)):
         raise InvalidParameter(f"{output} is the file that is read; expected another name")
+    check_new(output, overwrite)
     sheet = Sheet(source, delimiter=delimiter, encoding=encoding)
     if column in sheet.columns:
         raise InvalidParameter(
@@ -96,7 +101,12 @@ def recalibrate_file(
         )  # fmt: skip
     values = np.full(sheet.rows, np.nan)
     values[log.places] = made.forecasts
-    write(sheet.with_column(column, values), output, sheet.delimiter or ",")
+    frame = sheet.with_column(column, values)
+    with whole(output, overwrite) as new:
+        if output.suffix == ".csv":
+            frame.to_csv(new, index=False, sep=sheet.delimiter or ",")
+        else:
+            frame.to_parquet(new, index=False)
     return made, (*said, *log.said)
 
 
@@ -109,17 +119,3 @@ def table_or_name(text: str) -> str | dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise InvalidParameter(f"{text!r} is not a table: {error}") from None
     return table
-
-
-def write(frame: Any, path: Path, delimiter: str = ",") -> None:
-    """Writes a table into a file, which is replaced when the new one is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    try:
-        if path.suffix == ".csv":
-            frame.to_csv(new, index=False, sep=delimiter)
-        else:
-            frame.to_parquet(new, index=False)
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)

@@ -318,7 +318,7 @@ def print_check(report: Report) -> None:
         if trends:
             said += f": ratio grows like T^{fixed(max(trends))} at most"
         rows.append(
-            (strategy, guarantee, f"{worst.ratio:.4g}", f"{worst.opponent}, round {worst.at:,}", said)
+            (strategy, guarantee, f"{worst.ratio:.4g}", f"against {worst.opponent}, round {worst.at:,}", said)
         )
     tables = [_checked(rows), _checked(rows, narrow=True)]
     if (table := next((table for table in tables if fits(console, table)), None)) is not None:

@@ -64,8 +64,8 @@ def _words(column: Column) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def export(results: Results, path: Path) -> int:
-    """Writes the table into a file, which is replaced when the new one is whole; how many rows it has.
+def export(results: Results, path: Path, overwrite: bool = False) -> int:
+    """Writes the table into a file that is whole or not there; how many rows it has.
 
     Parameters
     ----------
@@ -73,11 +73,13 @@ def export(results: Results, path: Path) -> int:
     path : Path
         Its end says the format: ``.csv``, in which every number has all its digits and an infinite one is ``inf``, or
         ``.parquet``.
+    overwrite : bool, default False
+        Whether an existing file is replaced.
 
     Raises
     ------
     InvalidParameter
-        Another end, Parquet without pyarrow, or a place that cannot be written.
+        Another end, Parquet without pyarrow; as `writing.whole`.
     """
     if path.suffix not in FORMATS:
         raise InvalidParameter(f"{path}: expected a name that ends with {' or '.join(FORMATS)}")
@@ -86,8 +88,8 @@ def export(results: Results, path: Path) -> int:
             f'{path}: Parquet needs pyarrow; `pip install "onlinecal[data]"` installs it, or choose a name that ends '
             "with .csv"
         )
-    table = tidy(results)
-    with whole(path) as new:
+    with whole(path, overwrite) as new:
+        table = tidy(results)
         if path.suffix == ".csv":
             table.to_csv(new, index=False)
         else:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
+from onlinecal.core.words import at_least
 from onlinecal.exact.brackets import ValueBracket, value_bracket
 from onlinecal.exact.game import Solution, solve
 from onlinecal.exact.signs import sign_preservation
@@ -114,11 +115,12 @@ class Games:
         return float(values[horizon - 1]) if values is not None and horizon <= len(values) else math.nan
 
     def bounds(self, m: int, horizon: int) -> tuple[float, float]:
-        """Bounds on V_T on this grid, twice the value where it was solved; NaN where it was not bracketed either."""
+        """Bounds on V_T on this grid, NaN where it was neither solved nor bracketed."""
         value, bracket = self.value(m, horizon), self.brackets.get(m)
         if math.isnan(value) and bracket is not None and horizon <= bracket.horizon:
             return float(bracket.lowers[horizon - 1]), float(bracket.uppers[horizon - 1])
-        return value, value
+        error = self.solved[m].error
+        return value - error, value + error
 
     def best(self, horizon: int) -> tuple[int, float]:
         """The solved grid with the least value at this T, and the value."""
@@ -221,7 +223,7 @@ def page(
         "Forecasts are on 0, 1/m, …, 1. In each of T rounds the forecaster states a law, nature, who sees it, chooses",
         "the outcome, a forecast is drawn from the law, and both see it. In the end the forecaster pays T·ECE. V_T(m)",
         "is what it pays in expectation if both play optimally; with both choosing at once it is the same. Each value",
-        f"is exact up to rounding, which is at most {error:.1e}. Made by",
+        f"is exact up to rounding, which is at most {at_least(error, 2)}. Made by",
         "",
         "```sh",
         command,

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from onlinecal.core.words import at_least
 from onlinecal.exact.game import solve
 from onlinecal.report.games import Games
 from onlinecal.report.style import COLOURS, DASHES, GREY, MARKERS, finish, plain
@@ -33,9 +34,10 @@ def _bands(found: Games) -> str:
         return ""
     grids = " and ".join(f"m = {m}" for m in sorted(found.brackets))
     widest = max(float((each.uppers - each.lowers).max()) for each in found.brackets.values())
-    digit = 10.0 ** (math.floor(math.log10(widest)) - 1)
-    within = math.ceil(widest / digit) * digit  # rounded up, so that it holds
-    return f"Longer games of {grids} are bracketed, within {within:.2g}: thin lines, the upper and the lower end. "
+    within = at_least(widest, 2)
+    return (
+        f"Longer games of {grids} are bracketed, within {within}: thin lines, the upper and the lower end. "
+    )
 
 
 def plot_values(found: Games) -> Figure:

@@ -21,6 +21,9 @@ from onlinecal.report.style import GREY, paper, plain, tick
 
 Floats = NDArray[np.float64]
 
+#: of axes, beyond the probabilities at either end: a point there is drawn whole
+MARGIN = 0.04
+
 
 @dataclass(frozen=True, eq=False)
 class SmoothDiagram:
@@ -181,8 +184,8 @@ def frame_of(axis: Axes, predictions: Floats, means: Floats) -> None:
     across, up = spans(predictions, means)
     # The diagonal goes from corner to corner unless that hides what is drawn.
     up = min(up[0], across[0]), max(up[1], across[1])
-    axis.set_xlim(*across)
-    axis.set_ylim(*up)
+    for (low, high), limit in ((across, axis.set_xlim), (up, axis.set_ylim)):
+        limit(low - MARGIN * (high - low), high + MARGIN * (high - low))
     for which in (axis.xaxis, axis.yaxis):
         which.set_major_locator(MaxNLocator(5))
         which.set_major_formatter(FuncFormatter(tick))

@@ -33,8 +33,9 @@ Kind = Literal["points", "smooth", "corp"]
 
 #: bins that take their place
 AUTOMATIC = 20
-#: points of more weight than this share of the largest are as large as their weight says
-_LEAST = 0.03
+#: points of more weight than this share of the largest are as large as their weight says; the area of the largest, in
+#: square typographic points, of which the others are then at least 3.5 wide
+_LEAST, _LARGEST = 0.2, 64.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +260,11 @@ def plot_reliability(
         drawn, draw, [frame.heading for frame in drawn], said,
         axes=axes, title=title, dark=dark, width=width, high=1.0, lower=0.2,
     )  # fmt: skip
+    # Panels are compared: each shows what any of them needs.
+    for name in ("xlim", "ylim"):
+        ends = np.array([getattr(axis, f"get_{name}")() for axis in found])
+        for axis in found:
+            axis.set(**{name: (ends.min(), ends.max())})
     return found if isinstance(p, Mapping) else found[0]
 
 
@@ -308,10 +314,13 @@ def _caption(drawn: Sequence[Reliability]) -> str:
         "a level of Γ" if kinds == {"levels"} else "a bin" if "levels" not in kinds else "a level or a bin"
     )
     which = "its prediction" if kinds == {"levels"} else "its mean prediction"
-    larger = any((frame.mass < _LEAST * frame.mass.max()).any() for frame in drawn)
+    few = any((frame.mass < _LEAST * frame.mass.max()).any() for frame in drawn)
+    larger = (
+        f"; below {_LEAST:.0%} of the largest weight it is drawn as if it were {_LEAST:.0%}" if few else ""
+    )
     parts = [
         f"Each point is {point}: across, {which}; up, the mean outcome of its rounds. Its area is its share of the "
-        f"weight{'; points of little weight are drawn larger' if larger else ''}."
+        f"weight{larger}."
     ]
     if "width" in kinds:
         parts.append("Horizontal lines: bins [a, b), the last one closed.")
@@ -360,11 +369,12 @@ def _draw(axis: Axes, density: Axes | None, frame: Reliability) -> None:
     axis.vlines(frame.predictions, frame.predictions, frame.means, color=blue, linewidth=0.7, zorder=1.9)
     if frame.strategy != "levels":
         axis.hlines(frame.means, frame.left, frame.right, color=blue, linewidth=1.2, zorder=2.0)
-    # As large as their weight, but for those that nobody would see.
-    area = float(np.clip(0.7 * room, 3.0, 9.0)) ** 2 * np.maximum(frame.mass / frame.mass.max(), _LEAST)
+    # As large as their weight, but for those that nobody would see; the smallest above the others.
+    last = np.argsort(-frame.mass, kind="stable")
+    area = _LARGEST * np.maximum(frame.mass / frame.mass.max(), _LEAST)
     axis.scatter(
-        frame.predictions, frame.means, s=area, color=blue, edgecolor=axis.get_facecolor(), linewidth=0.5,
-        zorder=2.1, clip_on=False,
+        frame.predictions[last], frame.means[last], s=area[last], color=blue, edgecolor=axis.get_facecolor(),
+        linewidth=0.5, zorder=2.1,
     )  # fmt: skip
     frame_of(axis, np.concatenate((frame.left, frame.right)), frame.means)
     draw_density(density, frame.density)

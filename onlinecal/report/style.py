@@ -30,7 +30,8 @@ from onlinecal.growth.words import literal
 Floats = NDArray[np.float64]
 Dashes = tuple[int, tuple[float, ...]]
 
-#: told apart with every common colour blindness (Okabe and Ito 2008), without the yellow that paper does not keep
+#: the first seven are of Okabe and Ito (2008), for every common colour blindness, without the yellow that paper does
+#: not keep; without green cones the last two are told apart by their markers alone
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
 #: the same hues, as light as a dark page needs
 BRIGHT = ("#4BA6E8", "#FF8A4C", "#2CC79B", "#EDA3CB", "#A3DAF9", "#FFC44D", "#BDBDBD", "#DB6A9D")
@@ -107,15 +108,16 @@ class Paper:
     colours: tuple[str, ...]
 
     def style(self, index: int) -> Style:
-        """Of the forecaster with this place in the study: colours come again after 8, but with other dashes.
+        """Of the forecaster with this place in the study.
 
-        Markers and dashes together, which a print in grey keeps, come again after 32; colours then are others.
+        Of the first 64 no two have the same colour and marker, and of the first 32 no two the same marker and dashes,
+        which a print in grey keeps.
         """
-        turn = index // (len(MARKERS) * len(DASHES))
+        turn = index // len(MARKERS)
         return Style(
-            self.colours[(index + turn) % len(self.colours)],
-            MARKERS[index % len(MARKERS)],
-            DASHES[index // len(MARKERS) % len(DASHES)],
+            self.colours[index % len(self.colours)],
+            MARKERS[(index + turn) % len(MARKERS)],
+            DASHES[(turn + turn // len(MARKERS)) % len(DASHES)],
         )
 
 

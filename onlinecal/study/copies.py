@@ -14,6 +14,7 @@ import onlinecal
 from onlinecal.core.columns import Held
 from onlinecal.core.content import differences, digest
 from onlinecal.core.errors import InvalidParameter, StoreError
+from onlinecal.core.writing import EXISTS
 from onlinecal.study.entries import Numbers, Planned
 from onlinecal.study.gammas import apart
 from onlinecal.study.lock import writing
@@ -86,7 +87,7 @@ def _write(
     with writing(path):
         if path.exists() and (path.stat().st_size or not path.is_file()):
             if not overwrite:
-                raise StoreError(f"{path} exists; expected a new file, or overwrite")
+                raise StoreError(f"{path} {EXISTS}")
             check_replaceable(path)
         with Store.create(path, meta, plan) as store:
             for key, (content, numbers, parts) in games.items():

@@ -28,15 +28,18 @@ def writing(path: Path) -> Iterator[None]:
     Raises
     ------
     StoreError
-        Another process writes them: the message says which, on which machine, and since when. Or the folder cannot be
-        written.
+        Another process writes them: the message says which, on which machine, and since when. Or the path is a folder,
+        or the folder that it is in cannot be written.
     """
+    if os.path.isdir(path):
+        raise StoreError(f"{path}: not a file")
     try:
         path = path.resolve()
         file = path.with_name(f".{path.name}.lock")
         path.parent.mkdir(parents=True, exist_ok=True)
         file.open("ab").close()
-    except (OSError, RuntimeError) as error:  # a RuntimeError is a link that leads to itself
+    # A RuntimeError is a link that leads to itself, a ValueError a name that no file can have.
+    except (OSError, RuntimeError, ValueError) as error:
         raise StoreError(f"{path.parent} cannot be written: {getattr(error, 'strerror', error)}") from None
     with closing(sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)) as db:
         try:

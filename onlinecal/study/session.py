@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack
@@ -107,8 +106,6 @@ class Session:
             )
             for c in cells
         ]
-        if os.path.isdir(path):
-            raise StoreError(f"{path}: not a file")
         with ExitStack() as stack:
             stack.enter_context(writing(path))
             there = path.exists() and (path.stat().st_size > 0 or not path.is_file())

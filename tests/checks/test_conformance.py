@@ -1,6 +1,7 @@
 """The conformance checks: who breaks a rule is told which, and nobody is blamed who does not."""
 
 import itertools
+import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from onlinecal.forecasters import (
     Law,
     Rounded,
 )
+from onlinecal.naming import named
 from onlinecal.natures import Bernoulli, Nature, Sight
 from tests.checks.test_guarantees import HONEST
 
@@ -174,6 +176,30 @@ def test_who_breaks_a_rule_is_told_which(breaks, check_, said):
 
 def test_who_breaks_none_is_told_so():
     assert [finding.fault for finding in conformance(Rule())] == [""] * 5
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("print('told', outcome)", ""),
+        ("import os; os.write(1, b'\\xff told')", ""),
+        ("import logging; logging.warning('told')", ""),
+        ("import random; self.p = random.random()", "two games of the same seed differ"),
+    ],
+)
+def test_what_a_class_prints_is_no_part_of_its_play(tmp_path, monkeypatch, line, said):
+    (tmp_path / "chatty.py").write_text(
+        "print('imported')\nclass Chatty:\n    p = 0.5\n    def forecast(self): return self.p\n"
+        f"    def update(self, forecast, outcome): {line}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "chatty", raising=False)
+    monkeypatch.setattr(conformance_module, "CHECKS", conformance_module.CHECKS[1:2])
+    found = conformance(named("forecaster", "chatty:Chatty"), name="chatty:Chatty")
+    faults = {finding.check: finding.fault for finding in found}
+    assert "a spawned process with another hash seed plays the same" in faults
+    assert any(said in fault for fault in faults.values()) if said else not any(faults.values())
 
 
 def test_a_nature_that_looks_too_far_is_told_so():

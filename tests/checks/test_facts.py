@@ -1,9 +1,11 @@
 """Facts that strategies state of themselves: each is measured, for all that are registered, and lies are found."""
 
 import re
+import threading
 from collections import deque
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -289,6 +291,43 @@ def test_a_plain_class_that_lies(seed, monkeypatch):
     assert as_forecaster(type("Tuned", (Hoarder,), {"needs_horizon": None})).needs_horizon is True
     faults = {finding.check: finding.fault for finding in conformance(spec, seed)}
     assert faults["it plays the same at every horizon, as it declares"]
+
+
+class Keeps:
+    """Keeps one outcome a round in a place that all its runs share, and says that it does not."""
+
+    memory = "O(1)"
+    log: ClassVar[list] = []
+
+    def __init__(self, where):
+        self.where = where
+
+    def forecast(self):
+        return 0.5
+
+    def update(self, forecast, outcome, log=[]):  # noqa: B006 - one of the places
+        {"class": self.log, "module": LOG, "default": log, "window": WINDOW}[self.where].append(outcome)
+
+
+LOG, WINDOW = [], deque(maxlen=100)
+
+
+@pytest.mark.parametrize("where", ["class", "module", "default", "window"])
+def test_memory_that_runs_share_is_measured(where, seed):
+    """What grows with the rounds is found where a class refers to it; what stays as large as it is, is no fault."""
+    fault = facts.memory("forecaster", as_forecaster(partial(Keeps, where)), n.Bernoulli(), seed)
+    assert ("in what its runs share" in fault) is (where != "window")
+
+
+def test_what_cannot_be_copied_is_a_finding(seed):
+    class Locked(Keeps):
+        safe_under_delay = True
+
+        def __init__(self):
+            self.where, self.lock = "window", threading.Lock()
+
+    for fact, said in ((facts.delay, "cannot be copied"), (facts.memory, "cannot be pickled")):
+        assert said in fact("forecaster", as_forecaster(Locked), n.Bernoulli(), seed)
 
 
 def test_what_is_not_said_is_not_checked():

@@ -279,6 +279,18 @@ def test_a_report_of_named_strategies():
         report(["drfit"], horizon=10, runs=1, seed=0)
 
 
+def test_a_report_speaks_of_the_guarantees_of_those_named_alone(monkeypatch):
+    """Early stopping forces something on every forecaster, and that is no news of this one."""
+    monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))
+    found = report(["constant"], horizon=1000, runs=2, seed=1, progress=False)
+    assert found.guarantees == ()
+    assert [(name, finding.check, finding.fault) for name, finding in found.findings] == [
+        ("constant", "plays to the end", "")
+    ]
+    found = report(["constant", "early_stopping"], horizon=1000, runs=2, seed=1, progress=False)
+    assert {v.strategy for v in found.guarantees} == {"early stopping"}
+
+
 def test_whose_guarantees_were_not_checked_is_said(monkeypatch):
     # What must hold for every strategy is among the findings of the test before.
     monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))

@@ -1,9 +1,14 @@
 """Files with columns: which column is which."""
 
+import io
+import signal
+
+import pandas as pd
 import pytest
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import Table
+from onlinecal.forecasts.sheet import Sheet
 
 
 def table(tmp_path, text):
@@ -34,3 +39,22 @@ def test_a_name_may_be_a_word_for_nothing_and_stand_in_quotes(tmp_path):
     assert there.numbers("NA").tolist() == [1.0, 0.0]
     with pytest.raises(InvalidData, match="line 3: column 'y' is 'x'"):
         table(tmp_path, "p,y\n0,1\n1,x\n").numbers("y")
+
+
+@pytest.mark.parametrize("read", [Table, lambda path: Sheet(str(path))], ids=["a table", "a sheet"])
+def test_an_interrupt_while_a_file_is_read_is_no_fault_of_the_file(tmp_path, monkeypatch, read):
+    """It comes in the middle of pandas' parser, at the end of whose reading Python's own handler is back."""
+    (tmp_path / "a.csv").write_text("p,y\n" + "0.5,1\n" * 100_000)
+    before = pd.read_csv
+
+    class Interrupted(io.StringIO):
+        def read(self, *size):
+            signal.raise_signal(signal.SIGINT)
+            return super().read(*size)
+
+    monkeypatch.setattr(
+        pd, "read_csv", lambda source, **options: before(Interrupted("0.5,1\n" * 10), **options)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        read(tmp_path / "a.csv")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -62,12 +62,14 @@ def test_a_new_scenario_has_comments_and_replaces_nothing(tmp_path):
         (file, "template", InvalidParameter, "exists; expected the name of a new file"),
         (tmp_path / "my", "template", InvalidParameter, "expected a name that ends in .toml"),
         (tmp_path / "new.toml", "quikstart", UnknownName, "did you mean 'quickstart'"),
-        (file / "new.toml", "template", ScenarioError, "cannot be written"),
-        (tmp_path / "a\0b.toml", "template", ScenarioError, "cannot be written"),
+        (file / "new.toml", "template", InvalidParameter, "cannot be written"),
+        (tmp_path / "a\0b.toml", "template", InvalidParameter, "cannot be written"),
     ):
         with pytest.raises(error, match=said):
             create(path, like)
     create(tmp_path / "quick.toml", "quickstart")
+    create(file, "quickstart", overwrite=True)
+    assert file.read_bytes() == (tmp_path / "quick.toml").read_bytes()
     assert (tmp_path / "quick.toml").read_bytes() == (FOLDER / "quickstart.toml").read_bytes()
 
 

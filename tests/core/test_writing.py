@@ -1,9 +1,12 @@
 """Files are there whole or not at all."""
 
+import os
+
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.writing import whole
+from onlinecal.core.writing import EXISTS, whole
+from tests.command_line import onlinecal
 
 
 def test_a_file_takes_the_place_of_the_one_before(tmp_path):
@@ -40,3 +43,36 @@ def test_a_place_that_cannot_be_written_is_said_in_one_line(tmp_path):
     for path in (tmp_path / "file" / "a.txt", tmp_path):
         with pytest.raises(InvalidParameter, match=r"cannot be written: [^\n]+$"), whole(path) as new:
             new.write_text("a")
+
+
+def test_a_file_is_replaced_only_if_it_may_be(tmp_path):
+    """Also one that comes while the new one is made; nothing else is left beside it."""
+    path = tmp_path / "a.txt"
+    with pytest.raises(InvalidParameter, match=f"^{path} {EXISTS}$"), whole(path, overwrite=False):
+        path.write_text("theirs")
+    assert path.read_text() == "theirs"
+    with pytest.raises(InvalidParameter, match=EXISTS), whole(path, overwrite=False):
+        pytest.fail("there is such a file")
+    with whole(path) as new:
+        new.write_text("mine")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.txt", "mine")]
+
+
+def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path, monkeypatch):
+    """Of every command that writes: each file is on the disk before it takes its place."""
+    (tmp_path / "mine.csv").write_text("p,y\n" + "0.3,0\n0.7,1\n" * 20)
+    onlinecal("run", "quickstart", "--runs", 2, "--horizon", 100, "-o", "r.db", cwd=tmp_path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for arguments in (
+        ("new", "my.toml"), ("new", "log.csv"), ("export", "r.db", "-o", "t.csv"), ("plot", "r.db"),
+        ("report", "r.db"), ("recalibrate", "mine.csv", "-o", "b.csv", "--bootstrap", 0),
+        ("watch", "mine.csv", "--state", "s.npz"), ("measure", "mine.csv", "--html", "p.html"),
+    ):  # fmt: skip
+        said = onlinecal(*arguments, cwd=tmp_path, rc=2).stderr
+        assert said.splitlines()[-1].endswith(" cannot be written: No space left on device"), said
+        assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

@@ -1,12 +1,15 @@
 """`onlinecal solve` and `onlinecal exploit`, as a user gives them."""
 
 import json
+import re
+from fractions import Fraction
 
 import pytest
 from typer.testing import CliRunner
 
 from onlinecal.cli import app
-from onlinecal.exact import solve
+from onlinecal.exact import solve, value_bracket
+from onlinecal.exact.rational import rational_value
 from onlinecal.exact.states import counts_of, rational_text
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, Rounded
@@ -32,6 +35,18 @@ def test_solve(tmp_path):
         "y = 1 for that forecast"
         in onlinecal("solve", "--m", 3, "--horizon", 5, "--sight", "draw", cwd=tmp_path).stdout
     )
+
+
+@pytest.mark.parametrize(("m", "horizon"), [(2, 3), (3, 5), (4, 8), (5, 6), (7, 5)])
+def test_what_is_printed_holds_for_the_rational_value(tmp_path, m, horizon):
+    exact = rational_value(m, horizon)
+    words = onlinecal("solve", "--m", m, "--horizon", horizon, cwd=tmp_path).stdout
+    value, error = re.search(r"value +([\d.]+) ± (\S+)", words).groups()
+    assert abs(Fraction(value) - exact) <= Fraction(error)
+    words = onlinecal("solve", "--m", m, "--horizon", horizon, "--clip", 1.5, cwd=tmp_path).stdout
+    low, high = re.search(r"between ([\d.]+) and ([\d.]+), certified", words).groups()
+    found = value_bracket(m, horizon, 1.5, progress=False)
+    assert Fraction(low) <= Fraction(found.lower) <= exact <= Fraction(found.upper) <= Fraction(high)
 
 
 def test_exploit(tmp_path):

@@ -209,8 +209,8 @@ at = "T/2"
         ('first = { name = "drift" }, ', "", "needs the parameter 'first'"),
         (
             '{ name = "sidestepping" }',
-            '"sidestepping"',
-            "then = 'sidestepping'; expected a nature, or in a scenario",
+            '"sidesteppin"',
+            "unknown nature 'sidesteppin'; did you mean 'sidestepping'",
         ),
     ]:
         assert good in text

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import OnlinecalError
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.forecasts.reading import Asked
 from onlinecal.recalibration.files import recalibrate_file
 from tests.command_line import onlinecal
@@ -56,7 +56,7 @@ def test_times_of_outcomes(tmp_path):
     assert found.forecasts.tolist() == [0.5, 0.5, 0.5, 0.5]
     frame["r"] = [2, 3, 3, 4]
     frame.to_parquet(tmp_path / "a.parquet")
-    found, _ = recalibrate_file(str(tmp_path / "a.parquet"), tmp_path / "b.csv", "calibeating", asked=asked)
+    found, _ = recalibrate_file(str(tmp_path / "a.parquet"), tmp_path / "c.csv", "calibeating", asked=asked)
     assert found.forecasts.tolist() == [0.5, 0.5, 0.75, 0.625]
 
 
@@ -117,7 +117,21 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, file, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", full)
-    with pytest.raises(OSError, match="No space"):
-        recalibrate_file(str(file), out, "calibeating", measures=["brier"])
+    with pytest.raises(InvalidParameter, match=r"b\.csv cannot be written: No space"):
+        recalibrate_file(str(file), out, "calibeating", overwrite=True, measures=["brier"])
     assert out.read_text() == "old"
     assert sorted(f.name for f in tmp_path.iterdir()) == ["b.csv", "mine.csv"]
+
+
+def test_a_file_is_replaced_only_if_that_is_asked(tmp_path, file):
+    out = tmp_path / "b.csv"
+    out.write_text("old")
+    given = "recalibrate", "mine.csv", "-o", "b.csv", "--measure", "brier"
+    said = onlinecal(*given, cwd=tmp_path, rc=2).stderr
+    assert said == "error: b.csv exists; expected the name of a new file, or --overwrite\n"
+    assert out.read_text() == "old"
+    onlinecal(*given, "--overwrite", cwd=tmp_path)
+    assert out.read_text().count("\n") == TEXT.count("\n")
+    said = onlinecal("recalibrate", "mine.csv", "-o", "mine.csv", "--overwrite", cwd=tmp_path, rc=2).stderr
+    assert "mine.csv is the file that is read; expected another name" in said
+    assert file.read_text() == TEXT

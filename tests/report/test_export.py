@@ -27,7 +27,10 @@ def test_every_number_is_there_with_all_its_digits(study, tmp_path, name):
     path = tmp_path / "sub" / name
     path.parent.mkdir()
     path.write_text("what was there")
-    count = export(study, path)
+    with pytest.raises(InvalidParameter, match="exists; expected the name of a new file, or --overwrite"):
+        export(study, path)
+    assert path.read_text() == "what was there"
+    count = export(study, path, overwrite=True)
     table = pd.read_csv(path, keep_default_na=False) if name.endswith("csv") else pd.read_parquet(path)
     assert len(table) == count == sum(t.size for cell in study.cells for t in cell.totals.values())
     at = 0
@@ -80,7 +83,7 @@ def test_what_fails_leaves_what_was_there(study, tmp_path, monkeypatch):
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", full)
     with pytest.raises(InvalidParameter, match=r"t\.csv cannot be written: No space left"):
-        export(study, path)
+        export(study, path, overwrite=True)
     assert path.read_text() == "what was there"
     assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
 

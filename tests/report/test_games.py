@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.exact import Solution, solve, value_bracket
+from onlinecal.exact.rational import rational_value
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.report import games_plot
@@ -93,7 +95,8 @@ def test_the_page(found):
 def test_brackets_are_those_of_longer_games(found):
     bracket = value_bracket(4, 20, 3.0, progress=False)
     assert found.bounds(4, 17) == (bracket.lowers[16], bracket.uppers[16])
-    assert found.bounds(4, 12) == (found.value(4, 12),) * 2
+    error = found.solved[4].error
+    assert found.bounds(4, 12) == (found.value(4, 12) - error, found.value(4, 12) + error)
     assert np.isnan(found.bounds(4, 21)).all()
     assert np.isnan(found.bounds(3, 13)).all()
     assert found.leads(4, 20)
@@ -152,6 +155,28 @@ def test_digits_to_which_both_ends_round():
     assert certain(2.0, 2.0) == "2.000000"
     assert certain(1.449, 1.451) == "1.45"
     assert certain(1.9, 2.1) == certain(np.nan, np.nan) == certain(0.0, np.nan) == "–"
+
+
+def test_every_digit_of_short_games_on_the_page_is_that_of_the_rational_value():
+    text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
+    for t in range(1, 9):
+        row = next((line for line in text.splitlines() if line.startswith(f"| {t} |")), None)
+        for m in range(1, 9 if row and t <= 6 else 5 if row else 1):
+            cell = row.strip("| ").split(" | ")[m].strip("* ")
+            assert int(cell.replace(".", "")) == round(rational_value(m, t) * 10**6)
+
+
+@pytest.mark.slow
+def test_brackets_in_words_hold():
+    """Their last digits are rounded outward, and by no more than one unit."""
+    words = " ".join((ROOT / "docs" / "games.md").read_text("utf-8").split())
+    said = re.findall(r"V_T\((\d)\) for T = (\d+) is between ([\d.]+) and ([\d.]+) \(clip (\d+)\)", words)
+    said += re.findall(r"V_T\((\d)\) for T = (\d+) between ([\d.]+) and ([\d.]+) \(clip (\d+)\)", words)
+    assert len(said) == 2
+    for m, horizon, low, high, clip in said:
+        found = value_bracket(int(m), int(horizon), float(clip), progress=False)
+        assert Decimal(low) <= Decimal(found.lower) < Decimal(low) + Decimal("1e-6")
+        assert Decimal(high) - Decimal("1e-6") < Decimal(found.upper) <= Decimal(high)
 
 
 def test_hedging_beside_the_best(found):

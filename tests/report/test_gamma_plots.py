@@ -206,10 +206,8 @@ def test_what_the_caption_of_a_reliability_diagram_says(gamma):
     assert "is the binned ECE." in binned
     assert "which hold at least as much" in binned
     many = G.from_counts([0.1, 0.5], [1, 1000], [0, 400])
-    assert "points of little weight are drawn larger" in reliability_plot.caption(many)
-    assert "points of little weight" not in reliability_plot.caption(
-        G.from_counts([0.1, 0.5], [9, 9], [0, 4])
-    )
+    assert "; below 20% of the largest weight it is drawn as if it were 20%" in reliability_plot.caption(many)
+    assert "largest weight" not in reliability_plot.caption(G.from_counts([0.1, 0.5], [9, 9], [0, 4]))
 
 
 def test_areas_are_as_weights(gamma):
@@ -217,9 +215,27 @@ def test_areas_are_as_weights(gamma):
     (points,) = [
         c for c in axis.collections if hasattr(c, "get_sizes") and len(c.get_offsets()) == gamma.levels
     ]
-    assert np.array_equal(points.get_offsets(), np.stack((gamma.predictions, gamma.means), axis=1))
-    sizes = points.get_sizes()
-    assert sizes / sizes.max() == pytest.approx(gamma.mass / gamma.mass.max())
+    order = np.argsort(points.get_offsets()[:, 0])
+    assert np.array_equal(points.get_offsets()[order], np.stack((gamma.predictions, gamma.means), axis=1))
+    sizes = points.get_sizes()[order]
+    assert sizes / sizes.max() == pytest.approx(np.maximum(gamma.mass / gamma.mass.max(), 0.2))
+
+
+def test_points_of_little_weight_are_seen_and_whole_and_panels_have_the_same_axes():
+    many = G.from_counts([0.0, 0.3, 1.0], [1, 10**6, 1], [0, 300_000, 1])
+    near = G.from_counts([0.01, 0.3], [10, 10], [0, 5])
+    axes = plot_reliability({"a": many, "b": near, "c": many}, width="page")
+    fig = axes[0].figure
+    fig.draw_without_rendering()
+    for axis in axes:
+        assert (axis.get_xlim(), axis.get_ylim()) == ((-0.04, 1.04), (-0.04, 1.04))
+        (points,) = [c for c in axis.collections if hasattr(c, "get_sizes") and len(c.get_sizes())]
+        across = np.sqrt(points.get_sizes())
+        assert across.min() >= 3.5  # typographic points: 7 pixels at 150 dots an inch
+        radius = (across / 2 + 0.25)[:, None] * fig.dpi / 72
+        at, box = axis.transData.transform(points.get_offsets()), axis.get_window_extent()
+        assert (at - radius >= (box.x0, box.y0)).all()
+        assert (at + radius <= (box.x1, box.y1)).all()
 
 
 # ---------------------------------------------------------------- regret

@@ -22,7 +22,7 @@ from onlinecal.report.murphy_plot import plot_murphy
 from onlinecal.report.people_plot import plot_people
 from onlinecal.report.question_plot import plot_questions
 from onlinecal.report.questions import question_bars
-from onlinecal.report.style import paper, save, thinned
+from onlinecal.report.style import MARKERS, paper, save, thinned
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
 
@@ -69,12 +69,57 @@ def test_forecasters_are_told_apart_and_in_grey_too(dark):
         sheet = paper()
     looks = [sheet.style(i) for i in range(200)]
     assert len({(look.colour, look.marker, look.dashes) for look in looks}) == 200
+    # Where there are no lines: by colours and markers.
+    assert len({(look.colour, look.marker) for look in looks[:64]}) == 64
+    assert [(look.colour, look.marker) for look in looks[:8]] == list(
+        zip(sheet.colours, MARKERS, strict=True)
+    )
     # Without colours: by markers and dashes.
     assert len({(look.marker, look.dashes) for look in looks[:32]}) == 32
     page_itself = 0.01 if dark else 1.0
     for look in looks:  # and every colour is seen on its page
         low, high = sorted((light(look.colour), page_itself))
         assert (high + 0.05) / (low + 0.05) > 2.0
+
+
+#: what is seen without one of the three cones, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1)
+BLIND = {
+    "protan": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deutan": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritan": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+#: linear RGB to the cones of Oklab (Ottosson 2020), and their cube roots to it
+CONES = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
+OKLAB = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
+
+
+@pytest.mark.parametrize("blind", BLIND)
+@pytest.mark.parametrize("dark", [False, True])
+def test_neighbours_are_told_apart_with_every_colour_blindness(blind, dark):
+    """By more than 0.06 in Oklab, thrice what is just seen; one pair, which `COLOURS` names, by markers alone."""
+    from onlinecal.report.style import BRIGHT, COLOURS
+
+    rgb = np.array([to_rgb(colour) for colour in (BRIGHT if dark else COLOURS)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(linear @ np.transpose(BLIND[blind]), 0.0, 1.0)
+    lab = np.cbrt(seen @ np.transpose(CONES)) @ np.transpose(OKLAB)
+    near = np.flatnonzero(np.linalg.norm(lab - np.roll(lab, 1, axis=0), axis=1) <= 0.06)
+    assert list(near) == ([7] if blind == "deutan" and not dark else [])
+    looks = [paper().style(i) for i in range(64)]
+    assert all(one.marker != other.marker or one.colour != other.colour for one, other in pairwise(looks))
+    assert looks[6].marker != looks[7].marker
 
 
 def test_a_forecaster_looks_the_same_whatever_is_selected(study):

@@ -69,7 +69,7 @@ def test_a_scenario_goes_on_with_what_was_saved(tmp_path, monkeypatch):
 def test_what_is_there_is_not_replaced_unless_asked(tmp_path, results, whole):
     made = oc.play("constant", "drift", horizon=20, runs=2, measures=["ece"])
     before = results.read_bytes()
-    with pytest.raises(StoreError, match=r"exists; expected a new file, or overwrite"):
+    with pytest.raises(StoreError, match=r"exists; expected the name of a new file, or --overwrite"):
         made.save(results)
     other = tmp_path / "text.db"
     other.write_text("my diary " * 100)
@@ -259,7 +259,10 @@ def test_contradictions_are_refused_by_name(tmp_path):
 
 def test_what_is_no_input_or_output_is_refused(tmp_path, results):
     a, b = files(tmp_path / "x", cells(), cells(runs=4))
-    for out, said in ((a, "is one of the files that are merged"), (results, "exists; expected a new file")):
+    for out, said in (
+        (a, "is one of the files that are merged"),
+        (results, "exists; expected the name of a new file"),
+    ):
         before = out.read_bytes()
         with pytest.raises(StoreError, match=said):
             merge([a, b], out)

@@ -230,9 +230,10 @@ class Dask:
         if workers:
             self.workers(workers, environment)
 
-    def workers(self, count, environment=None):
-        options = ("--nworkers", str(count), "--nthreads", "1", "--local-directory", str(self.folder))
-        self._begin("worker", self.address, *options, environment=environment)
+    def workers(self, count, environment=None, nanny=True):
+        options = ("--nthreads", "1", "--local-directory", str(self.folder))
+        for how in [("--nworkers", str(count))] if nanny else [("--no-nanny",)] * count:
+            self._begin("worker", self.address, *how, *options, environment=environment)
 
     def _begin(self, *command, environment=None):
         with open(self.folder / "dask.log", "ab") as log:

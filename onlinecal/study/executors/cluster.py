@@ -69,7 +69,7 @@ class Cluster(Executor):
 
     def __init__(self, address: str, after: str = _GO_ON) -> None:
         self.address, self.after = address, after
-        self.remarks = []
+        self.remarks, self.workers = [], 0
         self._client: Any = None
         self._happened: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._units: dict[Any, Unit] = {}
@@ -138,13 +138,38 @@ class Cluster(Executor):
 
     def _count(self) -> None:
         """How many units the workers play at once."""
-        try:
-            self.workers = sum(self._client.nthreads().values())
-        except (OSError, TimeoutError, RuntimeError):  # the scheduler does not answer
-            self.workers = 0
-        self._counted = time.monotonic()
         if self.workers:
-            self._seen = self._counted
+            self._seen = time.monotonic()
+        try:
+            self._threads = self._client.nthreads(callback_timeout=PATIENCE)
+            self._answers = True
+        except (OSError, TimeoutError, RuntimeError):
+            self._threads, self._answers = {}, False
+        self.workers = sum(self._threads.values())
+        self._counted = time.monotonic()
+
+    def _present(self) -> None:
+        """Counts the workers once a second.
+
+        Raises
+        ------
+        WorkerError
+            There have been none for `GONE` seconds.
+        """
+        if time.monotonic() - self._counted > TELL:
+            self._count()
+            if time.monotonic() - self._seen > GONE:
+                raise self._gone()
+
+    def _results(self, futures: Sequence[Any]) -> list[Any]:
+        """The results of tasks, waited for as long as there are workers."""
+        done = threading.Semaphore(0)
+        for future in futures:
+            future.add_done_callback(lambda _: done.release())
+        for _ in futures:
+            while not done.acquire(timeout=TELL):
+                self._present()
+        return [future.result(timeout=GONE) for future in futures]
 
     def _compare(self) -> None:
         """Refuses workers that have other versions; `_look` asks those that are there more closely."""
@@ -172,17 +197,19 @@ class Cluster(Executor):
                 warnings.simplefilter("ignore")  # that it is large: it is sent once
                 self._blob = self._client.submit(_same, self._kit.blob, key=f"kit-{self._mark}", pure=False)
             looks = [
+                # By another worker if that one has died meanwhile: a task for it alone would wait for ever.
                 self._client.submit(
                     _look,
                     self._blob,
                     self._kit.name,
                     workers=[address],
+                    allow_other_workers=True,
                     key=f"look-{self._mark}-{i}",
                     pure=False,
                 )
-                for i, address in enumerate(self._client.nthreads())
+                for i, address in enumerate(self._threads)
             ]
-            for said in self._client.gather(looks):
+            for said in self._results(looks):
                 if said:
                     raise WorkerError(said)
 
@@ -209,10 +236,7 @@ class Cluster(Executor):
             found += self._take(self._happened.get(timeout=1.0))
             while True:
                 found += self._take(self._happened.get_nowait())
-        if time.monotonic() - self._counted > TELL:
-            self._count()
-            if time.monotonic() - self._seen > GONE:
-                raise self._gone()
+        self._present()
         return found
 
     def _take(self, happened: Any) -> list[Event]:
@@ -271,11 +295,7 @@ class Cluster(Executor):
                     for i in range(0, len(level), FAN)
                 ]
             try:
-                return level[0].result()
-            except KilledWorker:
-                raise WorkerError(
-                    f"workers at {self.address} died, again and again, perhaps for want of memory; {self.after}"
-                ) from None
+                return self._results(level)[0]
             finally:
                 self._client.cancel(made)
 
@@ -283,11 +303,16 @@ class Cluster(Executor):
     def _explained(self) -> Any:
         try:
             yield
+        except KilledWorker:
+            raise WorkerError(
+                f"workers at {self.address} died, again and again, perhaps for want of memory; {self.after}"
+            ) from None
         except (*CANCELLED, RuntimeError):
             raise self._gone() from None
 
     def _gone(self) -> WorkerError:
-        what = "the scheduler" if self._client.status != "running" else "the last worker"
+        running = self._client.status == "running" and self._answers
+        what = "the last worker" if running else "the scheduler"
         return WorkerError(f"{what} at {self.address} is gone; {self.after}")
 
     def close(self) -> None:

@@ -1,0 +1,76 @@
+"""Odd paths are refused in one line by every command, and an interrupt is no fault of a file."""
+
+import gzip
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.command_line import onlinecal
+
+#: commands, each with one place for a path
+COMMANDS = (
+    ("run", None), ("run", "s.toml", "-o", None), ("status", None), ("compare", None), ("plot", None),
+    ("plot", "r.db", "-o", None), ("report", None), ("report", "r.db", "-o", None), ("export", None, "-o", "x.csv"),
+    ("export", "r.db", "-o", None), ("measure-again", None, "--measure", "cdl"), ("merge", None, "r.db", "-o", "m.db"),
+    ("merge", "r.db", "q.db", "-o", None), ("merge", "r.db", "q.db", "--overwrite", "-o", None), ("measure", None),
+    ("measure", "--in-parts", None), ("recalibrate", None, "-o", "x.csv"), ("recalibrate", "a.csv", "-o", None),
+    ("watch", None), ("watch", "a.csv", "--state", None), ("new", None), ("exploit", "--horizon", "4", None),
+    ("search", "--against", "constant", "--horizon", "9", "-o", None),
+)  # fmt: skip
+PATHS = ("", "/", "folder.csv", "/dev/null", "~nobody/x.csv", "loop.csv", "a.csv/x.csv")
+SCENARIO = """horizon = 20
+runs = 2
+measures = ["ece"]
+forecasters = ["constant"]
+natures = ["drift"]
+"""
+
+
+def test_odd_paths_are_refused_in_one_line(tmp_path):
+    here = tmp_path / "here"
+    for name in ("folder", "folder.csv"):
+        (here / name).mkdir(parents=True)
+    (here / "loop.csv").symlink_to("loop.csv")
+    (here / "a.csv").write_text("p,y\n0.2,0\n0.8,1\n0.3,1\n")
+    (here / "s.toml").write_text(SCENARIO)
+    for name in ("r.db", "q.db"):
+        onlinecal("run", "s.toml", "-o", name, cwd=here)
+    there = sorted(here.iterdir())
+    for command in COMMANDS:
+        for path in PATHS:
+            given = [path if each is None else each for each in command]
+            if given[-2:] == ["--state", "loop.csv"]:
+                continue  # a link to nothing, in whose place a file may be put
+            done = onlinecal(*given, cwd=here, rc=(0, 2))
+            if done.returncode:
+                *said, last = done.stderr.splitlines()
+                assert last.startswith("error: "), (given, done.stderr)
+                assert not said or command[0] == "watch", (given, done.stderr)  # which says what it does
+                assert sorted(here.iterdir()) == there, given
+            else:  # a folder of that name, which can be written
+                assert path == "~nobody/x.csv", given
+                shutil.rmtree(here / "~nobody")
+        assert [file.name for file in tmp_path.iterdir()] == ["here"], command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["big.csv", "big.csv.gz"])
+@pytest.mark.parametrize("command", [("measure", "--in-memory"), ("recalibrate", "-o", "x.csv")])
+def test_ctrl_c_while_a_file_is_read(tmp_path, name, command):
+    """Sent again and again until it has come while pandas read: whenever it comes, it is no fault of the file."""
+    rows = b"0.123456,0,some words\n0.654321,1,some words\n" * 2_000_000
+    with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "wb") as file:
+        file.write(b"p,y,note\n" + rows)
+    begun = time.monotonic()
+    for wait in (3.0, 4.0, 5.0):
+        code = [sys.executable, "-m", "onlinecal", command[0], name, *command[1:]]
+        running = subprocess.Popen(code, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        time.sleep(wait)
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=60)[1]
+        assert (running.returncode, said.splitlines()[-1]) == (130, "stopped"), said
+    assert time.monotonic() - begun > 12.0  # none had come to its end before
