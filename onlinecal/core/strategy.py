@@ -224,7 +224,7 @@ def _text(value: Any) -> str:
     if callable(value):
         return f"{value.__module__}:{value.__qualname__}"
     if is_number(value):  # of Python or of NumPy, whole or not: q = 1 and q = 1.0 are one strategy
-        whole = math.isfinite(value) and value == int(value)
+        whole = isinstance(value, int) or (math.isfinite(value) and value == int(value))
         return str(int(value)) if whole else json.dumps(float(value))
     if isinstance(value, tuple):
         return "[" + ", ".join(map(_text, value)) + "]"

@@ -53,7 +53,7 @@ class Events(NamedTuple):
         if self.codes is None:
             return np.arange(asked + 1.0, asked + self.asked + 1.0).tolist()
         _, was, _, _, times, _ = self.log
-        return times[was:].tolist()  # type: ignore[no-any-return]
+        return list(times[was:].tolist())
 
     def told(self, last: int) -> tuple[Any, ...]:
         """The outcomes in order: number of the question, when it was asked, when the outcome became known.

@@ -227,10 +227,11 @@ class Loop:
                 table[place] = 0 if step is None else step.address
         if not len(self.gather):
             table[k.REVEAL] = 0
+        sees = self._shown or getattr(theirs, "sees_law", False)
         said = {
             k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: runs.start,
             k.LAST_RUN: runs.stop, k.LAST: self.count, k.NUMBER: self.asked, k.DRAW: theirs.sight >= Sight.DRAW,
-            k.FORECAST_ALONE: mine.alone and not self._shown and not getattr(theirs, "sees_law", False), k.GATHER: address(self.gather), k.TAKEN: len(self.gather),
+            k.FORECAST_ALONE: mine.alone and not sees, k.GATHER: address(self.gather), k.TAKEN: len(self.gather),
             k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(self.parts), k.OPEN: address(open),
             k.OPEN_RUN: open.strides[0], k.OPEN_WORDS: open.strides[1] // 8, k.OPEN_OWN: own,
         }  # fmt: skip
