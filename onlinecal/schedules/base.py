@@ -26,6 +26,8 @@ class Arrivals:
 
     #: raised when its times change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
+    #: whether this class looks at the uniforms, which are all 0 otherwise; a subclass states it again
+    draws: ClassVar[bool] = True
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
         """The times of questions number first, first + 1, …, one for each uniform, which do not descend.
@@ -54,6 +56,8 @@ class Delays:
 
     #: raised when its times change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
+    #: as of `Arrivals`
+    draws: ClassVar[bool] = True
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         """When the outcomes of questions number first, first + 1, … become known; infinite for never.
@@ -83,6 +87,8 @@ class EveryUnit(Arrivals):
     None. Deviations: none.
     """
 
+    draws: ClassVar[bool] = False
+
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
         """first, first + 1, …"""
         return np.arange(first, first + len(uniforms), dtype=np.float64)
@@ -104,6 +110,8 @@ class Constant(Delays):
     ------
     None. Deviations: none.
     """
+
+    draws: ClassVar[bool] = False
 
     delay: float = 0.0
 
@@ -264,8 +272,12 @@ class Clock:
         # As many as there were before: short games draw few, and long ones seldom.
         count = min(max(BLOCK, min(MOST, self._first - 1)), self._last + 1 - self._first)
         first = self._first
-        u, v = (stream.block_from(first - 1, count)[:, 0] for stream in self._streams)
         schedule = self.schedule
+        u, v = (
+            # By the class itself: one that is derived from it may look at them.
+            stream.block_from(first - 1, count)[:, 0] if vars(type(part)).get("draws", True) else np.zeros(count)
+            for stream, part in zip(self._streams, (schedule.arrivals, schedule.delays), strict=True)
+        )
         self._asked = beginnings(schedule.arrivals, first, self._before, u)
         self._known = endings(schedule.delays, first, self._asked, v)
 
@@ -303,13 +315,15 @@ def beginnings(
         times, for the message.
     """
     times = _numbers(lambda: arrivals.times(first, before, uniforms.copy()), len(uniforms), arrivals)
-    steps = np.diff(times, prepend=before if first > 1 else times[:1])
-    bad = ~(np.isfinite(times) & (steps >= 0.0))
-    if bad.any():
-        i = int(np.argmax(bad))
-        after = f", after {float(times[i - 1]) if i else before!r}" if first + i > 1 else ""
+    ends = times[[0, -1]] if len(times) else np.full(2, before)
+    # Times that do not descend are finite where the first and the last are.
+    good = np.isfinite(ends).all() and (first == 1 or ends[0] >= before) and (times[1:] >= times[:-1]).all()
+    if not good:
+        steps = np.diff(times, prepend=before if first > 1 else times[:1])
+        i = int(np.argmin(np.isfinite(times) & (steps >= 0.0)))
+        said = f", after {float(times[i - 1]) if i else before!r}" if first + i > 1 else ""
         raise InvalidParameter(
-            f"{strategy_label(arrivals)}: {what} {first + i} at time {times[i]}{after}; expected finite times that do "
+            f"{strategy_label(arrivals)}: {what} {first + i} at time {times[i]}{said}; expected finite times that do "
             "not go back"
         )
     return times
