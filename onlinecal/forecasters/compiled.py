@@ -1,4 +1,4 @@
-"""Forecasters whose rule is written as steps: their player in the event loop."""
+"""Forecasters whose rule is written as steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Natures whose rule is written as steps: their player in the event loop."""
+"""Natures whose rule is written as steps."""
 
 from __future__ import annotations
 
