@@ -15,8 +15,6 @@ from onlinecal.core.errors import StoreError
 APPLICATION = 0x6F63616C
 #: of the schema; a change of the tables raises it
 FORMAT = 6
-#: that of which files are still read (`study.migrate`)
-BEFORE = 5
 #: seconds to wait for another program that holds the file before a cell that has been played is given up
 PATIENCE = 300.0
 
@@ -30,8 +28,8 @@ class Database:
         From every method, where the file is held by another program, full, read-only, damaged or not one of ours.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, format: int = FORMAT) -> None:
-        self.path, self.format = path, format
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
         self.run = connection.execute
         self.run_many = connection.executemany
         self._connection = connection
@@ -85,9 +83,9 @@ class Database:
                 )
                 if application != APPLICATION:
                     raise StoreError(f"{path} is a database, but not a results file of onlinecal")
-                if version not in (FORMAT, BEFORE):
+                if version != FORMAT:
                     raise StoreError(f"{path} {_other_format(version)}")
-                database = cls(path, connection, version)
+                database = cls(path, connection)
                 if write:
                     (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
                     if found != "ok":
@@ -170,7 +168,7 @@ def _other_format(version: int) -> str:
     if version > FORMAT:
         return f"has format {version}, of a later onlinecal; this one reads format {FORMAT}"
     return (
-        f"has format {version}, of an earlier onlinecal; this one reads formats {BEFORE} and {FORMAT}: play the "
+        f"has format {version}, of an earlier onlinecal; this one reads format {FORMAT}: play the "
         "scenario again, with --overwrite or into another file with --output"
     )
 

@@ -18,7 +18,6 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.sight import Sight
 from onlinecal.core.words import number_of
 from onlinecal.study.again import computable, missing, missing_of_played, read_again
-from onlinecal.study.database import BEFORE, format_of
 from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial
 from onlinecal.study.executors.base import Fault
@@ -113,9 +112,6 @@ class Session:
                 if not resume:
                     with Store.open(path):
                         raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
-                if format_of(path) == BEFORE:
-                    with Store.open(path) as before:  # which is not written, should nothing fit
-                        cls(cells, before)._compare(plan)
                 session = cls(cells, stack.enter_context(Store.open(path, write=True)))
                 session._adopt(meta, plan)
             else:

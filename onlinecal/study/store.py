@@ -19,7 +19,6 @@ from onlinecal.core.errors import StoreError
 from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.entries import Numbers, Planned
 from onlinecal.study.gammas import Gammas, apart
-from onlinecal.study.migrate import migrate
 from onlinecal.study.packed import joined, shown
 from onlinecal.study.played import Floats, Played, Results
 from onlinecal.study.schema import SCHEMA
@@ -48,14 +47,9 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Store:
-        """An existing file; see `Database.open`. One of the format before is read as if it were of this one.
-
-        To `write` in it, it is made one of this format first, in one transaction.
-        """
+        """An existing file; see `Database.open`."""
         database = Database.open(path, write=write)
         try:
-            if database.format != FORMAT:
-                database = migrate(database, write=write)
             store = cls(database)
             if write:
                 store._tables.check(SCHEMA)

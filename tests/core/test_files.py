@@ -55,6 +55,11 @@ def test_an_interrupt_while_a_file_is_read_is_no_fault_of_the_file(tmp_path, mon
     monkeypatch.setattr(
         pd, "read_csv", lambda source, **options: before(Interrupted("0.5,1\n" * 10), **options)
     )
-    with pytest.raises(KeyboardInterrupt):
-        read(tmp_path / "a.csv")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    # Also in a process that was started without this handler, as in the background of a shell.
+    before_it = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            read(tmp_path / "a.csv")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before_it)

@@ -1,7 +1,5 @@
 """Studies written into files, and several files as one."""
 
-import json
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +17,6 @@ from onlinecal.study.store import Store
 from tests.results import cells, change, equal, played, read, session, study
 from tests.study.test_gammas import same
 from tests.study.test_later import cells as more_cells
-from tests.study.test_migrate import HERE
 
 F, N = oc.forecasters, oc.natures
 
@@ -288,19 +285,6 @@ def test_a_file_of_another_version_and_of_another_scenario_are_said(tmp_path):
         f"{b} was made by onlinecal 0.0.9, {a} by {oc.__version__}",
         f"{b} has another scenario; that of {a} is kept",
     ]
-    shutil.copy(HERE / "format5.db", tmp_path / "old.db")
-    before = (tmp_path / "old.db").read_bytes()
-    (c,) = files(
-        tmp_path / "c",
-        more_cells(
-            people=People.of([{"task": "umbrella"}, {"task": "random"}], 1), forecasters=[F.Constant(0.4)]
-        ),
-    )
-    with Store.open(c) as store:
-        assert json.loads(store.meta["people"]) == ["umbrella", "random"]
-    merge([tmp_path / "old.db", c], tmp_path / "n.db")
-    assert len(read(tmp_path / "n.db").cells) == 10
-    assert (tmp_path / "old.db").read_bytes() == before
 
 
 def test_what_was_read_knows_what_it_depends_on(results):

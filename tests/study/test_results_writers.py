@@ -11,7 +11,7 @@ import pytest
 
 from onlinecal.core.errors import StoreError
 from onlinecal.study import lock, play_cell
-from onlinecal.study.database import BEFORE, FORMAT, Database, format_of
+from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.lock import writing
 from onlinecal.study.store import Store
 from tests.results import cells, change, equal, played, read, refused, session, study
@@ -37,12 +37,12 @@ def test_what_is_not_ours_is_left_alone(tmp_path):
 
 
 def test_an_earlier_format_is_refused_and_may_be_replaced(results):
-    old = BEFORE - 1
+    old = FORMAT - 1
     change(results, f"PRAGMA user_version = {old}")
     for options in ({}, {"resume": True}):
         refused(
             results,
-            f"has format {old}, of an earlier onlinecal; this one reads formats {BEFORE} and {FORMAT}: play "
+            f"has format {old}, of an earlier onlinecal; this one reads format {FORMAT}: play "
             "the scenario again, with",
             **options,
         )

@@ -1,7 +1,6 @@
 """The steps of a forecaster's grid: stated by it, kept with the plan, unknown in files of versions before."""
 
 import json
-import shutil
 import sqlite3
 
 import numpy as np
@@ -14,7 +13,6 @@ from onlinecal.study.copies import merge
 from onlinecal.study.database import FORMAT, format_of
 from onlinecal.study.store import Store
 from tests.results import F, N, cells, change, played, read
-from tests.study.test_migrate import HERE
 
 #: of `cells`, sorted: forecast hedging with T^(1/3) and almost one step ahead with √T, at T = 50 and 100
 STEPS = [4, 4, 5, 5, 8, 8, 10, 10]
@@ -72,11 +70,6 @@ def test_a_plan_that_is_there_is_known_by_its_steps_too(tmp_path):
     without(path)
     with Store.open(path) as store:
         assert not store.has_plan(meta, plan)
-
-
-def test_a_file_of_the_format_before_opens_without_them(tmp_path):
-    shutil.copy(HERE / "format5.db", tmp_path / "a.db")
-    assert {cell.steps for cell in oc.load(tmp_path / "a.db").cells} == {None}
 
 
 @pytest.mark.parametrize("order", [1, -1])
