@@ -275,7 +275,9 @@ class Clock:
         schedule = self.schedule
         u, v = (
             # By the class itself: one that is derived from it may look at them.
-            stream.block_from(first - 1, count)[:, 0] if vars(type(part)).get("draws", True) else np.zeros(count)
+            stream.block_from(first - 1, count)[:, 0]
+            if vars(type(part)).get("draws", True)
+            else np.zeros(count)
             for stream, part in zip(self._streams, (schedule.arrivals, schedule.delays), strict=True)
         )
         self._asked = beginnings(schedule.arrivals, first, self._before, u)

@@ -200,7 +200,9 @@ def test_a_cell_that_fails_does_not_stop_the_others(tmp_path, executor, monkeypa
     said, failed = into(path, with_broken(), executor())
     assert [cell.horizon for cell, _ in failed] == [90, 90]
     assert {fault.kind for _, fault in failed} == {"InvalidForecast"}
-    assert all("forecaster 'Broken' failed in round 1: ValueError: boom (" in f.text for _, f in failed)
+    assert all(
+        "forecaster 'Broken' failed in round 1, run 0: ValueError: boom (" in f.text for _, f in failed
+    )
     assert len(said["games"]) == 6
     assert sorted(error for _, error in said["failed"]) == sorted(f.text for _, f in failed)
     status = Status.of(path)
@@ -336,7 +338,7 @@ def _runs(pid):
 def test_errors_come_back_as_what_they_are():
     for jobs in (None, 2):
         with pytest.raises(
-            InvalidForecast, match=r"'Broken' failed in round 1: ValueError: boom \(.*test_executors"
+            InvalidForecast, match=r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors"
         ):
             oc.play(Broken, "drift", horizon=90, runs=2, jobs=jobs)
     assert isinstance(Fault.of(KeyError("x")).error(), CellError)
