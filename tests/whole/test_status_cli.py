@@ -52,7 +52,8 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(folder):
     assert lines[1] == "2 of 10 cells failed:"
     for line, nature in zip(lines[2:4], ("drift", "rows"), strict=True):
         assert line == (
-            f"  'Own' against '{nature}' at T = 40: forecaster 'Own' failed in round 1, run 0: ValueError: boom (own.py:5)"
+            f"  'Own' against '{nature}' at T = 40: forecaster 'Own' failed in round 1, run 0: ValueError: "
+            "boom (own.py:5)"
         )
     assert lines[4:] == ["--resume plays them again"]
     assert len(read(folder / "results" / "s.db").cells) == 8
