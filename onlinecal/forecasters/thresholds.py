@@ -1,9 +1,9 @@
 """A grid forecaster whose bias up to any threshold stays small: exponential weights over signed thresholds.
 
 With the bias E_i = Σ (y − i/m) of each grid point, P_k = E_0 + … + E_k is the bias of all rounds that played at most
-k/m, and max |P_k| the total step calibration error. The sums that the rule needs, Σ_{k ≥ i} exp(±ηP_k), are kept as
-logarithms in a binary tree over the grid, each part of it relative to where it begins, so that a round changes only
-the nodes above the point that was played.
+k/m, and max |P_k| the total step calibration error. The sums that the rule needs, Σ_{k ≥ i} exp(±ηP_k), are kept in
+a binary tree over the grid, each part of it relative to where it begins, so that a round changes only the nodes above
+the point that was played.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class StepCEMinimiser(OnGrid):
 
     Information
     -----------
-    O(log m) time a round; some 12 numbers a grid point and run. The laws depend on the biases alone.
+    O(log m) time a round, O(m) where an |ηP_k| is above 340; some 13 numbers a grid point and run. The laws depend on
+    the biases alone.
 
     Source
     ------
@@ -72,8 +73,9 @@ class StepCEMinimiser(OnGrid):
     needs_horizon: ClassVar[bool | None] = True
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(m)"
-    # Six numbers a node, and up to four nodes for each of the m steps.
+    # Four numbers a node with up to four nodes for each of the m steps, and some more.
     unit_bytes: ClassVar[float] = 192.0
+    version: ClassVar[int] = 2
 
     m: int | str = "T^(1/2)"
 
@@ -81,8 +83,7 @@ class StepCEMinimiser(OnGrid):
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         rate = _potentials.thresholds_rate(horizon, m)
-        bias, sums = _tree(np.zeros(m + 1, np.int64), rate / m)
-        memory = Memory(runs, ints=bias, floats=sums, shared=(m, rate / m))
+        memory = _memory(runs, m, rate / m, np.zeros(m + 1, np.int64))
         return CompiledForecaster(_state, _learn, memory, size=2, grid=grid_of(m))
 
     @property
@@ -119,8 +120,117 @@ class StepCEMinimiser(OnGrid):
 # ---------------------------------------------------------------- steps: a tree over the grid
 #
 # Node n has the children 2n and 2n + 1, the root is 1, and the leaves are the points of the grid, with empty ones
-# behind them. A node has the sum of m·E_i of its points, and, with P measured from where the node begins,
-# ln Σ exp(ηP_k) and ln Σ exp(−ηP_k) over its points k. All are functions of the biases, whatever the order of rounds.
+# behind them. A node has e^{ηB} and e^{−ηB}, where B is the bias of its points, and, with P measured from where it
+# begins, Σ e^{ηP_k} and Σ e^{−ηP_k} over its points k. All are functions of the biases, whatever the order of rounds.
+
+#: the numbers of a node
+RISE, FALL, UP, DOWN = range(4)
+#: as long as the sums of the root are less in total, |ηP| is below 346 everywhere and its change from one point to
+#: another below 692, so that no exponential was too large for a float, or too small
+VAST = 1e150
+
+
+@kernel
+def _mend(tree, node):
+    """A node from its children."""
+    left, right = tree[2 * node], tree[2 * node + 1]
+    here = tree[node]
+    here[RISE], here[FALL] = left[RISE] * right[RISE], left[FALL] * right[FALL]
+    here[UP], here[DOWN] = left[UP] + left[RISE] * right[UP], left[DOWN] + left[FALL] * right[DOWN]
+
+
+@kernel
+def _set(tree, node, exponent):
+    """A leaf, by ηE."""
+    leaf = tree[node]
+    leaf[RISE] = leaf[UP] = math.exp(exponent)
+    leaf[FALL] = leaf[DOWN] = math.exp(-exponent)
+
+
+@kernel
+def _grow(tree, biases, rate):
+    """All nodes from the biases."""
+    leaves = len(tree) >> 1
+    for i in range(len(biases)):
+        _set(tree, leaves + i, rate * biases[i])
+    for node in range(leaves - 1, 0, -1):
+        _mend(tree, node)
+
+
+def _tree(biases: NDArray[np.int64], rate: float) -> Floats:
+    """The nodes for these m·E_i, at η/m."""
+    tree = np.zeros((2 << (len(biases) - 1).bit_length(), 4))
+    tree[len(tree) // 2 + len(biases) :, [RISE, FALL]] = 1.0
+    _grow(tree, biases, rate)
+    return tree
+
+
+def _memory(runs: int, m: int, rate: float, biases: NDArray[np.int64]) -> Memory:
+    """The state of all runs at these m·E_i and η/m: m·E_i and the tree. Shared are η/m, and e^{±η(½ − i/m)}."""
+    tilt = np.exp(rate * (0.5 * m - np.arange(m + 1)))
+    return Memory(runs, ints=biases, floats=_tree(biases, rate), shared=[rate, *tilt, *(1.0 / tilt)])
+
+
+@kernel
+def _nodes(run):
+    return floats(run).reshape(-1, 4)
+
+
+@law
+def _state(run, number):
+    tree, points, tilt = _nodes(run), len(ints(run)), shared(run)[1:]
+    back = tilt[points:]
+    if not tree[1, UP] + tree[1, DOWN] < VAST:
+        return _state_vast(run)
+    # The points of `node` begin at `first`, behind points whose biases B sum to e^{ηB} = rise = 1/fall. H is not
+    # positive where they end, and the sums from there on are `over` and `under`.
+    node, first, length, rise, fall, over, under = 1, 0, len(tree) >> 1, 1.0, 1.0, 0.0, 0.0
+    while length > 1:
+        length >>= 1
+        middle, node = first + length, 2 * node
+        if middle >= points:
+            continue
+        left, right = tree[node], tree[node + 1]
+        to_rise, to_fall = rise * left[RISE], fall * left[FALL]
+        over_middle, under_middle = over + to_rise * right[UP], under + to_fall * right[DOWN]
+        h = over_middle * tilt[middle] - under_middle * back[middle]
+        if h > 0.0:
+            node, first, rise, fall = node + 1, middle, to_rise, to_fall
+        elif h == 0.0:
+            return _state_alone(run, middle)
+        else:
+            over, under = over_middle, under_middle
+    if first == points - 1:
+        return _state_alone(run, first)
+    leaf = tree[node]
+    here = (over + rise * leaf[UP]) * tilt[first] - (under + fall * leaf[DOWN]) * back[first]
+    if here <= 0.0:  # at 0; at another point only by rounding, where H is 0
+        return _state_alone(run, first)
+    there = under * back[first + 1] - over * tilt[first + 1]
+    return state_pair(run, first, there / (here + there))
+
+
+@kernel
+def _state_vast(run):
+    """The same by logarithms, point by point from the last, where the sums are no floats."""
+    biases, rate = ints(run), shared(run)[0]
+    m, before = len(biases) - 1, biases.sum()
+    plus_end = minus_end = over = under = -math.inf
+    for i in range(m, -1, -1):
+        over, under = _either(over, rate * before), _either(under, -rate * before)
+        shift = rate * (0.5 * m - i)
+        plus, minus = over + shift, under - shift
+        if plus >= minus:
+            if i == m or plus == minus:
+                return _state_alone(run, i)
+            # The two values of H, divided by the larger of their larger parts.
+            top = max(plus, minus_end)
+            here = math.exp(plus - top) * -math.expm1(minus - plus)
+            there = math.exp(minus_end - top) * -math.expm1(plus_end - minus_end)
+            return state_pair(run, i, there / (here + there))
+        plus_end, minus_end = plus, minus
+        before -= biases[i]
+    return _state_alone(run, 0)
 
 
 @kernel
@@ -131,91 +241,19 @@ def _either(x, y):
 
 
 @kernel
-def _mend(bias, up, down, node, rate):
-    """A node from its children."""
-    left, right = 2 * node, 2 * node + 1
-    moved = rate * bias[left]
-    bias[node] = bias[left] + bias[right]
-    up[node] = _either(up[left], moved + up[right])
-    down[node] = _either(down[left], down[right] - moved)
-
-
-@kernel
-def _mend_all(bias, up, down, rate):
-    """All nodes from the leaves."""
-    for node in range((len(bias) >> 1) - 1, 0, -1):
-        _mend(bias, up, down, node, rate)
-
-
-def _tree(biases: NDArray[np.int64], rate: float) -> tuple[NDArray[np.int64], Floats]:
-    """The nodes for these m·E_i: the sums of biases, and the two logarithms of each."""
-    points = len(biases)
-    leaves = slice(1 << (points - 1).bit_length(), None)
-    bias = np.zeros(2 * leaves.start, np.int64)
-    sums = np.full((2, len(bias)), -np.inf)
-    bias[leaves][:points] = biases
-    sums[0, leaves][:points] = rate * biases
-    sums[1, leaves][:points] = -rate * biases
-    _mend_all(bias, sums[0], sums[1], rate)
-    return bias, sums
-
-
-@law
-def _state(run, number):
-    """Also, for each node, the bias and the two logarithms; m and η/m are shared."""
-    bias, sums = ints(run), floats(run)
-    up, down = sums[: len(bias)], sums[len(bias) :]
-    m, rate = int(shared(run)[0]), shared(run)[1]
-    # The points of `node` begin at `first`, behind points whose biases sum to `before`. H is not positive where they
-    # end, and the sums from there on are e^over and e^under.
-    node, first, length, before = 1, 0, len(bias) >> 1, 0
-    over = under = -math.inf
-    while length > 1:
-        length >>= 1
-        middle, left, right = first + length, 2 * node, 2 * node + 1
-        if middle > m:
-            node = left
-            continue
-        moved, shift = rate * (before + bias[left]), rate * (0.5 * m - middle)
-        over_middle, under_middle = _either(over, moved + up[right]), _either(under, down[right] - moved)
-        h = (over_middle + shift) - (under_middle - shift)
-        if h > 0.0:
-            node, first, before = right, middle, before + bias[left]
-        elif h == 0.0:
-            return _state_alone(run, middle, m)
-        else:
-            node, over, under = left, over_middle, under_middle
-    if first == m:
-        return _state_alone(run, m, m)
-    moved, shift = rate * (before + bias[node]), rate * (0.5 * m - first)
-    plus, minus = _either(over, moved) + shift, _either(under, -moved) - shift
-    if plus <= minus:  # at 0; at another point only by rounding, where H is 0
-        return _state_alone(run, first, m)
-    plus_end, minus_end = over + shift - rate, under - shift + rate
-    # The two values of H, divided by the larger of their larger parts, so that nothing overflows. Of the second it is
-    # known from a sum in another order that it is not positive.
-    top = max(plus, minus_end)
-    here = math.exp(plus - top) * -math.expm1(minus - plus)
-    there = math.exp(minus_end - top) * max(0.0, -math.expm1(plus_end - minus_end))
-    return state_pair(run, first, there / (here + there))
-
-
-@kernel
-def _state_alone(run, i, m):
+def _state_alone(run, i):
     """The law of one point; as a step's result."""
-    low = min(i, m - 1)
+    low = min(i, len(ints(run)) - 2)
     return state_pair(run, low, 1.0 if i == low else 0.0)
 
 
 @learn
 def _learn(run, number, size, drawn, outcome):
-    bias, sums, i = ints(run), floats(run), law_atoms(run)[drawn]
-    up, down = sums[: len(bias)], sums[len(bias) :]
-    m, rate = int(shared(run)[0]), shared(run)[1]
-    node = (len(bias) >> 1) + i
-    bias[node] += m * outcome - i
-    up[node], down[node] = rate * bias[node], -rate * bias[node]
+    biases, tree, i = ints(run), _nodes(run), law_atoms(run)[drawn]
+    biases[i] += (len(biases) - 1) * outcome - i
+    node = (len(tree) >> 1) + i
+    _set(tree, node, shared(run)[0] * biases[i])
     while node > 1:
         node >>= 1
-        _mend(bias, up, down, node, rate)
+        _mend(tree, node)
     return 0

@@ -15,7 +15,7 @@ from onlinecal.exploit import exploit
 from onlinecal.forecasters import StepCEMinimiser
 from onlinecal.forecasters._potentials import thresholds, thresholds_rate
 from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.forecasters.thresholds import _tree
+from onlinecal.forecasters.thresholds import _memory, _tree
 from onlinecal.measures import cutoff_ce, step_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, HalfCrossing, KinkApproach
 from tests.bounds_in_games import Games
@@ -34,8 +34,8 @@ def law_of(player):
 def with_biases(m, horizon, biases):
     """A player whose only run has these m·E_i."""
     player = StepCEMinimiser(m).start(horizon, 1, None)
-    bias, sums = _tree(np.asarray(biases, np.int64), thresholds_rate(horizon, m) / m)
-    player.memory.ints[0], player.memory.floats[0] = bias, sums.ravel()
+    tree = _tree(np.asarray(biases, np.int64), thresholds_rate(horizon, m) / m)
+    player.memory.ints[0], player.memory.floats[0] = biases, tree.ravel()
     return player
 
 
@@ -56,10 +56,10 @@ def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
     game.advance(horizon)
     biases = m * game.history.positives - np.arange(m + 1) * game.history.counts
     for run in range(2):
-        bias, sums = _tree(biases[run], thresholds_rate(horizon, m) / m)
+        tree = _tree(biases[run], thresholds_rate(horizon, m) / m)
         # To the last bit: the laws depend on the biases alone, whatever the order of the rounds.
-        assert (game.forecaster.memory.ints[run] == bias).all()
-        assert (game.forecaster.memory.floats[run] == sums.ravel()).all()
+        assert (game.forecaster.memory.ints[run] == biases[run]).all()
+        assert (game.forecaster.memory.floats[run] == tree.ravel()).all()
 
 
 @given(states())
@@ -92,6 +92,25 @@ def test_huge_biases_give_laws(biases):
     law = law_of(with_biases(m, 10**8, biases))
     assert sum(law.values()) == 1.0
     assert all(0 <= i <= m and 0 < w <= 1 for i, w in law.items())
+
+
+@given(st.lists(st.tuples(st.sampled_from([-1, 0, 1]), st.floats(-3, 3)), min_size=2), st.integers(250, 500))
+def test_the_law_is_that_of_the_rule_beyond_floats(exponents, size):
+    """From e^ηP that are floats to those that are far from it: the sums are then taken by logarithms."""
+    m, horizon = len(exponents) - 1, 1000
+    moved = np.array([sign * size + more for sign, more in exponents])
+    rule = StepCE(m, horizon)
+    rule.bias = np.diff(moved * m / rule.rate, prepend=0.0).astype(np.int64)
+    law = with_biases(m, horizon, rule.bias).forecast(asked())
+    i, (w, rest) = int(law.atoms[0, 0]), law.weights[0]
+    (here, size), (there, other) = rule.gain(i), rule.gain(i + 1)
+    here, there = (
+        w * here * math.exp(size - max(size, other)),
+        rest * there * math.exp(other - max(size, other)),
+    )
+    below, above = i == 0 and w == 1.0 and here < 0.0, i + 1 == m and rest == 1.0 and there > 0.0
+    # A weight may be too small for a float.
+    assert below or above or (abs(here + there) <= 1e-9 and here >= -1e-9)
 
 
 def test_exact_ties_of_large_weights():
@@ -203,9 +222,8 @@ class OtherRate(StepCEMinimiser):
         m = self.steps_at(horizon)
         player = StepCEMinimiser(m).start(horizon, runs, stream)
         rate = self.times * thresholds_rate(horizon, m) / m
-        bias, sums = _tree(np.zeros(m + 1, np.int64), rate)
-        player.memory.ints[:], player.memory.floats[:] = bias, sums.ravel()
-        player.memory.shared[1] = rate
+        other = _memory(runs, m, rate, np.zeros(m + 1, np.int64))
+        player.memory.floats, player.memory.shared = other.floats, other.shared
         return player
 
 
