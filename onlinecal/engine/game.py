@@ -269,7 +269,8 @@ class Game:
                     self._stopped = str(error)
                 raise error from getattr(stop, "fault", stop)
             except BaseException as error:
-                if begun:
+                # Events that are listed are not listed again.
+                if begun or not self._agenda.simple:
                     self._stopped = (
                         in_one_line(error, str) or f"a round after round {self.asked} was interrupted"
                     )
