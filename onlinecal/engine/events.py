@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,10 @@ class Events(NamedTuple):
         Outcomes in each part.
     asked : int
         Questions.
+    open : int
+        The most questions that are open at once, beyond those that were open before.
+    streams : dict of int to int
+        The same of each stream of which there are questions.
     log : tuple
         What `told` is made of.
     """
@@ -46,25 +51,27 @@ class Events(NamedTuple):
     parts: list[Part]
     resolved: Ints
     asked: int
+    open: int
+    streams: dict[int, int]
     log: tuple[Any, ...] = ()
 
     def times(self, asked: int) -> list[float]:
         """When the questions are asked, of which `asked` came before."""
         if self.codes is None:
             return np.arange(asked + 1.0, asked + self.asked + 1.0).tolist()
-        _, was, _, _, times, _ = self.log
-        return list(times[was:].tolist())
+        was, asked_at = self.log[1], self.log[4]
+        return list(asked_at[was:].tolist())
 
     def told(self, last: int) -> tuple[Any, ...]:
-        """The outcomes in order: number of the question, when it was asked, when the outcome became known.
+        """The outcomes in order: number of the question, when it was asked, when the outcome became known, stream.
 
         `last` is the number of the last question.
         """
         if self.codes is None:
             numbers = np.arange(last - self.asked + 1, last + 1)
-            return numbers, numbers.astype(np.float64), numbers.astype(np.float64)
-        due, was, first, before, asked, known = self.log
-        return _numbers(due, was, first, before), asked[due], known[due]
+            return numbers, numbers.astype(np.float64), numbers.astype(np.float64), np.zeros_like(numbers)
+        due, was, first, before, asked, known, stream = self.log
+        return _numbers(due, was, first, before), asked[due], known[due], stream[due]
 
 
 class Agenda:
@@ -77,6 +84,10 @@ class Agenda:
     clock : Clock
     cuts : (n,) floats
         Ascending times. A question belongs to the stretch between two of them in which it is asked.
+    streams : int, default 1
+        How many streams there are.
+    streams_of : callable, optional
+        (first, last) ↦ the streams of these questions. Default: all are of the first.
     listed : bool, default False
         Whether events are listed where there is no need.
 
@@ -86,15 +97,23 @@ class Agenda:
         Places for open questions that are in use or have been.
     """
 
-    def __init__(self, clock: Clock, cuts: Any, listed: bool = False) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        cuts: Any,
+        streams: int = 1,
+        streams_of: Callable[[int, int], Ints] | None = None,
+        listed: bool = False,
+    ) -> None:
         self.clock, self.cuts = clock, np.asarray(cuts, np.float64)
+        self.streams, self._streams_of = streams, streams_of
         #: whether question t is asked at time t, and resolved before the next one, in one part
-        self.simple = clock.schedule.immediate and not len(self.cuts) and not listed
+        self.simple = clock.schedule.immediate and not len(self.cuts) and streams_of is None and not listed
         self.slots = 0
         self._free = np.zeros(0, np.int64)
         self._asked = np.zeros(0)
         self._known = np.zeros(0)
-        #: of the open questions: number, place, stretch
+        #: of the open questions: number, place, part
         self._open = np.zeros((3, 0), np.int64)
 
     @property
@@ -106,35 +125,50 @@ class Agenda:
         """The events from question `first` up to, not including, question `last` + 1."""
         asked_now = last - first + 1
         if self.simple:
-            return Events(None, None, [(0, 0)], np.array([asked_now]), asked_now)
+            return Events(None, None, [(0, 0)], np.array([asked_now]), asked_now, 1, {0: 1})
         asked, known = self.clock.span(first, last)
         soon = self.clock.times(last + 1)[0]
         was = len(self._asked)
-        slot, stretch = np.zeros((2, was + asked_now), np.int64)
-        slot[:was], stretch[:was] = self._open[1:]
+        slot, own = np.zeros((2, was + asked_now), np.int64)
+        slot[:was], own[:was] = self._open[1:]
         if len(self.cuts):
-            stretch[was:] = np.searchsorted(self.cuts, asked, side="right")
+            own[was:] = np.searchsorted(self.cuts, asked, side="right") * self.streams
+        if self._streams_of is not None:
+            own[was:] += self._streams_of(first, last)
         if was:
             asked, known = np.concatenate([self._asked, asked]), np.concatenate([self._known, known])
-        stretches, part = _numbered(stretch)
+        parts, part = _numbered(own)
+        streams, stream = (
+            (np.zeros(1, np.int64), 0 * own) if self.streams == 1 else _numbered(own % self.streams)
+        )
         due = np.flatnonzero(known < soon)
         times = known[due]
         if (times[1:] < times[:-1]).any():
             due = due[np.argsort(times, kind="stable")]
         codes, rows = np.empty((2, asked_now + len(due)), np.int64)
-        counts = np.zeros(len(stretches), np.int64)
+        counts = np.zeros(len(parts), np.int64)
+        open, most = np.zeros((2, len(streams) + 1), np.int64)
         free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + asked_now, np.int64)])
         size, left, self.slots = _list(
-            asked, known, due, was, slot, part, free, len(self._free), self.slots, codes, rows, counts
-        )
+            asked, known, due, was, slot, part, stream, free, len(self._free), self.slots, codes, rows, counts, open,
+            most,
+        )  # fmt: skip
         self._free = free[:left].copy()
         waits = np.flatnonzero(known >= soon)
         waits = waits[known[waits] < math.inf]
-        told = due, was, first, self._open[0], asked, known
+        told = due, was, first, self._open[0], asked, known, streams[stream]
         self._asked, self._known = asked[waits], known[waits]
-        self._open = np.stack([_numbers(waits, was, first, told[3]), slot[waits], stretch[waits]])
-        parts = [(stretch, 0) for stretch in stretches.tolist()]
-        return Events(codes[:size], rows[:size], parts, counts, asked_now, told)
+        self._open = np.stack([_numbers(waits, was, first, told[3]), slot[waits], own[waits]])
+        return Events(
+            codes[:size],
+            rows[:size],
+            [divmod(part, self.streams) for part in parts.tolist()],
+            counts,
+            asked_now,
+            int(most[-1]),
+            dict(zip(streams.tolist(), most[:-1].tolist(), strict=True)),
+            told,
+        )
 
 
 def _numbers(places: Ints, was: int, first: int, before: Ints) -> Ints:
@@ -152,10 +186,11 @@ def _numbered(values: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _list(asked, known, due, was, slot, part, free, left, slots, codes, rows, counts):
+def _list(asked, known, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most):
     """Merges questions and outcomes into codes; how many events, free places and places there are then.
 
-    `free[:left]` are the places without a question.
+    `free[:left]` are the places without a question. `open` counts the open questions of each stream and, at its end,
+    those of all.
     """
     i, j, size, n = was, 0, 0, len(asked)
     while i < n or j < len(due):
@@ -174,11 +209,17 @@ def _list(asked, known, due, was, slot, part, free, left, slots, codes, rows, co
                 left -= 1
             k = i
             i += 1
+            for s in (stream[k], len(open) - 1):
+                open[s] += 1
+                most[s] = max(most[s], open[s])
         else:
             kind, k = RESOLVE, due[j]
             place = free[left] = slot[k]
             left += 1
             j += 1
+        if kind != ASK:
+            for s in (stream[k], len(open) - 1):
+                open[s] -= 1
         codes[size] = part[k] << PART | place << SLOT | kind
         if kind != ASK:
             rows[size] = counts[part[k]]

@@ -23,7 +23,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
-from onlinecal.engine.events import Agenda
+from onlinecal.engine.events import Agenda, Events
 from onlinecal.engine.failures import check_loop, failed, no_probability
 from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
@@ -160,14 +160,18 @@ class Game:
         able = [made_of_steps(player) for player in (self.forecaster, self.nature)]
         check_loop(loop, self.names, able)
         sides = [side(player) for player in (self.forecaster, self.nature)]
-        self._driven = None not in sides and not self._revealed.streams and not kinds and loop != "event"
+        streams = self._revealed.streams
+        streams_of = self.nature.streams_of if streams and able[1] else None
+        told = streams_of is not None or not (streams or "stream" in forecaster.needs)
+        self._driven = None not in sides and told and not kinds and loop != "event"
         self.compiled = self._driven and all(able)
         self.schedule = schedule
         check_length(horizon, schedule.length)
         self._clock = schedule.clock(horizon, seed)
         self._waiting = Waiting()
         self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
-        self._agenda = Agenda(self._clock, self._cuts, getattr(sides[1], "sees_law", False))
+        listed = getattr(sides[1], "sees_law", False)
+        self._agenda = Agenda(self._clock, self._cuts, max(1, streams), streams_of, listed)
         self._questions: Any = Questions(*sides) if self._driven else None
         self.threads = count("threads", threads)
         self._keeping = as_history(history)
@@ -247,6 +251,7 @@ class Game:
                 histories = [ledger.history(part) for part in events.parts]
                 for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
                     history.reserve(rounds)
+                self._prepare(mine, events)
                 mine.reserve(max(resolved, events.asked))
                 theirs.reserve(max(resolved, events.asked), levels)
                 self._questions.reserve(max(1, self._agenda.slots))
@@ -264,7 +269,8 @@ class Game:
                     self._stopped = str(error)
                 raise error from getattr(stop, "fault", stop)
             except BaseException as error:
-                if begun:
+                # Events that are listed are not listed again.
+                if begun or not self._agenda.simple:
                     self._stopped = (
                         in_one_line(error, str) or f"a round after round {self.asked} was interrupted"
                     )
@@ -273,10 +279,18 @@ class Game:
             for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
                 history.played(rounds)
             if self.transcripts is not None:
-                numbers, asked, known = events.told(self.asked)
-                self.transcripts.extend(numbers, asked, known, log)
+                self.transcripts.extend(events.told(self.asked), log)
             if progress is not None:
                 progress(events.asked)
+
+    def _prepare(self, forecaster: Any, events: Events) -> None:
+        """Prepares the forecaster for the questions that will be open."""
+        try:
+            forecaster.prepare(events.open, events.streams)
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise Stopped(True, self.asked + 1, error) from error
 
     def ask(self, time: float | None = None) -> Open:
         """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.

@@ -58,6 +58,9 @@ class InPython:
         #: of a forecaster: atoms of its laws, at most; more when it states more
         self.size = 2
 
+    def prepare(self, open: int, streams: Any) -> None:
+        """Needs to know nothing."""
+
     def reserve(self, rounds: int, levels: float = math.inf) -> None:
         """Needs no room."""
 

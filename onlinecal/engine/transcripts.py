@@ -58,8 +58,9 @@ class Transcripts:
             column[self.rounds] = values
         self.rounds += 1
 
-    def extend(self, numbers: Any, asked: Any, known: Any, drawn: Any) -> None:
-        """Adds rounds of one stream in their order: three vectors, and forecasts with outcomes, (runs, rounds, 2)."""
+    def extend(self, told: tuple[Any, ...], drawn: Any) -> None:
+        """Adds rounds in their order: what `Events.told` says, and forecasts with outcomes, (runs, rounds, 2)."""
+        numbers, asked, known, streams = told
         if not len(numbers):
             return
         rows = {
@@ -68,7 +69,7 @@ class Transcripts:
             "numbers": numbers,
             "asked": asked,
             "known": known,
-            "streams": np.zeros(len(numbers), np.int64),
+            "streams": streams,
         }
         for name, values in rows.items():
             column = self._columns.get(name, values[:0])

@@ -13,7 +13,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.forecasters._laws import agreed, regret_both
 from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.rounds.law import Floats
-from onlinecal.rounds.parts import Parts, part_law, reserve_parts, state_part, tell_part
+from onlinecal.rounds.parts import Parts, part_law, prepare_parts, reserve_parts, state_part, tell_part
 from onlinecal.rounds.steps import (
     Step,
     cached_uniform,
@@ -35,7 +35,15 @@ def of_steps(players: Sequence[Any]) -> bool:
 
 def _whole(law: Step, learn: Step, memory: Parts, **options: Any) -> CompiledForecaster:
     grows = any(player.grows for player in memory.players)
-    return CompiledForecaster(law, learn, memory, reserve=reserve_parts if grows else None, **options)
+    prepares = any(player.prepares for player in memory.players)
+    return CompiledForecaster(
+        law,
+        learn,
+        memory,
+        reserve=reserve_parts if grows else None,
+        prepare=prepare_parts if prepares else None,
+        **options,
+    )
 
 
 @kernel

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._parts import Part, memo_of
+from onlinecal.forecasters._parts import Part, checked, memo_of
 from onlinecal.forecasters.base import Forecaster
+from onlinecal.forecasters.compiled import CompiledForecaster
 from onlinecal.rounds.law import Floats, Law, StatedLaw, Unplayable
+from onlinecal.rounds.parts import WHOSE, Copies, reserve_parts, state_copy, tell_copy
 from onlinecal.rounds.record import Round
+from onlinecal.rounds.steps import Memory, Step, floats, learn, memo
 
 #: Measures whose total over all rounds is at most the sum of those over the parts into which the rounds are divided.
 #: With w(v) rounds at v, E(v) the sum of y − v over them, and both the sums of those of the parts:
@@ -53,6 +60,124 @@ def adds_up(column: Column) -> bool:
     return column.kind == "measure" and column.measure in ADD_UP and not chosen
 
 
+class Begin:
+    """Begins copies of a forecaster.
+
+    Parameters
+    ----------
+    of : Forecaster
+    horizon, runs : int
+    stream : Stream
+        Each copy has the child of this stream by its names.
+    """
+
+    def __init__(self, of: Forecaster, horizon: int, runs: int, stream: Stream) -> None:
+        self.of, self.horizon, self.runs, self.stream = of, horizon, runs, stream
+        self._ready: dict[tuple[str, ...], Any] = {}
+
+    def __call__(self, *names: str) -> Any:
+        """A copy at its beginning."""
+        if names in self._ready:
+            return self._ready.pop(names)
+        return self.of.start(self.horizon, self.runs, self.stream.child(*names))
+
+    def first(self, *names: str) -> Any:
+        """The copy of these names before it begins, to see of what form copies are."""
+        self._ready[names] = checked(self.of, self(*names), self.runs)
+        return self._ready[names]
+
+
+# ---------------------------------------------------------------- made of steps
+
+#: the state: the number of the round that was asked last, while it does not count yet, and whose it is; where the
+#: search for a free copy begins; then for each copy, how many rounds it has been asked, how many of them are open, and
+#: in which round it began
+LAST, LAST_WHOSE, FREE, HEAD = range(4)
+ASKED, OPEN, BEGUN, EACH = range(4)
+
+
+def of_copies(
+    begin: Begin,
+    form: CompiledForecaster,
+    law: Step,
+    prepare: Callable[[Any, int, Mapping[int, int]], None],
+    needs: Sequence[str],
+    shared: Any = (),
+) -> CompiledForecaster:
+    """Plays each round by a copy that `law` chooses; `form` is as all copies are."""
+    memory = Copies(begin.runs, form, begin, needs=needs, floats=HEAD, each=EACH, shared=shared)
+    names = sorted(certified(begin.of))
+    return CompiledForecaster(
+        law,
+        _learn_copy,
+        memory,
+        size=form.size,
+        grid=form.grid,
+        needs=needs,
+        certificates=partial(_together, names=names) if names else None,
+        reserve=reserve_parts if form.grows else None,
+        alone=form.alone,
+        prepare=prepare,
+    )
+
+
+def _together(memory: Any, names: Sequence[str]) -> dict[str, Floats]:
+    """What the copies prove that have been asked, added up in the order in which they began."""
+    totals, state = {name: np.zeros(memory.runs) for name in names}, memory.floats[0, HEAD:].reshape(-1, EACH)
+    for k in np.argsort(state[:, BEGUN], kind="stable").tolist():
+        if state[k, ASKED]:
+            found = memory.players[k].certificates()
+            for name in names:
+                totals[name] += found[name]
+    return totals
+
+
+def open_rounds(memory: Memory) -> int:
+    """How many copies have an open question, or may have when another is asked; the same in all runs."""
+    state = memory.floats[0]
+    return int(np.count_nonzero(state[HEAD + OPEN :: EACH]) + (state[LAST] > 0))
+
+
+@part_of_kernel
+def _settle(state):
+    """The round that was asked last counts from now on."""
+    at = HEAD + EACH * int(state[LAST_WHOSE])
+    state[at + ASKED] += 1
+    state[at + OPEN] += 1
+    state[LAST] = 0
+
+
+@part_of_kernel
+def settle_before(run, number):
+    """The round that was asked last counts if another is asked now: a question may be asked again."""
+    state = floats(run)
+    if 0 < state[LAST] < number:
+        _settle(state)
+
+
+@part_of_kernel
+def state_next(run, k, number):
+    """Has copy k state the law of its next round; how many atoms it has."""
+    state, at = floats(run), HEAD + EACH * k
+    if state[at + ASKED] == 0:
+        state[at + BEGUN] = number
+    state[LAST], state[LAST_WHOSE] = number, k
+    return state_copy(run, k, int(state[at + ASKED]) + 1)
+
+
+@learn
+def _learn_copy(run, number, size, drawn, outcome):
+    state, k = floats(run), int(memo(run)[WHOSE])
+    if state[LAST] == number:
+        _settle(state)
+    state[HEAD + EACH * k + OPEN] -= 1
+    state[FREE] = min(state[FREE], k)
+    return tell_copy(run, size, drawn, outcome)
+
+
+# ---------------------------------------------------------------- all others
+
+
 @dataclass(slots=True)
 class Copy:
     """A copy, with how many rounds it has been asked: it counts them by itself."""
@@ -78,15 +203,16 @@ class CopiesPlayer:
     the round that was asked last is noted down aside, and counts when a later one is asked, or when it is resolved.
     """
 
-    def __init__(self, of: Forecaster, horizon: int, runs: int, stream: Stream) -> None:
-        self.of, self.horizon, self.runs, self.stream = of, horizon, runs, stream
+    def __init__(self, begin: Begin) -> None:
+        self.of, self.horizon, self.runs, self.begin = begin.of, begin.horizon, begin.runs, begin
+        runs = begin.runs
         self.copies: dict[int, Copy] = {}
         self.law = Law(runs, 1)
         self.grid: Floats | None = None
         self._first = True
         #: number, copy and key of the round that was asked last
         self._last: tuple[int, Copy, int] | None = None
-        names = certified(of)
+        names = certified(self.of)
         if names:  # who certifies nothing must not have the method
             self._past = {name: np.zeros(runs) for name in sorted(names)}
             self.certificates = self._certificates
@@ -97,8 +223,7 @@ class CopiesPlayer:
 
     def _start(self, *path: str) -> Copy:
         """A copy at its beginning, with a stream of its own."""
-        player = self.of.start(self.horizon, self.runs, self.stream.child(*path))
-        return Copy(Part(self.of, player, self.runs))
+        return Copy(Part(self.of, self.begin(*path), self.runs))
 
     def _count(self, key: int) -> None:
         """A round of this copy counts from now on."""

@@ -26,7 +26,7 @@ def grid_of(m: int) -> Floats:
 
 
 def context(round: Round, kind: str, runs: int) -> Floats:
-    """The context of this kind as (runs,) floats.
+    """The context of this kind as (runs,) floats; of "stream" as whole numbers.
 
     Raises
     ------
@@ -34,11 +34,30 @@ def context(round: Round, kind: str, runs: int) -> Floats:
         It is missing, or not of that form.
     """
     values = round.context.get(kind)
-    if values is None or values.shape != (runs,) or values.dtype != np.float64:
+    whole = kind == "stream"
+    if values is None or values.shape != (runs,) or values.dtype != (np.int64 if whole else np.float64):
         raise InvalidParameter(
-            f"round {round.number} has {kind} = {brief(values)}; expected {runs} floats, one a run"
+            f"round {round.number} has {kind} = {brief(values)}; expected {runs} "
+            f"{'whole numbers' if whole else 'floats'}, one a run"
         )
     return values
+
+
+def stream_of(round: Round, runs: int) -> int:
+    """The stream of a round, as its context says.
+
+    Raises
+    ------
+    Unplayable
+        It is no whole number, or not the same in all runs.
+    """
+    streams = round.context["stream"]
+    if streams.shape != (runs,) or streams.dtype != np.int64 or streams.min() != streams.max():
+        raise Unplayable(
+            f"is asked a question of the streams {brief(streams)}",
+            f"one whole number for all of the {runs} runs",
+        )
+    return int(streams[0])
 
 
 class Player(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count
-from onlinecal.forecasters.base import context
+from onlinecal.forecasters.base import context, stream_of
 from onlinecal.rounds.law import Floats, Law, Unplayable
 from onlinecal.rounds.record import Round, Stage, check_round, not_ours
 from onlinecal.rounds.steps import (
@@ -57,6 +57,9 @@ class CompiledForecaster:
     alone : bool, default False
         Whether its law step looks at `drawn_by`, to state no more than the atom that is drawn where nobody sees the
         rest. It must then learn nothing of the rest either.
+    prepare : callable, optional
+        (Memory, open, streams) ↦ None: makes ready for more open questions than there are now, where the state grows
+        with these: for so many, and of each stream (a mapping) for so many.
 
     Raises
     ------
@@ -76,6 +79,7 @@ class CompiledForecaster:
         certificates: Callable[[Memory], dict[str, Floats]] | None = None,
         reserve: Callable[[Memory, int], None] | None = None,
         alone: bool = False,
+        prepare: Callable[[Memory, int, Mapping[int, int]], None] | None = None,
     ) -> None:
         check_step("law", law, LAW)
         check_step("learn", learn, LEARN)
@@ -91,6 +95,7 @@ class CompiledForecaster:
         self.buffers = np.zeros(size, np.int64), np.zeros(size), np.zeros(size)
         self._context = np.zeros((memory.runs, memory.context))
         self._reserve, self._left, self._idle = reserve, 0, 0
+        self._prepare = prepare
         if certificates is not None:
             # Only then, since a player has no method that its specification does not declare.
             self._certify = certificates
@@ -116,6 +121,8 @@ class CompiledForecaster:
     def forecast(self, round: Round) -> Law:
         """The laws of this round, in an object that grows and shrinks with the need."""
         memory = self.memory
+        if self.prepares:
+            self.prepare(1, {stream_of(round, memory.runs) if "stream" in self.needs else 0: 1})
         round.memo = memory.fresh_memo() if memory.memo else None
         self._take_context(round)
         if self.fit(self._state(round)):
@@ -169,6 +176,19 @@ class CompiledForecaster:
         if self._reserve is not None:
             self._reserve(self.memory, rounds)
             self._left = 0
+
+    @property
+    def prepares(self) -> bool:
+        """Whether it must know beforehand how many questions will be open."""
+        return self._prepare is not None
+
+    def prepare(self, open: int, streams: Mapping[int, int]) -> None:
+        """Makes ready for so many more open questions than there are now, of all streams and of each."""
+        if self._prepare is not None:
+            changes = self.memory.changes
+            self._prepare(self.memory, open, streams)
+            if self.memory.changes != changes:  # what is new has no room yet
+                self._left = 0
 
     def _state(self, round: Round) -> int:
         memory, law = self.memory, self.law

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -79,8 +79,9 @@ class Doubling(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player at the beginning of its first epoch."""
-        player = _epoch_player(self, self.first, runs, stream)
-        if not of_steps([player]):
+        player: Any = _epoch_player(self, self.first, runs, stream)
+        # What will be open at once in an epoch is not what the game says: questions of the last one may still be open.
+        if not of_steps([player]) or player.prepares:
             return _DoublingPlayer(self, player, runs, stream)
         players, begin, length = [player], self.first, 2 * self.first
         while begin < horizon:

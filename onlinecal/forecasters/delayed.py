@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from onlinecal.core.facts import memory_of
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._copies import CopiesPlayer, adds_up, certified
+from onlinecal.forecasters._composed import of_steps
+from onlinecal.forecasters._copies import (
+    EACH,
+    FREE,
+    HEAD,
+    OPEN,
+    Begin,
+    CopiesPlayer,
+    adds_up,
+    certified,
+    of_copies,
+    open_rounds,
+    settle_before,
+    state_next,
+)
 from onlinecal.forecasters._parts import check_forecasters
 from onlinecal.forecasters.base import Forecaster, Player
 from onlinecal.rounds.law import Unplayable
+from onlinecal.rounds.parts import prepare_parts
 from onlinecal.rounds.record import Round
+from onlinecal.rounds.steps import floats, law
 
 
 @dataclass(frozen=True)
@@ -63,8 +79,8 @@ class Delayed(Forecaster):
     Information
     -----------
     As the copies. Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of
-    the copies'. Played by the event loop: it is meant for delays, which the compiled loop has none of, and how many
-    copies it needs is known only when a question is asked, while steps must have their memory before.
+    the copies'. Made of steps where the copied one is, without `slots`: the game says beforehand how many questions
+    will be open, and so many copies begin.
 
     Source
     ------
@@ -132,7 +148,11 @@ class Delayed(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without copies, which begin when they are needed."""
-        return _DelayedPlayer(self.of, self._share(horizon), runs, stream, self.slots)
+        begin = Begin(self.of, self._share(horizon), runs, stream)
+        form = begin.first("slot 0", "copy 0")
+        if self.slots is None and of_steps([form]):
+            return of_copies(begin, form, _state_free, _prepare, sorted(self.needs))
+        return _DelayedPlayer(begin, self.slots)
 
     def _share(self, horizon: int) -> int:
         """To how many rounds a copy is tuned."""
@@ -181,9 +201,30 @@ def _of_copies(own: Guarantee, slots: int | None) -> Callable[[float, int], floa
     return bound
 
 
+@law
+def _state_free(run, number):
+    """Has the first copy state the law that has no open question."""
+    settle_before(run, number)
+    state, k = floats(run), int(floats(run)[FREE])
+    while HEAD + EACH * k < len(state) and state[HEAD + EACH * k + OPEN] != 0:
+        k += 1
+    state[FREE] = k
+    return state_next(run, k, number) if HEAD + EACH * k < len(state) else 0
+
+
+def _prepare(memory: Any, open: int, streams: Mapping[int, int]) -> None:
+    """Begins as many copies as will be needed: some more at a time where there are many, as all are linked again."""
+    count = len(memory.players)
+    needed = open_rounds(memory) + open
+    if needed > count:
+        memory.add(*((f"slot {k}", "copy 0") for k in range(count, max(needed, count + count // 4))))
+    # No copy has two open questions.
+    prepare_parts(memory, 1, dict.fromkeys(streams, 1))
+
+
 class _DelayedPlayer(CopiesPlayer):
-    def __init__(self, of: Forecaster, horizon: int, runs: int, stream: Stream, slots: int | None) -> None:
-        super().__init__(of, horizon, runs, stream)
+    def __init__(self, begin: Begin, slots: int | None) -> None:
+        super().__init__(begin)
         self.slots = slots
         #: of each slot, whether its copy has an open question, and how many copies it has had
         self.busy = bytearray()

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from onlinecal.core.facts import memory_of
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._copies import CopiesPlayer, certified
+from onlinecal.forecasters._composed import of_steps
+from onlinecal.forecasters._copies import (
+    Begin,
+    CopiesPlayer,
+    certified,
+    of_copies,
+    settle_before,
+    state_next,
+)
 from onlinecal.forecasters._parts import check_forecasters
-from onlinecal.forecasters.base import Forecaster, Player
-from onlinecal.rounds.law import Unplayable, brief
+from onlinecal.forecasters.base import Forecaster, Player, stream_of
+from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.record import Round
+from onlinecal.rounds.steps import context, law, shared
+from onlinecal.rounds.tables import first_above
 
 
 @dataclass(frozen=True)
@@ -36,8 +48,8 @@ class Separate(Forecaster):
     Information
     -----------
     As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs. Time of one
-    copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'. Played by the
-    event loop, as all games with streams are.
+    copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'. Made of steps
+    where the copied one is.
 
     Source
     ------
@@ -85,18 +97,46 @@ class Separate(Forecaster):
 
     def start(self, horizon: int, runs: int, stream: Stream) -> Player:
         """A player without copies, which begin with their streams."""
-        return _SeparatePlayer(self.of, horizon, runs, stream)
+        begin, needs = Begin(self.of, horizon, runs, stream), sorted(self.needs)
+        form = begin.first("stream 0")
+        if of_steps([form]):
+            return of_copies(begin, form, _state_own, _prepare, needs, shared=[needs.index("stream")])
+        return _SeparatePlayer(begin)
+
+
+@law
+def _state_own(run, number):
+    """Has the copy of the stream state the law: which one it is, is listed in the order of the streams."""
+    settle_before(run, number)
+    count = len(shared(run)) // 2
+    streams, copies, stream = (
+        shared(run)[1 : 1 + count],
+        shared(run)[1 + count :],
+        context(run)[int(shared(run)[0])],
+    )
+    i = first_above(streams, stream) - 1
+    return state_next(run, int(copies[i]), number) if i >= 0 and streams[i] == stream else 0
+
+
+def _prepare(memory: Any, open: int, streams: Mapping[int, int]) -> None:
+    """Begins the copies of streams that were not there before."""
+    at, *known = memory.shared.tolist()
+    count = len(known) // 2
+    copies = dict(zip(map(int, known[:count]), map(int, known[count:]), strict=True))
+    new = [stream for stream in streams if stream not in copies]
+    if new:
+        if max(map(abs, new)) > 2**53:
+            raise Unplayable(f"is asked a question of stream {max(new, key=abs)}", "a number up to 2^53")
+        memory.add(*((f"stream {stream}",) for stream in new))
+        copies |= {stream: count + i for i, stream in enumerate(new)}
+        memory.shared = np.array([at, *sorted(copies), *(copies[stream] for stream in sorted(copies))])
+    for stream, most in streams.items():
+        memory.players[copies[stream]].prepare(most, {stream: most})
 
 
 class _SeparatePlayer(CopiesPlayer):
     def _whose(self, round: Round) -> int:
-        streams = round.context["stream"]
-        if streams.shape != (self.runs,) or streams.dtype != np.int64 or streams.min() != streams.max():
-            raise Unplayable(
-                f"is asked a question of the streams {brief(streams)}",
-                f"one whole number for all of the {self.runs} runs",
-            )
-        key = int(streams[0])
+        key = stream_of(round, self.runs)
         if key not in self.copies:
             self.copies[key] = self._start(f"stream {key}")
         return key

@@ -9,6 +9,7 @@ import numpy as np
 
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.sight import Sight
+from onlinecal.core.streams import Stream
 from onlinecal.natures.compiled import CompiledNature
 from onlinecal.rounds.parts import Whole, reserve_parts
 from onlinecal.rounds.steps import (
@@ -18,18 +19,22 @@ from onlinecal.rounds.steps import (
     SCRATCH,
     VALUES,
     WEIGHTS,
+    cached_uniform,
     call_hear,
     call_move,
     call_reveal,
     context,
+    floats,
     hear,
     ints,
+    memo,
     move,
     reveal,
     run_of,
     shared,
     shared_ints,
 )
+from onlinecal.rounds.tables import first_above
 
 #: what the whole's shared numbers say of a part: its three steps, 0 where it has none; whether it sees laws, and draws;
 #: where its room and its memo begin, and where it is listed which of its kinds of context the whole reveals
@@ -45,27 +50,41 @@ class Parts(Whole):
     players : sequence of CompiledNature
     kinds : sequence of str
         The kinds of context of the whole, in the order of their names; all parts reveal them.
-    shared
-        As for `Memory`, of the whole itself.
+    one_at_a_time : bool, default False
+        Whether a round belongs to one of the parts, so that they can share room and memo.
+    floats, shared, context, memo
+        As for `Memory`, of the whole itself. Its memo is the first of what there is.
     """
 
     def __init__(
-        self, runs: int, players: Sequence[Any], *, kinds: Sequence[str] = (), shared: Any = ()
+        self,
+        runs: int,
+        players: Sequence[Any],
+        *,
+        kinds: Sequence[str] = (),
+        one_at_a_time: bool = False,
+        floats: Any = 0,
+        shared: Any = (),
+        context: int = 0,
+        memo: int = 0,
     ) -> None:
         rooms = [len(player.memory.room) for player in players]
         memos = [player.memory.memo for player in players]
+        join = max if one_at_a_time else sum
         listed = [[player.reveals.index(kind) for kind in kinds] for player in players]
         super().__init__(
             runs,
             players,
             PART,
             listed,
+            floats=floats,
             shared=shared,
-            scratch=sum(rooms),
-            context=len(kinds),
-            memo=sum(memos),
+            scratch=join(rooms),
+            context=len(kinds) + context,
+            memo=memo + join(memos),
         )
-        self.starts = [(sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
+        before = [(0, 0) if one_at_a_time else (sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
+        self.starts = [(room, memo + own) for room, own in before]
 
     def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
         """As `Whole` says; the law is the whole's, as far as the part may see it."""
@@ -125,6 +144,17 @@ def _tell_part(run, k, number, size, forecast, outcome):
     if row[HEARS] == 0:
         return 0
     return call_hear(row[HEARS], (_part(run, k), number, size * row[SEES_LAW], forecast, outcome))
+
+
+@part_of_kernel
+def _reveal_part(run, k, number, own):
+    """Has part k reveal what the whole does, but for the kind at place `own`; the code of its step."""
+    row, part = shared_ints(run)[k * PART : (k + 1) * PART], _part(run, k)
+    code = call_reveal(row[REVEALS], (part, number))
+    for i in range(len(context(run))):
+        if i != own:
+            context(run)[i] = context(part)[shared_ints(run)[row[LISTED] + i - (i > own)]]
+    return code
 
 
 # ---------------------------------------------------------------- all at once
@@ -189,8 +219,84 @@ def _tell_now(run, number, size, forecast, outcome):
 @reveal
 def _reveal_now(run, number):
     k, before = _now(run, number)
-    row, part = shared_ints(run)[k * PART : (k + 1) * PART], _part(run, k)
-    code = call_reveal(row[REVEALS], (part, number - before))
-    for i in range(len(context(run))):
-        context(run)[i] = context(part)[shared_ints(run)[row[LISTED] + i]]
+    return _reveal_part(run, k, number - before, len(context(run)))
+
+
+# ---------------------------------------------------------------- each its own questions
+
+#: the state of `streams` at random: the round that was asked last, and whose it is; then of each part how many rounds
+#: it has been asked, and the uniforms that are drawn together
+ASKED, LAST_WHOSE, COUNTS = range(3)
+#: its memo: whose round it is, and the part's number of it
+WHOSE, OWN, STREAM_MEMO = range(3)
+
+
+def streams(
+    players: Sequence[Any],
+    kinds: Sequence[str],
+    sight: Sight,
+    runs: int,
+    streams_of: Any,
+    below: Sequence[float] = (),
+    stream: Stream | None = None,
+) -> CompiledNature:
+    """Each round is one part's: by turns, or by where the uniform of a stream of all runs is among sums of weights.
+
+    `kinds` are those of the context, "stream" among them.
+    """
+    memory = Parts(
+        runs, players, kinds=[kind for kind in kinds if kind != "stream"], one_at_a_time=True, context=1,
+        memo=STREAM_MEMO, floats=[0.0] * (COUNTS + len(below)) + [-1.0] + [0.0] * 4,
+        shared=[kinds.index("stream"), *below],
+    )  # fmt: skip
+    if stream is not None:
+        memory.keys = np.tile(stream.keys, (runs, 1))
+    return _whole(
+        _move_stream,
+        memory,
+        _tell_stream,
+        sight=sight,
+        reveals=kinds,
+        reveal=_reveal_stream,
+        streams_of=streams_of,
+    )
+
+
+@part_of_kernel
+def _whose(run, number):
+    """Whose round it is, and the part's number of it; −1 for a round that is before the one that was asked last."""
+    below, parts = shared(run)[1:], len(ints(run)) // FIELDS
+    if len(below) == 0:
+        return (number - 1) % parts, (number - 1) // parts + 1
+    state, counts, cache = floats(run), floats(run)[COUNTS:], floats(run)[COUNTS + parts :]
+    while state[ASKED] < number:
+        k = first_above(below, cached_uniform(run, int(state[ASKED]), cache))
+        state[ASKED] += 1
+        state[LAST_WHOSE] = k
+        counts[k] += 1
+    k = int(state[LAST_WHOSE])
+    return k if state[ASKED] == number else -1, int(counts[k])
+
+
+@move
+def _move_stream(run, number, size, forecast):
+    k, own = _whose(run, number)
+    if k < 0:
+        return -1.0
+    memo(run)[WHOSE], memo(run)[OWN] = k, own
+    return _move_part(run, k, own, size, forecast)
+
+
+@hear
+def _tell_stream(run, number, size, forecast, outcome):
+    return _tell_part(run, int(memo(run)[WHOSE]), int(memo(run)[OWN]), size, forecast, outcome)
+
+
+@reveal
+def _reveal_stream(run, number):
+    k, own = _whose(run, number)
+    at, code = int(shared(run)[0]), min(k, 0)
+    if k >= 0 and len(context(run)) > 1:
+        code = _reveal_part(run, k, own, at)
+    context(run)[at] = k
     return code

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
 from onlinecal.natures.base import NatureRound, heard, seen
-from onlinecal.rounds.law import Floats, Unplayable, brief
+from onlinecal.rounds.law import Floats, Ints, Unplayable, brief
 from onlinecal.rounds.steps import (
     CONTEXT,
     HEAR,
@@ -50,6 +51,9 @@ class CompiledNature:
     grows_with : {"rounds", "levels"}
         When it grows: in each round, or only in those whose forecast is one that was not drawn before. Then `reserve`
         is called with no more than the number of different forecasts that there can be, and must mean these.
+    streams_of : callable, optional
+        (first, last) ↦ the streams of these questions, (last − first + 1,) whole numbers, as the context "stream" says
+        them; it must depend on nothing else. A nature with streams but without it is played by the event loop.
 
     Raises
     ------
@@ -69,6 +73,7 @@ class CompiledNature:
         reveals: Any = (),
         reserve: Callable[[Memory, int], None] | None = None,
         grows_with: Literal["rounds", "levels"] = "rounds",
+        streams_of: Callable[[int, int], Ints] | None = None,
     ) -> None:
         check_step("move", move, MOVE)
         if hear is not None:
@@ -94,7 +99,7 @@ class CompiledNature:
         self._nothing = np.zeros((memory.runs, 0)), np.full(memory.runs, np.nan)
         if grows_with not in ("rounds", "levels"):
             raise InvalidParameter(f"grows_with = {brief(grows_with)}; expected 'rounds' or 'levels'")
-        self._reserve, self._left, self.grows_with = reserve, 0, grows_with
+        self._reserve, self._left, self.grows_with, self.streams_of = reserve, 0, grows_with, streams_of
         # Only where they are declared, since others are never called.
         if sight >= Sight.HISTORY:
             self.update = self._update
@@ -152,7 +157,7 @@ class CompiledNature:
         if bad >= 0:
             raise InvalidParameter(f"round {round.number} is none that this nature was asked")
 
-    def _reveal(self, round: NatureRound) -> Mapping[str, Floats]:
+    def _reveal(self, round: NatureRound) -> Mapping[str, NDArray[Any]]:
         memory, reveal = self.memory, self.steps[2]
         assert reveal is not None
         bad, code = _tell_context(
@@ -168,7 +173,10 @@ class CompiledNature:
             raise raised(reveal, bad)
         if bad >= 0:
             raise Unplayable("revealed nothing", "its context", bad)
-        return {kind: self._context[:, i] for i, kind in enumerate(self.reveals)}
+        shown = {kind: self._context[:, i] for i, kind in enumerate(self.reveals)}
+        if "stream" in shown:  # a whole number, which steps have as a float
+            shown["stream"] = shown["stream"].astype(np.int64)
+        return shown
 
     def make_room(self) -> None:
         """Makes room for the round that it is about to be told."""

@@ -13,6 +13,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_number, strategy_label, strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.natures._composed import of_steps, streams
 from onlinecal.natures._parts import Part, check_nature
 from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
 from onlinecal.rounds.law import Floats, Ints
@@ -58,7 +59,7 @@ class Streams(Nature):
     Sees what the most seeing of its parts sees; each part is shown only what its own sight allows, of its own
     questions. Reveals ``stream``, the index of the part from 0, and the kinds of
     context that all parts reveal. Under "random" a game begins with a count of what falls to each, in time of order T.
-    Played by the event loop: each stream has a history of its own, and the compiled loop writes one.
+    Made of steps where all parts are.
 
     Source
     ------
@@ -177,6 +178,9 @@ class Streams(Nature):
                     f"{part.length}; expected at most that"
                 )
             parts.append(Part(part, part.start(max(rounds, 1), runs, stream.child(f"part {i}"))))
+        players = [part.player for part in parts]
+        if of_steps(self.parts, players, runs):
+            return streams(players, sorted(self.reveals), self.sight, runs, order.whose, *order.drawn)
         return _StreamsPlayer(runs, parts, order, len(self.reveals) > 1)
 
 
@@ -212,6 +216,9 @@ class _StreamsPlayer:
 class _Turns:
     """One part after the other."""
 
+    #: what steps draw it from
+    drawn: tuple[Any, ...] = ()
+
     def __init__(self, many: int) -> None:
         self.many = many
 
@@ -219,6 +226,10 @@ class _Turns:
         """Whose a round is, and how many of its rounds there are with it."""
         before, i = divmod(number - 1, self.many)
         return i, before + 1
+
+    def whose(self, first: int, last: int) -> Ints:
+        """The parts of some rounds."""
+        return np.arange(first - 1, last) % self.many
 
     def shares(self, horizon: int) -> list[int]:
         """How many rounds fall to each."""
@@ -234,10 +245,19 @@ class _Drawn:
         self.before = np.zeros(len(weights), np.int64)
         self.first = 1
         self.uniforms, self.numbers = np.empty((BLOCK, 1)), np.empty(BLOCK, np.int64)
-        self.whose = self._block()
+        self.block = self._block()
 
     def _draw(self, first: int, rounds: int, out: Floats | None = None) -> Ints:
         return np.searchsorted(self.below, self.stream.block_from(first, rounds, out)[:, 0], side="right")
+
+    @property
+    def drawn(self) -> tuple[Any, ...]:
+        """What steps draw it from: sums of weights, and a stream."""
+        return self.below.tolist(), self.stream
+
+    def whose(self, first: int, last: int) -> Ints:
+        """The parts of some rounds."""
+        return self._draw(first - 1, last - first + 1)
 
     def _block(self) -> Ints:
         """Whose the rounds of a block are; `numbers` are then their numbers among the rounds of their part."""
@@ -249,15 +269,15 @@ class _Drawn:
 
     def of(self, number: int) -> tuple[int, int]:
         while number >= self.first + BLOCK:
-            self.before += np.bincount(self.whose, minlength=len(self.before))
+            self.before += np.bincount(self.block, minlength=len(self.before))
             self.first += BLOCK
-            self.whose = self._block()
+            self.block = self._block()
         at = number - self.first
         if at < 0:
             raise InvalidParameter(
                 f"round {number} is asked after round {self.first} was; expected rounds in their order"
             )
-        return int(self.whose[at]), int(self.numbers[at])
+        return int(self.block[at]), int(self.numbers[at])
 
     def shares(self, horizon: int) -> list[int]:
         counts = np.zeros(len(self.before), np.int64)

@@ -8,7 +8,7 @@ of parts may be open as those of the whole are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,16 @@ import numpy as np
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.streams import Stream
+from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.steps import (
+    ALONE,
     ATOMS,
     CONTEXT,
     FIELDS,
     MEMO,
     RAISED,
     SCRATCH,
+    UNIFORM,
     VALUES,
     WEIGHTS,
     Memory,
@@ -32,6 +35,7 @@ from onlinecal.rounds.steps import (
     floats_at,
     ints,
     ints_at,
+    memo,
     run_of,
     shared_ints,
 )
@@ -39,6 +43,10 @@ from onlinecal.rounds.steps import (
 #: what the whole's shared numbers say of a part: its two steps, the most atoms of its law, its grid, how many kinds of
 #: context it takes and where these are listed, where its room and its memo begin
 LAW, LEARN, SIZE, GRID, POINTS, NEEDS, LISTED, ROOM_AT, MEMO_AT, PART = range(10)
+#: of a copy, behind its two steps: how many kinds of context it takes, and where these are listed
+TAKES, TAKEN_AT, COPY = range(2, 5)
+#: what the memo of a forecaster with copies begins with: which copy plays the round, and the copy's number of it
+WHOSE, OWN, COPY_MEMO = range(3)
 
 
 class Whole(Memory, ABC):
@@ -160,6 +168,81 @@ class Parts(Whole):
         return player.table(), [*steps, player.size, *values, len(player.needs), listed, *self.starts[k]]
 
 
+class Copies(Whole):
+    """The memory of a forecaster that shares its rounds out among copies of another, of which more can be begun.
+
+    Copies are equal in form. A round belongs to one of them, which states its law in the place of the whole's.
+
+    Parameters
+    ----------
+    runs : int
+    form : CompiledForecaster
+        Has the form of all copies.
+    begin : callable
+        Names ↦ a copy at its beginning, with a stream of these names.
+    needs : sequence of str
+        The kinds of context of the whole, in the order of their names.
+    floats : int
+        Of the state of the whole.
+    each : int
+        How many more for each copy.
+    shared
+        As for `Memory`.
+    """
+
+    def __init__(
+        self, runs: int, form: Any, begin: Any, *, needs: Sequence[str], floats: int, each: int, shared: Any
+    ) -> None:
+        own = form.memory
+        super().__init__(
+            runs, (), COPY, (), floats=floats, shared=shared, scratch=own.context + len(own.room), context=len(needs),
+            memo=COPY_MEMO + own.memo,
+        )  # fmt: skip
+        self.begin, self.each = begin, each
+        self.form, self.takes = _form(form), [needs.index(kind) for kind in form.needs]
+
+    def add(self, *paths: Sequence[str]) -> None:
+        """Begins a copy for each of these lists of names.
+
+        Raises
+        ------
+        Unplayable
+            One is of another form.
+        """
+        players = self.players + tuple(self.begin(*path) for path in paths)
+        for player in players[len(self.players) :]:
+            if _form(player) != self.form:
+                raise Unplayable(
+                    "has copies of one forecaster on different grids",
+                    "the grid to depend on the horizon alone",
+                )
+            player.memory.whole = self
+        count, before = len(players), self.floats
+        self.players, self.listed = players, [self.takes] * count
+        self.ints = np.zeros((self.runs, count * FIELDS), np.int64)
+        self.shared_ints = np.zeros(count * (COPY + len(self.takes)), np.int64)
+        self.floats = np.zeros((self.runs, before.shape[1] + len(paths) * self.each))
+        self.floats[:, : before.shape[1]] = before
+
+    def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
+        """As `Whole` says."""
+        player = self.players[k]
+        return player.table(), [*(step.address for step in player.steps), len(self.takes), listed]
+
+
+def _form(player: Any) -> tuple[Any, ...]:
+    """All that copies of one forecaster have in common."""
+    memory, grid = player.memory, player.grid
+    grid = None if grid is None else grid.tobytes()
+    return player.size, player.needs, grid, memory.context, memory.memo, len(memory.room)
+
+
+def prepare_parts(memory: Any, open: int, streams: Mapping[int, int]) -> None:
+    """Prepares all parts for so many more open questions, of all streams and of each."""
+    for player in memory.players:
+        player.prepare(open, streams)
+
+
 def reserve_parts(memory: Any, rounds: int) -> None:
     """Makes room for so many more rounds in all parts."""
     for player in memory.players:
@@ -179,6 +262,35 @@ def _part(run, k):
     for i in range(row[NEEDS]):
         context(part)[i] = context(run)[shared_ints(run)[row[LISTED] + i]]
     return part
+
+
+@part_of_kernel
+def copy_of(run, k):
+    """Copy k of a run, as its steps take it: its law is the whole's."""
+    row, fields = shared_ints(run)[k * COPY : (k + 1) * COPY], ints(run)[k * FIELDS : (k + 1) * FIELDS]
+    fields[CONTEXT], fields[SCRATCH] = run[SCRATCH], run[SCRATCH] + 8 * fields[CONTEXT + 1]
+    fields[MEMO] = run[MEMO] + 8 * COPY_MEMO
+    for place in (ATOMS, VALUES, WEIGHTS):
+        fields[place], fields[place + 1] = run[place], run[place + 1]
+    fields[ALONE], fields[UNIFORM] = run[ALONE], run[UNIFORM]
+    copy = run_of(fields)
+    for i in range(row[TAKES]):
+        context(copy)[i] = context(run)[shared_ints(run)[row[TAKEN_AT] + i]]
+    return copy
+
+
+@part_of_kernel
+def state_copy(run, k, number):
+    """Has copy k state the law of its round of this number; how many atoms it has."""
+    memo(run)[WHOSE], memo(run)[OWN] = k, number
+    return call_law(shared_ints(run)[k * COPY + LAW], (copy_of(run, k), number))
+
+
+@part_of_kernel
+def tell_copy(run, size, drawn, outcome):
+    """Tells the copy whose round it is; the code of its step."""
+    k, number = int(memo(run)[WHOSE]), int(memo(run)[OWN])
+    return call_learn(shared_ints(run)[k * COPY + LEARN], (copy_of(run, k), number, size, drawn, outcome))
 
 
 @part_of_kernel

@@ -36,3 +36,16 @@ def give(fields, r, arrays, room, atoms, values, weights):
 def give_row(fields, place, rows, r):
     """Makes row r of a (runs, n) array the run's context or memo."""
     fields[place], fields[place + 1] = address_of(rows) + 8 * r * rows.shape[1], rows.shape[1]
+
+
+@kernel
+def first_above(values, x):
+    """The place of the first of some ascending numbers that is above x; their number where none is."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] > x:
+            high = middle
+        else:
+            low = middle + 1
+    return low

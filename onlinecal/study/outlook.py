@@ -243,7 +243,7 @@ def _loops(plan: Plan) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...]
             able_to = [t for t in plan.horizons if t <= min(entry.longest or t, _length(entry, t))]
             horizon = max(able_to, default=_length(entry, plan.horizons[0]))
             player = start(role, entry.strategy, horizon, range(1), plan.seed)
-            found[i] = made_of_steps(player) and not (role == "nature" and entry.strategy.streams)
+            found[i] = made_of_steps(player)
         able.append(found)
     counts = {"compiled": 0, "event": 0}
     keeps = bool(plan.panel.keeps)

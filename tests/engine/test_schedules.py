@@ -195,15 +195,14 @@ def test_gamma_of_streams_and_stretches(seed):
     nature = Streams((Bernoulli(0.2), Drift(), Bernoulli(0.9)), "random", (1, 2, 1))
     for forecaster in (ForecastHedging(), DefensiveForecasting()):
         cuts = [10.0, 55.5, 90.0]
-        game = Game(
-            forecaster,
-            nature,
-            horizon=T,
-            runs=range(2),
-            seed=seed,
-            schedule=Schedule(delays=Geometric(4)),
-            cuts=cuts,
-        )
+        game, compiled = (
+            Game(
+                forecaster, nature, horizon=T, runs=range(2), seed=seed, schedule=Schedule(delays=Geometric(4)),
+                cuts=cuts, loop=loop,
+            )
+            for loop in ("event", "compiled")
+        )  # fmt: skip
+        compiled.advance(T)
         rounds, resolve = [], game.resolve
 
         def watched(open, time=None, rounds=rounds, resolve=resolve):
@@ -219,9 +218,11 @@ def test_gamma_of_streams_and_stretches(seed):
                     if since <= open.round.time < until and stream in (None, open.part[1])
                 ]  # fmt: skip
                 found = game.ledger.gammas(stream, since, until)
+                again = compiled.ledger.gammas(stream, since, until)
                 if not mine:
-                    assert found is None
+                    assert found is again is None
                     continue
+                assert same(found, again)
                 expected = [
                     oc.JointDistribution.from_samples(
                         [round.forecast[run] for round in mine], [round.outcome[run] for round in mine]

@@ -19,6 +19,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import required
+from onlinecal.core.streams import Stream
 from onlinecal.decisions.tasks import umbrella
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
@@ -520,4 +521,5 @@ def test_certificates_that_are_not_known_to_add_up_are_left_out():
     assert {name: t.tolist() for name, t in game.certificates().items()} == {
         "distance_certificate": [3.0, 3.0]
     }
-    assert not hasattr(Delayed(Constant()).start(9, 1, None), "certificates")
+    for slots in (None, 1):
+        assert not hasattr(Delayed(Constant(), slots).start(9, 1, Stream(0, (), range(1))), "certificates")

@@ -107,8 +107,7 @@ def test_separate_on_streams_is_each_part_alone(of, nature, delay, seed):
     game = Game(Separate(of), nature, horizon=T, runs=range(RUNS), seed=seed, loop="event")
     opened = []
     path = "nature", strategy_key(nature), f"T={T}"
-    whose = nature.start(T, 1, Stream(seed, path, range(1))).order
-    order = [whose.of(t)[0] for t in range(1, T + 1)]
+    order = nature.start(T, 1, Stream(seed, path, range(1))).streams_of(1, T).tolist()
     for what, t in events(order, delays):
         if what == "ask":
             opened.append(game.ask())
@@ -188,9 +187,10 @@ def test_it_has_update_only_if_a_part_hears():
 @pytest.mark.parametrize("horizon", [1, 2, 3, 1000, 2500])
 @pytest.mark.parametrize("nature", [Streams((Drift(),) * 3), Streams((Drift(),) * 3, "random", (3, 0, 1))])
 def test_each_part_is_tuned_to_the_rounds_that_fall_to_it(nature, horizon, seed):
-    player = nature.start(horizon, 2, Stream(seed, ("here",), range(2)))
-    mine = [player.order.of(t) for t in range(1, horizon + 1)]
-    for i, share in enumerate(player.order.shares(horizon)):
+    order = nature.start(horizon, 2, Stream(seed, ("here",), range(2))).streams_of.__self__
+    mine = [order.of(t) for t in range(1, horizon + 1)]
+    assert order.whose(1, horizon).tolist() == [i for i, _ in mine]
+    for i, share in enumerate(order.shares(horizon)):
         assert [number for j, number in mine if j == i] == list(range(1, share + 1))
     if nature.order == "turns":
         assert [i for i, _ in mine] == [(t % 3) for t in range(horizon)]
@@ -211,7 +211,7 @@ def test_the_order_is_that_of_all_runs(seed):
 
 
 def test_rounds_are_asked_in_their_order():
-    order = Streams((Drift(),) * 2, "random").start(5000, 1, Stream(0, (), range(1))).order
+    order = Streams((Drift(),) * 2, "random").start(5000, 1, Stream(0, (), range(1))).streams_of.__self__
     order.of(2000)
     with pytest.raises(InvalidParameter, match="round 7 is asked after round 1985 was"):
         order.of(7)
@@ -252,9 +252,9 @@ def test_a_stream_that_is_none_is_refused(revealed):
 
 def test_copies_begin_when_their_stream_is_seen(seed):
     game = Game(Separate(AlmostOneStepAhead()), Streams((Drift(),) * 3), horizon=9, runs=range(1), seed=seed)
-    assert len(game.forecaster.copies) == 0
+    assert len(game.forecaster.memory.players) == 0
     game.advance(2)
-    assert sorted(game.forecaster.copies) == [0, 1]
+    assert len(game.forecaster.memory.players) == 2
 
 
 def test_certificates_of_the_streams_add_up(seed):

@@ -44,7 +44,7 @@ class Estimate:
     def rates(self, cell: Cell) -> tuple[float, float]:
         """Seconds of a round, and of a run-round."""
         kinds = [self._kind("forecaster", cell.forecaster, cell), self._kind("nature", cell.nature, cell)]
-        if "" in kinds or cell.nature.strategy.streams or cell.panel.keeps:
+        if "" in kinds or cell.panel.keeps:
             return EVENT
         return PLAIN if "plain" in kinds else COMPILED
 
