@@ -239,8 +239,10 @@ class Game:
         while self.asked < until:
             last = min(until, self.asked + max(1, most // len(self.runs)))
             if not self._agenda.simple:
-                last = min(last, self.asked + LISTED)
-            begun = False
+                # A list costs a pass through the questions that are open.
+                last = min(last, self.asked + max(LISTED, self._agenda.open))
+            # What is listed cannot be listed again.
+            begun = not self._agenda.simple
             try:
                 events = self._agenda.upto(self.asked + 1, last)
                 resolved = int(events.resolved.sum())
@@ -257,10 +259,16 @@ class Game:
                     loop.advance(self.threads)
                 else:
                     play_in_python(loop)
+                self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
+                for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
+                    history.played(rounds)
+                if self.transcripts is not None:
+                    numbers, asked, known = events.told(self.asked)
+                    self.transcripts.extend(numbers, asked, known, log)
             except (Stopped, MemoryError) as stop:
                 error = self._failed(stop, stop.number if isinstance(stop, Stopped) else self.asked + 1)
                 # Some runs have played on, others not; nothing more can be asked of this game.
-                if begun or not self._agenda.simple:
+                if begun:
                     self._stopped = str(error)
                 raise error from getattr(stop, "fault", stop)
             except BaseException as error:
@@ -269,12 +277,6 @@ class Game:
                         in_one_line(error, str) or f"a round after round {self.asked} was interrupted"
                     )
                 raise
-            self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
-            for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
-                history.played(rounds)
-            if self.transcripts is not None:
-                numbers, asked, known = events.told(self.asked)
-                self.transcripts.extend(numbers, asked, known, log)
             if progress is not None:
                 progress(events.asked)
 
