@@ -12,7 +12,6 @@ observe resolved rounds: the history, the forecaster, nature. Between the two ot
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
@@ -23,20 +22,19 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
-from onlinecal.engine.events import Agenda, Events
+from onlinecal.engine.driving import drive, side
+from onlinecal.engine.events import Agenda
 from onlinecal.engine.failures import check_loop, failed, no_probability
 from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger, part_of
-from onlinecal.engine.loop import LEAST, InPython, Loop, Questions, Stopped, made_of_steps
+from onlinecal.engine.loop import Questions, Stopped, made_of_steps
 from onlinecal.engine.open_rounds import Open, Waiting
-from onlinecal.engine.python import play as play_in_python
 from onlinecal.engine.revealed import Revealed
 from onlinecal.engine.transcripts import Transcripts, check_kept
-from onlinecal.forecasters.base import Forecaster, Lifted
+from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature, NatureRound, Sight
-from onlinecal.natures.scalar import LiftedNature
 from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
@@ -48,17 +46,6 @@ VERSION = 1
 #: rounds whose uniforms are drawn at a time
 BLOCK = 1024
 IMMEDIATE = Schedule()
-#: run-rounds that the compiled loop plays before it tells of its progress
-SEGMENT = 2**21
-#: run-rounds that are played at a time where a player is in Python, and questions whose events are listed at a time
-IN_PYTHON, LISTED = 2**17, 2**14
-
-
-def side(player: Any) -> Any:
-    """A player as the loop takes it; None for one that states the laws or probabilities of all runs at once."""
-    if made_of_steps(player):
-        return player
-    return InPython(player) if isinstance(player, Lifted | LiftedNature) else None
 
 
 class Game:
@@ -213,7 +200,7 @@ class Game:
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
         if self._driven:
-            self._drive(until, progress)
+            drive(self, until, progress)
             return
         told, times = self.asked, self._clock.times
         while self.asked < until:
@@ -227,70 +214,6 @@ class Game:
                 self.resolve(due[1], due[0])
         if progress is not None and self.asked > told:
             progress(self.asked - told)
-
-    def _drive(self, until: int, progress: Callable[[int], None] | None) -> None:
-        """Plays lists of events, of some questions at a time."""
-        self._check_alive()
-        mine, theirs = (side(player) for player in (self.forecaster, self.nature))
-        ledger = self._written(mine.grid)
-        keys = self._forecast_uniforms.keys, self._outcome_uniforms.keys
-        levels: float = math.inf if mine.grid is None else len(mine.grid)
-        # A state that grows with every round has memory reserved before: for few rounds, but enough for all threads.
-        few = mine.grows or theirs.growth(levels) > 4 * BLOCK
-        most = max(BLOCK * len(self.runs), 2 * LEAST * self.threads) if few else SEGMENT
-        if not self.compiled:
-            most = max(min(most, IN_PYTHON), 64 * len(self.runs))
-        while self.asked < until:
-            last = min(until, self.asked + max(1, most // len(self.runs)))
-            if not self._agenda.simple:
-                last = min(last, self.asked + LISTED)
-            begun = False
-            try:
-                events = self._agenda.upto(self.asked + 1, last)
-                resolved = int(events.resolved.sum())
-                histories = [ledger.history(part) for part in events.parts]
-                for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
-                    history.reserve(rounds)
-                self._prepare(mine, events)
-                mine.reserve(max(resolved, events.asked))
-                theirs.reserve(max(resolved, events.asked), levels)
-                self._questions.reserve(max(1, self._agenda.slots))
-                log = None if self.transcripts is None else np.empty((len(self.runs), resolved, 2))
-                loop = Loop(mine, theirs, keys, self._questions, self.asked, events, histories, log)
-                begun = True
-                if self.compiled:
-                    loop.advance(self.threads)
-                else:
-                    play_in_python(loop)
-            except (Stopped, MemoryError) as stop:
-                error = self._failed(stop, stop.number if isinstance(stop, Stopped) else self.asked + 1)
-                # Some runs have played on, others not; nothing more can be asked of this game.
-                if begun or not self._agenda.simple:
-                    self._stopped = str(error)
-                raise error from getattr(stop, "fault", stop)
-            except BaseException as error:
-                # Events that are listed are not listed again.
-                if begun or not self._agenda.simple:
-                    self._stopped = (
-                        in_one_line(error, str) or f"a round after round {self.asked} was interrupted"
-                    )
-                raise
-            self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
-            for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
-                history.played(rounds)
-            if self.transcripts is not None:
-                self.transcripts.extend(events.told(self.asked), log)
-            if progress is not None:
-                progress(events.asked)
-
-    def _prepare(self, forecaster: Any, events: Events) -> None:
-        """Prepares the forecaster for the questions that will be open."""
-        try:
-            forecaster.prepare(events.open, events.streams)
-        except OnlinecalError:
-            raise
-        except Exception as error:
-            raise Stopped(True, self.asked + 1, error) from error
 
     def ask(self, time: float | None = None) -> Open:
         """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.

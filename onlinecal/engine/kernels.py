@@ -52,8 +52,8 @@ from onlinecal.rounds.tables import give
 COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, PART_WORDS = range(7)
 #: a lane: the fields of both players, those of nature once for its move and once for what it hears; where the keys of
 #: the uniforms for forecasts and for outcomes are, and the rows of the history; its run; its question, the size of its
-#: law and which atom was drawn; rounds logged; what players in Python state: a forecast, q, and whether a law is in its
-#: place instead; the uniforms that were made last; then vectors
+#: law and which atom was drawn; rounds logged; what players in Python state: a forecast (where they are told the one
+#: that was drawn), q, and whether a law is in its place instead; the uniforms that were made last; then vectors
 THEIRS, HEARS, FORECAST_KEYS = FIELDS, 2 * FIELDS, 3 * FIELDS
 (
     OUTCOME_KEYS, TO_COUNTS, TO_ONES, TO_KEYS, OF_RUN, QUESTION, SIZE, PICK, LOGGED, STATED, STATED_Q, IN_PLACE,
@@ -362,6 +362,8 @@ def _tell(lane, number, steps, facts, y, row, log, log_run):
     run, hears = run_of(own), run_of(ints_at(lane + 8 * HEARS, FIELDS))
     size, pick = own[SIZE], own[PICK]
     forecast = law_values(run)[index(pick)]
+    # For players in Python: a step may write into the law that it is given.
+    floats_at(lane, VECTORS)[STATED] = forecast
     if points > 0:
         i = index(law_atoms(run)[index(pick)])
         ints_at(own[TO_COUNTS], points)[i] += 1

@@ -50,52 +50,50 @@ class _Run:
 
     def play(self) -> None:
         loop, run, table, next_event = self.loop, self.run, self.table, k.play_next
-        forecast = update = probability = hear = show = None
+        forecaster: Any = None
+        nature: Any = None
+        show, hears = None, False
         if isinstance(loop.forecaster, InPython):
-            player = loop.forecaster.players[run]
-            forecast, update = player.forecast, player.update
+            forecaster = loop.forecaster.players[run]
         if isinstance(loop.nature, InPython):
-            player = loop.nature.players[run]
-            probability, hear = player.probability, player.update if loop.nature.lifted.told else None
+            nature, hears = loop.nature.players[run], loop.nature.lifted.told
             show = self._shown() if loop.nature.lifted.shown else None
         codes = loop.events.codes
-        stated, lane, at, turn = self.stated, self.lane, 0, True
+        stated, turn = self.stated, True
         outcome: int | None = None
         for code in repeat(BOTH, loop.count) if codes is None else codes.tolist():
             kind, outcome = code & 3, None
             try:
                 if kind != RESOLVE:
-                    if forecast is not None:
+                    # Methods are looked up each time, as a player may exchange its own.
+                    if forecaster is not None:
                         turn = True
-                        said = forecast()
+                        said = forecaster.forecast()
                         if isinstance(said, float):
                             stated[k.STATED] = said
                         elif self._state(code, said):
-                            table, stated, lane = self.table, self.stated, self.lane
-                    if probability is not None:
+                            table, stated = self.table, self.stated
+                    if nature is not None:
                         turn = False
-                        q = probability() if show is None else probability(show(code))
+                        q = nature.probability() if show is None else nature.probability(show(code))
                         stated[k.STATED_Q] = q if isinstance(q, float) else number_of(q, run)
                 outcome = next_event(table)
                 if outcome < 0:
                     raise loop.stopped(table, self.arrays, -outcome)
                 if kind != ASK:
-                    at = 0 if codes is None else (code >> SLOT & 0xFFFFFFFF) * self.width
-                    drawn = self.words[at + self.values + lane[k.PICK]]
-                    if update is not None:
+                    drawn = stated[k.STATED]
+                    if forecaster is not None:
                         turn = True
-                        update(drawn, outcome)
-                    if hear is not None:
+                        forecaster.update(drawn, outcome)
+                    if hears:
                         turn = False
-                        hear(drawn, outcome)
+                        nature.update(drawn, outcome)
             except (OnlinecalError, Stopped):
                 raise
             except Exception as error:
-                number = (
-                    self.ints[at + k.OF_NUMBER]
-                    if kind == RESOLVE
-                    else int(table[k.NUMBER]) + (outcome is None)
-                )
+                number = int(table[k.NUMBER]) + (outcome is None)
+                if kind == RESOLVE:
+                    number = self.ints[(code >> SLOT & 0xFFFFFFFF) * self.width + k.OF_NUMBER]
                 raise Stopped(turn, number, error, run) from error
 
     def _shown(self) -> Callable[[int], ScalarRound]:

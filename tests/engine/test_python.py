@@ -11,6 +11,7 @@ from onlinecal.forecasters import CDLMinimiser, DefensiveForecasting, ForecastHe
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures import Bernoulli, Contrarian, Greedy, KinkApproach
 from onlinecal.natures.scalar import as_nature
+from onlinecal.rounds.steps import law_values, learn
 from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Schedule
 from tests.engine.test_game import same
 
@@ -220,3 +221,56 @@ def test_what_it_prints_and_keeps_is_its_own(capsys):
     oc.play(Prints, "contrarian", horizon=10, runs=1)
     assert capsys.readouterr().out.count("told") == 10
     assert all(type(value) is float for value in Prints.kept)
+
+
+class Swaps(Mean):
+    """Exchanges its own methods on the way."""
+
+    def forecast(self):
+        if self.rounds == 5:
+            self.forecast = lambda: 0.9
+        return super().forecast()
+
+    def update(self, forecast, outcome):
+        if self.rounds == 50:
+            self.update = lambda forecast, outcome: None
+        super().update(forecast, outcome)
+
+
+class SwapsToo(Follows):
+    def probability(self):
+        if self.last == 0.9:
+            self.probability = lambda: 0.3
+        return super().probability()
+
+
+def test_methods_that_are_exchanged_are_called_wherever_the_game_pauses():
+    pair = as_forecaster(Swaps), as_nature(SwapsToo)
+    games = [Game(*pair, horizon=T, runs=range(2), loop=loop) for loop in ("event", "auto", "auto")]
+    games[2].advance(20)
+    for game in games:
+        game.advance(T)
+        assert same(game.gammas(), games[0].gammas())
+
+
+@learn
+def scribbles(run, number, size, drawn, outcome):
+    """Learns nothing, and writes into the law that it is given."""
+    law_values(run)[0] = 0.125
+    return 0
+
+
+class Hears(Coin):
+    def __init__(self):
+        self.heard = []
+
+    def update(self, forecast, outcome):
+        self.heard.append(forecast)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=["at once", "late"])
+def test_a_nature_hears_the_forecast_whatever_a_step_writes(schedule):
+    game = Game(CDLMinimiser(), as_nature(Hears), horizon=20, runs=range(1), schedule=schedule, keeps=())
+    game.forecaster.steps = (game.forecaster.steps[0], scribbles)
+    game.advance(20)
+    assert game.nature.players[0].heard == game.transcripts.of(0).forecasts.tolist()

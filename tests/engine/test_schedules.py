@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
+from onlinecal.engine.history import RealHistory
+from onlinecal.engine.transcripts import Transcripts
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging, OnlinePlatt
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
 from onlinecal.schedules import Bursts, Constant, Geometric, Pareto, Poisson, Recorded, Schedule, Scheduled
@@ -284,3 +286,25 @@ def test_a_ledger_knows_its_cuts_only():
         game.ledger.gammas(None, 4.0)
     with pytest.raises(InvalidParameter, match="time = nan"):
         Game(ForecastHedging(), Drift(), horizon=10, runs=range(2), cuts=[math.nan])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, StoreError], ids=lambda e: e.__name__)
+@pytest.mark.parametrize("late", [0, 3])
+def test_what_is_stopped_before_or_after_it_is_played_is_played_once(error, late, monkeypatch):
+    """Rounds are written down whole, or the game is over: no round is listed twice, none is missing."""
+    for where in (RealHistory, "reserve"), (Transcripts, "extend"):
+        game = Game(
+            DefensiveForecasting(), Bernoulli(), horizon=60, runs=range(2), keeps=(),
+            schedule=Schedule(delays=Constant(late)),
+        )  # fmt: skip
+        game.advance(20)
+        with monkeypatch.context() as patched:
+            patched.setattr(*where, lambda *given: (_ for _ in ()).throw(error("stopped")))
+            with pytest.raises((error, InvalidForecast)):
+                game.advance(40)
+        if late or where[0] is Transcripts:
+            with pytest.raises(InvalidForecast, match=r"stopped"):
+                game.advance(60)
+        else:
+            game.advance(60)
+            assert len(game.transcripts.of(0).numbers) == game.gammas()[0].weight == game.resolved == 60

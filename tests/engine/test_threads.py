@@ -8,7 +8,8 @@ import pytest
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
-from onlinecal.engine.game import SEGMENT, Game
+from onlinecal.engine.driving import SEGMENT
+from onlinecal.engine.game import Game
 from onlinecal.engine.loop import LANES, SHARES, Loop
 from onlinecal.forecasters import Constant, DefensiveForecasting, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
