@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import address, locked, own, rows_for
+from onlinecal.core.arrays import locked, own, rows_for
 from onlinecal.core.errors import in_one_line
 
 Floats = NDArray[np.float64]
@@ -71,7 +71,6 @@ class Block:
 
     WRITTEN = ("atoms", "weights", "drawn", "atom", "forecast", "outcome")
     __slots__ = (
-        "_addresses",
         "grid",
         "owner",
         "points",
@@ -94,15 +93,6 @@ class Block:
         self.atom = np.empty((rounds, runs), atoms.dtype)
         self.forecast = self.atom if grid is None else np.empty((rounds, runs))
         self.outcome = np.empty((rounds, runs), np.int64)
-        self._addresses: Ints | None = None
-
-    @property
-    def addresses(self) -> Ints:
-        """Where the arrays of `WRITTEN` are, then how many runs and atoms they have; for kernels."""
-        if self._addresses is None:
-            places = [address(getattr(self, name)) for name in self.WRITTEN]
-            self._addresses = np.array([*places, *self.atoms.shape[1:]], np.int64)
-        return self._addresses
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -117,7 +107,6 @@ class Block:
             self.forecast = self.atom
         else:
             self.grid = locked(self.grid)  # a pickle forgets that it was
-        self._addresses = None
 
 
 class StatedLaw:

@@ -171,10 +171,6 @@ class Recorder:
     def _take(self, round: Round, law: Any, bad: int) -> None:
         if bad >= 0:
             raise no_law(law.atoms[bad], law.weights[bad], self.grid, bad)
-        self.take(round)
-
-    def take(self, round: Round) -> None:
-        """The law in the row that `place` gave is this round's, and its forecast is drawn."""
         round._block, round._at, round._stage = self._block, self._at, Stage.DRAWN
         self._at += 1
 
@@ -200,15 +196,6 @@ class Recorder:
         block = self._block
         if block is None or self._at == block.rounds or block.atoms.shape[1:] != law.atoms.shape:
             block, self._at = Block(law.atoms, self.grid, self), 0
-            self._block = block
-        return block, self._at
-
-    def again(self) -> tuple[Block, int]:
-        """The same for a law of the form of the last one."""
-        block = self._block
-        assert block is not None
-        if self._at == block.rounds:
-            block, self._at = Block(block.atoms[0], self.grid, self), 0
             self._block = block
         return block, self._at
 

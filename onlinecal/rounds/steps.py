@@ -354,8 +354,6 @@ class Memory:
         memo: int = 0,
         used: int | None = None,
     ) -> None:
-        #: how often an attribute was set
-        self.changes: int
         #: of which it is a part
         self.whole: Memory | None = None
         self.runs = runs
@@ -389,8 +387,7 @@ class Memory:
             self.__dict__["floats"] = _in_rows(*state["floats"])
 
     def touched(self) -> None:
-        """Who keeps addresses sees by a number that an array was exchanged, as it is where a state grows."""
-        self.__dict__["changes"] = self.__dict__.get("changes", 0) + 1
+        """Tells the memory of which it is a part that an array may be another now, as where a state grows."""
         whole = self.__dict__.get("whole")
         if whole is not None:
             whole.touched()
@@ -421,7 +418,7 @@ class Memory:
 
     def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
         """Three times the fields of a run, for who goes from run to run: whose turn it is, the first run, and by how
-        much they differ from one run to the next. Good until `changes` changes; where the memo is, the caller sets.
+        much they differ from one run to the next. Good until an attribute is set; where the memo is, the caller sets.
         """
         table = np.zeros((3, FIELDS), np.int64)
         for place, rows in ((INTS, self.ints), (FLOATS, self.floats), (KEYS, self.keys), (CONTEXT, context)):
