@@ -79,7 +79,7 @@ class CompiledForecaster:
         certificates: Callable[[Memory], dict[str, Floats]] | None = None,
         reserve: Callable[[Memory, int], None] | None = None,
         alone: bool = False,
-        prepare: Callable[[Memory, int, Mapping[int, int]], None] | None = None,
+        prepare: Callable[[Any, int, Mapping[int, int]], None] | None = None,
     ) -> None:
         check_step("law", law, LAW)
         check_step("learn", learn, LEARN)
@@ -185,9 +185,8 @@ class CompiledForecaster:
     def prepare(self, open: int, streams: Mapping[int, int]) -> None:
         """Makes ready for so many more open questions than there are now, of all streams and of each."""
         if self._prepare is not None:
-            changes = self.memory.changes
             self._prepare(self.memory, open, streams)
-            if self.memory.changes != changes:  # what is new has no room yet
+            if not self.memory.linked:  # a part that is new has no room yet
                 self._left = 0
 
     def _state(self, round: Round) -> int:

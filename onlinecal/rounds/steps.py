@@ -354,6 +354,8 @@ class Memory:
         memo: int = 0,
         used: int | None = None,
     ) -> None:
+        #: whether it knows where the arrays of its parts are
+        self.linked = True
         #: of which it is a part
         self.whole: Memory | None = None
         self.runs = runs
