@@ -20,6 +20,8 @@ ASK, RESOLVE, BOTH = range(3)
 SLOT, PART = 2, 34
 
 Ints = NDArray[np.int64]
+#: the only stream
+_ONE = np.zeros(1, np.int64)
 
 
 class Events(NamedTuple):
@@ -71,7 +73,12 @@ class Events(NamedTuple):
             numbers = np.arange(last - self.asked + 1, last + 1)
             return numbers, numbers.astype(np.float64), numbers.astype(np.float64), np.zeros_like(numbers)
         due, was, first, before, asked, known, stream = self.log
-        return _numbers(due, was, first, before), asked[due], known[due], stream[due]
+        return (
+            _numbers(due, was, first, before),
+            asked[due],
+            known[due],
+            np.broadcast_to(stream, asked.shape)[due],
+        )
 
 
 class Agenda:
@@ -138,18 +145,16 @@ class Agenda:
         if was:
             asked, known = np.concatenate([self._asked, asked]), np.concatenate([self._known, known])
         parts, part = _numbered(own)
-        streams, stream = (
-            (np.zeros(1, np.int64), 0 * own) if self.streams == 1 else _numbered(own % self.streams)
-        )
+        streams, stream = _numbered(own % self.streams) if self.streams > 1 else (_ONE, _ONE)
         due = np.flatnonzero(known < soon)
         times = known[due]
         if (times[1:] < times[:-1]).any():
             due = due[np.argsort(times, kind="stable")]
         codes, rows = np.empty((2, asked_now + len(due)), np.int64)
         counts = np.zeros(len(parts), np.int64)
-        open, most = np.zeros((2, len(streams) + 1), np.int64)
+        open, most = np.zeros((2, len(streams)), np.int64)
         free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + asked_now, np.int64)])
-        size, left, self.slots = _list(
+        size, left, self.slots, at_once = _list(
             asked, known, due, was, slot, part, stream, free, len(self._free), self.slots, codes, rows, counts, open,
             most,
         )  # fmt: skip
@@ -165,8 +170,8 @@ class Agenda:
             [divmod(part, self.streams) for part in parts.tolist()],
             counts,
             asked_now,
-            int(most[-1]),
-            dict(zip(streams.tolist(), most[:-1].tolist(), strict=True)),
+            at_once,
+            dict(zip(streams.tolist(), most.tolist(), strict=True)) if self.streams > 1 else {0: at_once},
             told,
         )
 
@@ -187,12 +192,12 @@ def _numbered(values: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def _list(asked, known, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most):
-    """Merges questions and outcomes into codes; how many events, free places and places there are then.
+    """Merges questions and outcomes into codes; how many events, free places and places there are then, and how many
+    more questions were open at once. `free[:left]` are the places without a question.
 
-    `free[:left]` are the places without a question. `open` counts the open questions of each stream and, at its end,
-    those of all.
+    Where there are several streams, `open` counts the open questions of each, and `most` has the most of them.
     """
-    i, j, size, n = was, 0, 0, len(asked)
+    i, j, size, n, now, at_once, several = was, 0, 0, len(asked), 0, 0, len(stream) == len(asked)
     while i < n or j < len(due):
         if i < n and (j == len(due) or asked[i] <= known[due[j]]):
             if left == 0:
@@ -209,20 +214,22 @@ def _list(asked, known, due, was, slot, part, stream, free, left, slots, codes, 
                 left -= 1
             k = i
             i += 1
-            for s in (stream[k], len(open) - 1):
-                open[s] += 1
-                most[s] = max(most[s], open[s])
+            now += 1
+            at_once = max(at_once, now)
+            if several:
+                open[stream[k]] += 1
+                most[stream[k]] = max(most[stream[k]], open[stream[k]])
         else:
             kind, k = RESOLVE, due[j]
             place = free[left] = slot[k]
             left += 1
             j += 1
-        if kind != ASK:
-            for s in (stream[k], len(open) - 1):
-                open[s] -= 1
         codes[size] = part[k] << PART | place << SLOT | kind
         if kind != ASK:
+            now -= 1
+            if several:
+                open[stream[k]] -= 1
             rows[size] = counts[part[k]]
             counts[part[k]] += 1
         size += 1
-    return size, left, slots
+    return size, left, slots, at_once

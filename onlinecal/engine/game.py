@@ -62,21 +62,22 @@ class Game:
     seed : int
         Of all the randomness.
     loop : {"auto", "event", "compiled"}
-        Who plays `advance`. The compiled loop plays pairs that are made of steps (`onlinecal.rounds.steps`), the event
-        loop plays all; the numbers are the same. "auto" takes the compiled one where it can.
+        How `advance` plays. "event": round by round, all players. "auto": by lists of events where both players are
+        made of steps (`onlinecal.rounds.steps`) or in plain Python, else as "event". "compiled": as "auto", and refuses
+        players that are not made of steps. The numbers are the same.
     schedule : Schedule
-        When `advance` asks the questions and tells their outcomes. Default: a question a unit, and no delay. The
-        compiled loop plays that one only.
+        When `advance` asks the questions and tells their outcomes. Default: a question a unit, and no delay.
     cuts : iterable of float
         When somebody joins or leaves: Γ can be had of the rounds asked between any two of these times.
     keeps : iterable of str, optional
-        Keeps the rounds as `transcripts`, with these kinds of context, in the event loop. Default: what Γ needs.
+        Keeps the rounds as `transcripts`, with these kinds of context, which the event loop reads. Default: what Γ
+        needs.
     history : "exact", int, mapping, Exact or OnGrid
         How forecasts that are on no grid are kept (`onlinecal.engine.keeping`): ``"exact"``, in memory while they fit
         and else in a temporary file; an integer m, counted on a grid of m + 1 points, with the distance that they
         were moved (`moved`). The numbers of the game do not depend on it.
     threads : int, default 1
-        How many play the runs of the compiled loop; the numbers do not depend on it.
+        How many play the runs of two players that are made of steps; the numbers do not depend on it.
 
     Attributes
     ----------
@@ -85,13 +86,13 @@ class Game:
     forecaster, nature
         The players.
     compiled : bool
-        Whether `advance` is the compiled loop's.
+        Whether both players are made of steps, and `advance` plays lists of events.
     ledger : Ledger or None
         The histories of the parts of the game; None before there is a round.
     transcripts : Transcripts or None
         The rounds that are kept.
     last : Round or None
-        The round that was asked last; None before there is one, and after unpickling.
+        The last round that `ask` made; None before there is one, and after unpickling.
 
     Raises
     ------
@@ -102,7 +103,7 @@ class Game:
     Notes
     -----
     Between calls a game can be pickled together with its open rounds, and continues identically.
-    Once a player has failed at a round that others were told, or in the compiled loop, where runs are then in different
+    Once a player has failed at a round that others were told, or in a list of events, where runs are then in different
     rounds, a game is over: whatever is asked of it raises the same error again.
     """
 

@@ -95,7 +95,7 @@ class CompiledNature:
         self.q = np.empty(memory.runs)
         #: one run's law as far as it may be seen: no atoms, values, weights
         self.buffers = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-        self._context = np.zeros((memory.runs, memory.context))
+        self._context, self._stream = np.zeros((memory.runs, memory.context)), np.zeros(memory.runs, np.int64)
         self._nothing = np.zeros((memory.runs, 0)), np.full(memory.runs, np.nan)
         if grows_with not in ("rounds", "levels"):
             raise InvalidParameter(f"grows_with = {brief(grows_with)}; expected 'rounds' or 'levels'")
@@ -173,9 +173,10 @@ class CompiledNature:
             raise raised(reveal, bad)
         if bad >= 0:
             raise Unplayable("revealed nothing", "its context", bad)
-        shown = {kind: self._context[:, i] for i, kind in enumerate(self.reveals)}
+        shown: dict[str, NDArray[Any]] = {kind: self._context[:, i] for i, kind in enumerate(self.reveals)}
         if "stream" in shown:  # a whole number, which steps have as a float
-            shown["stream"] = shown["stream"].astype(np.int64)
+            self._stream[:] = shown["stream"]
+            shown["stream"] = self._stream
         return shown
 
     def make_room(self) -> None:
