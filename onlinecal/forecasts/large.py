@@ -319,7 +319,7 @@ class Piece:
             answer = self.engine.execute(
                 f"SELECT g{i} AS g, {v} AS v, count(*) AS n, sum(y) AS s FROM {self.rows} GROUP BY 1, 2 ORDER BY 1"
             ).fetchnumpy()
-            names, starts = np.unique(np.asarray(answer.pop("g")).astype(str), return_index=True)
+            names, starts = np.unique(np.asarray(answer.pop("g"), dtype=object), return_index=True)
             ends = np.append(starts[1:], len(answer["v"]))
             for name, first, last in zip(names, starts, ends, strict=True):
                 part = {key: values[first:last] for key, values in answer.items()}
