@@ -363,7 +363,7 @@ def number(place: str, percent: bool = False) -> str:
         bare = f"(CASE WHEN suffix({bare}, '%') THEN {stripped(f'left({bare}, -1)')} ELSE {bare} END)"
     comma = f"length({bare}) - length(replace({bare}, ',', '')) = 1 AND NOT contains({bare}, '.')"
     other = plain_number(f"(CASE WHEN {comma} THEN replace({bare}, ',', '.') ELSE {bare} END)")
-    # What is rare stands in branches that are not looked at for other rows.
+    # Rare cases stand in branches that are not evaluated for other rows.
     return (
         f"(CASE WHEN isfinite({plain}) THEN {plain} "
         f"WHEN typeof({place}) = 'VARCHAR' THEN (CASE WHEN isfinite({other}) THEN {other} END) END)"

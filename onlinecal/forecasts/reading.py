@@ -419,7 +419,7 @@ def _weights(sheet: Sheet, name: str, keep: NDArray[np.bool_]) -> Floats:
 
 
 def group_name(asked: Asked, column: str, group: str) -> str:
-    """What a group is called: where there are several columns of groups, with the name of its column."""
+    """The name of a group: where there are several columns of groups, with the name of its column."""
     return group if len(asked.by) == 1 else f"{column}: {group or '(empty)'}"
 
 
