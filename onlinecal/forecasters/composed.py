@@ -163,7 +163,7 @@ class Rounded(OnGrid):
 
 @dataclass(frozen=True)
 class OfExperts(Forecaster):
-    """What forecasters made of several others have in common."""
+    """The common part of forecasters made of several others."""
 
     of: tuple[Forecaster, ...]
 
@@ -173,7 +173,7 @@ class OfExperts(Forecaster):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What any of the experts needs."""
+        """The needs of all experts together."""
         return frozenset().union(*(expert.needs for expert in self.of))
 
     @property
