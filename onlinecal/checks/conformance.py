@@ -251,7 +251,7 @@ def _spawn(pair: _Pair, kind: str, name: str) -> str:
 def _main(kind: str, name: str, seed: str, expected: str) -> None:
     from onlinecal.naming import named
 
-    # What a class prints is no part of its play.
+    # The output of a class is no part of its play.
     with contextlib.redirect_stdout(sys.stderr):
         pair = _opponents(named(kind, name))[0]
         there = digest(trace(play_game(*pair, int(seed))))

@@ -159,7 +159,7 @@ def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 
 
 def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, span: int) -> int:
-    """By how many bytes a player of one run and the classes of users that it is made of grow in so many rounds.
+    """By how many bytes a player of one run and the classes of users that it is made of grow in a number of rounds.
 
     Of two spans the fewer, so that what is filled once is not counted. With a class goes all that its methods refer to.
     Nothing where that cannot be pickled.

@@ -76,6 +76,6 @@ def step(potential: Potential, gamma: JointDistribution, values: Any, weights: A
             )
             after = JointDistribution.from_counts(np.append(gamma.predictions, v), counts, positives)
             growth += chance * (potential.of(after, horizon) - before)
-        # What rounding makes of two large numbers that are nearly equal is not growth.
+        # The rounding of two large numbers that are nearly equal is not growth.
         worst = max(worst, growth - ROUNDING * abs(before))
     return worst / allowed

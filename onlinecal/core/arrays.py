@@ -37,7 +37,7 @@ def locked(array: NDArray[Any]) -> Any:
 def own(array: NDArray[Any]) -> Any:
     """A copy with memory of its own, to be handed out: it leads to nothing that others read or that comes later.
 
-    It can only be read, so that nobody takes it for what others read.
+    It can only be read, so that it is not taken for what others read.
     """
     copy = array.copy()
     copy.setflags(write=False)
@@ -69,7 +69,7 @@ class Rows:
         self._at = self._length - 1
 
     def fresh(self) -> NDArray[Any]:
-        """An array that its owner fills. Its `base` leads to others, so it is handed to nobody else."""
+        """An array that its owner fills. Its `base` leads to others, so it stays with its owner."""
         self._at += 1
         if self._at == self._length:
             self._rows: NDArray[Any] = np.empty((self._length, *self.shape), self.dtype)

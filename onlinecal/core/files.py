@@ -171,7 +171,7 @@ def _numbers(cells: Any) -> Floats:
 
 
 def as_time(cell: str) -> tuple[float | None, bool]:
-    """What is written, and whether it is a date; None for what is no time.
+    """The number of a cell that holds a time, or None; and whether it is a date.
 
     A finite number is itself. A date of ISO 8601, with or without a time of day and a zone (default UTC), is days since
     1970, to the microsecond; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.

@@ -24,7 +24,7 @@ def fixed(exponent: float, digits: int = 2) -> str:
 
 
 def at_least(number: float, digits: int) -> str:
-    """The least number of so many digits that is no smaller: of an upper bound.
+    """The least number with `digits` digits that is no smaller: of an upper bound.
 
     >>> at_least(33.6507875007, 8), at_least(2.24e-11, 2), at_least(0.5, 12)
     ('33.650788', '2.3e-11', '0.5')
@@ -33,7 +33,7 @@ def at_least(number: float, digits: int) -> str:
 
 
 def at_most(number: float, digits: int) -> str:
-    """The greatest number of so many digits that is no larger: of a lower bound.
+    """The greatest number with `digits` digits that is no larger: of a lower bound.
 
     >>> at_most(33.6500186788, 8)
     '33.650018'

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from onlinecal.core.errors import InvalidParameter
 
-#: what is said of a file that is there, by every command that does not replace it
+#: the refusal of a file that exists, by every command that does not replace it
 EXISTS = "exists; expected the name of a new file, or --overwrite"
 
 

@@ -210,7 +210,7 @@ def aggregation(players: Sequence[Any], edge: float, needs: Sequence[str], runs:
 
 @kernel
 def _said(run, k):
-    """What expert k forecast, off 0 and 1, and the place of the law where it stands."""
+    """The forecast of expert k, off 0 and 1, and its place in the law."""
     values, weights = part_law(run, k)
     edge, place = shared(run)[0], 0
     while weights[place] <= 0.0:

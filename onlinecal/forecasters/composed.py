@@ -164,7 +164,7 @@ class Rounded(OnGrid):
 
 @dataclass(frozen=True)
 class OfExperts(Forecaster):
-    """What forecasters made of several others have in common."""
+    """The common part of forecasters made of several others."""
 
     of: tuple[Forecaster, ...]
 
@@ -174,7 +174,7 @@ class OfExperts(Forecaster):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What any of the experts needs."""
+        """The needs of all experts together."""
         return frozenset().union(*(expert.needs for expert in self.of))
 
     @property

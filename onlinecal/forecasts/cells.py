@@ -13,7 +13,7 @@ EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 #: words for 1 and 0 that need no `positive`, in lower case
 WORDS = {"true": 1.0, "false": 0.0}
 
-#: what `str.strip` takes away
+#: the white space that `str.strip` takes away
 SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
 SPACES += "\u2028\u2029\u202f\u205f\u3000"
 
@@ -78,11 +78,11 @@ def _equal(text: str, other: str) -> bool:
 
 # ---------------------------------------------------------------- what is said of them
 
-#: what is said of per cent signs without `percent`
+#: the refusal of per cent signs without `percent`
 SIGNS = "{where}: column {name!r} has per cent signs; expected probabilities in [0, 1], or --percent"
 
 
-#: what is said of `percent` where `hardly_per_cent` holds
+#: the caution about `percent` where `hardly_per_cent` holds
 UNIT = (
     "caution: no cell of column {name!r} is above 1, and --percent divides all of them by 100; leave it out if they "
     "are probabilities"
@@ -95,7 +95,7 @@ def hardly_per_cent(largest: float) -> bool:
 
 
 def outside(where: str, name: str, shown: str, percent: bool, values: Any) -> str:
-    """What is said of a cell that is no forecast; numbers of the column tell whether it looks like per cent."""
+    """The message about a cell that is no forecast; numbers of the column tell whether it looks like per cent."""
     # Probabilities that rounding or a slip has lifted above 1 are few, and hardly above 1.
     looks = min(values) >= 0.0 and max(values) <= 100.0 and np.median(values) >= 2.0
     hint = "; these look like per cent: --percent" if looks and not percent else ""

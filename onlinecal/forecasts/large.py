@@ -319,7 +319,7 @@ class Piece:
             answer = self.engine.execute(
                 f"SELECT g{i} AS g, {v} AS v, count(*) AS n, sum(y) AS s FROM {self.rows} GROUP BY 1, 2 ORDER BY 1"
             ).fetchnumpy()
-            names, starts = np.unique(np.asarray(answer.pop("g")).astype(str), return_index=True)
+            names, starts = np.unique(np.asarray(answer.pop("g"), dtype=object), return_index=True)
             ends = np.append(starts[1:], len(answer["v"]))
             for name, first, last in zip(names, starts, ends, strict=True):
                 part = {key: values[first:last] for key, values in answer.items()}
@@ -363,7 +363,7 @@ def number(place: str, percent: bool = False) -> str:
         bare = f"(CASE WHEN suffix({bare}, '%') THEN {stripped(f'left({bare}, -1)')} ELSE {bare} END)"
     comma = f"length({bare}) - length(replace({bare}, ',', '')) = 1 AND NOT contains({bare}, '.')"
     other = plain_number(f"(CASE WHEN {comma} THEN replace({bare}, ',', '.') ELSE {bare} END)")
-    # What is rare stands in branches that are not looked at for other rows.
+    # Rare cases stand in branches that are not evaluated for other rows.
     return (
         f"(CASE WHEN isfinite({plain}) THEN {plain} "
         f"WHEN typeof({place}) = 'VARCHAR' THEN (CASE WHEN isfinite({other}) THEN {other} END) END)"

@@ -353,7 +353,7 @@ def _told(p_value: float | None, settings: Settings) -> bool:
 def _chance(
     resample: Resample, chances: Floats | None, settings: Settings
 ) -> tuple[float | None, float | None]:
-    """What the worst threshold loses where outcomes are drawn as forecast, and how often as much as it did.
+    """The mean loss of the worst threshold where outcomes are drawn as forecast, and how often it is as large as here.
 
     On a grid outcomes are drawn by the mean forecast of each level: their number is a little more spread than that of
     single forecasts (Hoeffding 1956).

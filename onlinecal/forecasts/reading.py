@@ -363,7 +363,7 @@ def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, li
         if found is not None:
             return found, []
     texts = sheet.texts(name)
-    words, place = np.unique(texts.astype(str), return_inverse=True)
+    place, words = _distinct(texts)
     known = [as_outcome(word, positive) for word in map(str, words)]
     if None in known:
         strange = np.array([value is None for value in known], dtype=bool)
@@ -419,15 +419,22 @@ def _weights(sheet: Sheet, name: str, keep: NDArray[np.bool_]) -> Floats:
 
 
 def group_name(asked: Asked, column: str, group: str) -> str:
-    """What a group is called: where there are several columns of groups, with the name of its column."""
+    """The name of a group: where there are several columns of groups, with the name of its column."""
     return group if len(asked.by) == 1 else f"{column}: {group or '(empty)'}"
 
 
 def _groups(texts: NDArray[Any]) -> dict[str, Ints]:
-    names, place = np.unique(texts.astype(str), return_inverse=True)
+    place, names = _distinct(texts)
     order = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[order], np.arange(len(names) + 1))
     return {str(name): order[ends[i] : ends[i + 1]] for i, name in enumerate(names)}
+
+
+def _distinct(texts: NDArray[Any]) -> tuple[Ints, NDArray[Any]]:
+    """The place of each text among the different ones, in order, and these; NumPy's own texts lose zeros at the end."""
+    import pandas as pd
+
+    return pd.factorize(texts, sort=True)
 
 
 def _words_of(sheet: Sheet, name: str, rows: Ints) -> Callable[[int], str]:

@@ -32,7 +32,7 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", 
 ROOM = 16
 #: bytes of a line of a header, at most
 _HEADER = 1 << 20
-#: what is said of a cell that holds no time
+#: the message about a cell that holds no time
 NO_TIME = "{}: column {!r} holds {}; expected a number or a date such as 2024-12-31, as in all rows"
 
 

@@ -107,7 +107,17 @@ class Feed:
         return int(self._note["offset"])
 
     def begin_anew(self) -> None:
-        """What comes next is another file, with a header of its own."""
+        """Begins with a header of its own: the next piece of standard input.
+
+        Raises
+        ------
+        InvalidData
+            The monitor has taken lines of a file.
+        """
+        if self.offset and not self._note["piped"]:
+            raise InvalidData(
+                f"{self.name}: the state is of a watch of a file; expected that file, or another --state"
+            )
         self._note.update(offset=0, line=0, header=None, encoding=None, piped=True)
         self._digest, self._places = hashlib.sha256(), None
 

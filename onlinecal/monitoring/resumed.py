@@ -10,7 +10,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasts.reading import Asked
 from onlinecal.forecasts.sheet import unknown_encoding
 
-#: what decides how lines are read, but the encoding, and the options that name it
+#: the settings by which lines are read, but the encoding, and the options that name them
 _OPTIONS = {
     "forecast": "--forecast", "outcome": "--outcome", "key": "--id", "time": "--time", "positive": "--positive",
     "percent": "--percent", "delimiter": "--delimiter",
@@ -18,7 +18,7 @@ _OPTIONS = {
 
 
 def kept(asked: Asked, delimiter: str | None) -> dict[str, Any]:
-    """What is written down of how lines are read."""
+    """The settings by which lines are read, as a state keeps them."""
     forecast = asked.forecasts[0] if asked.forecasts else None
     positive = None if asked.positive is None else asked.positive.strip().lower()
     values = {name: getattr(asked, name, None) for name in _OPTIONS}

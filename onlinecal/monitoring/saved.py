@@ -22,7 +22,7 @@ from onlinecal.monitoring.questions import Question, Questions
 
 #: of the file; with the version of the bets, since money of other bets is no e-value of these
 FORMAT = 2
-#: what reading another file may raise, whose own words are of pickles and archives; and what is said in their place
+#: errors of reading another file, whose own words are of pickles and archives; and the words in their place
 _NOT_OURS = (KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
 _REFUSED = "{} is not a file that a monitor was saved in; expected one of `watch --state` or Monitor.save"
 

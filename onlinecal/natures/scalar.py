@@ -109,7 +109,7 @@ class Scalar(Plain, Nature):  # type: ignore[override]
 
     @property
     def sight(self) -> Sight:
-        """What its class declares, or else HISTORY for those that are told the past."""
+        """The sight that its class declares, or else HISTORY where it has `update`."""
         declared = getattr(self.origin, "sight", None)
         if declared is None:
             return Sight.HISTORY if callable(getattr(self.origin, "update", None)) else Sight.NOTHING

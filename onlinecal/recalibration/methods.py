@@ -23,7 +23,7 @@ from onlinecal.forecasters import (
 from onlinecal.naming import strategy_of
 from onlinecal.recalibration.refitted import Refitted
 
-#: what recalibrates where nothing else is asked for; `docs/forecasts.md` says what is proved of it
+#: the default method; `docs/forecasts.md` states its proved bounds
 DEFAULT = "aggregated"
 #: short names beside those of the forecasters
 METHODS: Mapping[str, Forecaster] = {

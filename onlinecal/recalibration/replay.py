@@ -17,7 +17,7 @@ from onlinecal.core.validation import check_lengths, check_outcomes, check_same_
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.table import Evaluation, Row
-from onlinecal.recalibration.change import Change, changes, for_the_worse
+from onlinecal.recalibration.change import SCORES, Change, changes, for_the_worse
 from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Asked, Recalibrator
 
@@ -51,12 +51,22 @@ class Recalibrated:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Sentences on scores that became worse, Brier and log loss, and what to do; empty where neither did."""
+        """Sentences on scores that became worse, Brier and log loss, and what to do; empty where neither did.
+
+        They advise to keep the forecasts only where a score became infinite or its interval of the change is above 0.
+        """
         said = for_the_worse(self.before.gamma, self.after.gamma)
-        if said:
+        if not said:
+            return ()
+        paired = [one.interval for one in self.changes if one.measure in SCORES and one.interval is not None]
+        if any("infinite" in sentence for sentence in said) or any(low > 0.0 for low, _ in paired):
             other = f", or use the default, {DEFAULT!r}, which can fall back on them"
-            said.append(f"Keep the forecasts as they were{other * (self.method != METHODS[DEFAULT])}.")
-        return tuple(said)
+            advice = f"Keep the forecasts as they were{other * (self.method != METHODS[DEFAULT])}."
+        elif paired:
+            advice = "No interval of these changes is above 0: they may be chance."
+        else:
+            advice = "Without intervals of the changes it is not known whether this is more than chance."
+        return (*said, advice)
 
     def __str__(self) -> str:
         rows = [["measure", "before", "interval", "after", "interval"]]

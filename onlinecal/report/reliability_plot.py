@@ -369,7 +369,7 @@ def _draw(axis: Axes, density: Axes | None, frame: Reliability) -> None:
     axis.vlines(frame.predictions, frame.predictions, frame.means, color=blue, linewidth=0.7, zorder=1.9)
     if frame.strategy != "levels":
         axis.hlines(frame.means, frame.left, frame.right, color=blue, linewidth=1.2, zorder=2.0)
-    # As large as their weight, but for those that nobody would see; the smallest above the others.
+    # As large as their weight, but for those too small to be seen; the smallest above the others.
     last = np.argsort(-frame.mass, kind="stable")
     area = _LARGEST * np.maximum(frame.mass / frame.mass.max(), _LEAST)
     axis.scatter(

@@ -115,7 +115,7 @@ class Round:
         return own(self._row("outcome", Stage.RESOLVED))
 
     def _row(self, name: str, stage: Stage = Stage.DRAWN) -> Any:
-        """The engine's own array, for those who hand it to nobody and keep nothing of it."""
+        """The engine's own array, for callers that neither hand it on nor keep it."""
         if self._stage < stage:
             self._need(stage, f"the {name}")
         return getattr(self._block, name)[self._at]

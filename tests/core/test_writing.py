@@ -59,7 +59,7 @@ def test_a_file_is_replaced_only_if_it_may_be(tmp_path):
 
 
 def files(folder):
-    """Names and contents, but for the locks of those that write, which stay."""
+    """Names and contents but for locks: taking one away could take it from another process that waits for it."""
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix != ".lock"}
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.intervals import joint_radii, order_statistic
+from onlinecal.forecasts.intervals import joint_radii, mean_interval, order_statistic
 from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
 from onlinecal.measures import MEASURES, ece, smooth_ece
 from tests.coverage_intervals import DESIGNS, FAST, SLOW, coverage
@@ -351,3 +351,11 @@ def test_no_bound_is_made_up_for_finite_samples():
     result = evaluate(p, y, measures=[*NO_BOUND, lambda gamma: gamma.base_rate], method="finite-sample")
     assert all(row.interval is None and row.interval_by.startswith("none: ") for row in result.rows)
     assert "valid for every number of samples" in " ".join(str(result).split())
+
+
+def test_an_interval_of_a_mean_from_fewer_than_39_draws_goes_from_extreme_to_extreme():
+    """And from 39 on never: a mean with random weights is nowhere the extreme loss."""
+    loss, each = np.linspace(0.1, 0.9, 50), np.ones(50)
+    assert mean_interval(loss, each, each, (0.0, 1.0), 38, 0.95, 0) == (0.0, 1.0)
+    low, high = mean_interval(loss, each, each, (0.0, 1.0), 39, 0.95, 0)
+    assert 0.0 < low < high < 1.0

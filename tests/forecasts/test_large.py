@@ -55,6 +55,23 @@ def test_few_predictions_give_the_same_report(tmp_path, name):
         assert b.adjusted == pytest.approx(a.adjusted, rel=1e-6, abs=1e-300)
 
 
+def test_texts_that_differ_by_a_zero_at_their_end_are_different(tmp_path):
+    pytest.importorskip("duckdb")
+    path = tmp_path / "f.csv"
+    pd.DataFrame({"p": 0.25, "g": ["a", "a\0", "b"], "y": [1, 0, 0], "z": ["1", "1\0", "0"]}).to_csv(
+        path, index=False
+    )
+    for report in both(path, Asked(("p",), "y", by=("g",)), Settings(draws=0, measures=("brier",))):
+        assert [(part.name, part.rows) for part in report.columns[0].groups] == [
+            ("a", 1),
+            ("a\0", 1),
+            ("b", 1),
+        ]
+    for parts in (False, True):
+        with pytest.raises(InvalidData, match="expected 0 or 1"):
+            report_of(str(path), Asked(("p",), "z"), Settings(draws=0), in_parts=parts)
+
+
 def test_many_predictions_go_to_the_same_grid(tmp_path):
     pytest.importorskip("duckdb")
     path = tmp_path / "f.csv"

@@ -423,14 +423,25 @@ def test_another_file_does_not_go_on(kept, text):
     error = onlinecal("watch", "a.csv", "--state", "s", cwd=kept, rc=2).stderr
     assert "a.csv does not begin with the 40 bytes taken; expected it to grow, or another --state" in error
     assert (kept / "s").read_bytes() == before
-    # The name of a file is no part of it, and standard input is always more.
+    # The name of a file is no part of it.
     (kept / "b.csv").write_text(grown)
     assert "3 events" in onlinecal("watch", "b.csv", "--state", "s", cwd=kept).stdout
-    done = onlinecal("watch", "-", "--state", "s", cwd=kept, input="t,p,y\n3,50,0\n")
-    assert "4 events" in done.stdout
-    assert "standard input goes on after 3 events" in done.stderr
-    onlinecal("watch", "-", "--state", "s", cwd=kept, input="")
-    assert "watch of standard input" in onlinecal("watch", "b.csv", "--state", "s", cwd=kept, rc=2).stderr
+    before = (kept / "s").read_bytes()
+    error = onlinecal("watch", "-", "--state", "s", cwd=kept, rc=2, input="t,p,y\n3,50,0\n").stderr
+    assert (
+        "standard input: the state is of a watch of a file; expected that file, or another --state" in error
+    )
+    assert (kept / "s").read_bytes() == before
+
+
+def test_standard_input_is_more_of_standard_input(kept):
+    for count in (1, 2):
+        done = onlinecal("watch", "-", "--state", "piped", cwd=kept, input="p,y\n0.5,0\n")
+        assert f"{count} event" in done.stdout
+        assert ("standard input goes on after 1 event" in done.stderr) == (count == 2)
+    onlinecal("watch", "-", "--state", "piped", cwd=kept, input="")
+    error = onlinecal("watch", "a.csv", "--state", "piped", cwd=kept, rc=2).stderr
+    assert "a.csv: the state is of a watch of standard input" in error
 
 
 def test_a_file_that_is_no_state_is_refused_in_plain_words(kept, seed):

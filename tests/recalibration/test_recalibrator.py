@@ -10,7 +10,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Separate
+from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Scalar, Separate
 from onlinecal.recalibration.change import for_the_worse
 from onlinecal.recalibration.methods import METHODS, method
 from onlinecal.recalibration.recalibrator import Recalibrator
@@ -169,6 +169,19 @@ def test_the_default_leaves_calibrated_forecasts_nearly_as_good(p, seed):
     assert 2000 * (found.after["log_loss"] - found.before["log_loss"]) <= 2.09
 
 
+class Overreacting:
+    """Expects the last outcome to come again."""
+
+    def __init__(self):
+        self.last = 0.9
+
+    def forecast(self):
+        return self.last
+
+    def update(self, forecast, outcome):
+        self.last = 0.1 + 0.8 * outcome
+
+
 def test_a_change_for_the_worse_is_told():
     """With both numbers, to as many digits as tell them apart, and what to do about it."""
     p, y = np.full(40, 0.5), np.tile([0.0, 0.0, 1.0, 1.0], 10)
@@ -177,13 +190,17 @@ def test_a_change_for_the_worse_is_told():
     brier, log, todo = worse.cautions
     assert brier == f"The Brier score became worse: {before:.4g} before, {after:.4g} after."
     assert log.startswith("The log loss became worse: 0.6931 before, 0.7")
-    assert (
-        todo
-        == "Keep the forecasts as they were, or use the default, 'aggregated', which can fall back on them."
-    )
+    assert todo == "Without intervals of the changes it is not known whether this is more than chance."
     assert " ".join(worse.cautions) in " ".join(str(worse).split())
-    default = recalibrate(p, y, measures=["smooth_ce"])
-    assert default.cautions[-1] == "Keep the forecasts as they were."
+    few = recalibrate(p, y, measures=["brier"], bootstrap=100)
+    assert few.changes[0].interval[0] <= 0.0 < few.changes[0].ends[0]
+    assert few.cautions[-1] == "No interval of these changes is above 0: they may be chance."
+    late = recalibrate(
+        p, np.tile([0.0, 1.0], 20), Scalar(Overreacting), bins=1, measures=["brier"], bootstrap=100
+    )
+    assert late.changes[0].interval[0] > 0.0
+    keep = "Keep the forecasts as they were, or use the default, 'aggregated', which can fall back on them."
+    assert late.cautions[-1] == keep
     for way, base in (("unchanged", p), ("aggregated", np.where(y == 1.0, 0.2, 0.8))):
         same = recalibrate(base, y, way, measures=["smooth_ce"])
         assert same.cautions == ()
