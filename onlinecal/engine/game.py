@@ -1,12 +1,13 @@
-"""The engine: a forecaster and a nature meet round by round, many runs in lockstep.
+"""The engine: a forecaster and a nature meet round by round, in several runs.
 
 Round t = 1, 2, …: nature may reveal context; the forecaster states the law of p_t; nature, from what its `Sight`
 allows, states q_t; the engine draws p_t from the law and y_t = 1[u_t < q_t] from streams that depend only on the seed,
 the role, the strategies, the horizon and the number of the run. Players never draw their moves, so an adversary sees
 exactly what it declares, and a run's course does not depend on which other runs are played beside it.
 
-A round is a record (`onlinecal.rounds.record`). `Game.ask` makes one and `Game.resolve` tells its outcome to those who
-observe resolved rounds: the history, the forecaster, nature. Between the two other rounds may be asked and resolved.
+`Game.advance` plays lists of events (`onlinecal.engine.driving`) where players are made of steps or in plain Python. By
+hand, and for other players, a round is a record (`onlinecal.rounds.record`): `Game.ask` makes one, and `Game.resolve`
+tells its outcome to the history, the forecaster and nature. Other rounds may be asked and resolved in between.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ class Game:
         return Open(round, face, part_of(self._cuts, at, self._revealed.stream), self._revealed.kept)
 
     def _play(self, number: int, time: float) -> tuple[Round, NatureRound]:
-        """Asks a round of players that are not both made of steps."""
+        """Asks a round by the methods of the players."""
         t, row = number - 1, (number - 1) % BLOCK
         if t // BLOCK != self._block or self._blocks is None:
             old = self._blocks or (None, None)

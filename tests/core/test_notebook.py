@@ -178,7 +178,9 @@ def test_errors_show_the_lines_of_the_user_only():
     with pytest.raises(oc.OnlinecalError) as raised:
         oc.play(_Broken, "drift", horizon=10, runs=1)
     lines = raised.value._render_traceback_()
-    assert lines[-1].startswith("InvalidForecast: forecaster '_Broken' failed in round 1, run 0: ZeroDivisionError")
+    assert lines[-1].startswith(
+        "InvalidForecast: forecaster '_Broken' failed in round 1, run 0: ZeroDivisionError"
+    )
     assert 'oc.play(_Broken, "drift"' in lines[0]
     assert any("return 1 / 0" in line for line in lines)
     assert not any("onlinecal/face.py" in line or "onlinecal/engine" in line for line in lines)
