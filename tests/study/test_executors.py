@@ -98,7 +98,7 @@ def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_long
 def test_what_does_not_become_shorter_is_not_cut():
     """The event loop takes about as long for one run as for many."""
     (event,) = plan(
-        [Entry.of(F.Delayed(F.EmpiricalMean()))],
+        [Entry.of(F.Delayed(F.EmpiricalMean(), slots=4))],
         [Entry.of(N.Drift())],
         horizons=[10**6],
         runs=64,

@@ -13,6 +13,7 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.decisions import base as decisions
 from onlinecal.engine import game
+from onlinecal.natures.scalar import as_nature
 from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
@@ -54,8 +55,13 @@ def test_what_is_stored_comes_back(tmp_path):
     assert sorted(file.name for file in path.parent.iterdir()) == [".a.db.lock", "a.db"]
 
 
+class Coin:
+    def probability(self):
+        return 0.5
+
+
 def test_which_loop_played_is_kept_and_changes_nothing(tmp_path, monkeypatch):
-    several = N.Streams((N.Drift(), N.Bernoulli()))  # which has no steps
+    several = as_nature(Coin)  # which has no steps
     path = tmp_path / "a.db"
     planned = cells(horizons=(50,), runs=2, forecasters=[F.ForecastHedging()], natures=(N.Drift(), several))
     assert [play_cell(cell).loop for cell in planned] == ["compiled", "event"]
