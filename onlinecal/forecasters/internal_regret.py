@@ -55,11 +55,10 @@ class FosterVohra(OnGrid):
 
     Information
     -----------
-    2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a
-    round, to a point or a pair. With ``swaps="all"`` points with few rounds have wide jumps, and many rounds, from one
-    in ten against a coin to two in three against a contrarian, have a closed set of more. Its elimination is kept, in
-    (m + 1)² floats a run, and mended in O(m²) steps; it is made anew, in O(m³), when a point is played that has been
-    out of use.
+    2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round, to a point or a pair. With
+    ``swaps="all"`` points with few rounds have wide jumps, and the closed set of a round may have more points. Its
+    elimination is kept, in (m + 1)² floats a run, and mended in O(m²) steps. It is made again, in O(m³), when a point
+    is played that has been out of use.
 
     Source
     ------

@@ -65,6 +65,8 @@ def test_ctrl_c_while_a_file_is_read(tmp_path, name, command):
     rows = b"0.123456,0,some words\n0.654321,1,some words\n" * 2_000_000
     with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "wb") as file:
         file.write(b"p,y,note\n" + rows)
+    # What this process ignores, as in the background of a shell, one that it starts would ignore, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     begun = time.monotonic()
     for wait in (3.0, 4.0, 5.0):
         code = [sys.executable, "-m", "onlinecal", command[0], name, *command[1:]]
