@@ -82,7 +82,7 @@ class Questions:
         self.runs = forecaster.memory.runs
         self._own = forecaster.memory.context, forecaster.memory.memo
         self._theirs = nature.memory.memo
-        self.slots, self.size = 0, forecaster.size
+        self.size = forecaster.size
         self.words = np.zeros((self.runs, 0, self.width))
 
     @property

@@ -27,6 +27,11 @@ def play(loop: Loop) -> None:
         _Run(loop, run).play()
 
 
+def _place(code: int) -> int:
+    """The place of an event's question among those that are open."""
+    return code >> SLOT & 0xFFFFFFFF
+
+
 class _Run:
     """One run, and where Python reads and writes what compiled code takes and gives."""
 
@@ -93,7 +98,7 @@ class _Run:
             except Exception as error:
                 number = int(table[k.NUMBER]) + (outcome is None)
                 if kind == RESOLVE:
-                    number = self.ints[(code >> SLOT & 0xFFFFFFFF) * self.width + k.OF_NUMBER]
+                    number = self.ints[_place(code) * self.width + k.OF_NUMBER]
                 raise Stopped(turn, number, error, run) from error
 
     def _shown(self) -> Callable[[int], ScalarRound]:
@@ -104,10 +109,10 @@ class _Run:
         def show(code: int) -> ScalarRound:
             law = forecast = None
             if sight >= Sight.LAW:
-                what = k.draw_next(self.table, code >> SLOT & 0xFFFFFFFF)
+                what = k.draw_next(self.table, _place(code))
                 if what != k.FINE:
                     raise self.loop.stopped(self.table, self.arrays, what)
-                at, law = (code >> SLOT & 0xFFFFFFFF) * self.width, dict[float, float]()
+                at, law = _place(code) * self.width, dict[float, float]()
                 for j in range(self.lane[k.SIZE]):
                     value, weight = self.words[at + self.values + j], self.words[at + self.weights + j]
                     if weight > 0.0:
@@ -127,7 +132,7 @@ class _Run:
             questions.reserve(0, len(law))
             self._enter()
             self.table[[k.FIRST, k.NUMBER]], self.lane[k.LOGGED] = before
-        at = (code >> SLOT & 0xFFFFFFFF) * self.width
+        at = _place(code) * self.width
         for j, (value, weight) in enumerate(law.items()):
             self.words[at + self.values + j], self.words[at + self.weights + j] = float(value), float(weight)
         self.lane[k.SIZE], self.lane[k.IN_PLACE] = len(law), k.IN_SLOT
