@@ -104,7 +104,7 @@ class _Discloser(Nature):
 
     reveals: ClassVar[frozenset[str]] = frozenset({"truth", "features", "base", "stream"})
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> NaturePlayer:
         return _DiscloserPlayer(stream.block(horizon))
 
 

@@ -244,7 +244,7 @@ class _Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.strategy, name)
 
-    def start(self, horizon: int, runs: int, stream: Any) -> Any:
+    def start(self, horizon: int, stream: Any) -> Any:
         return self.player(self.strategy.start(self.started or horizon, runs, stream))
 
 

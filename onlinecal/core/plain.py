@@ -295,6 +295,6 @@ class Plain:
         except ValueError:  # made in C
             return False
 
-    def players(self, horizon: int, runs: int) -> list[Any]:
-        """A fresh one for each run."""
-        return [self.make(horizon=horizon) if self.tuned else self.make() for _ in range(runs)]
+    def player(self, horizon: int) -> Any:
+        """A fresh object."""
+        return self.make(horizon=horizon) if self.tuned else self.make()

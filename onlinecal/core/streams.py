@@ -37,6 +37,7 @@ class Stream:
 
     def __init__(self, seed: int, path: tuple[str, ...], runs: range) -> None:
         self._origin = seed, path, runs
+        self._together = False
         self._next = 0
         keys = [_key(seed, path, run) for run in runs]
         #: (runs, 2): the two words of each run's key, for `onlinecal.core.uniforms`
@@ -47,10 +48,16 @@ class Stream:
         seed, above, runs = self._origin
         return Stream(seed, (*above, *path), runs)
 
+    def over(self, runs: range) -> Stream:
+        """The stream of the same seed and path for other runs; a common one stays as it is."""
+        return self if self._together else Stream(*self._origin[:2], runs)
+
     def common(self, *path: str) -> Stream:
         """A stream of one column for all runs together, the same in whatever batch they are played."""
         seed, above, _ = self._origin
-        return Stream(seed, (*above, *path, "all runs"), range(1))
+        stream = Stream(seed, (*above, *path, "all runs"), range(1))
+        stream._together = True
+        return stream
 
     def block(self, rounds: int, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +15,15 @@ from onlinecal.engine.ledger import Part
 from onlinecal.schedules.base import Clock
 
 #: kinds of events, in the last two bits of a code: a question, the outcome of an earlier one, a question whose outcome
-#: is known before anything else happens
-ASK, RESOLVE, BOTH = range(3)
+#: is known before anything else happens, a look at the law of the next question, which asks none
+ASK, RESOLVE, BOTH, LOOK = range(4)
 #: where the place of a question begins in a code, and where the number of its part
 SLOT, PART = 2, 34
 
 Ints = NDArray[np.int64]
 #: the only stream
 _ONE = np.zeros(1, np.int64)
+_NONE = np.zeros(0, np.int64)
 
 
 class Events(NamedTuple):
@@ -57,12 +59,10 @@ class Events(NamedTuple):
     streams: dict[int, int]
     log: tuple[Any, ...] = ()
 
-    def times(self, asked: int) -> list[float]:
-        """When the questions are asked, of which `asked` came before."""
-        if self.codes is None:
-            return np.arange(asked + 1.0, asked + self.asked + 1.0).tolist()
-        was, asked_at = self.log[1], self.log[4]
-        return list(asked_at[was:].tolist())
+    @property
+    def asked_at(self) -> Any:
+        """The times of the questions, (asked,) floats; None where these are their numbers."""
+        return None if self.codes is None else np.ascontiguousarray(self.log[4][self.log[1] :], np.float64)
 
     def told(self, last: int) -> tuple[Any, ...]:
         """The outcomes in order: number of the question, when it was asked, when the outcome became known, stream.
@@ -95,8 +95,6 @@ class Agenda:
         How many streams there are.
     streams_of : callable, optional
         (first, last) ↦ the streams of these questions. Default: all are of the first.
-    listed : bool, default False
-        Whether events are listed where there is no need.
 
     Attributes
     ----------
@@ -110,12 +108,11 @@ class Agenda:
         cuts: Any,
         streams: int = 1,
         streams_of: Callable[[int, int], Ints] | None = None,
-        listed: bool = False,
     ) -> None:
         self.clock, self.cuts = clock, np.asarray(cuts, np.float64)
-        self.streams, self._streams_of = streams, streams_of
+        self.streams, self.streams_of = streams, streams_of
         #: whether question t is asked at time t, and resolved before the next one, in one part
-        self.simple = clock.schedule.immediate and not len(self.cuts) and streams_of is None and not listed
+        self.simple = clock.schedule.immediate and not len(self.cuts) and streams_of is None
         self.slots = 0
         self._free = np.zeros(0, np.int64)
         self._asked = np.zeros(0)
@@ -140,8 +137,8 @@ class Agenda:
         slot[:was], own[:was] = self._open[1:]
         if len(self.cuts):
             own[was:] = np.searchsorted(self.cuts, asked, side="right") * self.streams
-        if self._streams_of is not None:
-            own[was:] += self._streams_of(first, last)
+        if self.streams_of is not None:
+            own[was:] += self.streams_of(first, last)
         if was:
             asked, known = np.concatenate([self._asked, asked]), np.concatenate([self._known, known])
         parts, part = _numbered(own)
@@ -174,6 +171,59 @@ class Agenda:
             dict(zip(streams.tolist(), most.tolist(), strict=True)) if self.streams > 1 else {0: at_once},
             told,
         )
+
+    def ask(self, number: int, time: float, stream: int, kind: int = ASK) -> tuple[Events, Question]:
+        """The event of a question that is asked by hand."""
+        free = self._free.tolist()
+        slot = free.pop() if free else self.slots
+        if kind == ASK:
+            self.slots, self._free = max(self.slots, slot + 1), np.array(free, np.int64)
+        part = int(np.searchsorted(self.cuts, time, side="right")), stream
+        log = _NONE, 0, number, _NONE, np.array([time]), np.array([math.inf]), np.array([stream])
+        events = Events(
+            np.array([slot << SLOT | kind]), np.zeros(1, np.int64), [part], np.zeros(1, np.int64), 1, 1, {stream: 1}, log
+        )  # fmt: skip
+        return events, Question(number, time, slot, part)
+
+    def resolve(self, question: Question, time: float) -> Events:
+        """The event of an outcome that is told by hand."""
+        self._free = np.append(self._free, question.slot)
+        log = (
+            np.zeros(1, np.int64), 1, 0, np.array([question.number]), np.array([question.time]), np.array([time]),
+            np.array([question.part[1]]),
+        )  # fmt: skip
+        code = question.slot << SLOT | RESOLVE
+        return Events(np.array([code]), np.zeros(1, np.int64), [question.part], np.ones(1, np.int64), 0, 0, {}, log)
+
+
+@dataclass(eq=False)
+class Question:
+    """A question that was asked by hand.
+
+    Attributes
+    ----------
+    number : int
+    time : float
+        When it was asked, on the game's clock.
+    slot : int
+        Its place among the open questions.
+    part : (stretch, stream)
+    forecast, probability : (runs,) floats
+        The forecasts that were drawn, and nature's probabilities of the outcome 1.
+    laws : list of dict
+        The law of each run, value → probability.
+    resolved : bool
+        Whether its outcome is known.
+    """
+
+    number: int
+    time: float
+    slot: int
+    part: Part
+    forecast: Any = None
+    probability: Any = None
+    laws: Any = None
+    resolved: bool = False
 
 
 def _numbers(places: Ints, was: int, first: int, before: Ints) -> Ints:

@@ -1,51 +1,46 @@
-"""The engine: a forecaster and a nature meet round by round, in several runs.
+"""A game: a forecaster meets nature question by question, in several runs.
 
 Round t = 1, 2, …: nature may reveal context; the forecaster states the law of p_t; nature, from what its `Sight`
 allows, states q_t; the engine draws p_t from the law and y_t = 1[u_t < q_t] from streams that depend only on the seed,
 the role, the strategies, the horizon and the number of the run. Players never draw their moves, so an adversary sees
 exactly what it declares, and a run's course does not depend on which other runs are played beside it.
 
-`Game.advance` plays lists of events (`onlinecal.engine.driving`) where players are made of steps or in plain Python. By
-hand, and for other players, a round is a record (`onlinecal.rounds.record`): `Game.ask` makes one, and `Game.resolve`
-tells its outcome to the history, the forecaster and nature. Other rounds may be asked and resolved in between.
+A game plays a list of events (`onlinecal.engine.events`): questions that are asked, outcomes that become known.
+`Game.advance` plays those of its schedule, `Game.ask` and `Game.resolve` one by hand.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, in_one_line
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
-from onlinecal.engine.driving import drive, side
-from onlinecal.engine.events import Agenda
-from onlinecal.engine.failures import check_loop, failed, no_probability
+from onlinecal.engine.driving import drive, play
+from onlinecal.engine.events import LOOK, Agenda, Events, Question
+from onlinecal.engine.failures import failed
 from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
 from onlinecal.engine.keeping import as_history
-from onlinecal.engine.ledger import Ledger, part_of
-from onlinecal.engine.loop import Questions, Stopped, made_of_steps
-from onlinecal.engine.open_rounds import Open, Waiting
-from onlinecal.engine.revealed import Revealed
+from onlinecal.engine.ledger import Ledger
+from onlinecal.engine.loop import Questions, Stopped
 from onlinecal.engine.transcripts import Transcripts, check_kept
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.natures.base import Nature, NatureRound, Sight
-from onlinecal.rounds.law import Floats, StatedLaw, Unplayable, brief, take_numbers
+from onlinecal.natures.base import Nature
+from onlinecal.rounds.law import Floats, brief
+from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import check_pair, start
-from onlinecal.rounds.record import Recorder, Round, Stage, decide, resolve
 from onlinecal.schedules.base import Schedule
 
 #: of the engine: rounds, draws, history, Γ and what is read of it; raised when a game comes out otherwise, since
 #: results are kept under it (tests/versions.py)
 VERSION = 1
-#: rounds whose uniforms are drawn at a time
-BLOCK = 1024
 IMMEDIATE = Schedule()
 
 
@@ -62,10 +57,6 @@ class Game:
         Which runs to play. Run r is the same game in whatever batch it is played.
     seed : int
         Of all the randomness.
-    loop : {"auto", "event", "compiled"}
-        How `advance` plays. "event": round by round, all players. "auto": by lists of events where both players are
-        made of steps (`onlinecal.rounds.steps`) or in plain Python, else as "event". "compiled": as "auto", and refuses
-        players that are not made of steps. The numbers are the same.
     schedule : Schedule
         When `advance` asks the questions and tells their outcomes. Default: a question a unit, and no delay.
     cuts : iterable of float
@@ -87,13 +78,11 @@ class Game:
     forecaster, nature
         The players.
     compiled : bool
-        Whether both players are made of steps, and `advance` plays lists of events.
+        Whether both players are made of steps alone, without a part in plain Python.
     ledger : Ledger or None
         The histories of the parts of the game; None before there is a round.
     transcripts : Transcripts or None
         The rounds that are kept.
-    last : Round or None
-        The last round that `ask` made; None before there is one, and after unpickling.
 
     Raises
     ------
@@ -104,8 +93,8 @@ class Game:
     Notes
     -----
     Between calls a game can be pickled together with its open rounds, and continues identically.
-    Once a player has failed at a round that others were told, or in a list of events, where runs are then in different
-    rounds, a game is over: whatever is asked of it raises the same error again.
+    Once a player has failed, runs are in different rounds, and the game is over: whatever is asked of it raises the
+    same error again.
     """
 
     def __init__(
@@ -116,7 +105,6 @@ class Game:
         horizon: int,
         runs: range,
         seed: int = 0,
-        loop: Literal["auto", "event", "compiled"] = "auto",
         schedule: Schedule = IMMEDIATE,
         cuts: Iterable[float] = (),
         keeps: Iterable[str] | None = None,
@@ -137,41 +125,22 @@ class Game:
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
         self._outcome_uniforms = Stream(seed, ("outcome", keys[1], at), runs)
         self._forecast_uniforms = Stream(seed, ("forecast", keys[0], at), runs)
-        self._blocks: tuple[Any, ...] | None = None
-        self._block = -1
         self.transcripts = None if keeps is None else Transcripts(size, check_kept(keeps, nature))
-        kinds = () if self.transcripts is None else self.transcripts.kinds
-        self._revealed = Revealed(forecaster.needs, len(nature.streams), size, kinds)
-        self._sight = nature.sight
-        self._hears = nature.sight >= Sight.HISTORY
-        self._certifies = forecaster.certifies
-        self._recorder = Recorder(size)
-        able = [made_of_steps(player) for player in (self.forecaster, self.nature)]
-        check_loop(loop, self.names, able)
-        sides = [side(player) for player in (self.forecaster, self.nature)]
-        streams = self._revealed.streams
-        streams_of = self.nature.streams_of if streams and able[1] else None
-        told = streams_of is not None or not (streams or "stream" in forecaster.needs)
-        self._driven = None not in sides and told and not kinds and loop != "event"
-        self.compiled = self._driven and all(able)
+        kept = () if self.transcripts is None else self.transcripts.kinds
+        self.compiled = made_of_steps(self.forecaster) and made_of_steps(self.nature)
         self.schedule = schedule
         check_length(horizon, schedule.length)
-        self._clock = schedule.clock(horizon, seed)
-        self._waiting = Waiting()
         self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
-        listed = getattr(sides[1], "sees_law", False)
-        self._agenda = Agenda(self._clock, self._cuts, max(1, streams), streams_of, listed)
-        self._questions: Any = Questions(*sides) if self._driven else None
+        self._streams = max(1, len(nature.streams))
+        streams_of = self.nature.streams_of if nature.streams else None
+        self._agenda = Agenda(schedule.clock(horizon, seed), self._cuts, self._streams, streams_of)
+        #: the questions that were asked by hand, by number
+        self._open: dict[int, Question] = {}
+        self._questions: Any = Questions(self.forecaster, self.nature, kept)
         self.threads = count("threads", threads)
         self._keeping = as_history(history)
         self._stopped = ""
-        self._q = np.empty(size)
         self.ledger: Ledger | None = None
-        self._turn = "nature"
-        self.last: Round | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"last": None, "_blocks": None}
 
     def __copy__(self) -> Game:
         # Players and history belong to one game.
@@ -201,23 +170,9 @@ class Game:
         until = count("until", until, least=0)
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
-        if self._driven:
-            drive(self, until, progress)
-            return
-        told, times = self.asked, self._clock.times
-        while self.asked < until:
-            if progress is not None and self.asked % BLOCK == 0 and self.asked > told:
-                progress(self.asked - told)
-                told = self.asked
-            time, known = times(self.asked + 1)
-            self._waiting.add(known, self.ask(time))
-            soon = times(self.asked + 1)[0]
-            while (due := self._waiting.next(before=soon)) is not None:
-                self.resolve(due[1], due[0])
-        if progress is not None and self.asked > told:
-            progress(self.asked - told)
+        drive(self, until, progress)
 
-    def ask(self, time: float | None = None) -> Open:
+    def ask(self, time: float | None = None) -> Question:
         """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.
 
         Parameters
@@ -227,98 +182,74 @@ class Game:
 
         Returns
         -------
-        Open
-            For `resolve`, once, at any later time.
+        Question
+            For `resolve`, once, at any later time; its forecasts, probabilities and laws are copies.
         """
-        self._check_next()
-        t = self.asked
-        if time is not None:
-            check_time(time)
-        at = float(t + 1) if time is None else time
-        try:
-            round, face = self._play(t + 1, at)
-        except OnlinecalError:
-            raise
-        except Exception as error:
-            raise self._failed(error, t + 1) from error
-        self.asked, self.last = t + 1, round
-        return Open(round, face, part_of(self._cuts, at, self._revealed.stream), self._revealed.kept)
+        number, question = self._next(), Question(0, 0.0, 0, (0, 0))
 
-    def _play(self, number: int, time: float) -> tuple[Round, NatureRound]:
-        """Asks a round by the methods of the players."""
-        t, row = number - 1, (number - 1) % BLOCK
-        if t // BLOCK != self._block or self._blocks is None:
-            old = self._blocks or (None, None)
-            streams = self._forecast_uniforms, self._outcome_uniforms
-            self._block, first = t // BLOCK, t - row
-            self._blocks = tuple(s.block_from(first, BLOCK, out=o) for s, o in zip(streams, old, strict=True))
-        forecast_uniforms, outcome_uniforms = self._blocks
-        round, face = self._question(number, time)
-        self._turn = "forecaster"
-        self._recorder.draw(round, self.forecaster.forecast(round), forecast_uniforms, row)
-        self._turn = "nature"
-        stated = self.nature.probability(face)
-        if not take_numbers(stated, self._q):
-            raise self._no_probability(stated)
-        bad = decide(round, self._q, outcome_uniforms, row)
-        if bad >= 0:
-            raise self._no_probability(self._q[bad], bad)
-        return round, face
+        def listed() -> Events:
+            nonlocal question
+            events, question = self._agenda.ask(number, *self._at(number, time))
+            return events
 
-    def resolve(self, open: Open, time: float | None = None) -> None:
-        """Makes the outcome of a round known, in this order, to the history, the forecaster and nature.
+        play(self, listed, begun=False, whole=True)
+        question.forecast, question.probability, _, question.laws = self._questions.said(question.slot)
+        self._open[number] = question
+        return question
+
+    def resolve(self, question: Question, time: float | None = None, outcome: Any = None) -> None:
+        """Makes the outcome of a question known to the history, the forecaster and nature, in this order.
 
         Parameters
         ----------
-        open : Open
+        question : Question
             From `ask` of this game; each once, in any order.
         time : float, optional
             On the game's clock, not before the question. Default: the time of the question.
+        outcome : int or (runs,) ints, optional
+            0 or 1, in place of the outcome that was drawn: of a world that makes it, or of a record.
 
         Raises
         ------
         InvalidParameter
-            The round is none of this game's, or has been resolved; a time that is none. Nothing has changed then.
+            The game did not ask it, or has resolved it; a time or an outcome that is none. Nothing has changed then.
         InvalidForecast
-            A player failed. The game is over, since others have been told.
+            A player failed. The game is over.
         """
         self._check_alive()
-        round = open.round
-        if not self._recorder.wrote(round):
+        if self._open.get(getattr(question, "number", 0)) is not question:
             raise InvalidParameter(
-                f"round {round.number} was not asked by this game; expected one of its own, and of a pickled game "
-                "one that was pickled together with it"
+                f"{in_one_line(question)} is no open question of this game; expected one that it asked, each once, and "
+                "of a pickled game one that was pickled together with it"
             )
-        if round.stage is Stage.RESOLVED:
-            raise InvalidParameter(f"round {round.number} has been resolved; expected each round once")
-        if time is not None:
-            check_time(time, round.time)
-        self._written(self._recorder.grid)
-        resolve(round, round.time if time is None else time)
-        try:
-            self._tell(open)
-        except BaseException as error:
-            self._stopped = in_one_line(error, str) or f"round {round.number} was interrupted"
-            raise
+        at = question.time if time is None else check_time(time, question.time)
+        if outcome is not None:
+            told = np.asarray(outcome)
+            if told.dtype.kind not in "biuf" or not np.isin(told, (0, 1)).all() or told.shape not in ((), (len(self.runs),)):
+                raise InvalidParameter(f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run")
+            self._questions.tell(question.slot, told)
+        del self._open[question.number]
+        play(self, lambda: self._agenda.resolve(question, at), begun=True)
+        question.resolved = True
 
-    def _tell(self, open: Open) -> None:
-        """Tells the history, the forecaster and nature a round."""
-        assert self.ledger is not None
-        round, history = open.round, self.ledger.history(open.part)
-        try:
-            history.update(round)
-            self.resolved += 1
-            if self.transcripts is not None:
-                self.transcripts.update(round, open.part[1], open.context)
-            self._turn = "forecaster"
-            self.forecaster.update(round)
-            if self._hears:
-                self._turn = "nature"
-                self.nature.update(open.nature)
-        except OnlinecalError:
-            raise
-        except Exception as error:
-            raise self._failed(error, round.number) from error
+    def laws(self) -> list[dict[float, float]]:
+        """The laws that the forecaster would state in the next round, value → probability; it changes nothing."""
+        number, slot = self._next(), 0
+
+        def listed() -> Events:
+            nonlocal slot
+            events, question = self._agenda.ask(number, *self._at(number, None), kind=LOOK)
+            slot = question.slot
+            return events
+
+        play(self, listed, begun=False, whole=True, look=True)
+        return self._questions.said(slot)[3]
+
+    def _at(self, number: int, time: float | None) -> tuple[float, int]:
+        """The time and the stream of the next question."""
+        at = float(number) if time is None else check_time(time)
+        streams_of = self._agenda.streams_of
+        return at, 0 if streams_of is None else int(streams_of(number, number)[0])
 
     # ---------------------------------------------------------------- what came of it
 
@@ -351,31 +282,18 @@ class Game:
         """What is kept of the resolved rounds of a game that is in one part; None before there is one."""
         return None if self.ledger is None else self.ledger.history((0, 0))
 
-    def _written(self, grid: Floats | None) -> Ledger:
-        """Where rounds are written down, of laws on this grid."""
+    def _written(self) -> Ledger:
+        """The histories of the parts of the game."""
         if self.ledger is None:
             self.ledger = Ledger(
-                len(self.runs), self.horizon, grid, self._cuts, max(1, self._revealed.streams), self._keeping
+                len(self.runs), self.horizon, self.forecaster.grid, self._cuts, self._streams, self._keeping
             )
         return self.ledger
-
-    def law(self) -> StatedLaw:
-        """What the forecaster would state in the next round, as it would be written down; asking changes nothing."""
-        self._check_next()
-        try:
-            round, _ = self._question(self.asked + 1, float(self.asked + 1))
-            self._turn = "forecaster"
-            Recorder(len(self.runs)).record(round, self.forecaster.forecast(round))
-            return round.law
-        except OnlinecalError:
-            raise
-        except Exception as error:
-            raise self._failed(error, self.asked + 1) from error
 
     def certificates(self) -> dict[str, Floats]:
         """What the forecaster proves of its own play so far: name → (runs,) totals."""
         self._check_alive()
-        return self.forecaster.certificates() if self._certifies else {}
+        return self.forecaster.certificates()
 
     # ---------------------------------------------------------------- inside
 
@@ -383,28 +301,16 @@ class Game:
         if self._stopped:
             raise InvalidForecast(self._stopped)
 
-    def _check_next(self) -> None:
-        """Refuses a round that there is not."""
+    def _next(self) -> int:
+        """The number of the next round; `InvalidParameter` beyond the horizon."""
         self._check_alive()
         if self.asked >= self.horizon:
             raise InvalidParameter(f"round {self.asked + 1} is beyond the horizon {self.horizon}")
-
-    def _question(self, number: int, time: float) -> tuple[Round, NatureRound]:
-        """The next round as forecaster and nature see it before they move."""
-        shown: dict[str, Any] = {}
-        round = Round(number, time, shown)
-        face = NatureRound(round, self.names[1], self._sight)
-        if self._revealed.kinds:
-            self._turn = "nature"
-            shown.update(self._revealed.show(self.nature, face))
-        return round, face
-
-    def _no_probability(self, stated: Any, run: int | None = None) -> Unplayable:
-        return no_probability(stated, len(self.runs), run)
+        return self.asked + 1
 
     def _failed(self, error: Exception, number: int) -> InvalidForecast:
         """A player's own error, with its name and the round."""
-        place = None
+        who, place = "forecaster", None
         if isinstance(error, Stopped):
-            self._turn, place, error = "forecaster" if error.forecaster else "nature", error.run, error.fault
-        return failed(error, f"{self._turn} {self.names[self._turn == 'nature']!r}", number, self.runs, place)
+            who, place, error = "forecaster" if error.forecaster else "nature", error.run, error.fault
+        return failed(error, f"{who} {self.names[who == 'nature']!r}", number, self.runs, place)

@@ -13,7 +13,6 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.spill import Keys, Piece, Spill, Stored, gamma_of
 from onlinecal.rounds.law import Floats
-from onlinecal.rounds.record import Round
 
 
 class History(Protocol):
@@ -27,9 +26,6 @@ class History(Protocol):
     @property
     def room(self) -> int:
         """How many it has room for, 0 where it needs none; its arrays are others when it changes."""
-
-    def update(self, round: Round) -> None:
-        """Adds a round whose outcome is known."""
 
     def reserve(self, rounds: int) -> None:
         """Makes room for so many more rounds."""
@@ -57,11 +53,6 @@ class GridHistory:
         """None is needed."""
         return 0
 
-    def update(self, round: Round) -> None:
-        """Counts the atoms that were drawn."""
-        _count(round._row("atom"), round._row("outcome"), self.counts, self.positives)
-        self.rounds += 1
-
     def reserve(self, rounds: int) -> None:
         """Counts need none."""
 
@@ -85,12 +76,6 @@ class _Keyed(ABC):
     def room(self) -> int:
         """How many keys of a run there is room for in memory."""
         return self.keys.shape[1]
-
-    def update(self, round: Round) -> None:
-        """Appends the forecasts with their outcomes."""
-        self.reserve(1)
-        _append(round._row("forecast").view(np.int64), round._row("outcome"), self.keys, self.filled)
-        self.played(1)
 
     def played(self, rounds: int) -> None:
         """There are so many more keys."""
@@ -233,19 +218,6 @@ def of_counts(grid: Floats, counts: NDArray[Any], positives: NDArray[Any]) -> It
     """Γ of each run from its counts on a grid, (runs, points)."""
     for n, s in zip(counts, positives, strict=True):
         yield JointDistribution.from_counts(grid, n.astype(np.float64), s.astype(np.float64))
-
-
-@kernel
-def _count(atom, outcome, counts, positives):
-    for r in range(len(atom)):
-        counts[r, atom[r]] += 1
-        positives[r, atom[r]] += outcome[r]
-
-
-@kernel
-def _append(bits, outcome, keys, t):
-    for r in range(len(bits)):
-        keys[r, t] = bits[r] << 1 | outcome[r]  # the encoding of joint.encode
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.uniforms import next_uniform
-from onlinecal.engine.events import ASK, PART, RESOLVE, SLOT
+from onlinecal.engine.events import BOTH, LOOK, PART, RESOLVE, SLOT
 from onlinecal.rounds.steps import (
     ALONE,
     ATOMS,
@@ -36,34 +36,33 @@ from onlinecal.rounds.steps import (
     run_of,
     words_at,
 )
+from onlinecal.rounds.steps import TIME as FIELD_TIME
 from onlinecal.rounds.tables import give
 
 #: the table: lanes, their words, the address of the first; the runs from first to last; events, rows and which of them;
 #: questions before; the steps; whether nature sees the draw, and nobody the law; which of nature's numbers of context
 #: the forecaster takes; the grid; the histories of the parts; open questions: address, bytes of a run and of a
-#: question, whether each run has some of its own; what of a question is where; where resolved rounds are logged
+#: question, whether each run has some of its own; what of a question is where; where resolved rounds are logged, and in how
+#: many words; the times of the questions, 0 where these are their numbers
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
-    AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, WHAT, RUN, ROUND, CODE, Q, STOPPED_LANE, TABLE,
-) = range(41)  # fmt: skip
+    AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, LOGGED_WORDS, TIMES, WHAT, RUN, ROUND, CODE, Q,
+    STOPPED_LANE, TABLE,
+) = range(43)  # fmt: skip
 #: of a part in its table: addresses of counts, of positives and of keys, with the bytes of a run, and how many rounds
 #: it has already
 COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, PART_WORDS = range(7)
 #: a lane: the fields of both players, those of nature once for its move and once for what it hears; where the keys of
 #: the uniforms for forecasts and for outcomes are, and the rows of the history; its run; its question, the size of its
-#: law and which atom was drawn; rounds logged; what players in Python state: a forecast (where they are told the one
-#: that was drawn), q, and whether a law is in its place instead; the uniforms that were made last; then vectors
+#: law and which atom was drawn; rounds logged; the uniforms that were made last; then vectors
 THEIRS, HEARS, FORECAST_KEYS = FIELDS, 2 * FIELDS, 3 * FIELDS
 (
-    OUTCOME_KEYS, TO_COUNTS, TO_ONES, TO_KEYS, OF_RUN, QUESTION, SIZE, PICK, LOGGED, STATED, STATED_Q, IN_PLACE,
-    FORECAST_DRAWN,
-) = range(FORECAST_KEYS + 1, FORECAST_KEYS + 14)  # fmt: skip
+    OUTCOME_KEYS, TO_COUNTS, TO_ONES, TO_KEYS, OF_RUN, QUESTION, SIZE, PICK, LOGGED, FORECAST_DRAWN,
+) = range(FORECAST_KEYS + 1, FORECAST_KEYS + 11)  # fmt: skip
 OUTCOME_DRAWN, VECTORS = FORECAST_DRAWN + 5, FORECAST_DRAWN + 10
-#: a question that stays open: its number, the size of its law, which atom was drawn, the outcome; then vectors
-OF_NUMBER, OF_SIZE, OF_PICK, OF_OUTCOME, QUESTION_VECTORS = range(5)
-#: what Python has put in its place: a law, or one from which a forecast has been drawn
-IN_SLOT, DRAWN = 1, 2
+#: a question that stays open: its number, the size of its law, which atom was drawn, the outcome, q; then vectors
+OF_NUMBER, OF_SIZE, OF_PICK, OF_OUTCOME, OF_Q, QUESTION_VECTORS = range(6)
 #: what stopped a run
 FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = range(7)
 
@@ -77,30 +76,10 @@ def play_runs(table, mine, theirs, sizes, keys):
         for lane in range(playing):
             enter(table, lane, r + lane, mine, theirs, sizes, keys)
         table[FIRST], table[LAST], table[NUMBER] = first, last, number
-        if _play(table, playing) < 0:
+        _play(table, playing)
+        if table[WHAT] != FINE:
             return table[WHAT]
     return FINE
-
-
-@kernel
-def play_next(table):
-    """Plays the next event in the run of the first lane: its outcome, or minus what stopped it."""
-    table[LAST] = table[FIRST] + 1
-    return _play(table, 1)
-
-
-@kernel
-def draw_next(table, slot):
-    """Asks the run of the first lane for its next law, and draws; `FINE`, or what stopped it. `play_next` goes on."""
-    lane, number = table[LANE], table[NUMBER] + 1
-    _turn_to(lane, table, slot)
-    what, code = _ask(lane, number, (table[LAW], 0, 0, 0, 0), (table[FORECAST_ALONE], 0, 0, 0, 0, 0))
-    if what == FINE:
-        what, code = _draw(lane, number, (0, 0, 0, 0, table[GRID], table[POINTS]))
-    ints_at(lane, VECTORS)[IN_PLACE] = DRAWN
-    if what != FINE:
-        _stop(table, 0, lane, what, number, code, 0.0)
-    return what
 
 
 @kernel
@@ -161,15 +140,15 @@ def _write_to(lane, part):
 
 @part_of_kernel
 def _play(table, playing):
-    """Plays the events of a table in the lanes that have been given to a run.
-
-    The outcome of the last one in the first lane; minus what stopped a run, with the rest in the table.
-    """
+    """Plays the events of a table in the lanes that have been given to a run; the table says what stopped one."""
     # Read once: whatever is written might be a part of the table, as far as the compiler knows.
-    length, lanes, number, y = 8 * table[LENGTH], table[LANE], table[NUMBER], 0
+    length, lanes, number = 8 * table[LENGTH], table[LANE], table[NUMBER]
     steps = table[LAW], table[LEARN], table[MOVE], table[HEAR], table[REVEAL]
-    facts = table[FORECAST_ALONE], table[DRAW], table[GATHER], table[TAKEN], table[GRID], table[POINTS]
-    parts, log, log_run, first, last = table[PARTS], table[LOG], table[LOG_RUN], table[FIRST], table[LAST]
+    facts = (
+        table[FORECAST_ALONE], table[DRAW], table[GATHER], table[TAKEN], table[GRID], table[POINTS], table[LOG],
+        table[LOG_RUN], table[LOGGED_WORDS], table[TIMES], number,
+    )  # fmt: skip
+    parts, first, last = table[PARTS], table[FIRST], table[LAST]
     table[WHAT] = FINE
     if table[EVENTS] == 0:
         for e in range(first, last):
@@ -190,7 +169,7 @@ def _play(table, playing):
                 if what == FINE:
                     what, q, y = _choose(at, number, steps, facts)
                 if what == FINE:
-                    what, code = _tell(at, number, steps, facts, y, e, log, log_run)
+                    what, code = _tell(at, number, steps, facts, y, e)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, number, code, q)
                 lane += 1
@@ -205,17 +184,15 @@ def _play(table, playing):
             while lane < playing:
                 at = lanes + length * lane
                 _turn_to(at, table, slot)
-                what, code, q, y, of = _event(at, number, kind, part, rows[e], steps, facts, log, log_run)
+                what, code, q, of = _event(at, number, kind, part, rows[e], steps, facts)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, of, code, q)
                 lane += 1
-    table[FIRST], table[NUMBER] = last, number
-    return y if table[WHAT] == FINE else -table[WHAT]
 
 
 @part_of_kernel
-def _event(lane, number, kind, part, row, steps, facts, log, log_run):
-    """Plays an event of a list. What stopped the run, or `FINE`; the code of the step; q; the outcome; which round."""
+def _event(lane, number, kind, part, row, steps, facts):
+    """Plays an event of a list. What stopped the run, or `FINE`; the code of the step; q; which round."""
     own = ints_at(lane, VECTORS)
     question = ints_at(own[QUESTION], QUESTION_VECTORS)
     what, code, q, y = FINE, 0, 0.0, 0
@@ -228,20 +205,19 @@ def _event(lane, number, kind, part, row, steps, facts, log, log_run):
         )
         _hear_again(lane)
     else:
-        if own[IN_PLACE] < DRAWN:
-            what, code = _ask(lane, number, steps, facts)
-            if what == FINE:
-                what, code = _draw(lane, number, facts)
-        own[IN_PLACE] = 0
+        what, code = _ask(lane, number, steps, facts)
         if what == FINE:
+            what, code = _draw(lane, number, facts)
+        if what == FINE and kind != LOOK:
             what, q, y = _choose(lane, number, steps, facts)
-        if kind == ASK:
+        if kind != BOTH:
             question[OF_NUMBER], question[OF_SIZE] = number, own[SIZE]
             question[OF_PICK], question[OF_OUTCOME] = own[PICK], y
-    if what == FINE and kind != ASK:
+            floats_at(own[QUESTION], QUESTION_VECTORS)[OF_Q] = q
+    if what == FINE and (kind == RESOLVE or kind == BOTH):
         _write_to(lane, part)
-        what, code = _tell(lane, number, steps, facts, y, row, log, log_run)
-    return what, code, q, y, number
+        what, code = _tell(lane, number, steps, facts, y, row)
+    return what, code, q, number
 
 
 @part_of_kernel
@@ -263,30 +239,30 @@ def _uniform(lane, keys, drawn, number):
 def _ask(lane, number, steps, facts):
     """Asks the run in this lane for its law. What stopped it, or `FINE`; the code of nature's step."""
     law, _, _, _, reveal = steps
-    alone, _, gather, taken, _, _ = facts
+    alone, _, gather, taken, _, _, _, _, _, times, before = facts
     own = ints_at(lane, VECTORS)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    at = float(number) if times == 0 else floats_at(times, number - before)[number - before - 1]
+    floats_at(lane, VECTORS)[FIELD_TIME] = at
+    floats_at(lane, VECTORS)[THEIRS + FIELD_TIME] = at
     if taken > 0:
         code = call_reveal(reveal, (nature, number))
         if code < 0:
             return BAD_REVEAL, code
+        # The forecaster's own kinds first, and behind them those that are kept.
         for i in range(taken):
-            context(run)[i] = context(nature)[ints_at(gather, taken)[i]]
+            floats_at(own[CONTEXT], taken)[i] = context(nature)[ints_at(gather, taken)[i]]
     if alone:
         own[ALONE] = 1
         floats_at(lane, VECTORS)[UNIFORM] = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
-    if law != 0:
-        own[SIZE] = call_law(law, (run, number))
-    elif own[IN_PLACE] == 0:
-        law_values(run)[0], law_weights(run)[0], own[SIZE] = floats_at(lane, VECTORS)[STATED], 1.0, 1
-    own[IN_PLACE] = 0
+    own[SIZE] = call_law(law, (run, number))
     return FINE, 0
 
 
 @part_of_kernel
 def _draw(lane, number, facts):
     """Draws from the law of the run in this lane. What stopped it, or `FINE`; the size of its law."""
-    grid_at, points = facts[4:]
+    grid_at, points = facts[4], facts[5]
     own = ints_at(lane, VECTORS)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
     hears = run_of(ints_at(lane + 8 * HEARS, FIELDS))
@@ -329,18 +305,15 @@ def _draw(lane, number, facts):
 def _choose(lane, number, steps, facts):
     """Asks nature in this lane, and draws the outcome. What stopped it, or `FINE`; q; the outcome."""
     move, draw, own = steps[2], facts[1], ints_at(lane, VECTORS)
-    if move != 0:
-        nature = run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-        seen = law_values(run_of(own))[index(own[PICK])] if draw else np.nan
-        q = call_move(move, (nature, number, min(own[SIZE], len(law_values(nature))), seen))
-    else:
-        q = floats_at(lane, VECTORS)[STATED_Q]
+    nature = run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    seen = law_values(run_of(own))[index(own[PICK])] if draw else np.nan
+    q = call_move(move, (nature, number, min(own[SIZE], len(law_values(nature))), seen))
     y = np.int64(q == 1.0)
     if q != y:
         if not 0.0 <= q <= 1.0:
             return BAD_PROBABILITY, q, 0
         y = np.int64(_uniform(lane, OUTCOME_KEYS, OUTCOME_DRAWN, number) < q)
-    return FINE, 0.0, y
+    return FINE, q, y
 
 
 @part_of_kernel
@@ -355,15 +328,13 @@ def _hear_again(lane):
 
 
 @part_of_kernel
-def _tell(lane, number, steps, facts, y, row, log, log_run):
+def _tell(lane, number, steps, facts, y, row):
     """Tells the history, the forecaster and nature a round. What stopped the run, or `FINE`; the code of the step."""
     _, learn, _, hear, _ = steps
     own, points = ints_at(lane, VECTORS), facts[5]
     run, hears = run_of(own), run_of(ints_at(lane + 8 * HEARS, FIELDS))
     size, pick = own[SIZE], own[PICK]
     forecast = law_values(run)[index(pick)]
-    # For players in Python: a step may write into the law that it is given.
-    floats_at(lane, VECTORS)[STATED] = forecast
     if points > 0:
         i = index(law_atoms(run)[index(pick)])
         ints_at(own[TO_COUNTS], points)[i] += 1
@@ -371,14 +342,16 @@ def _tell(lane, number, steps, facts, y, row, log, log_run):
     else:
         # The bits of the value; the encoding of joint.encode.
         ints_at(own[TO_KEYS] + 8 * row, 1)[0] = np.float64(forecast).view(np.int64) << 1 | y
+    log, log_run, words = facts[6], facts[7], facts[8]
     if log != 0:
-        logged = floats_at(log + own[OF_RUN] * log_run + 16 * own[LOGGED], 2)
+        logged = floats_at(log + own[OF_RUN] * log_run + 8 * words * own[LOGGED], words)
         logged[0], logged[1] = forecast, y
+        for i in range(2, words):  # the last kinds of context
+            logged[i] = floats_at(own[CONTEXT], facts[3])[facts[3] - words + i]
         own[LOGGED] += 1
-    if learn != 0:
-        code = call_learn(learn, (run, number, size, pick, y))
-        if code < 0:
-            return BAD_LEARN, code
+    code = call_learn(learn, (run, number, size, pick, y))
+    if code < 0:
+        return BAD_LEARN, code
     if hear != 0:
         code = call_hear(hear, (hears, number, min(size, len(law_values(hears))), forecast, y))
         if code < 0:

@@ -25,11 +25,6 @@ from onlinecal.rounds.law import Floats
 Part = tuple[int, int]
 
 
-def part_of(cuts: Sequence[float], time: float, stream: int = 0) -> Part:
-    """Which part a question belongs to that is asked at this time: its stretch between the cuts, and its stream."""
-    return bisect_right(cuts, time), stream
-
-
 class Ledger:
     """The histories of one game.
 

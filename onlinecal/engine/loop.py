@@ -1,9 +1,8 @@
-"""Plays the events of a game: by compiled code alone where both players are made of steps, else with Python."""
+"""Plays the events of a game by compiled code, which calls the steps of both players."""
 
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -17,11 +16,9 @@ from onlinecal.core.sight import Sight
 from onlinecal.engine import kernels as k
 from onlinecal.engine.events import Events
 from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
-from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.natures.compiled import CompiledNature
-from onlinecal.rounds.law import Floats, Unplayable, brief
-from onlinecal.rounds.record import no_law
-from onlinecal.rounds.steps import RAISED, Memory, raised
+from onlinecal.rounds.law import Floats, Unplayable, brief, no_law
+from onlinecal.rounds.plain import caught
+from onlinecal.rounds.steps import RAISED, raised
 
 #: run-rounds that are worth a thread of their own: some milliseconds
 LEAST = 2**17
@@ -31,81 +28,60 @@ SHARES = 8
 LANES = 2
 
 
-def made_of_steps(player: Any) -> bool:
-    """Whether compiled code can play it: its steps are all there is to it."""
-    return isinstance(player, CompiledForecaster | CompiledNature) and player.plain
-
-
-class InPython:
-    """A player in plain Python, as the loop sees it: without steps and without memory.
-
-    Parameters
-    ----------
-    lifted : Lifted or LiftedNature
-        It has the object of each run.
-    """
-
-    steps = (None, None, None)
-    needs = reveals = ()
-    alone = grows = False
-    grid = None
-    sight = Sight.NOTHING
-
-    def __init__(self, lifted: Any) -> None:
-        self.lifted, self.players, self.memory = lifted, lifted.players, Memory(len(lifted.players))
-        #: of a nature: whether it is shown the law
-        self.sees_law = getattr(lifted, "seen", Sight.NOTHING) >= Sight.LAW
-        #: of a forecaster: atoms of its laws, at most; more when it states more
-        self.size = 2
-
-    def prepare(self, open: int, streams: Any) -> None:
-        """Needs to know nothing."""
-
-    def reserve(self, rounds: int, levels: float = math.inf) -> None:
-        """Needs no room."""
-
-    def growth(self, levels: float) -> float:
-        """Takes no more room."""
-        return 0
-
-
 class Questions:
     """The open questions of all runs: for each the law that was stated, the outcome, and the memos of both players.
 
     Parameters
     ----------
-    forecaster : CompiledForecaster or InPython
-    nature : CompiledNature or InPython
+    forecaster : CompiledForecaster
+    nature : CompiledNature
+    kept : sequence of str
+        The kinds of context that are kept with the rounds.
+
+    Attributes
+    ----------
+    places : list of int
+        Where context, memo, atoms, values, weights and nature's memo of a question begin, and where it ends.
     """
 
-    def __init__(self, forecaster: Any, nature: Any) -> None:
-        self.runs = forecaster.memory.runs
-        self._own = forecaster.memory.context, forecaster.memory.memo
-        self._theirs = nature.memory.memo
-        self.size = forecaster.size
+    def __init__(self, forecaster: Any, nature: Any, kept: Sequence[str] = ()) -> None:
+        self.runs, self.size, self.kept = forecaster.memory.runs, forecaster.size, tuple(kept)
+        context = max(forecaster.memory.context, len(forecaster.needs)) + len(self.kept)
+        lengths = (
+            k.QUESTION_VECTORS, context, forecaster.memory.memo, self.size, self.size, self.size, nature.memory.memo,
+        )  # fmt: skip
+        self.places: list[int] = np.cumsum(lengths).tolist()
         self.words = np.zeros((self.runs, 0, self.width))
-
-    @property
-    def places(self) -> list[int]:
-        """Where context, memo, atoms, values, weights and nature's memo of a question begin, and where it ends."""
-        lengths = (k.QUESTION_VECTORS, *self._own, self.size, self.size, self.size, self._theirs)
-        ends: list[int] = np.cumsum(lengths).tolist()
-        return ends
 
     @property
     def width(self) -> int:
         """Words of a question."""
         return self.places[-1]
 
-    def reserve(self, slots: int, size: int = 0) -> None:
-        """Makes room for so many questions, and laws of so many atoms."""
-        if slots <= self.words.shape[1] and size <= self.size:
-            return
-        old, places = self.words, self.places
-        self.size = max(size, self.size)
-        self.words = np.zeros((self.runs, max(slots, old.shape[1]), self.width))
-        for begin, end, to in zip([0, *places], places, [0, *self.places], strict=False):
-            self.words[:, : old.shape[1], to : to + end - begin] = old[:, :, begin:end]
+    def reserve(self, slots: int) -> None:
+        """Makes room for this number of questions."""
+        if slots > self.words.shape[1]:
+            old = self.words
+            self.words = np.zeros((self.runs, slots, self.width))
+            self.words[:, : old.shape[1]] = old
+
+    def tell(self, slot: int, outcome: Any) -> None:
+        """Puts these outcomes in place of those that were drawn for the question at a place."""
+        self.words.view(np.int64)[:, slot, k.OF_OUTCOME] = outcome
+
+    def said(self, slot: int) -> tuple[Any, Any, Any, Any]:
+        """The question at a place: forecasts, probabilities and outcomes, (runs,) each, and the law of each run."""
+        words = self.words[:, slot]
+        ints, (values, weights) = words.view(np.int64), self.places[3:5]
+        pick = values + ints[:, k.OF_PICK]
+        laws = []
+        for row, size in zip(words, ints[:, k.OF_SIZE].tolist(), strict=True):
+            law: dict[float, float] = {}
+            for v, w in zip(row[values : values + size].tolist(), row[weights : weights + size].tolist(), strict=True):
+                if w > 0.0:
+                    law[v] = law.get(v, 0.0) + w
+            laws.append(law)
+        return words[np.arange(self.runs), pick], words[:, k.OF_Q].copy(), ints[:, k.OF_OUTCOME].copy(), laws
 
 
 class Stopped(Exception):
@@ -132,8 +108,8 @@ class Loop:
 
     Parameters
     ----------
-    forecaster : CompiledForecaster or InPython
-    nature : CompiledNature or InPython
+    forecaster : CompiledForecaster
+    nature : CompiledNature
     keys : pair of (runs, 2) uint64 arrays
         Of the uniforms for forecasts and for outcomes.
     questions : Questions
@@ -143,8 +119,10 @@ class Loop:
     events : Events
     histories : sequence of History
         Of the parts of the events, with room for their outcomes.
-    log : (runs, outcomes, 2) floats, optional
-        Forecast and outcome of each resolved round, to be filled.
+    log : (runs, outcomes, 2 + kept) floats, optional
+        Forecast, outcome and kept context of each resolved round, to be filled.
+    whole : bool, default False
+        Whether forecasters state the whole law where the atom that is drawn would do.
     """
 
     def __init__(
@@ -157,19 +135,22 @@ class Loop:
         events: Events,
         histories: Sequence[History],
         log: Floats | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
         self.forecaster, self.nature, self.keys, self.asked = forecaster, nature, keys, asked
         self.questions, self.events, self.log = questions, events, log
         # Where in nature's context each number of the forecaster's is.
-        self.gather = np.array([nature.reveals.index(kind) for kind in forecaster.needs], np.int64)
+        kinds = (*forecaster.needs, *questions.kept)
+        self.gather = np.array([nature.reveals.index(kind) for kind in kinds], np.int64)
+        self.times = events.asked_at
+        self.alone = forecaster.alone and not whole and not self._shown
         self.parts = np.array([_part(history) for history in histories], np.int64)
         self.grid = forecaster.grid if forecaster.grid is not None else np.zeros(0)
         self.count = events.asked if events.codes is None else len(events.codes)
 
-    # ---------------------------------------------------------------- compiled
-
     def advance(self, threads: int = 1) -> None:
-        """Plays them where both players are made of steps.
+        """Plays them.
 
         Parameters
         ----------
@@ -198,7 +179,8 @@ class Loop:
             part.result()
 
     def _play(self, runs: range) -> None:
-        table, lanes = self.table(1 if self.forecaster.grows else LANES, runs)
+        python = self.forecaster.memory.in_python or self.nature.memory.in_python
+        table, lanes = self.table(1 if self.forecaster.grows or python else LANES, runs)
         what = k.play_runs(table, *self.arrays())
         if what != k.FINE:
             raise self.stopped(table, lanes, what)
@@ -221,7 +203,7 @@ class Loop:
         room = len(mine.memory.room) + len(theirs.memory.room) + theirs.memory.context
         lanes = _lanes(width, k.VECTORS + room + 4 * self._shown)
         # Questions that are never open at the end of an event need a place in a lane only.
-        own = events.codes is not None or isinstance(mine, InPython) or isinstance(theirs, InPython)
+        own = events.codes is not None
         open = questions.words if own else _lanes(width, questions.width)[:, None, : questions.width]
         table = np.zeros(k.TABLE, np.int64)
         laws = (k.LAW, k.LEARN), (k.MOVE, k.HEAR, k.REVEAL)
@@ -230,11 +212,10 @@ class Loop:
                 table[place] = 0 if step is None else step.address
         if not len(self.gather):
             table[k.REVEAL] = 0
-        sees = self._shown or getattr(theirs, "sees_law", False)
         said = {
             k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: runs.start,
             k.LAST_RUN: runs.stop, k.LAST: self.count, k.NUMBER: self.asked, k.DRAW: theirs.sight >= Sight.DRAW,
-            k.FORECAST_ALONE: mine.alone and not sees, k.GATHER: address(self.gather), k.TAKEN: len(self.gather),
+            k.FORECAST_ALONE: self.alone, k.GATHER: address(self.gather), k.TAKEN: len(self.gather),
             k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(self.parts), k.OPEN: address(open),
             k.OPEN_RUN: open.strides[0], k.OPEN_WORDS: open.strides[1] // 8, k.OPEN_OWN: own,
         }  # fmt: skip
@@ -243,7 +224,11 @@ class Loop:
         if events.codes is not None:
             said |= {k.EVENTS: address(events.codes), k.ROWS: address(events.rows)}
         if self.log is not None:
-            said |= {k.LOG: address(self.log), k.LOG_RUN: self.log.strides[0]}
+            said |= {
+                k.LOG: address(self.log), k.LOG_RUN: self.log.strides[0], k.LOGGED_WORDS: self.log.shape[2],
+            }  # fmt: skip
+        if self.times is not None:
+            said[k.TIMES] = address(self.times)
         table[list(said)] = list(said.values())
         # The table knows addresses alone: what is at them lives as long as the loop and what is returned.
         return table, (lanes, open)
@@ -256,7 +241,7 @@ class Loop:
         atoms, values, weights = (_words_at(int(lane[k.QUESTION]) + 8 * at, stated) for at in places[2:5])
         law, q = (atoms.view(np.int64), values, weights), float(table.view(np.float64)[k.Q])
         said = fault(self.forecaster, self.nature, what, int(table[k.RUN]), int(table[k.CODE]), law, q)
-        return Stopped(what in (k.BAD_SIZE, k.BAD_LAW, k.BAD_LEARN), int(table[k.ROUND]), said)
+        return Stopped(what in (k.BAD_SIZE, k.BAD_LAW, k.BAD_LEARN), int(table[k.ROUND]), said, int(table[k.RUN]))
 
 
 def _part(history: History) -> tuple[int, ...]:
@@ -280,12 +265,17 @@ def _lanes(width: int, length: int) -> Floats:
     return np.zeros(width * length + 2 * edge)[edge:-edge].reshape(width, length)
 
 
-def fault(forecaster: Any, nature: Any, what: int, run: int, code: int, law: Any, q: float) -> Unplayable:
+def fault(forecaster: Any, nature: Any, what: int, run: int, code: int, law: Any, q: float) -> Exception:
     """Says what stopped a run: of the size of the law or the code of the step, the law (atoms, values, weights), q."""
     if RAISED in (code, q):
+        error = caught()
+        if error is not None and not isinstance(error, Exception):
+            raise error  # an interrupt
         kinds = k.BAD_SIZE, k.BAD_LEARN, k.BAD_PROBABILITY, k.BAD_HEAR, k.BAD_REVEAL
-        return raised((*forecaster.steps[:2], *nature.steps)[kinds.index(what)], run)
+        return error or raised((*forecaster.steps[:2], *nature.steps)[kinds.index(what)], run)
     if what == k.BAD_SIZE:
+        if code == 0 and forecaster.refusal:
+            return Unplayable(*forecaster.refusal, run)
         return Unplayable(f"stated a law of {code} atoms", f"1 to {forecaster.size}", run)
     if what == k.BAD_LAW:
         grid = forecaster.grid

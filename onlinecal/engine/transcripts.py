@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +12,6 @@ from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_name
 from onlinecal.core.transcript import Transcript
-from onlinecal.rounds.record import Round
 
 
 class Transcripts:
@@ -33,33 +32,8 @@ class Transcripts:
         self.runs, self.kinds, self.rounds = runs, sorted(kinds), 0
         self._columns: dict[str, Any] = {}
 
-    def update(self, round: Round, stream: int, context: Mapping[str, Any]) -> None:
-        """Adds a round whose outcome is known."""
-        row = {
-            "forecasts": round.forecast,
-            "outcomes": round.outcome,
-            "numbers": np.int64(round.number),
-            "asked": np.float64(round.time),
-            "known": np.float64(round.resolved),
-            "streams": np.int64(stream),
-            **{f"context {kind}": context[kind] for kind in self.kinds},
-        }
-        for name, values in row.items():
-            column = self._columns.get(name)
-            kind = values.dtype if column is None else column.dtype
-            if kind != values.dtype:
-                kind = np.result_type(kind, values.dtype)  # context may be of other numbers than before
-            if column is None or self.rounds == len(column) or kind != column.dtype:
-                room = 64 if column is None else len(column) * (1 + (self.rounds == len(column)))
-                larger = np.empty((room, *values.shape), kind)
-                if column is not None:
-                    larger[: self.rounds] = column[: self.rounds]
-                column = self._columns[name] = larger
-            column[self.rounds] = values
-        self.rounds += 1
-
     def extend(self, told: tuple[Any, ...], drawn: Any) -> None:
-        """Adds rounds in their order: what `Events.told` says, and forecasts with outcomes, (runs, rounds, 2)."""
+        """Adds rounds in their order: what `Events.told` says, and forecasts, outcomes and context, (runs, rounds, …)."""
         numbers, asked, known, streams = told
         if not len(numbers):
             return
@@ -70,6 +44,10 @@ class Transcripts:
             "asked": asked,
             "known": known,
             "streams": streams,
+            **{
+                f"context {kind}": drawn[:, :, 2 + i].T.astype(np.int64 if kind == "stream" else np.float64)
+                for i, kind in enumerate(self.kinds)
+            },
         }
         for name, values in rows.items():
             column = self._columns.get(name, values[:0])

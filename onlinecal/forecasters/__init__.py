@@ -25,8 +25,6 @@ from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, Tracki
 from onlinecal.forecasters.separate import Separate
 from onlinecal.forecasters.soft_bins import SoftHedging
 from onlinecal.forecasters.thresholds import StepCEMinimiser
-from onlinecal.rounds.law import Law
-from onlinecal.rounds.record import Round
 
 FORECASTERS = registry(
     (
@@ -81,12 +79,10 @@ __all__ = [
     "Forecaster",
     "FosterVohra",
     "LastOutcome",
-    "Law",
     "Logistic",
     "Minimax",
     "OnlinePlatt",
     "PerturbedLeader",
-    "Round",
     "Rounded",
     "Scalar",
     "Separate",

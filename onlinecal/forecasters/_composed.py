@@ -1,4 +1,4 @@
-"""Compositions of forecasters that are made of steps, as steps; `composed` has their rules, and plays all others."""
+"""Compositions of forecasters as steps; `composed` has their rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._laws import agreed, regret_both
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.parts import Parts, part_law, prepare_parts, reserve_parts, state_part, tell_part
 from onlinecal.rounds.steps import (
@@ -26,11 +26,6 @@ from onlinecal.rounds.steps import (
     scratch,
     shared,
 )
-
-
-def of_steps(players: Sequence[Any]) -> bool:
-    """Whether all of these are made of steps, and nothing else."""
-    return all(isinstance(player, CompiledForecaster) and player.plain for player in players)
 
 
 def _whole(law: Step, learn: Step, memory: Parts, **options: Any) -> CompiledForecaster:
@@ -60,9 +55,9 @@ def _pass_on(run, k, size):
 # ---------------------------------------------------------------- one after the other
 
 
-def doubling(players: Sequence[Any], first: int, needs: Sequence[str], runs: int) -> CompiledForecaster:
+def doubling(players: Sequence[Any], first: int, needs: Sequence[str]) -> CompiledForecaster:
     """Epoch k, of first·2^k rounds, is played by player k."""
-    memory = Parts(runs, players, needs=needs, one_at_a_time=True, shared=[first])
+    memory = Parts(players, needs=needs, one_at_a_time=True, shared=[first])
     return _whole(
         _state_epoch, _learn_epoch, memory, size=max(player.size for player in players), needs=needs
     )
@@ -101,10 +96,10 @@ def _learn_epoch(run, number, size, drawn, outcome):
 NEAREST, RANDOM, DOWN = range(3)
 
 
-def rounded(player: Any, grid: Floats, how: str, needs: Sequence[str], runs: int) -> CompiledForecaster:
+def rounded(player: Any, grid: Floats, how: str, needs: Sequence[str]) -> CompiledForecaster:
     """The player's law on a grid."""
     code = ("nearest", "random", "down").index(how)
-    memory = Parts(runs, [player], needs=needs, shared=[code, *grid])
+    memory = Parts([player], needs=needs, shared=[code, *grid])
     size = player.size * (2 if code == RANDOM else 1)
     return _whole(_state_rounded, _learn_rounded, memory, size=size, grid=grid, needs=needs)
 
@@ -138,13 +133,13 @@ def _learn_rounded(run, number, size, drawn, outcome):
 
 
 def mixture(
-    players: Sequence[Any], rate: float, needs: Sequence[str], runs: int, stream: Stream
+    players: Sequence[Any], rate: float, needs: Sequence[str], stream: Stream
 ) -> CompiledForecaster:
     """The mixture of the players' laws, by their losses so far."""
     k = len(players)
     memory = Parts(
         # Behind the losses the uniforms that are drawn together, and before them which ones that are.
-        runs, players, needs=needs, floats=[0.0] * k + [-1.0] + [0.0] * 4, shared=[rate], scratch=k, stream=stream
+        players, needs=needs, floats=[0.0] * k + [-1.0] + [0.0] * 4, shared=[rate], scratch=k, stream=stream
     )  # fmt: skip
     return _whole(_mix, _charge, memory, size=sum(player.size for player in players), needs=needs)
 
@@ -201,10 +196,10 @@ def _charge(run, number, size, drawn, outcome):
 # ---------------------------------------------------------------- several at once, each with one forecast
 
 
-def aggregation(players: Sequence[Any], edge: float, needs: Sequence[str], runs: int) -> CompiledForecaster:
+def aggregation(players: Sequence[Any], edge: float, needs: Sequence[str]) -> CompiledForecaster:
     """The aggregation of the players' forecasts, by their losses so far."""
     k = len(players)
-    memory = Parts(runs, players, needs=needs, floats=2 * k, shared=[edge], scratch=k)
+    memory = Parts(players, needs=needs, floats=2 * k, shared=[edge], scratch=k)
     return _whole(_aggregate, _learn_aggregated, memory, size=1, needs=needs)
 
 

@@ -54,19 +54,27 @@ UNKNOWN = -1
 POINT = 80
 
 
-def empty_tree(runs: int, scale: float, points: int) -> Memory:
-    """State without points: one leaf, which is the root; with room for so many, or, where these need more than is
-    free, for as many as half of the free memory holds. What is set aside takes no memory before it is written, and the
-    tree need not be moved later, when it would be there twice.
+class Tree(Memory):
+    """State without points: one leaf, which is the root.
+
+    When the runs are known it has room for this number of points, or, where these need more than is free, for as many
+    as half of the free memory holds. What is set aside takes no memory before it is written, and the tree need not be
+    moved later, when it would be there twice.
     """
-    first = [0.0] * (SUMS + 1) + [math.inf] * LEAF + [1.0] * LEAF + [0.0] * LEAF
-    memory = Memory(
-        runs, ints=[0, len(first), SUMS, 0], floats=first, shared=[scale, math.exp(-1.0 / scale)],
-        scratch=2 * LEAF + 2, memo=MEMOS, used=NEXT,
-    )  # fmt: skip
-    free = int(min(free_memory(), 1e15)) // (runs * POINT)
-    make_room(memory, points if points <= free else max(1, free // 2))
-    return memory
+
+    def __init__(self, scale: float, points: int) -> None:
+        first = [0.0] * (SUMS + 1) + [math.inf] * LEAF + [1.0] * LEAF + [0.0] * LEAF
+        super().__init__(
+            ints=[0, len(first), SUMS, 0], floats=first, shared=[scale, math.exp(-1.0 / scale)],
+            scratch=2 * LEAF + 2, memo=MEMOS, used=NEXT,
+        )  # fmt: skip
+        self.points = points
+
+    def spread(self, runs: range) -> None:
+        """Makes a row for each of these runs, with room."""
+        super().spread(runs)
+        free = int(min(free_memory(), 1e15)) // (len(runs) * POINT)
+        make_room(self, self.points if self.points <= free else max(1, free // 2))
 
 
 def make_room(memory: Memory, points: int) -> None:

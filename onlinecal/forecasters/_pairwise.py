@@ -22,7 +22,7 @@ from onlinecal.forecasters._stationary import (
     whole,
 )
 from onlinecal.forecasters.base import grid_of
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, learn, scratch, shared_ints
 
 #: up to this many points a set is solved as it stands
@@ -35,7 +35,7 @@ COLD, CHANGED, READY, WAITING = 0, 1, 2, 3
 LAST, OUTDATED, ROAMING, STATE = 0, 1, 2, 3
 
 
-def pairwise_player(runs: int, m: int) -> CompiledForecaster:
+def pairwise_player(m: int) -> CompiledForecaster:
     """A player on the grid of m steps.
 
     A run's state, after its first places: m·E_i; n_i; how far the regrets of a point go, in steps, down if negative;
@@ -45,9 +45,7 @@ def pairwise_player(runs: int, m: int) -> CompiledForecaster:
     """
     points, columns = m + 1, (m // 16 + 1) * 16
     recent = list(range(min(max(8, m // 3), 20, points)))
-    memory = Memory(
-        runs,
-        ints=[m // 2, 1, 1] + [0] * (4 * points) + recent,
+    memory = Memory(ints=[m // 2, 1, 1] + [0] * (4 * points) + recent,
         floats=points * columns,
         shared_ints=range(points),
         scratch=points * points + 2 * points + columns,

@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._composed import aggregation, of_steps
-from onlinecal.forecasters._laws import agreed, regret_both
-from onlinecal.forecasters._parts import Part, checked, memo_of
-from onlinecal.forecasters.base import Player
+from onlinecal.forecasters._composed import aggregation
 from onlinecal.forecasters.composed import OfExperts
-from onlinecal.rounds.law import Law
-from onlinecal.rounds.record import Round
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.rounds.protocol import begin
 
 
 @dataclass(frozen=True)
@@ -72,35 +67,10 @@ class ExpertAggregation(OfExperts):
                 )
         check_number("edge", self.edge, 1e-12, 0.25)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player with equal weights."""
         players = [
-            checked(expert, expert.start(horizon, runs, stream and stream.child(f"expert {k}")), runs)
+            begin("forecaster", expert, horizon, stream.child(f"expert {k}"))
             for k, expert in enumerate(self.of)
         ]
-        if of_steps(players):
-            return aggregation(players, self.edge, sorted(self.needs), runs)
-        parts = [Part(expert, player, runs) for expert, player in zip(self.of, players, strict=True)]
-        return _AggregationPlayer(parts, runs, self.edge)
-
-
-class _AggregationPlayer:
-    def __init__(self, parts: list[Part], runs: int, edge: float) -> None:
-        self.parts, self.edge = parts, edge
-        self.regret = np.zeros((runs, 2 * len(parts)))
-        self.law = Law(runs, 1)
-
-    def forecast(self, round: Round) -> Law:
-        rounds = [part.state(round) for part in self.parts]
-        said = np.column_stack([inner.law.mean for inner in rounds]).clip(self.edge, 1.0 - self.edge)
-        round.memo = rounds, said
-        for run, regret in enumerate(self.regret):
-            self.law.atoms[run, 0] = agreed(said[run], regret)
-        return self.law
-
-    def update(self, round: Round) -> None:
-        rounds, said = memo_of(round, self.law, tuple)
-        for part, inner in zip(self.parts, rounds, strict=True):
-            part.update(inner, inner.law.weights.argmax(axis=1), round)
-        for run, regret in enumerate(self.regret):
-            regret_both(said[run], round.forecast[run], round.outcome[run], regret)
+        return aggregation(players, self.edge, sorted(self.needs))

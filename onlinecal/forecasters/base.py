@@ -1,88 +1,26 @@
-"""The protocol of forecasters: a specification starts a player, the player states laws, the engine draws."""
+"""Specifications of forecasters: each starts a player of one run, which states laws; the engine draws."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, shown
 from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
 from onlinecal.core.strategy import build, required, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.rounds.law import Floats, Law, Unplayable, brief
-from onlinecal.rounds.record import Round, Stage, check_round
+from onlinecal.rounds.law import Floats
 
 
 def grid_of(m: int) -> Floats:
     """0, 1/m, …, 1, each the correctly rounded quotient."""
     return np.arange(m + 1) / m
-
-
-def context(round: Round, kind: str, runs: int) -> Floats:
-    """The context of this kind as (runs,) floats; of "stream" as whole numbers.
-
-    Raises
-    ------
-    InvalidParameter
-        It is missing, or not of that form.
-    """
-    values = round.context.get(kind)
-    whole = kind == "stream"
-    if values is None or values.shape != (runs,) or values.dtype != (np.int64 if whole else np.float64):
-        raise InvalidParameter(
-            f"round {round.number} has {kind} = {brief(values)}; expected {runs} "
-            f"{'whole numbers' if whole else 'floats'}, one a run"
-        )
-    return values
-
-
-def stream_of(round: Round, runs: int) -> int:
-    """The stream of a round, as its context says.
-
-    Raises
-    ------
-    Unplayable
-        It is no whole number, or not the same in all runs.
-    """
-    streams = round.context["stream"]
-    if streams.shape != (runs,) or streams.dtype != np.int64 or streams.min() != streams.max():
-        raise Unplayable(
-            f"is asked a question of the streams {brief(streams)}",
-            f"one whole number for all of the {runs} runs",
-        )
-    return int(streams[0])
-
-
-class Player(Protocol):
-    """A forecaster in a game: R runs in lockstep.
-
-    A player has `certificates` if and only if its specification `certifies` something; the engine refuses others when
-    a game begins.
-    """
-
-    def forecast(self, round: Round) -> Law:
-        """The laws of this round. Pure: it may be asked twice and answers the same.
-
-        What `update` will need of this moment goes into ``round.memo``: other rounds may be asked before this one is
-        resolved.
-        """
-
-    def update(self, round: Round) -> None:
-        """A round whose outcome is known: its law, what was drawn from it, the outcome, and the memo."""
-
-
-class Certifying(Player, Protocol):
-    """A player that proves bounds on its own play."""
-
-    def certificates(self) -> dict[str, Floats]:
-        """Name → (runs,) totals of all resolved rounds, of the names that the specification `certifies`."""
 
 
 @dataclass(frozen=True)
@@ -106,19 +44,23 @@ class Forecaster:
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
-        """A player with fresh state.
+    def start(self, horizon: int, stream: Stream) -> Any:
+        """Starts a player of one run, with fresh state.
 
         Parameters
         ----------
         horizon : int
-            T, for those that are tuned to it.
-        runs : int
-            How many runs it plays in lockstep.
+            T, for players that are tuned to it.
         stream : Stream
-            Uniforms of its own, for laws that are themselves random. Drawing from the law is the engine's work.
+            The player's own uniforms, for laws that are themselves random. Drawing from the law is the engine's work.
+
+        Returns
+        -------
+        CompiledForecaster or object
+            An object in plain Python has ``forecast()`` and ``update(forecast, outcome)`` (`Scalar`); `start` is then
+            called for each run, with a stream of its own.
         """
-        raise TypeError(f"{type(self).__name__} has no method start(horizon, runs, stream)")
+        raise TypeError(f"{type(self).__name__} has no method start(horizon, stream)")
 
     def steps_at(self, horizon: int) -> int | None:
         """The m of the grid 0, 1/m, …, 1 on which all its forecasts are in a game of so many rounds; None for no such
@@ -161,30 +103,32 @@ class OnGrid(InSteps):
 
 
 class ScalarPlayer(Protocol):
-    """A forecaster written for one run in plain Python."""
+    """A forecaster in plain Python."""
 
-    def forecast(self) -> Any:
-        """A number in [0, 1], or a law as a mapping value → probability."""
-
-    def update(self, forecast: float, outcome: int) -> None:
-        """The forecast that was drawn, and the outcome 0 or 1."""
+    #: a number in [0, 1], or a law as a dict value → probability; of ``()`` or ``(round)``
+    forecast: Callable[..., Any]
+    #: tells the forecast that was drawn and the outcome, 0 or 1; of ``(forecast, outcome)`` or with the round behind
+    update: Callable[..., None]
 
 
 @dataclass(frozen=True)
 class Scalar(Plain, Forecaster):  # type: ignore[override]
-    """Plays a forecaster written for one run: any object with `forecast()` and `update(forecast, outcome)`.
+    """Plays a forecaster in plain Python: any object with `forecast()` and `update(forecast, outcome)`.
+
+    With an argument more, `forecast(round)` and `update(forecast, outcome, round)` are given the same
+    `onlinecal.rounds.plain.Round`: number, time, context of the kinds that the class `needs`, and room for a memo.
 
     Parameters
     ----------
     make : callable
         Makes a fresh one: a class or function without arguments, or with the one argument `horizon`.
     name : str
-        What it is called in tables.
+        The name in tables.
 
     Information
     -----------
-    One Python object a run, so tens of times slower than the built-in players. The facts of `onlinecal.core.facts` are
-    what its class says by attributes of those names.
+    One Python object a run. A law has at most 64 values, or the class attribute `atoms`. The facts of
+    `onlinecal.core.facts`, and `needs`, are class attributes of those names.
     """
 
     make: Callable[..., ScalarPlayer]
@@ -203,47 +147,14 @@ class Scalar(Plain, Forecaster):  # type: ignore[override]
         """What its class declares."""
         return self._declared("deterministic", bool)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
-        """One object of its own for each run."""
-        return Lifted(self.players(horizon, runs))
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """The kinds of context that its class declares."""
+        return frozenset(getattr(self.origin, "needs", ()))
 
-
-class Lifted:
-    def __init__(self, players: list[ScalarPlayer]) -> None:
-        self.players = players
-        self.law = Law(len(players), 1)
-
-    def forecast(self, round: Round) -> Law:
-        laws = [law_of(run, player.forecast()) for run, player in enumerate(self.players)]
-        size = max(1, *map(len, laws))
-        if self.law.atoms.shape[1] != size:
-            self.law = Law(len(laws), size)
-        atoms, weights = self.law.atoms, self.law.weights
-        for run, law in enumerate(laws):
-            # Unused places repeat the first value with no weight.
-            atoms[run] = next(iter(law))
-            weights[run] = 0.0
-            for j, (value, weight) in enumerate(law.items()):
-                atoms[run, j], weights[run, j] = value, weight
-        return self.law
-
-    def update(self, round: Round) -> None:
-        check_round(round, self.law)
-        told = round._row("forecast").tolist(), round._row("outcome", Stage.RESOLVED).tolist()
-        for player, p, y in zip(self.players, *told, strict=True):
-            player.update(p, y)
-
-
-def law_of(run: int, said: Any) -> dict[Any, Any]:
-    """The law that a plain forecaster stated, as a mapping value → probability; `Unplayable` if it is none."""
-    law = {said: 1.0} if isinstance(said, Real) else said
-    if (
-        not isinstance(law, dict)
-        or not law
-        or not all(isinstance(x, Real) for pair in law.items() for x in pair)
-    ):
-        raise Unplayable(f"stated {brief(said)}", "a number in [0, 1], or a dict of them with weights", run)
-    return law
+    def start(self, horizon: int, stream: Stream) -> ScalarPlayer:
+        """Makes an object."""
+        return self.player(horizon)
 
 
 #: what a plain forecaster must have, with the arguments
@@ -283,3 +194,14 @@ def as_forecaster(
         return sample
     check_made("forecaster", called or name, sample, METHODS)
     return Scalar(make, name=name)
+
+
+def check_forecasters(name: str, values: Sequence[Any]) -> None:
+    """Refuses a parameter that is no list of forecasters, or an empty one."""
+    if not values:
+        raise InvalidParameter(f"{name} is empty; expected at least one forecaster")
+    for value in values:
+        if not isinstance(value, Forecaster):
+            raise InvalidParameter(
+                f"{name} = {shown(value)}; expected a forecaster (in a scenario: a table with a name)"
+            )

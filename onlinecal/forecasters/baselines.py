@@ -10,8 +10,9 @@ import numpy as np
 
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import Forecaster, OnGrid, Player, grid_of
-from onlinecal.forecasters.compiled import CompiledForecaster, count_ones, nothing
+from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.forecasters._steps import count_ones, nothing
 from onlinecal.rounds.steps import (
     Memory,
     context,
@@ -57,9 +58,9 @@ class Constant(Forecaster):
     def __post_init__(self) -> None:
         check_probability("p", self.p)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player whose law never changes."""
-        return CompiledForecaster(_all_points, nothing, Memory(runs), size=1, grid=np.array([float(self.p)]))
+        return CompiledForecaster(_all_points, nothing, Memory(), size=1, grid=np.array([float(self.p)]))
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ class LastOutcome(Forecaster):
         """2: it says 0, ½ or 1."""
         return 2
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player that remembers nothing yet."""
         return CompiledForecaster(
-            _last, _remember, Memory(runs, ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0])
+            _last, _remember, Memory(ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0])
         )
 
 
@@ -135,10 +136,10 @@ class UniformRandom(OnGrid):
 
     m: int | str = 10
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player whose law never changes."""
         m = self.steps_at(horizon)
-        return CompiledForecaster(_all_points, nothing, Memory(runs), size=m + 1, grid=grid_of(m))
+        return CompiledForecaster(_all_points, nothing, Memory(), size=m + 1, grid=grid_of(m))
 
 
 @law
@@ -172,9 +173,9 @@ class Truthful(Forecaster):
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(1)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player without state."""
-        return _tempered(runs, 1.0)
+        return _tempered(1.0)
 
 
 @dataclass(frozen=True)
@@ -210,13 +211,13 @@ class Tempered(Forecaster):
     def __post_init__(self) -> None:
         check_number("beta", self.beta, 0.0, 1000.0)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player without state."""
-        return _tempered(runs, float(self.beta))
+        return _tempered(float(self.beta))
 
 
-def _tempered(runs: int, beta: float) -> Player:
-    memory = Memory(runs, shared=[beta], context=1)
+def _tempered(beta: float) -> CompiledForecaster:
+    memory = Memory(shared=[beta], context=1)
     return CompiledForecaster(_temper, nothing, memory, size=1, needs=["truth"])
 
 
@@ -270,9 +271,9 @@ class Shifted(Forecaster):
     def __post_init__(self) -> None:
         check_number("by", self.by, -1.0, 1.0)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player without state."""
-        memory = Memory(runs, shared=[float(self.by)], context=1)
+        memory = Memory(shared=[float(self.by)], context=1)
         return CompiledForecaster(_shift, nothing, memory, size=1, needs=["truth"])
 
 
@@ -323,9 +324,9 @@ class Logistic(Forecaster):
         check_number("slope", self.slope, -1000.0, 1000.0)
         check_number("intercept", self.intercept, -1000.0, 1000.0)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player without state."""
-        memory = Memory(runs, shared=[float(self.slope), float(self.intercept)], context=1)
+        memory = Memory(shared=[float(self.slope), float(self.intercept)], context=1)
         return CompiledForecaster(_regress, nothing, memory, size=1, needs=["features"])
 
 
@@ -372,9 +373,9 @@ class EmpiricalMean(Forecaster):
     def __post_init__(self) -> None:
         check_number("prior", self.prior, 0.0, 1e6)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player with its two counters at the prior."""
-        return CompiledForecaster(_mean, count_ones, Memory(runs, ints=2, shared=[float(self.prior)]), size=1)
+        return CompiledForecaster(_mean, count_ones, Memory(ints=2, shared=[float(self.prior)]), size=1)
 
 
 @law

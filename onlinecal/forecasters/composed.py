@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import numpy as np
-
-from onlinecal.core.arrays import Rows
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, value_at
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_whole
-from onlinecal.core.streams import Draws, Stream
-from onlinecal.forecasters._composed import doubling, mixture, of_steps, rounded
-from onlinecal.forecasters._laws import add_law, believe, below, hedge, nearest, split_between
-from onlinecal.forecasters._parts import Part, check_forecasters, checked, memo_of
-from onlinecal.forecasters.base import Forecaster, OnGrid, Player, grid_of
-from onlinecal.rounds.law import Floats, Law
-from onlinecal.rounds.record import Round
+from onlinecal.core.streams import Stream
+from onlinecal.forecasters._composed import doubling, mixture, rounded
+from onlinecal.forecasters.base import Forecaster, OnGrid, check_forecasters, grid_of
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.rounds.protocol import begin
 
 
 @dataclass(frozen=True)
@@ -77,19 +72,13 @@ class Doubling(Forecaster):
         """That of the restarted one: epochs are of `first` rounds, or of no more than 2T."""
         return memory_of({"of": self.of})
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
-        """A player at the beginning of its first epoch."""
-        player: Any = _epoch_player(self, self.first, runs, stream)
-        # What will be open at once in an epoch is not what the game says: questions of the last one may still be open.
-        if not of_steps([player]) or player.prepares:
-            return _DoublingPlayer(self, player, runs, stream)
-        players, begin, length = [player], self.first, 2 * self.first
-        while begin < horizon:
-            players.append(_epoch_player(self, length, runs, stream))
-            begin, length = begin + length, 2 * length
-        if not of_steps(players):
-            return _DoublingPlayer(self, player, runs, stream)
-        return doubling(players, self.first, sorted(self.needs), runs)
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        """Starts the players of all epochs."""
+        players, end, length = [], 0, self.first
+        while not players or end < horizon:
+            players.append(begin("forecaster", self.of, length, stream.child(f"epoch of {length}")))
+            end, length = end + length, 2 * length
+        return doubling(players, self.first, sorted(self.needs))
 
 
 @dataclass(frozen=True)
@@ -153,13 +142,10 @@ class Rounded(OnGrid):
         """That of the other, whose laws are among it."""
         return memory_of({"of": self.of})
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
-        player = checked(self.of, self.of.start(horizon, runs, stream), runs)
-        grid = grid_of(self.steps_at(horizon))
-        if of_steps([player]):
-            return rounded(player, grid, self.how, sorted(self.needs), runs)
-        return _RoundedPlayer(Part(self.of, player, runs), runs, grid, self.how)
+        player = begin("forecaster", self.of, horizon, stream)
+        return rounded(player, grid_of(self.steps_at(horizon)), self.how, sorted(self.needs))
 
 
 @dataclass(frozen=True)
@@ -239,138 +225,12 @@ class ExpertMixture(OfExperts):
         """Where an expert does or, if there are several, the rate."""
         return some([len(self.of) > 1 and depends_on_horizon(self.rate), super().needs_horizon])
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player with equal weights."""
         rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
         # Streams of their own: players read the numbers of theirs by index, from the first on.
         players = [
-            checked(expert, expert.start(horizon, runs, stream.child(f"expert {k}")), runs)
+            begin("forecaster", expert, horizon, stream.child(f"expert {k}"))
             for k, expert in enumerate(self.of)
         ]
-        if of_steps(players):
-            return mixture(players, rate, sorted(self.needs), runs, stream)
-        parts = [Part(expert, player, runs) for expert, player in zip(self.of, players, strict=True)]
-        return _MixturePlayer(parts, runs, rate, stream)
-
-
-def _epoch_player(spec: Doubling, length: int, runs: int, stream: Stream) -> Player:
-    """The player of an epoch of so many rounds."""
-    return checked(spec.of, spec.of.start(length, runs, stream.child(f"epoch of {length}")), runs)
-
-
-class _DoublingPlayer:
-    def __init__(self, spec: Doubling, player: Player, runs: int, stream: Stream) -> None:
-        self.spec, self.runs, self.stream = spec, runs, stream
-        self.begin, self.length = 0, spec.first
-        self.part = Part(spec.of, player, runs)
-        self.law = Law(runs, 1)
-
-    def forecast(self, round: Round) -> Law:
-        while round.number > self.begin + self.length:
-            self.begin += self.length
-            self.length *= 2
-            player = _epoch_player(self.spec, self.length, self.runs, self.stream)
-            self.part = Part(self.spec.of, player, self.runs)
-        inner = self.part.state(round, round.number - self.begin)
-        round.memo = _Epoch(self.part, inner)
-        law = inner.law
-        if self.law.atoms.shape != law.weights.shape:
-            self.law = Law(*law.weights.shape)
-        self.law.atoms[...] = law.support
-        self.law.weights[...] = law.weights
-        return self.law
-
-    def update(self, round: Round) -> None:
-        memo = memo_of(round, self.law, _Epoch)
-        memo.part.update(memo.round, round.drawn, round)
-
-
-@dataclass(slots=True)
-class _Epoch:
-    """A round of the part that was playing then."""
-
-    part: Part
-    round: Round
-
-
-class _RoundedPlayer:
-    def __init__(self, part: Part, runs: int, grid: Floats, how: str) -> None:
-        self.part, self.how, self.grid = part, how, grid
-        #: atom j of the inner law becomes the atoms from fold·j to fold·j + fold − 1
-        self.fold = 2 if how == "random" else 1
-        self.law = Law(runs, self.fold, self.grid)
-        self.drawn = np.zeros(runs, np.int64)
-
-    def forecast(self, round: Round) -> Law:
-        round.memo = inner = self.part.state(round)
-        values, weights = inner.law.support, inner.law.weights
-        runs, size = weights.shape
-        if self.law.atoms.shape[1] != self.fold * size:
-            self.law = Law(runs, self.fold * size, self.grid)
-        if self.how == "random":
-            split_between(values, weights, self.grid, self.law.atoms, self.law.weights)
-        else:
-            self.law.weights[...] = weights
-            if self.how == "nearest":
-                nearest(values, len(self.grid) - 1, self.law.atoms)
-            else:
-                below(values, self.grid, self.law.atoms)
-        return self.law
-
-    def update(self, round: Round) -> None:
-        inner = memo_of(round, self.law, Round)
-        np.floor_divide(round.drawn, self.fold, out=self.drawn)
-        self.part.update(inner, self.drawn, round)
-
-
-class _MixturePlayer:
-    def __init__(self, parts: list[Part], runs: int, rate: float, stream: Stream) -> None:
-        self.parts, self.rate = parts, rate
-        #: for what an expert believes was drawn from its law where the forecast was another's
-        self.uniforms = Draws(stream, len(parts), rounds=256)
-        self.kept = Rows((len(parts), runs))
-        self.loss = np.zeros((runs, len(parts)))
-        self.shares = np.zeros((runs, len(parts)))
-        self.drawn = np.zeros(runs, np.int64)
-        self.law = Law(runs, 1)
-
-    def forecast(self, round: Round) -> Law:
-        rounds = [part.state(round) for part in self.parts]
-        laws = [inner.law for inner in rounds]
-        round.memo = _Experts(rounds, self.kept.keep(self.uniforms.of(round.number)))
-        size = sum(law.weights.shape[1] for law in laws)
-        if self.law.atoms.shape[1] != size:
-            self.law = Law(len(self.loss), size)
-        hedge(self.loss, self.rate, self.shares)
-        first = 0
-        for k, law in enumerate(laws):
-            add_law(law.support, law.weights, self.shares, k, first, self.law.atoms, self.law.weights)
-            first += law.weights.shape[1]
-        return self.law
-
-    def update(self, round: Round) -> None:
-        memo = memo_of(round, self.law, _Experts)
-        first = 0
-        for k, (part, inner) in enumerate(zip(self.parts, memo.rounds, strict=True)):
-            law = inner.law
-            believe(
-                round.drawn,
-                first,
-                memo.uniforms,
-                k,
-                law.support,
-                law.weights,
-                round.outcome,
-                self.loss,
-                self.drawn,
-            )
-            part.update(inner, self.drawn, round)
-            first += law.weights.shape[1]
-
-
-@dataclass(slots=True)
-class _Experts:
-    """A round as each of the experts plays it, and uniforms for what they are to believe, (experts, runs)."""
-
-    rounds: list[Round]
-    uniforms: Floats
+        return mixture(players, rate, sorted(self.needs), stream)

@@ -17,15 +17,15 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._laplace import (
-    empty_tree,
+    Tree,
     laplace_learn,
     laplace_root,
     make_room,
     note_open,
     raise_norm,
 )
-from onlinecal.forecasters.base import Forecaster, Player
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.forecasters.base import Forecaster
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn, shared
 
@@ -93,15 +93,15 @@ class DefensiveForecasting(Forecaster):
         """The tree of the Laplace kernel, or the terms of the series of the Gaussian one."""
         return "O(t)" if self.kernel == "laplace" else "O(1 + 1/scale^2)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player with no past."""
         scale = float(self.scale)
         if self.kernel == "laplace":
             return CompiledForecaster(
-                laplace_root, laplace_learn, empty_tree(runs, scale, horizon), size=1,
+                laplace_root, laplace_learn, Tree(scale, horizon), size=1,
                 certificates=_certificate, reserve=make_room,
             )  # fmt: skip
-        memory = Memory(runs, ints=1, floats=1 + _terms(scale), shared=[scale], memo=1)
+        memory = Memory(ints=1, floats=1 + _terms(scale), shared=[scale], memo=1)
         return CompiledForecaster(_gaussian_root, _gaussian_learn, memory, size=1, certificates=_certificate)
 
     @property

@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from onlinecal.core.facts import memory_of
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._composed import of_steps
 from onlinecal.forecasters._copies import (
+    ASKED,
     EACH,
     FREE,
     HEAD,
     OPEN,
     Begin,
-    CopiesPlayer,
     adds_up,
     certified,
     of_copies,
@@ -26,20 +27,18 @@ from onlinecal.forecasters._copies import (
     settle_before,
     state_next,
 )
-from onlinecal.forecasters._parts import check_forecasters
-from onlinecal.forecasters.base import Forecaster, Player
-from onlinecal.rounds.law import Unplayable
+from onlinecal.forecasters.base import Forecaster, check_forecasters
 from onlinecal.rounds.parts import prepare_parts
-from onlinecal.rounds.record import Round
-from onlinecal.rounds.steps import floats, law
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.rounds.steps import floats, law, shared
 
 
 @dataclass(frozen=True)
 class Delayed(Forecaster):
     r"""Copies of a forecaster, one for each question that is open at once, so that none meets a delay.
 
-    A question is forecast by the copy with the lowest number of those that have no open question; where all have one, a
-    new copy begins. Each copy is told the outcome of its question before it is asked the next one, and knows
+    A question is forecast by the copy with the lowest number of those that have no open question and have not played
+    all their rounds; where there is no such copy, a new one begins. Each copy is told the outcome of its question before it is asked the next one, and knows
     nothing of the others: it plays a game without delays. With a delay of d rounds d + 1 copies take turns, and in
     a game without delays one copy plays alone.
 
@@ -48,8 +47,7 @@ class Delayed(Forecaster):
     of : Forecaster
         The one that is copied.
     slots : int, optional
-        The most copies at a time. Each is then tuned to ⌈T/slots⌉ rounds, and replaced by a new one when it has played
-        them. Default: as many copies as it takes, each tuned to T, since nobody knows which of them will play how long.
+        The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more. Default: as many copies as it takes, each tuned to T, since nobody knows which of them will play how long.
 
     Raises
     ------
@@ -79,8 +77,7 @@ class Delayed(Forecaster):
     Information
     -----------
     As the copies. Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of
-    the copies'. Made of steps where the copied one is, without `slots`: the game says beforehand how many questions
-    will be open, and so many copies begin.
+    the copies'. The game says beforehand how many questions will be open, and that number of copies begins.
 
     Source
     ------
@@ -100,6 +97,8 @@ class Delayed(Forecaster):
     >>> game.ask().round.forecast.tolist()               # by the second copy, which knows the second outcome
     [0.6666666666666666]
     """
+
+    version: ClassVar[int] = 2
 
     #: which copy forecasts depends on what is open (`onlinecal.core.facts`)
     counts_open: ClassVar[bool] = True
@@ -146,13 +145,17 @@ class Delayed(Forecaster):
         """Those of each copy."""
         return self.of.steps_at(self._share(horizon))
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
-        """A player without copies, which begin when they are needed."""
-        begin = Begin(self.of, self._share(horizon), runs, stream)
-        form = begin.first("slot 0", "copy 0")
-        if self.slots is None and of_steps([form]):
-            return of_copies(begin, form, _state_free, _prepare, sorted(self.needs))
-        return _DelayedPlayer(begin, self.slots)
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        """Starts a player without copies, which begin when they are needed."""
+        share, slots = self._share(horizon), self.slots
+        begin = Begin(self.of, share, stream)
+        refusal = None if slots is None else (
+            f"has an open question in each of its {slots} slots and is asked another",
+            f"at most {slots} open at once; raise `slots`, or leave it out",
+        )  # fmt: skip
+        limits = [math.inf, math.inf] if slots is None else [share, slots]
+        form = begin("slot 0", "copy 0")
+        return of_copies(begin, form, _state_free, _prepare, sorted(self.needs), shared=limits, refusal=refusal)
 
     def _share(self, horizon: int) -> int:
         """To how many rounds a copy is tuned."""
@@ -203,55 +206,32 @@ def _of_copies(own: Guarantee, slots: int | None) -> Callable[[float, int], floa
 
 @law
 def _state_free(run, number):
-    """Has the first copy state the law that has no open question."""
+    """Has the first copy state the law that has no open question and has not played all its rounds."""
     settle_before(run, number)
-    state, k = floats(run), int(floats(run)[FREE])
-    while HEAD + EACH * k < len(state) and state[HEAD + EACH * k + OPEN] != 0:
+    state, (share, slots) = floats(run), shared(run)
+    copies, open = (len(state) - HEAD) // EACH, 0
+    chosen, k = copies, int(state[FREE])
+    while k < copies and (chosen == copies or slots < np.inf):
+        at = HEAD + EACH * k
+        if state[at + OPEN] != 0:
+            open += 1
+        elif chosen == copies and state[at + ASKED] < share:
+            chosen = k
         k += 1
-    state[FREE] = k
-    return state_next(run, k, number) if HEAD + EACH * k < len(state) else 0
+    if slots == np.inf:
+        state[FREE] = chosen
+    return state_next(run, chosen, number) if chosen < copies and open < slots else 0
 
 
-def _prepare(memory: Any, open: int, streams: Mapping[int, int]) -> None:
-    """Begins as many copies as will be needed: some more at a time where there are many, as all are linked again."""
-    count = len(memory.players)
-    needed = open_rounds(memory) + open
+def _prepare(memory: Any, asked: int, open: int, streams: Mapping[int, int]) -> None:
+    """Begins the copies that will be needed, and some more where there are many, as all are linked again."""
+    count, (share, slots) = len(memory.players), memory.shared
+    rounds = memory.floats[0, HEAD + ASKED :: EACH]
+    # Copies that have played their rounds, or may have before the last of these questions.
+    played = int(np.count_nonzero(rounds + asked >= share)) + int(asked // share)
+    needed = min(open_rounds(memory) + open + played, 2 * slots)
     if needed > count:
-        memory.add(*((f"slot {k}", "copy 0") for k in range(count, max(needed, count + count // 4))))
+        most = int(min(max(needed, count + count // 4), 2 * slots))
+        memory.add(*((f"slot {k}", "copy 0") for k in range(count, most)))
     # No copy has two open questions.
-    prepare_parts(memory, 1, dict.fromkeys(streams, 1))
-
-
-class _DelayedPlayer(CopiesPlayer):
-    def __init__(self, begin: Begin, slots: int | None) -> None:
-        super().__init__(begin)
-        self.slots = slots
-        #: of each slot, whether its copy has an open question, and how many copies it has had
-        self.busy = bytearray()
-        self.begun: list[int] = []
-
-    def _whose(self, round: Round) -> int:
-        slot = self.busy.find(0)
-        if slot < 0:
-            slot = len(self.busy)
-            if self.slots is not None and slot >= self.slots:
-                raise Unplayable(
-                    f"has an open question in each of its {self.slots} slots and is asked another",
-                    f"at most {self.slots} open at once; raise `slots`, or leave it out",
-                )
-            self.busy.append(0)
-            self.begun.append(0)
-        old = self.copies.get(slot)
-        if old is None or (self.slots is not None and old.asked >= self.horizon):
-            new = self._start(f"slot {slot}", f"copy {self.begun[slot]}")
-            if old is not None:
-                self._retire(old)
-            self.copies[slot] = new
-            self.begun[slot] += 1
-        return slot
-
-    def _count(self, key: int) -> None:
-        self.busy[key] = 1
-
-    def _release(self, key: int) -> None:
-        self.busy[key] = 0
+    prepare_parts(memory, asked, 1, dict.fromkeys(streams, 1))

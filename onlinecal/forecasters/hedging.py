@@ -20,8 +20,9 @@ from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
-from onlinecal.forecasters.base import OnGrid, Player, grid_of
-from onlinecal.forecasters.compiled import CompiledForecaster, state_pair
+from onlinecal.forecasters.base import OnGrid, grid_of
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.forecasters._steps import state_pair
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 
@@ -70,10 +71,10 @@ class ForecastHedging(OnGrid):
 
     m: int | str = "T^(1/3)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
-        return CompiledForecaster(_hedge, _learn, Memory(runs, ints=_no_bias(m)), size=2, grid=grid_of(m))
+        return CompiledForecaster(_hedge, _learn, Memory(ints=_no_bias(m)), size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -155,11 +156,11 @@ class CDLMinimiser(OnGrid):
 
     m: int | str = "T^(1/2)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         unplayed = [1.0 / 3.0, 0.0]  # `weight` of no bias after no round
-        memory = Memory(runs, ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
+        memory = Memory(ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
         return CompiledForecaster(_hedge_anytime, _learn_and_count, memory, size=2, grid=grid_of(m))
 
     @property
@@ -238,10 +239,10 @@ class AlmostOneStepAhead(OnGrid):
 
     m: int | str = "T^(1/2)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
-        memory = Memory(runs, ints=m + 2)
+        memory = Memory(ints=m + 2)
         return CompiledForecaster(
             _play_low, _imagine, memory, size=1, grid=grid_of(m), certificates=_distance_certificate
         )

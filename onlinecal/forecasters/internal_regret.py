@@ -22,8 +22,8 @@ from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters._pairwise import pairwise_player
 from onlinecal.forecasters._stationary import TINY, count_regrets, state_either, state_stationary, whole
-from onlinecal.forecasters.base import OnGrid, Player, grid_of
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.forecasters.base import OnGrid, grid_of
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch
 
 
@@ -85,12 +85,12 @@ class FosterVohra(OnGrid):
         """Where all regrets are in the matrix, so is what is kept of its elimination."""
         return "O(m^2)" if self.swaps == "all" else "O(m)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         if self.swaps == "all":
-            return pairwise_player(runs, m)
-        memory = Memory(runs, ints=[m // 2] + [0] * (2 * m + 2))
+            return pairwise_player(m)
+        memory = Memory(ints=[m // 2] + [0] * (2 * m + 2))
         return CompiledForecaster(_state_neighbours, _count, memory, size=2, grid=grid_of(m))
 
     @property
@@ -165,12 +165,11 @@ class BlumMansour(OnGrid):
 
     m: int | str = "T^(1/3)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         points = m + 1
-        memory = Memory(
-            runs, ints=[m // 2] + [-1] * points, floats=3 * points, scratch=points * points + 2 * points
+        memory = Memory(ints=[m // 2] + [-1] * points, floats=3 * points, scratch=points * points + 2 * points
         )
         return CompiledForecaster(state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid_of(m))
 

@@ -11,8 +11,8 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.expressions import grid_steps
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import InSteps, Player
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.forecasters.base import InSteps
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.forecasters.internal_regret import learners, state_wishes
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.steps import Memory, ints, law_atoms, law_weights, learn, shared
@@ -64,13 +64,11 @@ class BlumMansourLog(InSteps):
 
     m: int | str = "T^(1/3)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
         grid = sine_grid(grid_steps("m", self.m, horizon))
         points = len(grid)
-        memory = Memory(
-            runs,
-            ints=[points // 2] + [-1] * points,
+        memory = Memory(ints=[points // 2] + [-1] * points,
             floats=3 * points,
             shared=grid,
             scratch=points * points + 2 * points,

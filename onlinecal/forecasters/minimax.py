@@ -13,8 +13,8 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.exact.tables import play
-from onlinecal.forecasters.base import Forecaster, Player, grid_of
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.forecasters.base import Forecaster, grid_of
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     Memory,
     ints,
@@ -76,13 +76,13 @@ class Minimax(Forecaster):
         """`m`."""
         return int(self.m)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player of the solved game."""
         from onlinecal.exact.policy import policy
 
         m = int(self.m)
         solved = policy(m, horizon)
-        memory = Memory(runs, ints=m + 1, scratch=2 * (m + 1), shared_ints=solved.ints, shared=solved.floats)
+        memory = Memory(ints=m + 1, scratch=2 * (m + 1), shared_ints=solved.ints, shared=solved.floats)
         return CompiledForecaster(_state, _learn, memory, size=2, grid=grid_of(m))
 
     @property

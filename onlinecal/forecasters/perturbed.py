@@ -20,8 +20,9 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
-from onlinecal.forecasters.base import Forecaster, OnGrid, Player, grid_of
-from onlinecal.forecasters.compiled import CompiledForecaster, count_ones
+from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.forecasters._steps import count_ones
 from onlinecal.rounds.steps import (
     Memory,
     drawn_by,
@@ -89,12 +90,12 @@ class PerturbedLeader(Forecaster):
         """Where `mean` does."""
         return depends_on_horizon(self.mean)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player with noise of this horizon."""
         mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
         # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
         scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
-        memory = Memory(runs, ints=2, shared=[scale], scratch=2 * self.atoms, stream=stream)
+        memory = Memory(ints=2, shared=[scale], scratch=2 * self.atoms, stream=stream)
         return CompiledForecaster(_perturb, count_ones, memory, size=self.atoms, alone=True)
 
     @property
@@ -238,10 +239,10 @@ class ThresholdHedging(OnGrid):
 
     m: int | str = "4 * T^(1/2)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
-        memory = Memory(runs, ints=2, shared=[m, RATE])
+        memory = Memory(ints=2, shared=[m, RATE])
         return CompiledForecaster(_shake, count_ones, memory, size=m + 1, grid=grid_of(m), alone=True)
 
     @property

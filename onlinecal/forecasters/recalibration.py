@@ -10,8 +10,9 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.cells import cell
 from onlinecal.core.strategy import check_number, check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import Forecaster, Player
-from onlinecal.forecasters.compiled import CompiledForecaster, nothing
+from onlinecal.forecasters.base import Forecaster
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.forecasters._steps import nothing
 from onlinecal.rounds.steps import (
     Memory,
     context,
@@ -49,9 +50,9 @@ class Unchanged(Forecaster):
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(1)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player that learns nothing."""
-        return CompiledForecaster(_repeat, nothing, Memory(runs, context=1), size=1, needs=self.needs)
+        return CompiledForecaster(_repeat, nothing, Memory(context=1), size=1, needs=self.needs)
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ class Calibeating(Forecaster):
     def __post_init__(self) -> None:
         _check_bins(self.bins)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player with empty bins."""
-        memory = Memory(runs, ints=2 * self.bins, context=1)
+        memory = Memory(ints=2 * self.bins, context=1)
         return CompiledForecaster(_beat, _learn_bin, memory, size=1, needs=self.needs)
 
 
@@ -164,9 +165,9 @@ class OnlinePlatt(Forecaster):
         """e^{−Z}: the largest rate at which the guarantee holds for this radius and edge."""
         return math.exp(-self.radius * math.hypot(1.0, _logit(1.0 - self.edge)))
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player that says what it is told until it has learnt."""
-        return _platt(self, runs, 0)
+        return _platt(self, 0)
 
 
 @dataclass(frozen=True)
@@ -210,9 +211,9 @@ class TrackingPlatt(Forecaster):
         _check_platt(self)
         _check_bins(self.bins)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player with empty bins."""
-        return _platt(self, runs, self.bins)
+        return _platt(self, self.bins)
 
 
 def _check_bins(bins: Any) -> None:
@@ -230,11 +231,9 @@ def _logit(p: float) -> float:
     return math.log(p / (1.0 - p))
 
 
-def _platt(spec: Any, runs: int, bins: int) -> Player:
+def _platt(spec: Any, bins: int) -> CompiledForecaster:
     """A player whose state is (a, c), the symmetric matrix A as (A_11, A_12, A_22), and counts of bins, if any."""
-    memory = Memory(
-        runs,
-        ints=2 * bins,
+    memory = Memory(ints=2 * bins,
         floats=[1.0, 0.0, spec.ridge, 0.0, spec.ridge],
         shared=[spec.rate, spec.radius, spec.edge],
         context=1,

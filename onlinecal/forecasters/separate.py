@@ -10,19 +10,10 @@ import numpy as np
 
 from onlinecal.core.facts import memory_of
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._composed import of_steps
-from onlinecal.forecasters._copies import (
-    Begin,
-    CopiesPlayer,
-    certified,
-    of_copies,
-    settle_before,
-    state_next,
-)
-from onlinecal.forecasters._parts import check_forecasters
-from onlinecal.forecasters.base import Forecaster, Player, stream_of
+from onlinecal.forecasters._copies import Begin, certified, of_copies, settle_before, state_next
+from onlinecal.forecasters.base import Forecaster, check_forecasters
 from onlinecal.rounds.law import Unplayable
-from onlinecal.rounds.record import Round
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import context, law, shared
 from onlinecal.rounds.tables import first_above
 
@@ -48,8 +39,7 @@ class Separate(Forecaster):
     Information
     -----------
     As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs. Time of one
-    copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'. Made of steps
-    where the copied one is.
+    copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'.
 
     Source
     ------
@@ -95,13 +85,11 @@ class Separate(Forecaster):
         """Those of each copy."""
         return self.of.steps_at(horizon)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player without copies, which begin with their streams."""
-        begin, needs = Begin(self.of, horizon, runs, stream), sorted(self.needs)
-        form = begin.first("stream 0")
-        if of_steps([form]):
-            return of_copies(begin, form, _state_own, _prepare, needs, shared=[needs.index("stream")])
-        return _SeparatePlayer(begin)
+        begin, needs = Begin(self.of, horizon, stream), sorted(self.needs)
+        form = begin("stream 0")
+        return of_copies(begin, form, _state_own, _prepare, needs, shared=[needs.index("stream")])
 
 
 @law
@@ -118,7 +106,7 @@ def _state_own(run, number):
     return state_next(run, int(copies[i]), number) if i >= 0 and streams[i] == stream else 0
 
 
-def _prepare(memory: Any, open: int, streams: Mapping[int, int]) -> None:
+def _prepare(memory: Any, asked: int, open: int, streams: Mapping[int, int]) -> None:
     """Begins the copies of streams that were not there before."""
     at, *known = memory.shared.tolist()
     count = len(known) // 2
@@ -131,12 +119,4 @@ def _prepare(memory: Any, open: int, streams: Mapping[int, int]) -> None:
         copies |= {stream: count + i for i, stream in enumerate(new)}
         memory.shared = np.array([at, *sorted(copies), *(copies[stream] for stream in sorted(copies))])
     for stream, most in streams.items():
-        memory.players[copies[stream]].prepare(most, {stream: most})
-
-
-class _SeparatePlayer(CopiesPlayer):
-    def _whose(self, round: Round) -> int:
-        key = stream_of(round, self.runs)
-        if key not in self.copies:
-            self.copies[key] = self._start(f"stream {key}")
-        return key
+        memory.players[copies[stream]].prepare(asked, most, {stream: most})

@@ -12,8 +12,8 @@ from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import InSteps, Player
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.forecasters.base import InSteps
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.forecasters.hedging import share_of_low, weight
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
 
@@ -79,9 +79,9 @@ class SoftHedging(InSteps):
         """How many bins, less one, at this horizon: a power of two."""
         return 1 << (grid_steps("m", self.m, horizon) - 1).bit_length()
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player of this horizon's bins."""
-        memory = Memory(runs, floats=2 * (self.bins_at(horizon) + 1))
+        memory = Memory(floats=2 * (self.bins_at(horizon) + 1))
         return CompiledForecaster(_between, _count, memory, size=1)
 
     @property

@@ -21,8 +21,9 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
-from onlinecal.forecasters.base import OnGrid, Player, grid_of
-from onlinecal.forecasters.compiled import CompiledForecaster, state_pair
+from onlinecal.forecasters.base import OnGrid, grid_of
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.forecasters._steps import state_pair
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, learn, shared
 
@@ -79,11 +80,11 @@ class StepCEMinimiser(OnGrid):
 
     m: int | str = "T^(1/2)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         rate = _potentials.thresholds_rate(horizon, m)
-        memory = _memory(runs, m, rate / m, np.zeros(m + 1, np.int64))
+        memory = _memory(m, rate / m, np.zeros(m + 1, np.int64))
         return CompiledForecaster(_state, _learn, memory, size=2, grid=grid_of(m))
 
     @property
@@ -165,10 +166,10 @@ def _tree(biases: NDArray[np.int64], rate: float) -> Floats:
     return tree
 
 
-def _memory(runs: int, m: int, rate: float, biases: NDArray[np.int64]) -> Memory:
+def _memory(m: int, rate: float, biases: NDArray[np.int64]) -> Memory:
     """The state of all runs at these m·E_i and η/m: m·E_i and the tree. Shared are η/m, and e^{±η(½ − i/m)}."""
     tilt = np.exp(rate * (0.5 * m - np.arange(m + 1)))
-    return Memory(runs, ints=biases, floats=_tree(biases, rate), shared=[rate, *tilt, *(1.0 / tilt)])
+    return Memory(ints=biases, floats=_tree(biases, rate), shared=[rate, *tilt, *(1.0 / tilt)])
 
 
 @kernel

@@ -3,7 +3,7 @@
 from onlinecal.core.strategy import registry
 from onlinecal.natures.adaptive import EarlyStopping, HalfCrossing, Sidestepping
 from onlinecal.natures.adversarial import Contrarian, Greedy
-from onlinecal.natures.base import Nature, NatureRound, Sight
+from onlinecal.natures.base import Nature, Sight
 from onlinecal.natures.composed import Mixture, Switch
 from onlinecal.natures.kinks import KinkApproach, SparseBias
 from onlinecal.natures.maximin import Maximin
@@ -59,7 +59,6 @@ __all__ = [
     "Maximin",
     "Mixture",
     "Nature",
-    "NatureRound",
     "Piecewise",
     "RandomWalk",
     "Ratchet",

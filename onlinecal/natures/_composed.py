@@ -1,4 +1,4 @@
-"""Compositions of natures that are made of steps, as steps; `composed` has their rules, and plays all others."""
+"""Compositions of natures as steps; `composed` and `streams` have their rules."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import numpy as np
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.parts import Whole, reserve_parts
 from onlinecal.rounds.steps import (
     ATOMS,
+    CONTEXT,
     FIELDS,
     MEMO,
     SCRATCH,
+    TIME,
     VALUES,
     WEIGHTS,
     cached_uniform,
@@ -46,19 +48,17 @@ class Parts(Whole):
 
     Parameters
     ----------
-    runs : int
     players : sequence of CompiledNature
     kinds : sequence of str
         The kinds of context of the whole, in the order of their names; all parts reveal them.
     one_at_a_time : bool, default False
         Whether a round belongs to one of the parts, so that they can share room and memo.
-    floats, shared, context, memo
+    floats, shared, context, memo, stream
         As for `Memory`, of the whole itself. Its memo is the first of what there is.
     """
 
     def __init__(
         self,
-        runs: int,
         players: Sequence[Any],
         *,
         kinds: Sequence[str] = (),
@@ -67,13 +67,13 @@ class Parts(Whole):
         shared: Any = (),
         context: int = 0,
         memo: int = 0,
+        stream: Stream | None = None,
     ) -> None:
-        rooms = [len(player.memory.room) for player in players]
+        rooms = [player.memory.context + len(player.memory.room) for player in players]
         memos = [player.memory.memo for player in players]
         join = max if one_at_a_time else sum
         listed = [[player.reveals.index(kind) for kind in kinds] for player in players]
         super().__init__(
-            runs,
             players,
             PART,
             listed,
@@ -82,24 +82,17 @@ class Parts(Whole):
             scratch=join(rooms),
             context=len(kinds) + context,
             memo=memo + join(memos),
+            stream=stream,
         )
         before = [(0, 0) if one_at_a_time else (sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
         self.starts = [(room, memo + own) for room, own in before]
 
-    def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
+    def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
         """As `Whole` says; the law is the whole's, as far as the part may see it."""
-        player, none = self.players[k], np.zeros(0)
+        player = self.players[k]
         steps = [0 if step is None else step.address for step in player.steps]
         sees = player.sight >= Sight.LAW, player.sight >= Sight.DRAW
-        return player.table(none, none), [*steps, *sees, *self.starts[k], listed]
-
-
-def of_steps(natures: Sequence[Any], players: Sequence[Any], runs: int) -> bool:
-    """Whether all of these players are made of steps, and nothing else, and are what their natures declare."""
-    return all(
-        isinstance(player, CompiledNature) and player.plain and not player.mismatch(nature, runs)
-        for nature, player in zip(natures, players, strict=True)
-    )
+        return 0, [*steps, *sees, *self.starts[k], listed]
 
 
 def _whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNature:
@@ -120,10 +113,11 @@ def _whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNatur
 def _part(run, k):
     """Part k of a run, as its steps take it."""
     row, fields = shared_ints(run)[k * PART : (k + 1) * PART], ints(run)[k * FIELDS : (k + 1) * FIELDS]
-    fields[SCRATCH], fields[MEMO] = run[SCRATCH] + 8 * row[ROOM_AT], run[MEMO] + 8 * row[MEMO_AT]
+    fields[CONTEXT], fields[MEMO] = run[SCRATCH] + 8 * row[ROOM_AT], run[MEMO] + 8 * row[MEMO_AT]
+    fields[SCRATCH] = fields[CONTEXT] + 8 * fields[CONTEXT + 1]
     for place in (VALUES, WEIGHTS):
         fields[place], fields[place + 1] = run[place], run[place + 1] * row[SEES_LAW]
-    fields[ATOMS + 1] = 0
+    fields[ATOMS + 1], fields[TIME] = 0, run[TIME]
     return run_of(fields)
 
 
@@ -160,9 +154,9 @@ def _reveal_part(run, k, number, own):
 # ---------------------------------------------------------------- all at once
 
 
-def mixture(players: Sequence[Any], weights: Sequence[float], sight: Sight, runs: int) -> CompiledNature:
+def mixture(players: Sequence[Any], weights: Sequence[float], sight: Sight) -> CompiledNature:
     """q is the mean of those of the parts, with these weights."""
-    return _whole(_mix, Parts(runs, players, shared=weights), _tell_all, sight=sight)
+    return _whole(_mix, Parts(players, shared=weights), _tell_all, sight=sight)
 
 
 @move
@@ -189,9 +183,9 @@ def _tell_all(run, number, size, forecast, outcome):
 # ---------------------------------------------------------------- one after the other
 
 
-def switch(players: Sequence[Any], at: int, sight: Sight, kinds: Sequence[str], runs: int) -> CompiledNature:
+def switch(players: Sequence[Any], at: int, sight: Sight, kinds: Sequence[str]) -> CompiledNature:
     """The first player plays so many rounds, and the second all others, which it counts from 1."""
-    memory = Parts(runs, players, kinds=kinds, shared=[at])
+    memory = Parts(players, kinds=kinds, shared=[at])
     return _whole(
         _move_now, memory, _tell_now, sight=sight, reveals=kinds, reveal=_reveal_now if kinds else None
     )
@@ -235,7 +229,6 @@ def streams(
     players: Sequence[Any],
     kinds: Sequence[str],
     sight: Sight,
-    runs: int,
     streams_of: Any,
     below: Sequence[float] = (),
     stream: Stream | None = None,
@@ -245,12 +238,10 @@ def streams(
     `kinds` are those of the context, "stream" among them.
     """
     memory = Parts(
-        runs, players, kinds=[kind for kind in kinds if kind != "stream"], one_at_a_time=True, context=1,
+        players, kinds=[kind for kind in kinds if kind != "stream"], one_at_a_time=True, context=1,
         memo=STREAM_MEMO, floats=[0.0] * (COUNTS + len(below)) + [-1.0] + [0.0] * 4,
-        shared=[kinds.index("stream"), *below],
+        shared=[kinds.index("stream"), *below], stream=stream,
     )  # fmt: skip
-    if stream is not None:
-        memory.keys = np.tile(stream.keys, (runs, 1))
     return _whole(
         _move_stream,
         memory,

@@ -28,12 +28,11 @@ LASTS = 2
 HEAD = LAST + LASTS
 
 
-def level_table(runs: int, *, columns: int = 1, own: Any = (), **more: Any) -> Memory:
+def level_table(*, columns: int = 1, own: Any = (), **more: Any) -> Memory:
     """Memory without levels.
 
     Parameters
     ----------
-    runs : int
     columns : int, default 1
         How many numbers belong to each level; 0 at first.
     own : sequence of float, optional
@@ -42,7 +41,7 @@ def level_table(runs: int, *, columns: int = 1, own: Any = (), **more: Any) -> M
         For `Memory`.
     """
     numbers = [*own] + [0.0] * (columns * FIRST)
-    return Memory(runs, ints=[0, FIRST, PLACES - 1] + [0] * (LASTS + 3 * FIRST), floats=numbers, **more)
+    return Memory(ints=[0, FIRST, PLACES - 1] + [0] * (LASTS + 3 * FIRST), floats=numbers, **more)
 
 
 def make_room(memory: Memory, more: int) -> None:

@@ -12,8 +12,8 @@ from onlinecal.core.expressions import check_expression, check_steps, depends_on
 from onlinecal.core.guarantee import Forecasters, Guarantee, Potential
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.streams import Stream
-from onlinecal.natures.base import Nature, NaturePlayer, Sight
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature, Sight
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, ints, memo, move, shared, shared_ints
 
 
@@ -79,9 +79,9 @@ class EarlyStopping(Nature):
         """Where `bias` does."""
         return depends_on_horizon(self.bias)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player whose coins are fair."""
-        memory = Memory(runs, floats=[0.5, 0.0, 0.0], shared=[self._bias_at(horizon)])
+        memory = Memory(floats=[0.5, 0.0, 0.0], shared=[self._bias_at(horizon)])
         return CompiledNature(_stay, memory, sight=self.sight, hear=_stop)
 
     def _bias_at(self, horizon: int) -> float:
@@ -199,13 +199,11 @@ class Sidestepping(Nature):
     def __post_init__(self) -> None:
         check_steps("cells", self.cells)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player in the middle cell."""
         cells = grid_steps("cells", self.cells, horizon)
         middle = (cells - 1) // 2
-        memory = Memory(
-            runs,
-            ints=[middle, 0, 0] + [0] * cells,
+        memory = Memory(ints=[middle, 0, 0] + [0] * cells,
             floats=[0.25 + 0.5 * (middle + 0.5) / cells, 0.0],
             shared_ints=[-(-horizon // cells)],
             memo=1,
@@ -309,11 +307,11 @@ class HalfCrossing(Nature):
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(1)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player whose first outcome is 1."""
         return CompiledNature(
             _keep_crossing,
-            Memory(runs, ints=1, floats=[1.0, 0.0, 0.5, math.inf]),
+            Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf]),
             sight=self.sight,
             hear=_cross,
         )

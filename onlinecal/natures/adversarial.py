@@ -14,8 +14,8 @@ from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.strategy import check_probability, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, level_table, make_room
-from onlinecal.natures.base import Nature, NaturePlayer, Sight
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature, Sight
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import (
     Memory,
     floats,
@@ -69,10 +69,10 @@ class Contrarian(Nature):
         """LAW or DRAW, as `sees` says."""
         return Sight.LAW if self.sees == "law" else Sight.DRAW
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player without state."""
         move = _contradict_draw if self.sees == "draw" else _contradict_mean
-        return CompiledNature(move, Memory(runs), sight=self.sight)
+        return CompiledNature(move, Memory(), sight=self.sight)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -195,15 +195,14 @@ class Greedy(Nature):
         """A sum for each level, or cell."""
         return "O(t)" if self.cells is None else "O(cells)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that has seen no level yet."""
         target = get_args(Target).index(self.target)
         if self.cells is not None:
-            memory = Memory(
-                runs, floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
+            memory = Memory(floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
             )
             return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
-        memory = level_table(runs, shared=[float(self.kink)])
+        memory = level_table(shared=[float(self.kink)])
         greed = (_greed_for_ece, _greed_for_square, _greed_for_kink)[target]
         note = _note_kink if target == KINK else _note_bias
         return CompiledNature(

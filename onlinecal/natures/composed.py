@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.natures._composed import mixture, of_steps, switch
-from onlinecal.natures._parts import Part, check_nature
-from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
-from onlinecal.rounds.law import Floats, Unplayable, brief, take_numbers
+from onlinecal.natures._composed import mixture, switch
+from onlinecal.natures.base import Nature, Sight, check_nature
+from onlinecal.rounds.players import CompiledNature
+from onlinecal.rounds.protocol import begin
 
 
 @dataclass(frozen=True)
@@ -98,18 +95,13 @@ class Mixture(Nature):
         """That of all parts."""
         return memory_of({f"natures[{i}]": part for i, part in enumerate(self.natures)})
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
-        """A player of all parts."""
-        parts = [
-            Part(part, part.start(horizon, runs, stream.child(f"part {i}")))
-            for i, part in enumerate(self.natures)
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+        """Starts all parts."""
+        players = [
+            begin("nature", part, horizon, stream.child(f"part {i}")) for i, part in enumerate(self.natures)
         ]
-        weights = np.array(self.weights if self.weights is not None else [1.0] * len(parts), np.float64)
-        shares = (weights / weights.sum()).tolist()
-        players = [part.player for part in parts]
-        if of_steps(self.natures, players, runs):
-            return mixture(players, shares, self.sight, runs)
-        return _MixturePlayer(runs, parts, shares)
+        weights = np.array(self.weights if self.weights is not None else [1.0] * len(players), np.float64)
+        return mixture(players, (weights / weights.sum()).tolist(), self.sight)
 
 
 @dataclass(frozen=True)
@@ -185,89 +177,15 @@ class Switch(Nature):
         """That of both."""
         return memory_of({"first": self.first, "then": self.then})
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player of both, each tuned to its share of the rounds."""
         at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)
-        parts = []
+        players = []
         for name, part, rounds in (("first", self.first, at), ("then", self.then, horizon - at)):
             if part.length is not None and rounds > part.length:
                 raise InvalidParameter(
                     f"switch: {rounds} of {horizon} rounds fall to {name} = {strategy_name(part)}, which has "
                     f"{part.length}; expected at most that"
                 )
-            parts.append(Part(part, part.start(max(rounds, 1), runs, stream.child(name))))
-        players = [part.player for part in parts]
-        if of_steps((self.first, self.then), players, runs):
-            return switch(players, at, self.sight, sorted(self.reveals), runs)
-        return _SwitchPlayer(parts[0], parts[1], at, bool(self.reveals))
-
-
-class _MixturePlayer:
-    def __init__(self, runs: int, parts: list[Part], weights: list[float]) -> None:
-        self.parts, self.weights = parts, weights
-        self.q, self.own = np.empty(runs), np.empty(runs)
-        if any(part.sight >= Sight.HISTORY for part in parts):
-            self.update = self._update  # who declares no such sight must not have the method
-
-    def probability(self, round: NatureRound) -> Floats:
-        self.q.fill(0.0)
-        round.memo = [part.of(round) for part in self.parts]
-        for part, weight, own in zip(self.parts, self.weights, round.memo, strict=True):
-            stated = part.player.probability(own)
-            if not take_numbers(stated, self.own):
-                raise self._refuse(part, stated)
-            bad = _add(self.own, weight, self.q)
-            if bad >= 0:
-                raise self._refuse(part, self.own[bad], bad)
-        return self.q
-
-    def _update(self, round: NatureRound) -> None:
-        for part, own in zip(self.parts, round.memo, strict=True):
-            part.update(own)
-
-    def _refuse(self, part: Part, stated: Any, run: int | None = None) -> Unplayable:
-        # Weighed, a number outside [0, 1] could hide among the others.
-        expected = f"a probability in [0, 1], or one for each of the {len(self.q)} runs"
-        return Unplayable(f"has a part {part.name!r} that stated q = {brief(stated)}", expected, run)
-
-
-class _SwitchPlayer:
-    def __init__(self, first: Part, then: Part, at: int, reveals: bool) -> None:
-        self.first, self.then, self.at = first, then, at
-        # Who declares no such sight or context must not have the method.
-        if max(first.sight, then.sight) >= Sight.HISTORY:
-            self.update = self._update
-        if reveals:
-            self.context = self._context
-
-    def _now(self, whole: NatureRound) -> tuple[Part, NatureRound]:
-        """Whose round it is, and the round as that part sees it, with its own number and memo."""
-        if whole.memo is None:
-            part, number = self.first, whole.number
-            if number > self.at:
-                part, number = self.then, number - self.at
-            whole.memo = part, part.of(whole, number)
-        return whole.memo
-
-    def _context(self, round: NatureRound) -> dict[str, Floats]:
-        part, own = self._now(round)
-        return part.player.context(own)
-
-    def probability(self, round: NatureRound) -> Floats | float:
-        part, own = self._now(round)
-        return part.player.probability(own)
-
-    def _update(self, round: NatureRound) -> None:
-        part, own = self._now(round)
-        part.update(own)
-
-
-@kernel
-def _add(own, weight, q):
-    """Adds a part's share; −1, or a run in which it stated no probability."""
-    for r in range(len(q)):
-        if not 0.0 <= own[r] <= 1.0:
-            return r
-        # Only rounding could bring the sum above 1.
-        q[r] = min(q[r] + weight * own[r], 1.0)
-    return -1
+            players.append(begin("nature", part, max(rounds, 1), stream.child(name)))
+        return switch(players, at, self.sight, sorted(self.reveals))

@@ -10,8 +10,8 @@ from onlinecal.core.cells import cell
 from onlinecal.core.strategy import check_number, check_probability, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import ROOM, ends, enter, find, level_table, make_room
-from onlinecal.natures.base import Nature, NaturePlayer, Sight
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature, Sight
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import (
     Memory,
     floats,
@@ -90,13 +90,13 @@ class KinkApproach(Nature):
         """A count for each level, or cell."""
         return "O(t)" if self.cells is None else "O(cells)"
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that has seen no level yet."""
         shared = [float(self.kink), float(self.dwell)]
         if self.cells is not None:
-            memory = Memory(runs, floats=self.cells + 1, shared_ints=[self.cells], shared=shared)
+            memory = Memory(floats=self.cells + 1, shared_ints=[self.cells], shared=shared)
             return CompiledNature(_approach, memory, sight=self.sight, hear=_count)
-        memory = level_table(runs, shared_ints=[0], shared=shared)
+        memory = level_table(shared_ints=[0], shared=shared)
         return CompiledNature(
             _approach, memory, sight=self.sight, hear=_count, reserve=make_room, grows_with="levels"
         )
@@ -180,11 +180,11 @@ class SparseBias(Nature):
         check_probability("kink", self.kink)
         check_number("reach", self.reach, 1e-3, 1.0)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that has seen no level yet."""
         # A pair every two steps: N = rounds · step.
         rounds = 2.0 * SHARE * horizon / self.reach
-        memory = level_table(runs, columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])
+        memory = level_table(columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])
         return CompiledNature(
             _feed, memory, sight=self.sight, hear=_lean, reserve=make_room, grows_with="levels"
         )

@@ -12,8 +12,8 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.exact.tables import play
-from onlinecal.natures.base import Nature, NaturePlayer
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, hear, ints, move, scratch, shared, shared_ints
 
 
@@ -63,13 +63,13 @@ class Maximin(Nature):
 
         return longest(int(self.m))
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player of the solved game."""
         from onlinecal.exact.policy import policy
 
         solved = policy(int(self.m), horizon)
         points = int(self.m) + 1
-        memory = Memory(runs, ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
+        memory = Memory(ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
         return CompiledNature(_mix, memory, sight=self.sight, hear=_note)
 
     @property

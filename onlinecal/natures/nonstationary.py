@@ -10,8 +10,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon, grid_steps
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
-from onlinecal.natures.base import Nature, NaturePlayer, Sight
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature, Sight
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, cached_uniform, floats, hear, move, shared, shared_ints
 
 
@@ -61,12 +61,10 @@ class RandomWalk(Nature):
         """Where `step` does."""
         return depends_on_horizon(self.step)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that draws its steps from `stream`."""
         step = check_expression("step", self.step, 1e-12, 4.0, horizon)
-        memory = Memory(
-            runs,
-            floats=[_logit(self.first), -1.0, 0.0, 0.0, 0.0, 0.0],
+        memory = Memory(floats=[_logit(self.first), -1.0, 0.0, 0.0, 0.0, 0.0],
             shared=[step, -_logit(self.edge)],
             stream=stream,
         )
@@ -137,16 +135,14 @@ class Piecewise(Nature):
         """With segments, or where the change rate does."""
         return self.change_rate is None or depends_on_horizon(self.change_rate)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that draws its biases, and the changes if they are random, from `stream`."""
         if self.change_rate is not None:
             rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
             pieces = 0
         else:
             pieces, rate = grid_steps("segments", self._pieces, horizon), 0.0
-        memory = Memory(
-            runs,
-            floats=[0.0, -1.0, 0.0, 0.0, 0.0, 0.0],
+        memory = Memory(floats=[0.0, -1.0, 0.0, 0.0, 0.0, 0.0],
             shared_ints=[pieces, horizon],
             shared=[rate],
             stream=stream,
@@ -201,11 +197,11 @@ class Markov(Nature):
         check_probability("p01", self.p01)
         check_probability("p10", self.p10)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player whose first coin is stationary."""
         total = self.p01 + self.p10
         first = self.p01 / total if total > 0.0 else 0.5
-        memory = Memory(runs, floats=[first], shared=[float(self.p01), 1.0 - self.p10])
+        memory = Memory(floats=[first], shared=[float(self.p01), 1.0 - self.p10])
         return CompiledNature(_stay, memory, sight=self.sight, hear=_follow)
 
 

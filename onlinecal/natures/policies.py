@@ -12,8 +12,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import ROOM, ends, enter, find, level_table, make_room
-from onlinecal.natures.base import Nature, NaturePlayer, Sight
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature, Sight
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import floats, hear, ints, law_values, law_weights, move, shared
 
 
@@ -66,9 +66,9 @@ class LogisticPolicy(Nature):
             check_number(f"weights[{i}]", weight, -1000.0, 1000.0)
         object.__setattr__(self, "weights", tuple(float(weight) for weight in weights))
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that has seen no level yet."""
-        memory = level_table(runs, columns=2, shared=list(self.weights))
+        memory = level_table(columns=2, shared=list(self.weights))
         return CompiledNature(
             _weigh, memory, sight=self.sight, hear=_note, reserve=make_room, grows_with="levels"
         )
@@ -154,10 +154,10 @@ class Ratchet(Nature):
         check_number("low", self.low, -1000.0, 1000.0)
         check_number("width", self.width, 0.0, 1000.0)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that has seen no level yet."""
         given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
-        memory = level_table(runs, columns=3, shared=given)
+        memory = level_table(columns=3, shared=given)
         return CompiledNature(
             _push, memory, sight=self.sight, hear=_turn, reserve=make_room, grows_with="levels"
         )

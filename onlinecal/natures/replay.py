@@ -12,8 +12,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
-from onlinecal.natures.base import Nature, NaturePlayer
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.steps import Memory, context, move, reveal, shared, shared_ints
 
@@ -110,10 +110,10 @@ class Replay(Nature):
         """Rows in the file."""
         return len(self.outcomes)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that reads the rows in order."""
         rows = [column for column in (self.outcomes, self.forecasts) if column is not None]
-        memory = Memory(runs, shared_ints=[self.length], shared=np.concatenate(rows), context=len(rows) - 1)
+        memory = Memory(shared_ints=[self.length], shared=np.concatenate(rows), context=len(rows) - 1)
         return CompiledNature(_row, memory, reveal=_show_base if self.reveals else None, reveals=self.reveals)
 
 

@@ -1,93 +1,49 @@
-"""Natures that somebody wrote in plain Python, for one run."""
+"""Natures in plain Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from types import MappingProxyType
 from typing import Any, Protocol
-
-import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
 from onlinecal.core.strategy import build, required, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight, heard, refused
-from onlinecal.rounds.law import Floats, Unplayable, brief
-from onlinecal.rounds.protocol import takes
+from onlinecal.natures.base import Nature, Sight
+from onlinecal.rounds.law import brief
 
 #: what a plain nature must have
 METHODS = {"probability": ""}
 
 
-class ScalarRound:
-    """A round of one run, as a plain nature sees it; `SightError` for more than it declares.
-
-    Attributes
-    ----------
-    number : int
-        1, 2, …
-    time : float
-        When the question is asked, on the game's clock.
-    """
-
-    __slots__ = ("_forecast", "_law", "_name", "_sight", "number", "time")
-
-    def __init__(
-        self,
-        name: str,
-        sight: Sight,
-        number: int,
-        time: float,
-        law: dict[float, float] | None = None,
-        forecast: float | None = None,
-    ) -> None:
-        self._name, self._sight, self.number, self.time = name, sight, number, time
-        self._law, self._forecast = law, forecast
-
-    @property
-    def law(self) -> dict[float, float]:
-        """The law of the forecast, value → probability; for sight LAW."""
-        if self._law is None:
-            raise refused(self._name, self._sight, "the law", self.number, Sight.LAW)
-        return self._law
-
-    @property
-    def forecast(self) -> float:
-        """The forecast that was drawn; for sight DRAW."""
-        if self._forecast is None:
-            raise refused(self._name, self._sight, "the drawn forecast", self.number, Sight.DRAW)
-        return self._forecast
-
-
 class ScalarNaturePlayer(Protocol):
-    """A nature written for one run in plain Python; it may also have `update(forecast, outcome)`."""
+    """A nature in plain Python; it may also have `update(forecast, outcome)` and `context(round)`."""
 
-    #: P(y = 1) of the next round, as ``probability()`` or ``probability(round)`` with a `ScalarRound`
+    #: P(y = 1) of the next round; of ``()`` or ``(round)``
     probability: Callable[..., float]
 
 
 @dataclass(frozen=True)
 class Scalar(Plain, Nature):  # type: ignore[override]
-    """Plays a nature written for one run: an object with `probability()` or `probability(round)`, and maybe `update`.
+    """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
 
-    `update(forecast, outcome)` tells it a past round. `round` has a number, a time, and for the sight that its class
-    declares the law, a dict value → probability, and the forecast.
+    `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.rounds.plain.Round`) has a number, a time,
+    and for the sight that its class declares the law, a dict value → probability, and the forecast. One whose class
+    declares what it `reveals` has `context(round)`, which returns a dict kind → number.
 
     Parameters
     ----------
     make : callable
         Makes a fresh one: a class or function without arguments, or with the one argument `horizon`.
     name : str
-        What it is called in tables.
+        The name in tables.
 
     Information
     -----------
     Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`, else nothing.
-    One Python object a run, so tens of times slower than the built-in players. The facts of `onlinecal.core.facts` are
-    what its class says by attributes of those names.
+    One Python object a run. The facts of `onlinecal.core.facts` are class attributes of those names.
 
     Raises
     ------
@@ -122,59 +78,14 @@ class Scalar(Plain, Nature):  # type: ignore[override]
             )
         return declared
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
-        """One object of its own for each run."""
-        players, sight = self.players(horizon, runs), self.sight
-        shown, told = not takes(players[0].probability, False), callable(getattr(players[0], "update", None))
-        fault = ""
-        if sight >= Sight.LAW and not shown:
-            fault = "its probability() needs no round, by which it would see; expected probability(round)"
-        elif sight is Sight.NOTHING and told:
-            fault = "its update would never be called; expected sight HISTORY, or no such method"
-        if fault:
-            raise InvalidParameter(f"its class declares sight {sight.name}, but {fault}")
-        return (LiftedNature if sight is Sight.NOTHING else HearingNature)(
-            players, self.name, sight, shown, told
-        )
+    @property
+    def reveals(self) -> frozenset[str]:  # type: ignore[override]
+        """The kinds of context that its class declares."""
+        return frozenset(getattr(self.origin, "reveals", ()))
 
-
-class LiftedNature:
-    """Plays plain natures, one for each run, in a game of all runs at once."""
-
-    def __init__(self, players: list[Any], name: str, sight: Sight, shown: bool, told: bool) -> None:
-        self.players, self.name, self.seen, self.shown, self.told = players, name, sight, shown, told
-        self.q = np.empty(len(players))
-
-    def probability(self, round: NatureRound) -> Floats:
-        for run, player in enumerate(self.players):
-            if self.shown:
-                law = round.law.of(run) if self.seen >= Sight.LAW else None
-                drawn = float(round.forecast[run]) if self.seen >= Sight.DRAW else None
-                stated = player.probability(
-                    ScalarRound(self.name, self.seen, round.number, round.time, law, drawn)
-                )
-            else:
-                stated = player.probability()
-            self.q[run] = number_of(stated, run)
-        return self.q
-
-
-class HearingNature(LiftedNature):
-    """The same of those that see the history."""
-
-    def update(self, round: NatureRound) -> None:
-        if not self.told:
-            return
-        forecasts, outcomes = heard(round, len(self.players))
-        for player, p, y in zip(self.players, forecasts.tolist(), outcomes.tolist(), strict=True):
-            player.update(p, y)
-
-
-def number_of(stated: Any, run: int) -> float:
-    """The number that a plain nature stated; `Unplayable` if it is none."""
-    if not isinstance(stated, Real):
-        raise Unplayable(f"stated q = {brief(stated)}", "a number in [0, 1]", run)
-    return float(stated)
+    def start(self, horizon: int, stream: Stream) -> ScalarNaturePlayer:
+        """Makes an object."""
+        return self.player(horizon)
 
 
 def as_nature(

@@ -9,8 +9,8 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.exact.signs import marked, sign_table, written
-from onlinecal.natures.base import Nature, NaturePlayer, Sight
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature, Sight
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, ints, memo, move, shared_ints
 
 #: the state: cell, its rounds, number of the epoch, which cells have signs, how many of these are +, rounds so far
@@ -64,16 +64,14 @@ class SignPreservation(Nature):
         check_whole("cells", self.cells, 1, 10)
         check_whole("rounds", self.rounds, 1, 64)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player of the solved game, in its first cell."""
         cells, rounds = int(self.cells), int(self.rounds)
         table = sign_table(cells, rounds).tolist()
         states = (1 << cells) * (cells + 1)
         longest = -(-horizon // rounds)
         first = table[min(rounds, -(-horizon // longest)) * states]
-        memory = Memory(
-            runs,
-            ints=[first, 0, 0, 0, 0, 0],
+        memory = Memory(ints=[first, 0, 0, 0, 0, 0],
             floats=[0.25 + 0.5 * (first + 0.5) / cells, 0.0],
             shared_ints=[longest, cells, rounds, horizon, states, *table],
             memo=1,

@@ -13,8 +13,8 @@ from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
-from onlinecal.natures.base import Nature, NaturePlayer
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.natures.base import Nature
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, cached_uniform, context, floats, move, reveal, shared
 
 
@@ -51,9 +51,9 @@ class Bernoulli(Nature):
     def __post_init__(self) -> None:
         check_probability("q", self.q)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that answers q."""
-        return CompiledNature(_line, Memory(runs, shared=[float(self.q), 0.0]))
+        return CompiledNature(_line, Memory(shared=[float(self.q), 0.0]))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -109,10 +109,10 @@ class Drift(Nature):
         check_probability("first", self.first)
         check_probability("last", self.last)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that moves along the line."""
         slope = (self.last - self.first) / horizon
-        return CompiledNature(_line, Memory(runs, shared=[self.first - 0.5 * slope, slope]))
+        return CompiledNature(_line, Memory(shared=[self.first - 0.5 * slope, slope]))
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,10 @@ class Sawtooth(Nature):
     def __post_init__(self) -> None:
         check_expression("cycles", self.cycles, 0.0, 1e9)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that climbs as often as the horizon asks for."""
         cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
-        return CompiledNature(_saw, Memory(runs, shared=[cycles / horizon]))
+        return CompiledNature(_saw, Memory(shared=[cycles / horizon]))
 
 
 @dataclass(frozen=True)
@@ -194,11 +194,11 @@ class Sinusoid(Nature):
         """Where `period` does."""
         return depends_on_horizon(self.period)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that swings with the period of this horizon."""
         # Below ten rounds T/10 is no period; one round is the shortest there is.
         period = max(1.0, value_at(self.period, horizon))
-        memory = Memory(runs, shared=[2.0 * math.pi / period, float(self.amplitude)])
+        memory = Memory(shared=[2.0 * math.pi / period, float(self.amplitude)])
         return CompiledNature(_swing, memory)
 
 
@@ -237,10 +237,10 @@ class UniformTruth(Nature):
         check_probability("high", self.high)
         check_number("low", self.low, 0.0, float(self.high))
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that draws its truths from `stream`."""
         ends = [float(self.low), float(self.high) - float(self.low)]
-        memory = Memory(runs, floats=[-1.0, 0.0, 0.0, 0.0, 0.0], shared=ends, stream=stream, context=1)
+        memory = Memory(floats=[-1.0, 0.0, 0.0, 0.0, 0.0], shared=ends, stream=stream, context=1)
         return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
 
 
@@ -285,11 +285,9 @@ class LogisticFeatures(Nature):
         check_number("slope", self.slope, -100.0, 100.0)
         check_number("bend", self.bend, 0.01, 100.0)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that draws its features from `stream`."""
-        memory = Memory(
-            runs,
-            floats=[-1.0, 0.0, 0.0, 0.0, 0.0],
+        memory = Memory(floats=[-1.0, 0.0, 0.0, 0.0, 0.0],
             shared=[float(self.slope), float(self.bend)],
             stream=stream,
             context=1,

@@ -13,13 +13,14 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_number, strategy_label, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.natures._composed import of_steps, streams
-from onlinecal.natures._parts import Part, check_nature
-from onlinecal.natures.base import Nature, NaturePlayer, NatureRound, Sight
+from onlinecal.natures._composed import streams
+from onlinecal.natures.base import Nature, Sight, check_nature
 from onlinecal.rounds.law import Floats, Ints
+from onlinecal.rounds.players import CompiledNature
+from onlinecal.rounds.protocol import begin
 
-#: rounds whose streams are drawn at a time, while playing and when they are counted before the game
-BLOCK, COUNTED = 64, 2**20
+#: rounds whose streams are drawn at a time when they are counted before the game
+COUNTED = 2**20
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,6 @@ class Streams(Nature):
     Sees what the most seeing of its parts sees; each part is shown only what its own sight allows, of its own
     questions. Reveals ``stream``, the index of the part from 0, and the kinds of
     context that all parts reveal. Under "random" a game begins with a count of what falls to each, in time of order T.
-    Made of steps where all parts are.
 
     Source
     ------
@@ -162,7 +162,7 @@ class Streams(Nature):
         """That of all parts."""
         return memory_of({f"parts[{i}]": part for i, part in enumerate(self.parts)})
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player of all parts, each tuned to its share of the rounds."""
         many = len(self.parts)
         if self.order == "turns":
@@ -170,47 +170,15 @@ class Streams(Nature):
         else:
             weights = np.array(self.weights if self.weights is not None else [1.0] * many, np.float64)
             order = _Drawn(stream.common("order"), weights)
-        parts = []
+        players = []
         for i, (part, rounds) in enumerate(zip(self.parts, order.shares(horizon), strict=True)):
             if part.length is not None and rounds > part.length:
                 raise InvalidParameter(
                     f"streams: {rounds} of {horizon} rounds fall to parts[{i}] = {strategy_name(part)}, which has "
                     f"{part.length}; expected at most that"
                 )
-            parts.append(Part(part, part.start(max(rounds, 1), runs, stream.child(f"part {i}"))))
-        players = [part.player for part in parts]
-        if of_steps(self.parts, players, runs):
-            return streams(players, sorted(self.reveals), self.sight, runs, order.whose, *order.drawn)
-        return _StreamsPlayer(runs, parts, order, len(self.reveals) > 1)
-
-
-class _StreamsPlayer:
-    def __init__(self, runs: int, parts: list[Part], order: _Turns | _Drawn, more: bool) -> None:
-        self.parts, self.order, self.more = parts, order, more
-        #: the context that says whose a question is
-        self.shown = np.repeat(np.arange(len(parts), dtype=np.int64)[:, None], runs, axis=1)
-        if any(part.sight >= Sight.HISTORY for part in parts):
-            self.update = self._update  # who declares no such sight must not have the method
-
-    def _now(self, whole: NatureRound) -> tuple[int, NatureRound]:
-        """Whose question it is, and the round as that part sees it, with its own number and memo."""
-        if whole.memo is None:
-            i, number = self.order.of(whole.number)
-            whole.memo = i, self.parts[i].of(whole, number)
-        return whole.memo
-
-    def context(self, round: NatureRound) -> dict[str, Any]:
-        i, own = self._now(round)
-        revealed = self.parts[i].player.context(own) if self.more else {}
-        return {**revealed, "stream": self.shown[i]}
-
-    def probability(self, round: NatureRound) -> Floats | float:
-        i, own = self._now(round)
-        return self.parts[i].player.probability(own)
-
-    def _update(self, round: NatureRound) -> None:
-        i, own = self._now(round)
-        self.parts[i].update(own)
+            players.append(begin("nature", part, max(rounds, 1), stream.child(f"part {i}")))
+        return streams(players, sorted(self.reveals), self.sight, order.whose, *order.drawn)
 
 
 class _Turns:
@@ -221,11 +189,6 @@ class _Turns:
 
     def __init__(self, many: int) -> None:
         self.many = many
-
-    def of(self, number: int) -> tuple[int, int]:
-        """Whose a round is, and how many of its rounds there are with it."""
-        before, i = divmod(number - 1, self.many)
-        return i, before + 1
 
     def whose(self, first: int, last: int) -> Ints:
         """The parts of some rounds."""
@@ -242,13 +205,9 @@ class _Drawn:
     def __init__(self, stream: Stream, weights: Floats) -> None:
         self.stream, self.below = stream, np.cumsum(weights) / np.sum(weights)
         self.below /= self.below[-1]  # so that nothing is left above the last part with weight
-        self.before = np.zeros(len(weights), np.int64)
-        self.first = 1
-        self.uniforms, self.numbers = np.empty((BLOCK, 1)), np.empty(BLOCK, np.int64)
-        self.block = self._block()
 
-    def _draw(self, first: int, rounds: int, out: Floats | None = None) -> Ints:
-        return np.searchsorted(self.below, self.stream.block_from(first, rounds, out)[:, 0], side="right")
+    def _draw(self, first: int, rounds: int) -> Ints:
+        return np.searchsorted(self.below, self.stream.block_from(first, rounds)[:, 0], side="right")
 
     @property
     def drawn(self) -> tuple[Any, ...]:
@@ -259,28 +218,8 @@ class _Drawn:
         """The parts of some rounds."""
         return self._draw(first - 1, last - first + 1)
 
-    def _block(self) -> Ints:
-        """Whose the rounds of a block are; `numbers` are then their numbers among the rounds of their part."""
-        whose = self._draw(self.first - 1, BLOCK, self.uniforms)
-        for i, before in enumerate(self.before):
-            mine = whose == i
-            self.numbers[mine] = before + np.arange(1, 1 + np.count_nonzero(mine))
-        return whose
-
-    def of(self, number: int) -> tuple[int, int]:
-        while number >= self.first + BLOCK:
-            self.before += np.bincount(self.block, minlength=len(self.before))
-            self.first += BLOCK
-            self.block = self._block()
-        at = number - self.first
-        if at < 0:
-            raise InvalidParameter(
-                f"round {number} is asked after round {self.first} was; expected rounds in their order"
-            )
-        return int(self.block[at]), int(self.numbers[at])
-
     def shares(self, horizon: int) -> list[int]:
-        counts = np.zeros(len(self.before), np.int64)
+        counts = np.zeros(len(self.below), np.int64)
         for first in range(0, horizon, COUNTED):
             counts += np.bincount(self._draw(first, min(COUNTED, horizon - first)), minlength=len(counts))
         return counts.tolist()

@@ -14,10 +14,9 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import Forecaster, Player, context
+from onlinecal.forecasters.base import Forecaster
 from onlinecal.recalibration.smoothing import smooth_recalibration
-from onlinecal.rounds.law import Law
-from onlinecal.rounds.record import Round, check_round
+from onlinecal.rounds.plain import Round
 
 Floats = NDArray[np.float64]
 #: forecasts ↦ recalibrated ones
@@ -71,38 +70,33 @@ class Refitted(Forecaster):
             raise InvalidParameter(f"of = {self.of!r}; expected one of {', '.join(map(repr, _FITS))}")
         check_number("growth", self.growth, 1.0001, 2.0)
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
-        """A player that says what it is told until it has learnt."""
-        return _RefittedPlayer(self, runs)
+    def start(self, horizon: int, stream: Stream) -> _Refitted:
+        """Starts a player that says what it is told until it has learnt."""
+        return _Refitted(self)
 
 
-class _RefittedPlayer:
-    def __init__(self, spec: Refitted, runs: int) -> None:
-        self.spec, self.runs = spec, runs
-        self.law = Law(runs, 1)
-        self.seen: list[tuple[list[float], list[float]]] = [([], []) for _ in range(runs)]
-        self.maps: list[Map | None] = [None] * runs
-        self.next = 2
+class _Refitted:
+    """One run: the base forecasts and outcomes that are known, and the map that was fitted last."""
 
-    def forecast(self, round: Round) -> Law:
-        base = context(round, "base", self.runs)
-        for run, fitted in enumerate(self.maps):
-            value = base[run] if fitted is None else fitted(base[run : run + 1])[0]
-            self.law.atoms[run, 0] = min(max(value, 0.0), 1.0)
-        return self.law
+    def __init__(self, spec: Refitted) -> None:
+        self.spec, self.next = spec, 2
+        self.base: list[float] = []
+        self.outcomes: list[float] = []
+        self.map: Map | None = None
 
-    def update(self, round: Round) -> None:
-        check_round(round, self.law)
-        base = context(round, "base", self.runs)
-        for (p, y), one, outcome in zip(self.seen, base.tolist(), round.outcome.tolist(), strict=True):
-            p.append(one)
-            y.append(float(outcome))
-        known = len(self.seen[0][0])
+    def forecast(self, round: Round) -> float:
+        base = round.context["base"]
+        value = base if self.map is None else float(self.map(np.array([base]))[0])
+        return min(max(value, 0.0), 1.0)
+
+    def update(self, forecast: float, outcome: int, round: Round) -> None:
+        self.base.append(round.context["base"])
+        self.outcomes.append(float(outcome))
+        known = len(self.base)
         if known >= self.next:
             self.next = max(known + 1, math.ceil(known * self.spec.growth))
-            for run, (p, y) in enumerate(self.seen):
-                if min(y) != max(y):
-                    self.maps[run] = _FITS[self.spec.of](np.array(p), np.array(y))
+            if min(self.outcomes) != max(self.outcomes):
+                self.map = _FITS[self.spec.of](np.array(self.base), np.array(self.outcomes))
 
 
 @dataclass(frozen=True, eq=False)

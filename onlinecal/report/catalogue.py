@@ -312,7 +312,7 @@ def _said(fact: Any) -> str:
 
 def _loop(kind: str, thing: Any) -> str:
     """Who plays a strategy, in words."""
-    from onlinecal.engine.loop import made_of_steps
+    from onlinecal.rounds.players import made_of_steps
     from onlinecal.rounds.protocol import start
 
     if any(p["required"] for p in _parameters(thing)):

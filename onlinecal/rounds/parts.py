@@ -25,6 +25,7 @@ from onlinecal.rounds.steps import (
     MEMO,
     RAISED,
     SCRATCH,
+    TIME,
     UNIFORM,
     VALUES,
     WEIGHTS,
@@ -57,7 +58,6 @@ class Whole(Memory, ABC):
 
     Parameters
     ----------
-    runs : int
     players : sequence of CompiledForecaster or of CompiledNature
     width : int
         Of the rows.
@@ -68,10 +68,10 @@ class Whole(Memory, ABC):
     """
 
     def __init__(
-        self, runs: int, players: Sequence[Any], width: int, listed: Sequence[Sequence[int]], **more: Any
+        self, players: Sequence[Any], width: int, listed: Sequence[Sequence[int]], **more: Any
     ) -> None:
         numbers = len(players) * width + sum(map(len, listed))
-        super().__init__(runs, ints=len(players) * FIELDS, shared_ints=np.zeros(numbers), **more)
+        super().__init__(ints=len(players) * FIELDS, shared_ints=np.zeros(numbers), **more)
         self.width, self.listed = width, [list(kinds) for kinds in listed]
         self.players = tuple(players)
         self.linked = False
@@ -79,15 +79,15 @@ class Whole(Memory, ABC):
             player.memory.whole = self
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What `give` takes, with the addresses of the parts' arrays as they are now."""
-        self._link()
-        return super().arrays
+    def in_python(self) -> bool:  # type: ignore[override]
+        """Whether a part is an object in plain Python."""
+        return any(player.memory.in_python for player in self.players)
 
-    def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
-        """As of any memory, with the addresses of the parts' arrays as they are now."""
-        self._link()
-        return super().table(context, atoms, values, weights)
+    def spread(self, runs: range) -> None:
+        """Makes a row for each of these runs, in the parts too."""
+        super().spread(runs)
+        for player in self.players:
+            player.memory.spread(runs)
 
     def touched(self) -> None:
         """An array of a part is another now."""
@@ -95,18 +95,20 @@ class Whole(Memory, ABC):
         super().touched()
 
     @abstractmethod
-    def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
-        """The table of part k, and its row; its kinds of context are listed from that place on."""
+    def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
+        """The most atoms of the law of part k, and its row; its kinds of context are listed from that place on."""
 
-    def _link(self) -> None:
+    def link(self) -> None:
+        """Writes down where the arrays of the parts are now, if one of them is another than before."""
         if self.linked:
             return
         at = len(self.players) * self.width
         rows = self.shared_ints[:at].reshape(-1, self.width)
         fields = self.ints.reshape(self.runs, len(self.players), FIELDS)
         for k, kinds in enumerate(self.listed):
-            table, rows[k] = self.described(k, at)
-            _, first, more = table.reshape(3, FIELDS)
+            size, rows[k] = self.described(k, at)
+            first, more = self.players[k].memory.fields()
+            first[[ATOMS + 1, VALUES + 1, WEIGHTS + 1]] = size
             fields[:, k] = first + np.arange(self.runs)[:, None] * more
             self.shared_ints[at : at + len(kinds)] = kinds
             at += len(kinds)
@@ -122,7 +124,6 @@ class Parts(Whole):
 
     Parameters
     ----------
-    runs : int
     players : sequence of CompiledForecaster
     needs : sequence of str
         The kinds of context of the whole, in the order of their names.
@@ -134,7 +135,6 @@ class Parts(Whole):
 
     def __init__(
         self,
-        runs: int,
         players: Sequence[Any],
         *,
         needs: Sequence[str] = (),
@@ -154,18 +154,18 @@ class Parts(Whole):
             room, memo = scratch + sum(rooms), sum(memos)
         listed = [[needs.index(kind) for kind in player.needs] for player in players]
         super().__init__(
-            runs, players, PART, listed, floats=floats, shared=shared, scratch=room, stream=stream, context=len(needs),
+            players, PART, listed, floats=floats, shared=shared, scratch=room, stream=stream, context=len(needs),
             memo=memo,
         )  # fmt: skip
         self.starts = starts
         self.grids = [None if player.grid is None else np.array(player.grid) for player in players]
 
-    def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
+    def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
         """As `Whole` says."""
         player, grid = self.players[k], self.grids[k]
         values = (0, 0) if grid is None else (address(grid), len(grid))
         steps = [step.address for step in player.steps]
-        return player.table(), [*steps, player.size, *values, len(player.needs), listed, *self.starts[k]]
+        return player.size, [*steps, player.size, *values, len(player.needs), listed, *self.starts[k]]
 
 
 class Copies(Whole):
@@ -175,7 +175,6 @@ class Copies(Whole):
 
     Parameters
     ----------
-    runs : int
     form : CompiledForecaster
         Has the form of all copies.
     begin : callable
@@ -191,15 +190,22 @@ class Copies(Whole):
     """
 
     def __init__(
-        self, runs: int, form: Any, begin: Any, *, needs: Sequence[str], floats: int, each: int, shared: Any
+        self, form: Any, begin: Any, *, needs: Sequence[str], floats: int, each: int, shared: Any
     ) -> None:
         own = form.memory
         super().__init__(
-            runs, (), COPY, (), floats=floats, shared=shared, scratch=own.context + len(own.room), context=len(needs),
+            (), COPY, (), floats=floats, shared=shared, scratch=own.context + len(own.room), context=len(needs),
             memo=COPY_MEMO + own.memo,
         )  # fmt: skip
         self.begin, self.each = begin, each
         self.form, self.takes = _form(form), [needs.index(kind) for kind in form.needs]
+        #: the numbers of the runs
+        self.numbers = range(1)
+
+    def spread(self, runs: range) -> None:
+        """Takes note of the runs, which the copies that begin later have too."""
+        super().spread(runs)
+        self.numbers = runs
 
     def add(self, *paths: Sequence[str]) -> None:
         """Begins a copy for each of these lists of names.
@@ -211,6 +217,7 @@ class Copies(Whole):
         """
         players = self.players + tuple(self.begin(*path) for path in paths)
         for player in players[len(self.players) :]:
+            player.memory.spread(self.numbers)
             if _form(player) != self.form:
                 raise Unplayable(
                     "has copies of one forecaster on different grids",
@@ -224,10 +231,10 @@ class Copies(Whole):
         self.floats = np.zeros((self.runs, before.shape[1] + len(paths) * self.each))
         self.floats[:, : before.shape[1]] = before
 
-    def described(self, k: int, listed: int) -> tuple[Any, list[Any]]:
+    def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
         """As `Whole` says."""
         player = self.players[k]
-        return player.table(), [*(step.address for step in player.steps), len(self.takes), listed]
+        return player.size, [*(step.address for step in player.steps), len(self.takes), listed]
 
 
 def _form(player: Any) -> tuple[Any, ...]:
@@ -237,10 +244,10 @@ def _form(player: Any) -> tuple[Any, ...]:
     return player.size, player.needs, grid, memory.context, memory.memo, len(memory.room)
 
 
-def prepare_parts(memory: Any, open: int, streams: Mapping[int, int]) -> None:
-    """Prepares all parts for so many more open questions, of all streams and of each."""
+def prepare_parts(memory: Any, asked: int, open: int, streams: Mapping[int, int]) -> None:
+    """Prepares all parts for some questions."""
     for player in memory.players:
-        player.prepare(open, streams)
+        player.prepare(asked, open, streams)
 
 
 def reserve_parts(memory: Any, rounds: int) -> None:
@@ -258,6 +265,7 @@ def _part(run, k):
     fields[CONTEXT], fields[SCRATCH] = room, room + 8 * fields[CONTEXT + 1]
     fields[ATOMS], fields[VALUES] = own + 8, own + 8 * (1 + size)
     fields[WEIGHTS], fields[MEMO] = own + 8 * (1 + 2 * size), own + 8 * (1 + 3 * size)
+    fields[TIME] = run[TIME]
     part = run_of(fields)
     for i in range(row[NEEDS]):
         context(part)[i] = context(run)[shared_ints(run)[row[LISTED] + i]]
@@ -272,7 +280,7 @@ def copy_of(run, k):
     fields[MEMO] = run[MEMO] + 8 * COPY_MEMO
     for place in (ATOMS, VALUES, WEIGHTS):
         fields[place], fields[place + 1] = run[place], run[place + 1]
-    fields[ALONE], fields[UNIFORM] = run[ALONE], run[UNIFORM]
+    fields[ALONE], fields[UNIFORM], fields[TIME] = run[ALONE], run[UNIFORM], run[TIME]
     copy = run_of(fields)
     for i in range(row[TAKES]):
         context(copy)[i] = context(run)[shared_ints(run)[row[TAKEN_AT] + i]]

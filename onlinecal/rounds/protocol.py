@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.facts import check_facts
@@ -12,10 +15,24 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_whole
+from onlinecal.rounds.plain import (
+    Objects,
+    Seat,
+    ask_object,
+    move_object,
+    object_hears,
+    object_reveals,
+    tell_object,
+)
+
+from onlinecal.rounds.players import CompiledForecaster, CompiledNature
+
+#: atoms of the law of a plain forecaster, at most, unless its class has an attribute `atoms`
+ATOMS = 64
 
 
 def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
-    """A player of the strategy for a game of this horizon, with the stream that belongs to it.
+    """Starts a player of the strategy for a game of this horizon, with the stream that belongs to it.
 
     Raises
     ------
@@ -24,7 +41,8 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
     """
     try:
         stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs)
-        player = strategy.start(horizon, len(runs), stream)
+        player = begin(role, strategy, horizon, stream)
+        player.memory.spread(runs)
     except OnlinecalError as error:
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} at T = {horizon}: {error}") from error
     except MemoryError as error:
@@ -36,14 +54,62 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
         raise InvalidParameter(
             f"{role} {strategy_name(strategy)!r} cannot be started at T = {horizon}: {failure(error)}"
         ) from error
-    fault = protocol_fault(strategy, player)
-    if not fault and hasattr(
-        player, "mismatch"
-    ):  # made of steps, which are called without a look at what they get
-        fault = player.mismatch(strategy, len(runs))
-    if fault:
-        raise InvalidParameter(f"{role} {strategy_name(strategy)!r}: {fault}")
     return player
+
+
+def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
+    """Starts a player of one run, made of steps: those of an object in plain Python call its methods.
+
+    Raises
+    ------
+    InvalidParameter
+        The player is not what the specification declares.
+    """
+    player = strategy.start(horizon, stream)
+    if not hasattr(player, "steps"):
+        fault = plain_fault(role, strategy, player)
+        if fault:
+            raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
+        player = _of_object(role, strategy, horizon, stream, player)
+    fault = player.mismatch(strategy)
+    if fault:
+        raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
+    return player
+
+
+def _of_object(role: str, strategy: Any, horizon: int, stream: Stream, sample: Any) -> Any:
+    """Makes a player of steps from an object of one run, and how objects of other runs are made."""
+    first = [sample]
+
+    def make(run: int | None) -> Any:
+        return first.pop() if run is None else strategy.start(horizon, stream.over(range(run, run + 1)))
+
+    name, update = strategy_name(strategy), getattr(sample, "update", None)
+    kept = update is not None and takes(update, 3)
+    if role == "forecaster":
+        kinds, sight = sorted(strategy.needs), Sight.NOTHING
+        shown = not takes(sample.forecast, 0)
+        methods, atoms = ("forecast", "update"), getattr(sample, "atoms", ATOMS)
+    else:
+        kinds, sight = sorted(strategy.reveals), strategy.sight
+        shown, methods = not takes(sample.probability, 0), ("probability", "update", "reveal")
+    seat = partial(Seat, name=name, kinds=kinds, sight=sight, shown=shown, kept=kept)
+    memory = Objects(make, seat, methods, len(kinds))
+    if role == "forecaster":
+        return CompiledForecaster(
+            ask_object, tell_object, memory, size=atoms, needs=kinds,
+            certificates=certified if strategy.certifies else None,
+        )  # fmt: skip
+    return CompiledNature(
+        move_object, memory, sight=sight, hear=None if update is None else object_hears,
+        reveal=object_reveals if kinds else None, reveals=kinds, streams_of=getattr(sample, "streams_of", None),
+    )  # fmt: skip
+
+
+def certified(memory: Any) -> dict[str, Any]:
+    """The totals that the objects certify, name → (runs,)."""
+    said = [seat.player.certificates() for seat in memory.seats]
+    return {name: np.array([float(each[name]) for each in said]) for name in said[0]}
 
 
 def check_specification(role: str, strategy: Any) -> None:
@@ -98,70 +164,57 @@ def _undeclared(role: str, strategy: Any, name: str, value: Any, expected: str) 
     )
 
 
-def protocol_fault(strategy: Any, player: Any) -> str:
-    """What is wrong with the methods of a player, in words; "" if nothing is.
-
-    A method of the protocol that is declared and missing would be missed in the middle of a game; one that is there
-    and not declared would never be called; and so would one whose name is misspelt.
-    """
-    wanted = _protocol(strategy)
-    for name, (needed, declared, argument) in wanted.items():
+def plain_fault(role: str, strategy: Any, player: Any) -> str:
+    """Describes what is wrong with the methods of an object in plain Python; "" for nothing."""
+    for name, (needed, forbidden, arguments, counts) in _methods(role, strategy).items():
         method = getattr(player, name, None)
         if needed and not callable(method):
-            return f"its player has no method {name}({argument}){_meant(player, name)}; expected one, since {declared}"
-        if not needed and callable(method):
-            return f"its player has a method {name}, which is never called, since {declared}"
-        if needed and not takes(method, bool(argument)):
-            return f"its player has {name}{inspect.signature(method)}; expected {name}({argument})"  # type: ignore[arg-type]
-    missing = [name for name in wanted if not callable(getattr(player, name, None))]
-    for name in _public(player):
-        near = difflib.get_close_matches(name, missing, n=1, cutoff=0.8) if name not in wanted else []
-        if near:
-            return (
-                f"its player has a method {name}, which is never called; is {near[0]} meant? That one is called where "
-                f"{wanted[near[0]][1].replace('not ', '', 1)}"
-            )
+            near = difflib.get_close_matches(name, _public(player), n=1, cutoff=0.6)
+            return f"its player has no method {name}({arguments})" + (f", but {near[0]}" if near else "") + f"; {needed}"
+        if forbidden and callable(method):
+            return f"its player has a method {name}, which is never called, since {forbidden}"
+        if callable(method) and not any(takes(method, count) for count in counts):
+            return f"its player has {name}{inspect.signature(method)}; expected {name}({arguments})"
+        if not callable(method):
+            near = difflib.get_close_matches(name, _public(player), n=1, cutoff=0.8)
+            if near and near[0] not in METHODS:
+                return f"its player has a method {near[0]}, which is never called; is {name} meant?"
+    if role == "nature" and strategy.sight >= Sight.LAW and takes(player.probability, 0):
+        return (
+            f"its class declares sight {strategy.sight.name}, but its probability() needs no round, by which it would "
+            "see; expected probability(round)"
+        )
     return ""
 
 
-def _protocol(strategy: Any) -> dict[str, tuple[bool, str, str]]:
-    """Method → whether the player must have it, why or why not, and its argument."""
-    always = "every player has it"
-    if hasattr(strategy, "certifies"):  # a forecaster
-        certifies = bool(strategy.certifies)
-        declared = f"the specification {'certifies something' if certifies else 'does not certify anything'}"
+METHODS = ("forecast", "probability", "update", "context", "certificates")
+
+
+def _methods(role: str, strategy: Any) -> dict[str, tuple[str, str, str, tuple[int, ...]]]:
+    """Method → why the object must have it, why it must not, its arguments, and how many it may take."""
+    if role == "forecaster":
+        certifies = "the specification certifies something"
         return {
-            "forecast": (True, always, "round"),
-            "update": (True, always, "round"),
-            "certificates": (certifies, declared, ""),
+            "forecast": ("expected one", "", "", (0, 1)),
+            "update": ("expected one", "", "forecast, outcome", (2, 3)),
+            "certificates": (certifies, "", "", (0,)) if strategy.certifies else ("", f"not {certifies}", "", (0,)),
         }
-    hears, reveals = strategy.sight >= Sight.HISTORY, bool(strategy.reveals)
+    blind = "" if strategy.sight >= Sight.HISTORY else f"the specification declares sight {strategy.sight.name}"
     return {
-        "probability": (True, always, "round"),
-        "update": (hears, f"the specification declares sight {strategy.sight.name}", "round"),
-        "context": (
-            reveals,
-            f"the specification {'reveals' if reveals else 'does not reveal'} something",
-            "round",
-        ),
+        "probability": ("expected one", "", "", (0, 1)),
+        "update": ("", blind, "forecast, outcome", (2, 3)),
+        "context": ("the specification reveals context" if strategy.reveals else "", "", "round", (1,)),
     }
 
 
 def _public(player: Any) -> list[str]:
-    return [
-        name for name in dir(player) if not name.startswith("_") and callable(getattr(player, name, None))
-    ]
+    return [name for name in dir(player) if not name.startswith("_") and callable(getattr(player, name, None))]
 
 
-def _meant(player: Any, name: str) -> str:
-    near = difflib.get_close_matches(name, _public(player), n=1, cutoff=0.6)
-    return f", but {near[0]}" if near else ""
-
-
-def takes(method: Any, argument: bool) -> bool:
-    """Whether a method can be called with one argument, or (False) with none."""
+def takes(method: Any, count: int) -> bool:
+    """Whether a method can be called with this number of arguments."""
     try:
-        inspect.signature(method).bind(*([None] if argument else []))
+        inspect.signature(method).bind(*[None] * count)
     except TypeError:
         return False
     except ValueError:  # a compiled callable that does not say

@@ -37,7 +37,7 @@ from llvmlite import ir
 from numba import carray, types
 
 from onlinecal.core._compile import c_function, intrinsic, kernel, native_address, part_of_kernel
-from onlinecal.core.arrays import Rows, address
+from onlinecal.core.arrays import address
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
 from onlinecal.core.uniforms import fill_uniforms, next_uniform, uniform
@@ -55,8 +55,9 @@ REVEAL = _INT(_RUN, _INT)
 
 #: the places of a run's arrays: the address of each, and its length behind
 INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
-#: whether no more of the law will be looked at than the atom that is drawn, and the uniform that draws it
-ALONE, UNIFORM, FIELDS = 22, 23, 24
+#: whether no more of the law will be looked at than the atom that is drawn, the uniform that draws it, and the time at
+#: which the question is asked
+ALONE, UNIFORM, TIME, FIELDS = 22, 23, 24, 25
 
 #: what a call of a step that raised an error comes to: no size, no code and no probability
 RAISED = -(2**63)
@@ -234,6 +235,12 @@ def context(run):
 
 
 @kernel
+def asked_at(run):
+    """The time at which the question is asked, on the game's clock."""
+    return np.int64(run[TIME]).view(np.float64)
+
+
+@kernel
 def law_atoms(run):
     """The atoms of the law as indices of the grid."""
     return carray(_ints_at(run[ATOMS]), run[ATOMS + 1])
@@ -319,30 +326,31 @@ def address_of(typingctx: Any, array: Any) -> Any:
 
 
 class Memory:
-    """The arrays of a player that is made of steps, for all its runs.
+    """The arrays of a player that is made of steps: of one run, until `spread` makes a row of them for each of several.
 
     Parameters
     ----------
-    runs : int
     ints, floats : int or array_like
-        The state with which each run begins, or how many zeros that is.
+        The state with which a run begins, or the number of its zeros.
     shared_ints, shared : array_like
-        What all runs read and none writes: parameters, recorded data.
+        Parameters and recorded data, which steps read and do not write.
     scratch : int
-        Room for that many numbers.
+        Numbers of room whose contents no step relies on.
     stream : Stream, optional
         The player's own uniforms.
     context : int
-        Numbers of context, a run.
+        Numbers of context.
     memo : int
-        Numbers that travel with a round, a run.
+        Numbers that travel with a round.
     used : int, optional
-        Where in a run's `ints` it stands how many of its `floats` are in use; no others are copied. Default: all are.
+        The place in `ints` of the number of `floats` that are in use; no others are copied. Default: all are.
     """
+
+    #: whether a part of it is an object in plain Python
+    in_python = False
 
     def __init__(
         self,
-        runs: int,
         *,
         ints: Any = 0,
         floats: Any = 0,
@@ -354,30 +362,35 @@ class Memory:
         memo: int = 0,
         used: int | None = None,
     ) -> None:
-        #: whether it knows where the arrays of its parts are
-        self.linked = True
-        #: of which it is a part
+        #: the memory of which it is a part
         self.whole: Memory | None = None
-        self.runs = runs
-        self.ints, self.floats = _tiled(runs, ints, np.int64), _tiled(runs, floats, np.float64)
+        self.runs, self.stream = 1, stream
+        self.ints, self.floats = _row(ints, np.int64), _row(floats, np.float64)
         self.shared_ints = np.array(shared_ints, np.int64).reshape(-1)
         self.shared = np.array(shared, np.float64).reshape(-1)
-        self.keys = np.zeros((runs, 2), np.uint64) if stream is None else stream.keys
+        self.keys = np.zeros((1, 2), np.uint64) if stream is None else stream.keys[:1]
         self.room, self.context, self.memo, self.used = np.empty(scratch), context, memo, used
-        self.fields = np.zeros(FIELDS, np.int64)
-        self._memos = Rows((runs, memo))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value
         self.touched()
 
+    def spread(self, runs: range) -> None:
+        """Makes a row for each of these runs, which begins as the only one does."""
+        self.runs = many = len(runs)
+        self.ints = np.tile(self.ints, (many, 1))
+        self.floats = _in_rows(self.floats.shape[1], self._floats_in_use()[:1] * many)
+        keys = np.zeros((1, 2), np.uint64) if self.stream is None else self.stream.over(runs).keys
+        self.keys = keys if len(keys) == many else np.tile(keys, (many, 1))
+
     def widen(self, floats: int) -> None:
-        """Has room for so many real numbers a run; what is in use is kept."""
+        """Makes room for this number of floats a run; those in use are kept."""
         self.floats = _in_rows(floats, self._floats_in_use())
 
     def _floats_in_use(self) -> list[Floats]:
-        ends = [self.floats.shape[1]] * self.runs if self.used is None else self.ints[:, self.used].tolist()
-        return [row[:end] for row, end in zip(self.floats, ends, strict=True)]
+        rows = len(self.floats)
+        ends = [self.floats.shape[1]] * rows if self.used is None else self.ints[:, self.used].tolist()
+        return [row[:end] for row, end in zip(self.floats, ends, strict=False)]
 
     def __getstate__(self) -> dict[str, Any]:
         part = {} if self.used is None else {"floats": (self.floats.shape[1], self._floats_in_use())}
@@ -394,45 +407,26 @@ class Memory:
         if whole is not None:
             whole.touched()
 
+    def link(self) -> None:
+        """Writes down the addresses that its steps follow, if there are any."""
+
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """What `give` takes."""
+        """The arrays that `give` takes."""
+        self.link()
         return self.ints, self.floats, self.shared_ints, self.shared, self.keys
 
-    def check_runs(self, runs: int) -> str:
-        """What is wrong with it for a game of so many runs; "" if nothing is."""
-        return "" if self.runs == runs else f"its memory is for {self.runs} run(s); expected {runs}"
-
-    def fresh_memo(self) -> Any:
-        """Room for what travels with a round, (runs, memo)."""
-        return self._memos.fresh()
-
-    def check_memo(self, memo: Any) -> Any:
-        """Refuses what is no memo of this player's: `InvalidParameter`."""
-        if (
-            not isinstance(memo, np.ndarray)
-            or memo.shape != (self.runs, self.memo)
-            or memo.dtype != np.float64
-            or not memo.flags.c_contiguous
-        ):
-            raise InvalidParameter("a round was not asked of this player, or its memo was exchanged")
-        return memo
-
-    def table(self, context: Any, atoms: Any, values: Any, weights: Any) -> Any:
-        """Three times the fields of a run, for who goes from run to run: whose turn it is, the first run, and by how
-        much they differ from one run to the next. Good until an attribute is set; where the memo is, the caller sets.
-        """
-        table = np.zeros((3, FIELDS), np.int64)
-        for place, rows in ((INTS, self.ints), (FLOATS, self.floats), (KEYS, self.keys), (CONTEXT, context)):
-            table[1, place : place + 2] = address(rows), rows.shape[1]
-            table[2, place] = rows.strides[0]
-        for place, array in (
-            (SHARED_INTS, self.shared_ints), (SHARED, self.shared), (SCRATCH, self.room),
-            (ATOMS, atoms), (VALUES, values), (WEIGHTS, weights),
-        ):  # fmt: skip
-            table[1, place : place + 2] = address(array), len(array)
-        table[1, MEMO + 1], table[2, MEMO] = self.memo, 8 * self.memo
-        return table.ravel()
+    def fields(self) -> tuple[Any, Any]:
+        """The fields of the first run, but for context, law and memo, and their differences from run to run."""
+        self.link()
+        first, more = np.zeros((2, FIELDS), np.int64)
+        for place, rows in ((INTS, self.ints), (FLOATS, self.floats), (KEYS, self.keys)):
+            first[place : place + 2] = address(rows), rows.shape[1]
+            more[place] = rows.strides[0]
+        for place, array in ((SHARED_INTS, self.shared_ints), (SHARED, self.shared), (SCRATCH, self.room)):
+            first[place : place + 2] = address(array), len(array)
+        first[CONTEXT + 1], first[MEMO + 1] = self.context, self.memo
+        return first, more
 
 
 def _in_rows(width: int, rows: list[Floats]) -> Floats:
@@ -443,7 +437,6 @@ def _in_rows(width: int, rows: list[Floats]) -> Floats:
     return wide
 
 
-def _tiled(runs: int, first: Any, kind: Any) -> Any:
+def _row(first: Any, kind: Any) -> Any:
     # A whole number of NumPy is a number too: as an array it would be a state of one entry.
-    row = np.zeros(int(first), kind) if is_whole(first) else np.array(first, kind).reshape(-1)
-    return np.tile(row, (runs, 1))
+    return (np.zeros(int(first), kind) if is_whole(first) else np.array(first, kind)).reshape(1, -1)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
-from onlinecal.engine.loop import made_of_steps
+from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.lineup import Lineup

@@ -20,8 +20,7 @@ from onlinecal.checks.facts import playable
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine import kernels
 from onlinecal.engine.game import BLOCK, Game
-from onlinecal.forecasters.compiled import CompiledForecaster
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.rounds.players import CompiledForecaster, CompiledNature
 from onlinecal.report.catalogue import entry
 from onlinecal.rounds.steps import (
     Memory,

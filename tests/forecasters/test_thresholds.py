@@ -14,7 +14,7 @@ from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import StepCEMinimiser
 from onlinecal.forecasters._potentials import thresholds, thresholds_rate
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.forecasters.thresholds import _memory, _tree
 from onlinecal.measures import cutoff_ce, step_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, HalfCrossing, KinkApproach

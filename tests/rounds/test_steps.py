@@ -14,9 +14,10 @@ import pytest
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, Forecaster
-from onlinecal.forecasters.compiled import CompiledForecaster, nothing
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.forecasters._steps import nothing
 from onlinecal.natures import Bernoulli, Nature, Sight, UniformTruth
-from onlinecal.natures.compiled import CompiledNature
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory
 from tests import careless_steps as steps
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from onlinecal.core.plain import Plain
-from onlinecal.engine.loop import made_of_steps
+from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import start
 from onlinecal.study.plan import Cell
 from onlinecal.study.run import batch_size

@@ -1,0 +1,365 @@
+"""Players in plain Python as steps: compiled code calls their methods by Python's own functions for C.
+
+A player is an object with the state of one run. Compiled code calls the methods of its `Seat`, which has the numbers
+that go to and fro. An error that a method raises is kept until the engine asks for it (`caught`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numba.types import ExternalFunction, float64, int32, int64, intp, void
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import address
+from onlinecal.core.errors import SightError
+from onlinecal.core.sight import Sight
+from onlinecal.rounds.law import Unplayable, brief, law_of
+from onlinecal.rounds.steps import (
+    CONTEXT,
+    RAISED,
+    VALUES,
+    WEIGHTS,
+    Memory,
+    asked_at,
+    floats_at,
+    hear,
+    ints,
+    ints_at,
+    law,
+    law_values,
+    law_weights,
+    learn,
+    move,
+    reveal,
+)
+
+#: the whole numbers of a run: two methods of its seat as Python objects, the one that reveals context, and its words
+FIRST, SECOND, THIRD, WORDS_AT = range(4)
+#: the words of a seat: the size of a law that is in its place, or `FAILED`; the number of the round and its time; where
+#: context, values and weights are, and how many; the drawn forecast; the two arguments of a call
+SAID, NUMBER, TIME, CONTEXT_AT, VALUES_AT, WEIGHTS_AT, SIZE, DRAWN, FORECAST, OUTCOME, WORDS = range(11)
+FAILED = -1
+
+_lock = ExternalFunction("PyGILState_Ensure", int32())
+_unlock = ExternalFunction("PyGILState_Release", void(int32))
+_call = ExternalFunction("PyObject_CallNoArgs", intp(intp))
+_call_with = ExternalFunction("PyObject_Vectorcall", intp(intp, intp, intp, intp))
+_as_float = ExternalFunction("PyFloat_AsDouble", float64(intp))
+_float = ExternalFunction("PyFloat_FromDouble", intp(float64))
+_whole = ExternalFunction("PyLong_FromLongLong", intp(int64))
+_drop = ExternalFunction("Py_DecRef", void(intp))
+
+_errors = threading.local()
+
+
+def caught() -> BaseException | None:
+    """The error that a method raised last in this thread, once."""
+    error, _errors.last = getattr(_errors, "last", None), None
+    return error
+
+
+class Round:
+    """A round as a plain player sees it. Asking for more than its sight allows raises `SightError`.
+
+    Attributes
+    ----------
+    number : int
+        1, 2, …
+    time : float
+        When the question is asked, on the game's clock.
+    context : dict of str to float
+        Of the kinds that a forecaster `needs`.
+    memo : object
+        The player's own: it is handed back with the round when its outcome is told.
+    """
+
+    __slots__ = ("_forecast", "_law", "_name", "_sight", "context", "memo", "number", "time")
+
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        time: float,
+        *,
+        sight: Sight = Sight.NOTHING,
+        context: Mapping[str, float] | None = None,
+        law: dict[float, float] | None = None,
+        forecast: float | None = None,
+    ) -> None:
+        self._name, self._sight, self._law, self._forecast = name, sight, law, forecast
+        self.number, self.time, self.context, self.memo = number, time, dict(context or {}), None
+
+    @property
+    def law(self) -> dict[float, float]:
+        """The law of the forecast, value → probability; for natures of sight LAW."""
+        if self._law is None:
+            raise self._refused("the law", Sight.LAW)
+        return self._law
+
+    @property
+    def forecast(self) -> float:
+        """The forecast that was drawn; for natures of sight DRAW."""
+        if self._forecast is None:
+            raise self._refused("the drawn forecast", Sight.DRAW)
+        return self._forecast
+
+    def _refused(self, what: str, needed: Sight) -> SightError:
+        return SightError(
+            f"{self._name!r} asked for {what} in round {self.number} but declares sight {self._sight.name}; expected "
+            f"sight {needed.name}"
+        )
+
+
+class Seat:
+    """One run of a plain player, and the methods that compiled code calls.
+
+    Parameters
+    ----------
+    player : object
+    name : str
+    kinds : sequence of str
+        The kinds of context that a forecaster needs, or that a nature reveals, in the order of their names.
+    sight : Sight
+        Of a nature.
+    shown, kept : bool
+        Whether its first method is given the round, and whether `update` is given it too.
+    """
+
+    def __init__(self, player: Any, name: str, kinds: Any, sight: Sight, shown: bool, kept: bool) -> None:
+        self.player, self.name, self.kinds, self.sight = player, name, tuple(kinds), sight
+        self.shown, self.kept = shown, kept
+        #: the rounds whose outcome is still to be told, where `update` is given them
+        self.open: dict[int, Round] = {}
+        self._enter()
+
+    def _enter(self) -> None:
+        self.words = np.zeros(WORDS)
+        #: views by which Python reads and writes single numbers in a third of the time that an array takes
+        self._floats: Any = memoryview(self.words)
+        self._ints: Any = memoryview(self.words.view("q"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("words", "_floats", "_ints")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._enter()
+
+    def forecast(self) -> float:
+        """Asks a forecaster; a law that is no number goes where the steps have theirs."""
+        try:
+            round = self._round() if self.shown or self.kept else None
+            said = self.player.forecast(round) if self.shown else self.player.forecast()
+            if type(said) is float:
+                return said
+            if type(said) is not dict and isinstance(said, Real):
+                return float(said)
+            self._state(law_of(said))
+        except BaseException as error:
+            self._failed(error)
+        return 0.0
+
+    def probability(self) -> float:
+        """Asks a nature."""
+        try:
+            round = self._round() if self.shown or self.kept else None
+            q = self.player.probability(round) if self.shown else self.player.probability()
+            if type(q) is float:
+                return q
+            if isinstance(q, Real):
+                return float(q)
+            raise Unplayable(f"stated q = {brief(q)}", "a number in [0, 1]")
+        except BaseException as error:
+            self._failed(error)
+        return 0.0
+
+    def update(self, forecast: float, outcome: int) -> None:
+        """Tells the player a round."""
+        try:
+            if self.kept:
+                self.player.update(forecast, outcome, self.open.pop(self._ints[NUMBER]))
+            else:
+                self.player.update(forecast, outcome)
+        except BaseException as error:
+            self._failed(error)
+
+    def reveal(self) -> None:
+        """Asks a nature for context."""
+        try:
+            said = self.player.context(Round(self.name, self._ints[NUMBER], self._floats[TIME], sight=self.sight))
+            places = _floats(self._ints[CONTEXT_AT], len(self.kinds))
+            for i, kind in enumerate(self.kinds):
+                if not isinstance(said[kind], Real):
+                    raise Unplayable(f"revealed {kind} = {brief(said[kind])}", "a number")
+                places[i] = float(said[kind])
+        except BaseException as error:
+            self._failed(error)
+
+    def _round(self) -> Round:
+        ints, sight, law, forecast, told = self._ints, self.sight, None, None, None
+        if sight >= Sight.LAW:
+            law, size = dict[float, float](), ints[SIZE]
+            for value, weight in zip(_floats(ints[VALUES_AT], size), _floats(ints[WEIGHTS_AT], size), strict=True):
+                if weight > 0.0:
+                    law[value] = law.get(value, 0.0) + weight
+            if sight >= Sight.DRAW:
+                forecast = self._floats[DRAWN]
+        elif self.kinds and ints[CONTEXT_AT]:
+            told = dict(zip(self.kinds, _floats(ints[CONTEXT_AT], len(self.kinds)), strict=True))
+        round = Round(self.name, ints[NUMBER], self._floats[TIME], sight=sight, context=told, law=law, forecast=forecast)
+        if self.kept:
+            self.open[round.number] = round
+        return round
+
+    def _state(self, law: dict[Any, Any]) -> None:
+        size, most = len(law), self._ints[SIZE]
+        if size > most:
+            raise Unplayable(
+                f"stated a law of {size} atoms", f"at most {most}, or a class attribute `atoms` that is as large"
+            )
+        _floats(self._ints[VALUES_AT], size)[:] = [float(value) for value in law]
+        _floats(self._ints[WEIGHTS_AT], size)[:] = [float(weight) for weight in law.values()]
+        self._ints[SAID] = size
+
+    def _failed(self, error: BaseException) -> None:
+        _errors.last, self._ints[SAID] = error, FAILED
+
+
+def _floats(at: int, count: int) -> Any:
+    return (ctypes.c_double * count).from_address(at)
+
+
+class Objects(Memory):
+    """The memory of a plain player: an object for each run.
+
+    Parameters
+    ----------
+    make : callable
+        Run ↦ a fresh object.
+    seat : callable
+        Object ↦ its `Seat`.
+    methods : sequence of str
+        Those of the seat that the steps call, at most three.
+    context : int
+        Numbers of context.
+    """
+
+    in_python = True
+
+    def __init__(self, make: Any, seat: Callable[[Any], Seat], methods: Any, context: int) -> None:
+        self.make, self.methods, self.linked = make, methods, False
+        super().__init__(ints=WORDS_AT + 1, context=context)
+        self.seats = [seat(make(None))]
+        self._seat: Any = seat
+
+    def spread(self, runs: range) -> None:
+        """Makes an object for each of these runs."""
+        super().spread(runs)
+        first = self.seats[0]
+        self.seats = [first, *(self._seat(self.make(run)) for run in runs[1:])]
+        self.make = self._seat = None
+
+    def link(self) -> None:
+        """Writes down where the methods and words of the seats are."""
+        if self.linked:
+            return
+        #: what compiled code calls must live as long as its address is known
+        self.calls = [[getattr(seat, name) for name in self.methods] for seat in self.seats]
+        for row, seat, calls in zip(self.ints, self.seats, self.calls, strict=True):
+            row[: len(calls)] = [id(call) for call in calls]
+            row[WORDS_AT] = address(seat.words)
+        self.__dict__["linked"] = True
+
+    def touched(self) -> None:
+        """An array is another now."""
+        self.__dict__["linked"] = False
+        super().touched()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in super().__getstate__().items() if name != "calls"}
+        return state | {"linked": False}
+
+
+# ---------------------------------------------------------------- steps
+
+
+@kernel
+def _show(run, number, size, forecast):
+    """Writes what the seat shows of the round; its words as whole numbers."""
+    words, numbers = ints_at(ints(run)[WORDS_AT], WORDS), floats_at(ints(run)[WORDS_AT], WORDS)
+    words[SAID], words[NUMBER], numbers[TIME] = 0, number, asked_at(run)
+    words[CONTEXT_AT], words[VALUES_AT], words[WEIGHTS_AT] = run[CONTEXT], run[VALUES], run[WEIGHTS]
+    words[SIZE], numbers[DRAWN] = size, forecast
+    return words
+
+
+@kernel
+def _number(method):
+    """Calls a method that returns a float."""
+    hold = _lock()
+    result = _call(method)
+    number = _as_float(result)
+    _drop(result)
+    _unlock(hold)
+    return number
+
+
+@kernel
+def _tell(run, number, forecast, outcome):
+    """Calls the second method with a forecast and an outcome; the code of the step."""
+    words = ints_at(ints(run)[WORDS_AT], WORDS)
+    words[SAID], words[NUMBER] = 0, number
+    hold = _lock()
+    words[FORECAST], words[OUTCOME] = _float(forecast), _whole(outcome)
+    _drop(_call_with(ints(run)[SECOND], ints(run)[WORDS_AT] + 8 * FORECAST, 2, 0))
+    _drop(words[FORECAST])
+    _drop(words[OUTCOME])
+    _unlock(hold)
+    return RAISED if words[SAID] == FAILED else 0
+
+
+@law
+def ask_object(run, number):
+    """States the law that the object states."""
+    words = _show(run, number, len(law_values(run)), np.nan)
+    p = _number(ints(run)[FIRST])
+    if words[SAID] == 0:
+        law_values(run)[0], law_weights(run)[0] = p, 1.0
+        return 1
+    return RAISED if words[SAID] == FAILED else words[SAID]
+
+
+@learn
+def tell_object(run, number, size, drawn, outcome):
+    """Tells the object the round."""
+    return _tell(run, number, law_values(run)[drawn], outcome)
+
+
+@move
+def move_object(run, number, size, forecast):
+    """States the probability that the object states."""
+    words = _show(run, number, size, forecast)
+    q = _number(ints(run)[FIRST])
+    return float(RAISED) if words[SAID] == FAILED else q
+
+
+@hear
+def object_hears(run, number, size, forecast, outcome):
+    """Tells the object the round."""
+    return _tell(run, number, forecast, outcome)
+
+
+@reveal
+def object_reveals(run, number):
+    """Reveals the context that the object reveals."""
+    words = _show(run, number, 0, np.nan)
+    hold = _lock()
+    _drop(_call(ints(run)[THIRD]))
+    _unlock(hold)
+    return RAISED if words[SAID] == FAILED else 0

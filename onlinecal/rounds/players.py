@@ -1,0 +1,208 @@
+"""Players whose rule is written as steps (`onlinecal.rounds.steps`): of one run, until their memory is spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.sight import Sight
+from onlinecal.core.validation import count
+from onlinecal.rounds.law import Floats, Ints, brief
+from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, REVEAL, Memory, Step, check_step
+
+
+class CompiledForecaster:
+    """A forecaster made of steps.
+
+    Parameters
+    ----------
+    law, learn : Step
+    memory : Memory
+    size : int
+        The most atoms of a law.
+    grid : (points,) floats, optional
+        The values that the atoms are indices of. Default: laws are given by values.
+    needs : iterable of str
+        The kinds of context that it needs; in a run's context they are in the order of their names.
+    certificates : callable, optional
+        Memory ↦ the totals that the player proves of its own play, name → (runs,).
+    reserve : callable, optional
+        (Memory, rounds) ↦ None: makes room for this number of rounds more, where the state grows.
+    alone : bool, default False
+        Whether its law step looks at `drawn_by`, to state no more than the atom that is drawn where the rest is not
+        seen. It must then learn nothing of the rest either.
+    prepare : callable, optional
+        (Memory, asked, open, streams) ↦ None: makes ready for this number of questions, of which at most `open` more
+        than now are open at once, and of each stream (a mapping) at most its number.
+    refusal : (str, str), optional
+        The error where its law step states no atom: what it did, and what was expected.
+
+    Raises
+    ------
+    InvalidParameter
+        A step of another kind, no room for an atom, or a memory without room for the context.
+    """
+
+    def __init__(
+        self,
+        law: Step,
+        learn: Step,
+        memory: Memory,
+        *,
+        size: int,
+        grid: Floats | None = None,
+        needs: Any = (),
+        certificates: Callable[[Memory], dict[str, Floats]] | None = None,
+        reserve: Callable[[Memory, int], None] | None = None,
+        alone: bool = False,
+        prepare: Callable[[Any, int, int, Mapping[int, int]], None] | None = None,
+        refusal: tuple[str, str] | None = None,
+    ) -> None:
+        check_step("law", law, LAW)
+        check_step("learn", learn, LEARN)
+        self.steps, self.memory, self.size, self.grid = (law, learn), memory, count("size", size), grid
+        self.needs, self.alone = tuple(sorted(needs)), alone
+        self._certify, self._reserve, self._prepare = certificates, reserve, prepare
+        self._refusal = refusal
+        _check_context(memory, self.needs)
+
+    def mismatch(self, specification: Any) -> str:
+        """Describes where it is not what its specification declares; "" for nowhere."""
+        undeclared = sorted(set(self.needs) - specification.needs)
+        if undeclared:
+            return f"its player needs {', '.join(undeclared)}, which the specification does not declare"
+        certifies = self._certify is not None
+        if certifies is not bool(specification.certifies):
+            return f"its player {'proves' if certifies else 'does not prove'} totals; the specification says otherwise"
+        return ""
+
+    def certificates(self) -> dict[str, Floats]:
+        """The totals that it proves of its own play; empty where its specification certifies nothing."""
+        return {} if self._certify is None else self._certify(self.memory)
+
+    @property
+    def refusal(self) -> tuple[str, str] | None:
+        """The error where it, or one of its parts, states no atom."""
+        parts = (getattr(player, "refusal", None) for player in getattr(self.memory, "players", ()))
+        return self._refusal or next(filter(None, parts), None)
+
+    @property
+    def grows(self) -> bool:
+        """Whether its state takes more room the longer it plays."""
+        return self._reserve is not None
+
+    def reserve(self, rounds: int) -> None:
+        """Makes room for this number of rounds more."""
+        if self._reserve is not None:
+            self._reserve(self.memory, rounds)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether it must know beforehand which questions come."""
+        return self._prepare is not None
+
+    def prepare(self, asked: int, open: int, streams: Mapping[int, int]) -> None:
+        """Makes ready for some questions: their number, the most more that are open at once, and those of streams."""
+        if self._prepare is not None:
+            self._prepare(self.memory, asked, open, streams)
+
+
+class CompiledNature:
+    """A nature made of steps.
+
+    Parameters
+    ----------
+    move : Step
+    memory : Memory
+    sight : Sight
+    hear : Step, optional
+        For natures that see the history and remember something of it.
+    reveal : Step, optional
+    reveals : iterable of str
+        The kinds of context, one number each, in the order of their names.
+    reserve : callable, optional
+        (Memory, rounds) ↦ None: makes room for this number of rounds more, where the state grows.
+    grows_with : {"rounds", "levels"}
+        When it grows: in each round, or only in those whose forecast is one that was not drawn before. Then `reserve`
+        is called with no more than the number of different forecasts that there can be, and must mean these.
+    streams_of : callable, optional
+        (first, last) ↦ the streams of these questions, (last − first + 1,) whole numbers, as the context "stream" says
+        them; it must depend on nothing else. A nature with streams needs it.
+
+    Raises
+    ------
+    InvalidParameter
+        A step of another kind; one that hears without the sight for it; a step and a list of what is revealed of which
+        the other is missing; a memory without room for the context; another `grows_with`.
+    """
+
+    def __init__(
+        self,
+        move: Step,
+        memory: Memory,
+        *,
+        sight: Sight = Sight.NOTHING,
+        hear: Step | None = None,
+        reveal: Step | None = None,
+        reveals: Any = (),
+        reserve: Callable[[Memory, int], None] | None = None,
+        grows_with: Literal["rounds", "levels"] = "rounds",
+        streams_of: Callable[[int, int], Ints] | None = None,
+    ) -> None:
+        check_step("move", move, MOVE)
+        if hear is not None:
+            check_step("hear", hear, HEAR)
+        if reveal is not None:
+            check_step("reveal", reveal, REVEAL)
+        self.reveals = tuple(sorted(reveals))
+        if hear is not None and sight < Sight.HISTORY:
+            raise InvalidParameter(f"sight = {sight!r} with a step `hear`; expected HISTORY or more")
+        if (reveal is None) is not (not self.reveals):
+            raise InvalidParameter(
+                f"reveals = {self.reveals!r}; expected kinds of context and a step `reveal`, or neither"
+            )
+        _check_context(memory, self.reveals)
+        if grows_with not in ("rounds", "levels"):
+            raise InvalidParameter(f"grows_with = {brief(grows_with)}; expected 'rounds' or 'levels'")
+        self.steps, self.memory, self.sight = (move, hear, reveal), memory, sight
+        self._reserve, self.grows_with, self.streams_of = reserve, grows_with, streams_of
+
+    def mismatch(self, specification: Any) -> str:
+        """Describes where it is not what its specification declares; "" for nowhere."""
+        if self.sight > specification.sight:
+            declared = specification.sight.name
+            return f"its player has sight {self.sight.name}, but the specification declares {declared}"
+        missing = sorted(specification.reveals - set(self.reveals))
+        if missing:
+            return f"its player does not reveal {', '.join(missing)}, as the specification declares"
+        if specification.streams and self.streams_of is None:
+            return "the specification has streams; expected a player with streams_of(first, last)"
+        return ""
+
+    @property
+    def grows(self) -> bool:
+        """Whether its state takes more room the longer it plays."""
+        return self._reserve is not None
+
+    def growth(self, levels: float) -> float:
+        """The number of rounds in which its state may take more room, for this number of different forecasts."""
+        if self._reserve is None:
+            return 0
+        return levels if self.grows_with == "levels" else math.inf
+
+    def reserve(self, rounds: int, levels: float = math.inf) -> None:
+        """Makes room for this number of rounds more, in which `levels` different forecasts can be drawn."""
+        if self._reserve is not None:
+            self._reserve(self.memory, int(min(rounds, self.growth(levels))))
+
+
+def _check_context(memory: Memory, kinds: tuple[str, ...]) -> None:
+    if memory.context < len(kinds):
+        raise InvalidParameter(f"context = {memory.context}; expected room for {len(kinds)}: {', '.join(kinds)}")
+
+
+def made_of_steps(player: CompiledForecaster | CompiledNature) -> bool:
+    """Whether compiled code plays it alone, without a part in plain Python."""
+    return not player.memory.in_python
