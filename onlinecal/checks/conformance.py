@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from onlinecal.checks.facts import HORIZON, RUNS, Measure, stated_facts
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import BLOCK, Game
+from onlinecal.engine.driving import BLOCK
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import AlmostOneStepAhead, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.natures import Bernoulli, Contrarian, Nature, NatureRound
-from onlinecal.natures.base import NaturePlayer
+from onlinecal.natures import Bernoulli, Contrarian, Nature
+from onlinecal.rounds.plain import Round
 from onlinecal.rounds.protocol import check_specification
 
 
@@ -104,19 +105,24 @@ class _Discloser(Nature):
 
     reveals: ClassVar[frozenset[str]] = frozenset({"truth", "features", "base", "stream"})
 
-    def start(self, horizon: int, stream: Stream) -> NaturePlayer:
-        return _DiscloserPlayer(stream.block(horizon))
+    streams: ClassVar[tuple[str, ...]] = ("0", "1", "2")
+
+    def start(self, horizon: int, stream: Stream) -> _DiscloserPlayer:
+        return _DiscloserPlayer(stream.block(horizon)[:, 0])
 
 
 @dataclass
 class _DiscloserPlayer:
     values: Any
 
-    def context(self, round: NatureRound) -> dict[str, Any]:
-        stream = np.full(self.values.shape[1], round.number % 3)  # three streams in turn
-        return {**dict.fromkeys(_Discloser.reveals, self.values[round.number - 1]), "stream": stream}
+    def context(self, round: Round) -> dict[str, float]:
+        said = dict.fromkeys(_Discloser.reveals, float(self.values[round.number - 1]))
+        return said | {"stream": (round.number - 1) % 3}  # three streams in turn
 
-    def probability(self, round: NatureRound) -> float:
+    def streams_of(self, first: int, last: int) -> Any:
+        return np.arange(first - 1, last) % 3
+
+    def probability(self) -> float:
         return 0.5
 
 
@@ -138,9 +144,9 @@ class _Pair:
     nature: Nature
     seed: int
 
-    def game(self, runs: range = RUNS, loop: Literal["auto", "event"] = "auto") -> Game:
+    def game(self, runs: range = RUNS) -> Game:
         """A game of theirs before its first round."""
-        return Game(self.forecaster, self.nature, horizon=HORIZON, runs=runs, seed=self.seed, loop=loop)
+        return Game(self.forecaster, self.nature, horizon=HORIZON, runs=runs, seed=self.seed)
 
     def again(self, runs: range = RUNS) -> list[bytes]:
         """The trace of a game of its own."""
@@ -171,10 +177,7 @@ def _purity(pair: _Pair) -> str:
     game = pair.game()
     for until in (1, 2, 3, 50, 200, 600, BLOCK - 1, BLOCK, HORIZON - 1):
         game.advance(until)
-        first = game.law()
-        atoms, weights = first.atoms.copy(), first.weights.copy()
-        second = game.law()
-        if not (np.array_equal(second.atoms, atoms) and np.array_equal(second.weights, weights)):
+        if game.laws() != game.laws():
             return f"asked twice in round {until + 1} it states two different laws"
     return ""
 
@@ -187,11 +190,11 @@ def _repeat(pair: _Pair) -> str:
 
 def _open(pair: _Pair) -> str:
     """Compares games in which the next law is asked for between question and outcome, and is not."""
-    game = pair.game(loop="event")
+    game = pair.game()
     while game.asked < HORIZON:
         open = game.ask()
         if game.asked < HORIZON:
-            game.law()
+            game.laws()
         game.resolve(open)
     if trace(game) == pair.straight:
         return ""

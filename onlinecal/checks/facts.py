@@ -6,19 +6,19 @@ import copy
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from onlinecal.core.facts import counts_open, memory_at
 from onlinecal.core.sources import own_modules
-from onlinecal.engine.game import BLOCK, Game
+from onlinecal.engine.driving import BLOCK
+from onlinecal.engine.events import Question
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.natures import Nature, NatureRound
-from onlinecal.rounds.law import Law
-from onlinecal.rounds.record import Round
+from onlinecal.natures import Nature
 
 #: beyond a block of uniforms, of the engine's and of the natures'
 HORIZON = BLOCK + 100
@@ -60,7 +60,7 @@ def certainty(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> s
     game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
     for until in range(200):
         game.advance(until)
-        if not game.law().points:
+        if any(len(law) > 1 for law in game.laws()):
             return f"it declares itself deterministic, but its law of round {until + 1} has several points"
     return ""
 
@@ -68,10 +68,12 @@ def certainty(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> s
 def grid(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     """Whether all that the laws of a game hold is one of 0, 1/m, …, 1."""
     m = forecaster.steps_at(HORIZON)
-    game = _watched(role, forecaster, nature, seed)
+    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
     for number in range(1, 201):
-        game.resolve(game.ask())
-        for values, _ in _stated(role, game):
+        question = game.ask()
+        game.resolve(question)
+        for law in question.laws:
+            values = np.array(list(law))
             off = values[values != np.rint(values * m) / m]
             if len(off):
                 return f"its law of round {number} holds {off[0]:.17g}, which is none of 0, 1/{m}, …, 1"
@@ -81,11 +83,12 @@ def grid(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 def horizon(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     """Whether players that are started with different horizons state the same; their streams are the same."""
     for short, long in ((SHORT, MIDDLE), (MIDDLE, playable(LONG, forecaster, nature))):
-        games = [_watched(role, forecaster, nature, seed, started) for started in (short, long)]
+        games = [_started(role, forecaster, nature, seed, length) for length in (short, long)]
         for number in range(1, short + 1):
-            for game in games:
-                game.resolve(game.ask())
-            if not _same(*(_stated(role, game) for game in games)):
+            questions = [game.ask() for game in games]
+            for game, question in zip(games, questions, strict=True):
+                game.resolve(question)
+            if not _same(*(_stated(role, question) for question in questions)):
                 return (
                     f"started with T = {short} and with T = {long} it states different {_what(role)} in round "
                     f"{number}"
@@ -98,7 +101,7 @@ def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 
     Up to seven rounds are open, and are told in any order.
     """
-    game, waiting = _watched(role, forecaster, nature, seed), []
+    game, waiting = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed), []
     rng = np.random.default_rng(seed % 2**32)
     while game.asked < LATE:
         waiting.append(game.ask())
@@ -115,12 +118,11 @@ def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
                 twin.resolve(open[k])
                 if not question_first:
                     twin.ask()
-                twin.ask()
-                answers.append(_stated(role, twin))
+                answers.append(_stated(role, twin.ask()))
             if not _same(*answers):
                 return (
                     f"its {_what(role)} of round {game.asked + 2} depends on whether round {game.asked + 1} was asked "
-                    f"before or after round {waiting[k].round.number} was told; what a player needs of a round belongs "
+                    f"before or after round {waiting[k].number} was told; what a player needs of a round belongs "
                     "into the round's memo"
                 )
             game.resolve(waiting.pop(k))
@@ -186,40 +188,51 @@ def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, s
 
 
 def state_bytes(
-    role: str,
-    forecaster: Forecaster,
-    nature: Nature,
-    seed: int,
-    horizon: int,
-    rounds: int,
-    loop: Literal["auto", "event"] = "auto",
+    role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int, rounds: int
 ) -> float:
     """By how many bytes a run the state of a player grows with the number of runs, after so many rounds."""
     sizes = []
     for runs in (1, 3):
-        game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed, loop=loop)
+        game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
         game.advance(rounds)
         sizes.append(len(pickle.dumps(game.forecaster if role == "forecaster" else game.nature)))
     return (sizes[1] - sizes[0]) / 2
 
 
-# ---------------------------------------------------------------- players that are watched
+# ---------------------------------------------------------------- what players state
 
 
-def _watched(
-    role: str, forecaster: Forecaster, nature: Nature, seed: int, started: int | None = None
-) -> Game:
-    """A game in which what one of the players states can be read; it may be started with another horizon."""
+def _started(role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int) -> Game:
+    """A game in which one of the players is started with another horizon and the same randomness."""
     pair: tuple[Any, Any] = forecaster, nature
     if role == "forecaster":
-        pair = _Watched(forecaster, _WatchedForecaster, started), nature
+        pair = _Started(forecaster, horizon), nature
     else:
-        pair = forecaster, _Watched(nature, _WatchedNature, started)
+        pair = forecaster, _Started(nature, horizon)
     return Game(*pair, horizon=HORIZON, runs=RUNS, seed=seed)
 
 
-def _stated(role: str, game: Game) -> Any:
-    return getattr(game, role).stated
+class _Started:
+    """A specification that starts with another horizon. It has one name at all horizons, and so the same streams."""
+
+    name = "started"
+
+    def __init__(self, strategy: Any, horizon: int) -> None:
+        self.strategy, self.horizon = strategy, horizon
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.strategy, name)
+
+    def start(self, horizon: int, stream: Any) -> Any:
+        return self.strategy.start(self.horizon, stream)
+
+
+def _stated(role: str, question: Question) -> Any:
+    """Laws or probabilities of a question, one array a run."""
+    if role == "nature":
+        return [question.probability]
+    laws = [np.array([list(law), list(law.values())]) for law in question.laws]
+    return [law[:, law[1] > 1e-12] for law in laws]
 
 
 def _what(role: str) -> str:
@@ -231,47 +244,3 @@ def _same(one: Any, other: Any) -> bool:
     return len(one) == len(other) and all(
         a.shape == b.shape and np.allclose(a, b, rtol=0.0, atol=1e-9) for a, b in zip(one, other, strict=True)
     )
-
-
-class _Watched:
-    """A specification whose player is watched. It has one name at all horizons, and so the same streams."""
-
-    name = "watched"
-
-    def __init__(self, strategy: Any, player: type, started: int | None) -> None:
-        self.strategy, self.player, self.started = strategy, player, started
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.strategy, name)
-
-    def start(self, horizon: int, stream: Any) -> Any:
-        return self.player(self.strategy.start(self.started or horizon, runs, stream))
-
-
-class _WatchedPlayer:
-    """A player, and what it stated last."""
-
-    def __init__(self, player: Any) -> None:
-        self.player = player
-        self.stated: list[Any] = []
-
-    def __getattr__(self, name: str) -> Any:
-        if "player" not in vars(self):  # a copy that is being made
-            raise AttributeError(name)
-        return getattr(self.player, name)
-
-
-class _WatchedForecaster(_WatchedPlayer):
-    def forecast(self, round: Round) -> Law:
-        law = self.player.forecast(round)
-        values = law.atoms if law.grid is None else law.grid[law.atoms]
-        # Atoms without weight fill up rows.
-        self.stated = [np.array([v, w])[:, w > 1e-12] for v, w in zip(values, law.weights, strict=True)]
-        return law
-
-
-class _WatchedNature(_WatchedPlayer):
-    def probability(self, round: NatureRound) -> Any:
-        q = self.player.probability(round)
-        self.stated = [np.array(q, np.float64)]
-        return q

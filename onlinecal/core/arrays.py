@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 #: bytes of arrays that are allocated together: few allocations, and still in the processor's cache
 BYTES = 2**18
@@ -34,54 +34,6 @@ def locked(array: NDArray[Any]) -> Any:
     return np.asarray(_Window(array))
 
 
-def own(array: NDArray[Any]) -> Any:
-    """A copy with memory of its own, to be handed out: it leads to nothing that others read or that comes later.
-
-    It can only be read, so that it is not taken for what others read.
-    """
-    copy = array.copy()
-    copy.setflags(write=False)
-    return copy
-
-
 def address(array: Any) -> int:
     """Where an array's numbers are."""
     return int(array.__array_interface__["data"][0])
-
-
-def rows_for(size: int) -> int:
-    """How many rows of `size` bytes are allocated together."""
-    return min(1024, max(16, BYTES // max(size, 1)))
-
-
-class Rows:
-    """Arrays of one shape, a fresh one whenever it is asked for; they are allocated in blocks.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : numpy dtype, default float64
-    """
-
-    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
-        self.shape, self.dtype = shape, np.dtype(dtype)
-        self._length = rows_for(int(np.prod(shape)) * self.dtype.itemsize)
-        self._at = self._length - 1
-
-    def fresh(self) -> NDArray[Any]:
-        """An array that its owner fills. Its `base` leads to others, so it stays with its owner."""
-        self._at += 1
-        if self._at == self._length:
-            self._rows: NDArray[Any] = np.empty((self._length, *self.shape), self.dtype)
-            self._at = 0
-        return self._rows[self._at]
-
-    def keep(self, values: Any) -> NDArray[Any]:
-        """A fresh array with these values."""
-        row = self.fresh()
-        row[...] = values
-        return row
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What was handed out belongs to others; the next array begins a new block.
-        return {"shape": self.shape, "dtype": self.dtype, "_length": self._length, "_at": self._length - 1}

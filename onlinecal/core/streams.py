@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.uniforms import fill_uniforms
 
 
@@ -78,58 +75,6 @@ class Stream:
         for row, keys in zip(block.T, self.keys, strict=True):
             fill_uniforms(keys, first, row)
         return block
-
-
-class Draws:
-    """Uniforms of a stream by the number of the round: each round has its own, however often they are asked for.
-
-    Parameters
-    ----------
-    stream : Stream
-    each : int, default 1
-        Uniforms a round and run.
-    rounds : int, default 1024
-        For how many rounds they are drawn at a time.
-    turn : callable, optional
-        Called once with every new block, (rounds · each, runs), which it may change in place.
-    """
-
-    def __init__(
-        self,
-        stream: Stream,
-        each: int = 1,
-        rounds: int = 1024,
-        *,
-        turn: Callable[[NDArray[np.float64]], None] | None = None,
-    ) -> None:
-        self.stream, self.each, self.rounds, self.turn = stream, each, rounds, turn
-        self.first = 1 - rounds
-        self.block: NDArray[np.float64] | None = None
-
-    def row(self, number: int) -> int:
-        """Which row of `block` is the first of this round's.
-
-        Raises
-        ------
-        InvalidParameter
-            The round is before those that were drawn for last, or more than a block after them.
-        """
-        if number >= self.first + self.rounds:
-            self.first += self.rounds
-            self.block = self.stream.block(self.rounds * self.each, out=self.block)
-            if self.turn is not None:
-                self.turn(self.block)
-        if not self.first <= number < self.first + self.rounds:
-            raise InvalidParameter(
-                f"round {number} is asked after round {self.first} was; expected rounds in their order"
-            )
-        return (number - self.first) * self.each
-
-    def of(self, number: int) -> NDArray[np.float64]:
-        """The uniforms of a round, (each, runs); good until rounds of the next block are asked for."""
-        row = self.row(number)
-        assert self.block is not None
-        return self.block[row : row + self.each]
 
 
 _WORD = 2**64 - 1

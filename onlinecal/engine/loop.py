@@ -268,11 +268,8 @@ def _lanes(width: int, length: int) -> Floats:
 def fault(forecaster: Any, nature: Any, what: int, run: int, code: int, law: Any, q: float) -> Exception:
     """Says what stopped a run: of the size of the law or the code of the step, the law (atoms, values, weights), q."""
     if RAISED in (code, q):
-        error = caught()
-        if error is not None and not isinstance(error, Exception):
-            raise error  # an interrupt
         kinds = k.BAD_SIZE, k.BAD_LEARN, k.BAD_PROBABILITY, k.BAD_HEAR, k.BAD_REVEAL
-        return error or raised((*forecaster.steps[:2], *nature.steps)[kinds.index(what)], run)
+        return raised_by((*forecaster.steps, *nature.steps)[kinds.index(what)], run)
     if what == k.BAD_SIZE:
         if code == 0 and forecaster.refusal:
             return Unplayable(*forecaster.refusal, run)
@@ -285,6 +282,14 @@ def fault(forecaster: Any, nature: Any, what: int, run: int, code: int, law: Any
     if what == k.BAD_REVEAL:
         return Unplayable("revealed nothing", "its context", run)
     return Unplayable("refused a round that it had played", "to be told it", run)
+
+
+def raised_by(step: Any, run: int) -> Exception:
+    """The error that a step raised, or that an object in plain Python raised in it; an interrupt is raised at once."""
+    error = caught()
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    return error or raised(step, run)
 
 
 @cache

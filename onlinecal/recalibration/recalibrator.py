@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.arrays import locked
 from onlinecal.core.cells import cells
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, shown
 from onlinecal.core.strategy import strategy_key, strategy_name
-from onlinecal.core.streams import Draws, Stream
+from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_number
+from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.failures import failed
+from onlinecal.engine.hand import Asked as ByHand
+from onlinecal.engine.hand import Hand
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.recalibration.methods import DEFAULT, method
 from onlinecal.rounds.protocol import start
-from onlinecal.rounds.record import Recorder, Round, tell
 
 Floats = NDArray[np.float64]
 
@@ -40,15 +40,14 @@ class Asked:
         The mean of the law from which that was drawn.
     """
 
-    __slots__ = ("_owner", "_round", "base", "forecast", "mean")
+    __slots__ = ("_asked", "_drawn", "_owner", "base", "forecast", "mean")
 
-    def __init__(self, owner: Recalibrator, round: Round, base: float) -> None:
-        self._owner, self._round, self.base = owner, round, base
-        self.forecast = float(round.forecast[0])
-        self.mean = float(round.law.mean[0])
+    def __init__(self, owner: Recalibrator, asked: ByHand, base: float, drawn: int) -> None:
+        self._owner, self._asked, self._drawn, self.base = owner, asked, drawn, base
+        self.forecast, self.mean = float(asked.values[0, drawn]), _mean(asked)
 
     def __repr__(self) -> str:
-        return f"<asked {self._round.number}: {self.base:g} → {self.forecast:g}>"
+        return f"<asked {self._asked.number}: {self.base:g} → {self.forecast:g}>"
 
 
 class Recalibrator:
@@ -109,9 +108,10 @@ class Recalibrator:
         length = _ENDLESS if horizon is None else count("horizon", horizon, most=_ENDLESS)
         self.name = strategy_name(self.method)
         self._limit = horizon
-        self._player = start("forecaster", self.method, length, range(1), seed)
-        self._recorder = Recorder(1)
-        self._draws = Draws(Stream(seed, ("recalibrate", strategy_key(self.method)), range(1)))
+        self._hand = Hand(start("forecaster", self.method, length, range(1), seed))
+        self._stream = Stream(seed, ("recalibrate", strategy_key(self.method)), range(1))
+        self._uniforms: list[float] = []
+        self._open: set[int] = set()
         self.asked = self.told = 0
 
     def ask(self, base: float, time: float | None = None) -> Asked:
@@ -136,14 +136,13 @@ class Recalibrator:
         value = _checked(base)
         if self._limit is not None and self.asked >= self._limit:
             raise InvalidParameter(f"forecast {self.asked + 1} is beyond the horizon {self._limit}")
-        round = self._round(value, time)
-        try:
-            law = self._player.forecast(round)
-            self._recorder.draw(round, law, self._draws.of(round.number), 0)
-        except Exception as error:
-            raise self._failed(error, round.number) from error
+        asked = self._ask(value, time)
+        if self.asked % BLOCK == 0:
+            self._uniforms = self._stream.block_from(self.asked, BLOCK)[:, 0].tolist()
+        drawn = _drawn(asked, self._uniforms[self.asked % BLOCK])
         self.asked += 1
-        return Asked(self, round, value)
+        self._open.add(asked.number)
+        return Asked(self, asked, value, drawn)
 
     def tell(self, asked: Asked, outcome: float) -> None:
         """The outcome of a question, once, in any order.
@@ -161,39 +160,33 @@ class Recalibrator:
             raise InvalidParameter(
                 f"{asked!r} was not asked of this recalibrator; expected what its `ask` returned"
             )
-        round = asked._round
-        if round.resolved < float("inf"):
-            raise InvalidParameter(f"question {round.number} has its outcome; expected each once")
-        tell(round, round.drawn, np.array([int(outcome)]), round.time)
+        number = asked._asked.number
+        if number not in self._open:
+            raise InvalidParameter(f"question {number} has its outcome; expected each once")
+        self._open.remove(number)
         self.told += 1
         try:
-            self._player.update(round)
+            self._hand.tell(asked._asked, np.array([asked._drawn]), np.array([int(outcome)]))
         except Exception as error:
-            raise self._failed(error, round.number) from error
+            raise self._failed(error, number) from error
 
     def mean(self, base: float) -> float:
         """The mean of the law from which the next forecast would be drawn; asking changes nothing."""
-        round = self._round(_checked(base), None)
-        try:
-            Recorder(1).record(round, self._player.forecast(round))
-        except Exception as error:
-            raise self._failed(error, round.number) from error
-        return float(round.law.mean[0])
+        return _mean(self._ask(_checked(base), None))
 
     def __repr__(self) -> str:
         return f"<Recalibrator {self.name}, {self.asked} asked, {self.told} told>"
 
     # ---------------------------------------------------------------- inside
 
-    def _round(self, base: float, time: float | None) -> Round:
-        number = self.asked + 1
-        shown: dict[str, Any] = {}
-        if "base" in self.method.needs:
-            shown["base"] = locked(np.array([base]))
-        if "stream" in self.method.needs:
-            assert self.bins is not None
-            shown["stream"] = locked(np.array([min(cells(base, self.bins), self.bins - 1)]))
-        return Round(number, float(number) if time is None else time, MappingProxyType(shown))
+    def _ask(self, base: float, time: float | None) -> ByHand:
+        number, shown = self.asked + 1, {"base": base}
+        if self.bins is not None:
+            shown["stream"] = min(cells(base, self.bins), self.bins - 1)
+        try:
+            return self._hand.ask(number, shown, float(number) if time is None else time)
+        except Exception as error:
+            raise self._failed(error, number) from error
 
     def _failed(self, error: Exception, number: int) -> OnlinecalError:
         if isinstance(error, OnlinecalError):
@@ -205,3 +198,18 @@ def _checked(base: Any) -> float:
     if not is_number(base) or not 0.0 <= base <= 1.0:
         raise InvalidData(f"base = {shown(base)}; expected a forecast in [0, 1]")
     return float(base)
+
+
+def _mean(asked: ByHand) -> float:
+    size = int(asked.sizes[0])
+    return sum(w * v for v, w in zip(asked.values[0, :size].tolist(), asked.weights[0, :size].tolist(), strict=True))
+
+
+def _drawn(asked: ByHand, uniform: float) -> int:
+    """The place of the atom that a uniform draws: the first at which the sum of the weights is above it."""
+    pick, total = 0, 0.0
+    for j, weight in enumerate(asked.weights[0, : int(asked.sizes[0])].tolist()):
+        if weight > 0.0 and total <= uniform:
+            pick = j
+        total += weight
+    return pick

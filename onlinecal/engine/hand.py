@@ -1,0 +1,165 @@
+"""Plays a forecaster without a nature: its questions and outcomes come from the caller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from onlinecal.core._compile import kernel
+from onlinecal.engine.driving import BLOCK
+from onlinecal.engine.loop import raised_by
+from onlinecal.rounds.law import Floats, Ints, Unplayable, no_law
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.rounds.steps import (
+    ALONE,
+    ATOMS,
+    CONTEXT,
+    FIELDS,
+    MEMO,
+    RAISED,
+    TIME,
+    VALUES,
+    WEIGHTS,
+    address_of,
+    call_law,
+    call_learn,
+    floats_at,
+    ints_at,
+    run_of,
+)
+from onlinecal.rounds.tables import give
+
+
+class Asked:
+    """A question that was asked by hand, in all runs of the player.
+
+    Attributes
+    ----------
+    number : int
+    sizes : (runs,) ints
+        Atoms of the law of each run.
+    atoms, values, weights : (runs, size) arrays
+        Of the laws; places of the grid where there is one. What is beyond the size of a law has no meaning.
+    """
+
+    def __init__(self, number: int, words: Floats, places: list[int]) -> None:
+        self.number, self.words = number, words
+        ints, (atoms, values, weights, end) = words.view(np.int64), places
+        self.sizes = ints[:, 0]
+        self.atoms, self.values, self.weights = ints[:, atoms:values], words[:, values:weights], words[:, weights:end]
+
+
+class Hand:
+    """The player of a forecaster in some runs, for callers that bring questions and outcomes.
+
+    Parameters
+    ----------
+    player : CompiledForecaster
+        Spread over its runs.
+    """
+
+    def __init__(self, player: CompiledForecaster) -> None:
+        self.player, memory = player, player.memory
+        lengths = 1 + max(memory.context, len(player.needs)), memory.memo, player.size, player.size, player.size
+        self._places: list[int] = np.cumsum(lengths).tolist()
+        self._grid = np.zeros(0) if player.grid is None else player.grid
+        self._fields, self._left = np.zeros(FIELDS, np.int64), 0
+
+    def ask(self, number: int, context: Mapping[str, float] | None = None, time: float = math.nan) -> Asked:
+        """Asks question `number` in all runs.
+
+        Raises
+        ------
+        Unplayable
+            A run states no law.
+        """
+        player, memory = self.player, self.player.memory
+        stream = int((context or {}).get("stream", 0))
+        player.prepare(1, 1, {stream: 1})
+        if self._left == 0:
+            self._left = BLOCK
+            player.reserve(BLOCK)
+        words = np.zeros((memory.runs, self._places[-1]))
+        for i, kind in enumerate(player.needs):
+            words[:, 1 + i] = (context or {})[kind]
+        asked = Asked(number, words, self._places[1:])
+        bad, code = _state(
+            player.steps[0].address, number, time, self._fields, memory.arrays, memory.room, memory.context, words,
+            tuple(self._places), self._grid,
+        )  # fmt: skip
+        if bad >= 0:
+            if code == RAISED:
+                raise raised_by(player.steps[0], bad)
+            if code == 0 and player.refusal:
+                raise Unplayable(*player.refusal, bad)
+            if not 1 <= code <= player.size:
+                raise Unplayable(f"stated a law of {code} atoms", f"1 to {player.size}", bad)
+            law = asked.atoms if player.grid is not None else asked.values
+            raise no_law(law[bad, :code], asked.weights[bad, :code], player.grid, bad)
+        return asked
+
+    def tell(self, asked: Asked, drawn: Ints, outcome: Ints) -> None:
+        """Tells all runs which atom of its law was drawn, (runs,), and the outcome, (runs,)."""
+        self._left -= self._left > 0
+        memory, step = self.player.memory, self.player.steps[1]
+        bad, code = _learn(
+            step.address, asked.number, self._fields, memory.arrays, memory.room, memory.context, asked.words,
+            tuple(self._places), drawn, outcome,
+        )  # fmt: skip
+        if bad >= 0:
+            if code == RAISED:
+                raise raised_by(step, bad)
+            raise Unplayable("refused a round that it had played", "to be told it", bad)
+
+
+@kernel
+def _run(fields, r, arrays, room, kinds, words, places):
+    """Run r, as steps take it, with its question."""
+    at, size = address_of(words) + 8 * r * words.shape[1], places[3] - places[2]
+    give(fields, r, arrays, room, ints_at(at, 0), floats_at(at, 0), floats_at(at, 0))
+    fields[CONTEXT], fields[CONTEXT + 1] = at + 8, kinds
+    fields[MEMO], fields[MEMO + 1] = at + 8 * places[0], places[1] - places[0]
+    fields[ATOMS], fields[VALUES], fields[WEIGHTS] = at + 8 * places[1], at + 8 * places[2], at + 8 * places[3]
+    fields[ATOMS + 1] = fields[VALUES + 1] = fields[WEIGHTS + 1] = size
+    fields[ALONE] = 0
+    return run_of(fields)
+
+
+@kernel
+def _state(step, number, time, fields, arrays, room, kinds, words, places, grid):
+    """States the laws of all runs; −1, or a run without a law and its size, or what its step returned."""
+    floats_at(address_of(fields), FIELDS)[TIME] = time
+    most = places[3] - places[2]
+    for r in range(len(words)):
+        size = call_law(step, (_run(fields, r, arrays, room, kinds, words, places), number))
+        if not 1 <= size <= most:
+            return r, size
+        at = address_of(words) + 8 * r * words.shape[1]
+        ints_at(at, 1)[0] = size
+        atoms, values = ints_at(at + 8 * places[1], size), floats_at(at + 8 * places[2], size)
+        weights, total = floats_at(at + 8 * places[3], size), 0.0
+        for j in range(size):
+            if len(grid) > 0:
+                values[j] = grid[atoms[j]] if 0 <= atoms[j] < len(grid) else np.nan
+            else:
+                values[j] += 0.0  # −0.0 becomes 0.0
+            if not (weights[j] >= 0.0 and 0.0 <= values[j] <= 1.0):
+                return r, size
+            total += weights[j]
+        if not abs(total - 1.0) <= 1e-9:
+            return r, size
+    return -1, 0
+
+
+@kernel
+def _learn(step, number, fields, arrays, room, kinds, words, places, drawn, outcome):
+    """Tells all runs a round; −1, or a run that refused it, and the code."""
+    for r in range(len(words)):
+        run = _run(fields, r, arrays, room, kinds, words, places)
+        size = ints_at(address_of(words) + 8 * r * words.shape[1], 1)[0]
+        code = call_learn(step, (run, number, size, drawn[r], outcome[r])) if 0 <= drawn[r] < size else -1
+        if code < 0:
+            return r, code
+    return -1, 0
