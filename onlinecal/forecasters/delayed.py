@@ -204,6 +204,10 @@ def _of_copies(own: Guarantee, slots: int | None) -> Callable[[float, int], floa
     return bound
 
 
+#: copies that begin together where there is a limit
+FEW = 64
+
+
 @law
 def _state_free(run, number):
     """Has the first copy state the law that has no open question and has not played all its rounds."""
@@ -231,7 +235,9 @@ def _prepare(memory: Any, asked: int, open: int, streams: Mapping[int, int]) -> 
     played = int(np.count_nonzero(rounds + asked >= share)) + int(asked // share)
     needed = min(open_rounds(memory) + open + played, 2 * slots)
     if needed > count:
-        most = int(min(max(needed, count + count // 4), 2 * slots))
+        # A few that are never more are begun at once, so that the state does not grow.
+        few = FEW if slots < math.inf else 0
+        most = int(min(max(needed, count + count // 4, few), 2 * slots))
         memory.add(*((f"slot {k}", "copy 0") for k in range(count, most)))
     # No copy has two open questions.
     prepare_parts(memory, asked, 1, dict.fromkeys(streams, 1))
