@@ -204,11 +204,8 @@ def state_bytes(
 
 def _started(role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int) -> Game:
     """A game in which one of the players is started with another horizon and the same randomness."""
-    pair: tuple[Any, Any] = forecaster, nature
-    if role == "forecaster":
-        pair = _Started(forecaster, horizon), nature
-    else:
-        pair = forecaster, _Started(nature, horizon)
+    pair: list[Any] = [forecaster, nature]
+    pair[role == "nature"] = _Started(pair[role == "nature"], horizon)
     return Game(*pair, horizon=HORIZON, runs=RUNS, seed=seed)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,14 @@ def drive(game: Any, until: int, progress: Callable[[int], None] | None) -> None
             # A list costs a pass through the questions that are open.
             last = min(last, game.asked + max(LISTED, agenda.open))
         # What is listed cannot be listed again.
-        events = play(game, lambda last=last: agenda.upto(game.asked + 1, last), begun=not agenda.simple)
+        events = play(game, partial(agenda.upto, game.asked + 1, last), begun=not agenda.simple)
         if progress is not None:
             progress(events.asked)
 
 
-def play(game: Any, listed: Callable[[], Events], *, begun: bool, whole: bool = False, look: bool = False) -> Events:
+def play(
+    game: Any, listed: Callable[[], Events], *, begun: bool, whole: bool = False, look: bool = False
+) -> Events:
     """Plays the events that `listed` returns.
 
     Parameters

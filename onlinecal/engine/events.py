@@ -180,9 +180,8 @@ class Agenda:
             self.slots, self._free = max(self.slots, slot + 1), np.array(free, np.int64)
         part = int(np.searchsorted(self.cuts, time, side="right")), stream
         log = _NONE, 0, number, _NONE, np.array([time]), np.array([math.inf]), np.array([stream])
-        events = Events(
-            np.array([slot << SLOT | kind]), np.zeros(1, np.int64), [part], np.zeros(1, np.int64), 1, 1, {stream: 1}, log
-        )  # fmt: skip
+        code, none = np.array([slot << SLOT | kind]), np.zeros(1, np.int64)
+        events = Events(code, none, [part], none, 1, 1, {stream: 1}, log)
         return events, Question(number, time, slot, part)
 
     def resolve(self, question: Question, time: float) -> Events:
@@ -193,7 +192,9 @@ class Agenda:
             np.array([question.part[1]]),
         )  # fmt: skip
         code = question.slot << SLOT | RESOLVE
-        return Events(np.array([code]), np.zeros(1, np.int64), [question.part], np.ones(1, np.int64), 0, 0, {}, log)
+        return Events(
+            np.array([code]), np.zeros(1, np.int64), [question.part], np.ones(1, np.int64), 0, 0, {}, log
+        )
 
 
 @dataclass(eq=False)

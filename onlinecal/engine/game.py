@@ -225,8 +225,14 @@ class Game:
         at = question.time if time is None else check_time(time, question.time)
         if outcome is not None:
             told = np.asarray(outcome)
-            if told.dtype.kind not in "biuf" or not np.isin(told, (0, 1)).all() or told.shape not in ((), (len(self.runs),)):
-                raise InvalidParameter(f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run")
+            if (
+                told.dtype.kind not in "biuf"
+                or not np.isin(told, (0, 1)).all()
+                or told.shape not in ((), (len(self.runs),))
+            ):
+                raise InvalidParameter(
+                    f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run"
+                )
             self._questions.tell(question.slot, told)
         del self._open[question.number]
         play(self, lambda: self._agenda.resolve(question, at), begun=True)

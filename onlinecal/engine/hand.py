@@ -48,7 +48,11 @@ class Asked:
         self.number, self.words = number, words
         ints, (atoms, values, weights, end) = words.view(np.int64), places
         self.sizes = ints[:, 0]
-        self.atoms, self.values, self.weights = ints[:, atoms:values], words[:, values:weights], words[:, weights:end]
+        self.atoms, self.values, self.weights = (
+            ints[:, atoms:values],
+            words[:, values:weights],
+            words[:, weights:end],
+        )
 
 
 class Hand:
@@ -62,7 +66,13 @@ class Hand:
 
     def __init__(self, player: CompiledForecaster) -> None:
         self.player, memory = player, player.memory
-        lengths = 1 + max(memory.context, len(player.needs)), memory.memo, player.size, player.size, player.size
+        lengths = (
+            1 + max(memory.context, len(player.needs)),
+            memory.memo,
+            player.size,
+            player.size,
+            player.size,
+        )
         self._places: list[int] = np.cumsum(lengths).tolist()
         self._grid = np.zeros(0) if player.grid is None else player.grid
         self._fields, self._left = np.zeros(FIELDS, np.int64), 0
@@ -121,7 +131,11 @@ def _run(fields, r, arrays, room, kinds, words, places):
     give(fields, r, arrays, room, ints_at(at, 0), floats_at(at, 0), floats_at(at, 0))
     fields[CONTEXT], fields[CONTEXT + 1] = at + 8, kinds
     fields[MEMO], fields[MEMO + 1] = at + 8 * places[0], places[1] - places[0]
-    fields[ATOMS], fields[VALUES], fields[WEIGHTS] = at + 8 * places[1], at + 8 * places[2], at + 8 * places[3]
+    fields[ATOMS], fields[VALUES], fields[WEIGHTS] = (
+        at + 8 * places[1],
+        at + 8 * places[2],
+        at + 8 * places[3],
+    )
     fields[ATOMS + 1] = fields[VALUES + 1] = fields[WEIGHTS + 1] = size
     fields[ALONE] = 0
     return run_of(fields)

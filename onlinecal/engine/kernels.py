@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.uniforms import next_uniform
-from onlinecal.engine.events import BOTH, LOOK, PART, RESOLVE, SLOT
+from onlinecal.engine.events import ASK, BOTH, LOOK, PART, RESOLVE, SLOT
 from onlinecal.rounds.steps import (
     ALONE,
     ATOMS,
@@ -42,8 +42,8 @@ from onlinecal.rounds.tables import give
 #: the table: lanes, their words, the address of the first; the runs from first to last; events, rows and which of them;
 #: questions before; the steps; whether nature sees the draw, and nobody the law; which of nature's numbers of context
 #: the forecaster takes; the grid; the histories of the parts; open questions: address, bytes of a run and of a
-#: question, whether each run has some of its own; what of a question is where; where resolved rounds are logged, and in how
-#: many words; the times of the questions, 0 where these are their numbers
+#: question, whether each run has some of its own; what of a question is where; where resolved rounds are logged, and
+#: in how many words; the times of the questions, 0 where these are their numbers
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
@@ -214,7 +214,7 @@ def _event(lane, number, kind, part, row, steps, facts):
             question[OF_NUMBER], question[OF_SIZE] = number, own[SIZE]
             question[OF_PICK], question[OF_OUTCOME] = own[PICK], y
             floats_at(own[QUESTION], QUESTION_VECTORS)[OF_Q] = q
-    if what == FINE and (kind == RESOLVE or kind == BOTH):
+    if what == FINE and (kind != ASK and kind != LOOK):
         _write_to(lane, part)
         what, code = _tell(lane, number, steps, facts, y, row)
     return what, code, q, number

@@ -77,7 +77,9 @@ class Questions:
         laws = []
         for row, size in zip(words, ints[:, k.OF_SIZE].tolist(), strict=True):
             law: dict[float, float] = {}
-            for v, w in zip(row[values : values + size].tolist(), row[weights : weights + size].tolist(), strict=True):
+            for v, w in zip(
+                row[values : values + size].tolist(), row[weights : weights + size].tolist(), strict=True
+            ):
                 if w > 0.0:
                     law[v] = law.get(v, 0.0) + w
             laws.append(law)
@@ -241,7 +243,9 @@ class Loop:
         atoms, values, weights = (_words_at(int(lane[k.QUESTION]) + 8 * at, stated) for at in places[2:5])
         law, q = (atoms.view(np.int64), values, weights), float(table.view(np.float64)[k.Q])
         said = fault(self.forecaster, self.nature, what, int(table[k.RUN]), int(table[k.CODE]), law, q)
-        return Stopped(what in (k.BAD_SIZE, k.BAD_LAW, k.BAD_LEARN), int(table[k.ROUND]), said, int(table[k.RUN]))
+        return Stopped(
+            what in (k.BAD_SIZE, k.BAD_LAW, k.BAD_LEARN), int(table[k.ROUND]), said, int(table[k.RUN])
+        )
 
 
 def _part(history: History) -> tuple[int, ...]:
@@ -272,7 +276,8 @@ def fault(forecaster: Any, nature: Any, what: int, run: int, code: int, law: Any
         return raised_by((*forecaster.steps, *nature.steps)[kinds.index(what)], run)
     if what == k.BAD_SIZE:
         if code == 0 and forecaster.refusal:
-            return Unplayable(*forecaster.refusal, run)
+            did, expected = forecaster.refusal
+            return Unplayable(did, expected, run)
         return Unplayable(f"stated a law of {code} atoms", f"1 to {forecaster.size}", run)
     if what == k.BAD_LAW:
         grid = forecaster.grid

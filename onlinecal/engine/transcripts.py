@@ -33,7 +33,7 @@ class Transcripts:
         self._columns: dict[str, Any] = {}
 
     def extend(self, told: tuple[Any, ...], drawn: Any) -> None:
-        """Adds rounds in their order: what `Events.told` says, and forecasts, outcomes and context, (runs, rounds, …)."""
+        """Adds rounds in order: those of `Events.told`, and forecasts, outcomes and context, (runs, rounds, …)."""
         numbers, asked, known, streams = told
         if not len(numbers):
             return

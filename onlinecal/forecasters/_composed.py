@@ -11,9 +11,9 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._laws import agreed, regret_both
-from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.parts import Parts, part_law, prepare_parts, reserve_parts, state_part, tell_part
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     Step,
     cached_uniform,
@@ -132,9 +132,7 @@ def _learn_rounded(run, number, size, drawn, outcome):
 # ---------------------------------------------------------------- several at once
 
 
-def mixture(
-    players: Sequence[Any], rate: float, needs: Sequence[str], stream: Stream
-) -> CompiledForecaster:
+def mixture(players: Sequence[Any], rate: float, needs: Sequence[str], stream: Stream) -> CompiledForecaster:
     """The mixture of the players' laws, by their losses so far."""
     k = len(players)
     memory = Parts(

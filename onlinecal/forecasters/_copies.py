@@ -12,10 +12,10 @@ from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.law import Floats
-from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.parts import WHOSE, Copies, reserve_parts, state_copy, tell_copy
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.steps import Memory, Step, floats, learn, memo
 
 #: Measures whose total over all rounds is at most the sum of those over the parts into which the rounds are divided.

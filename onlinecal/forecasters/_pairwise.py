@@ -45,7 +45,8 @@ def pairwise_player(m: int) -> CompiledForecaster:
     """
     points, columns = m + 1, (m // 16 + 1) * 16
     recent = list(range(min(max(8, m // 3), 20, points)))
-    memory = Memory(ints=[m // 2, 1, 1] + [0] * (4 * points) + recent,
+    memory = Memory(
+        ints=[m // 2, 1, 1] + [0] * (4 * points) + recent,
         floats=points * columns,
         shared_ints=range(points),
         scratch=points * points + 2 * points + columns,

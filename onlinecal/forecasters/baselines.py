@@ -10,9 +10,9 @@ import numpy as np
 
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
+from onlinecal.forecasters._steps import count_ones, nothing
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
 from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.forecasters._steps import count_ones, nothing
 from onlinecal.rounds.steps import (
     Memory,
     context,
@@ -91,9 +91,7 @@ class LastOutcome(Forecaster):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """A player that remembers nothing yet."""
-        return CompiledForecaster(
-            _last, _remember, Memory(ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0])
-        )
+        return CompiledForecaster(_last, _remember, Memory(ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0]))
 
 
 @law

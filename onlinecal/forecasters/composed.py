@@ -74,7 +74,8 @@ class Doubling(Forecaster):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         """Starts the players of all epochs."""
-        players, end, length = [], 0, self.first
+        players: list[CompiledForecaster] = []
+        end, length = 0, self.first
         while not players or end < horizon:
             players.append(begin("forecaster", self.of, length, stream.child(f"epoch of {length}")))
             end, length = end + length, 2 * length

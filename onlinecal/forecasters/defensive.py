@@ -25,8 +25,8 @@ from onlinecal.forecasters._laplace import (
     raise_norm,
 )
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.law import Floats
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn, shared
 
 

@@ -38,16 +38,17 @@ class Delayed(Forecaster):
     r"""Copies of a forecaster, one for each question that is open at once, so that none meets a delay.
 
     A question is forecast by the copy with the lowest number of those that have no open question and have not played
-    all their rounds; where there is no such copy, a new one begins. Each copy is told the outcome of its question before it is asked the next one, and knows
-    nothing of the others: it plays a game without delays. With a delay of d rounds d + 1 copies take turns, and in
-    a game without delays one copy plays alone.
+    all their rounds; where there is no such copy, a new one begins. Each copy is told the outcome of its question
+    before it is asked the next one, and knows nothing of the others: it plays a game without delays. With a delay of d
+    rounds d + 1 copies take turns, and in a game without delays one copy plays alone.
 
     Parameters
     ----------
     of : Forecaster
         The one that is copied.
     slots : int, optional
-        The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more. Default: as many copies as it takes, each tuned to T, since nobody knows which of them will play how long.
+        The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more.
+        Default: as many copies as it takes, each tuned to T, since it is not known which of them will play how long.
 
     Raises
     ------
@@ -94,7 +95,7 @@ class Delayed(Forecaster):
     >>> game = Game(Delayed(EmpiricalMean()), Bernoulli(1.0), horizon=9, runs=range(1))
     >>> first, second = game.ask(), game.ask()
     >>> game.resolve(second)
-    >>> game.ask().round.forecast.tolist()               # by the second copy, which knows the second outcome
+    >>> game.ask().forecast.tolist()                     # by the second copy, which knows the second outcome
     [0.6666666666666666]
     """
 
@@ -155,7 +156,9 @@ class Delayed(Forecaster):
         )  # fmt: skip
         limits = [math.inf, math.inf] if slots is None else [share, slots]
         form = begin("slot 0", "copy 0")
-        return of_copies(begin, form, _state_free, _prepare, sorted(self.needs), shared=limits, refusal=refusal)
+        return of_copies(
+            begin, form, _state_free, _prepare, sorted(self.needs), shared=limits, refusal=refusal
+        )
 
     def _share(self, horizon: int) -> int:
         """To how many rounds a copy is tuned."""

@@ -20,10 +20,10 @@ from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
-from onlinecal.forecasters.base import OnGrid, grid_of
-from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.forecasters._steps import state_pair
+from onlinecal.forecasters.base import OnGrid, grid_of
 from onlinecal.rounds.law import Floats
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 
 

@@ -169,7 +169,8 @@ class BlumMansour(OnGrid):
         """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         points = m + 1
-        memory = Memory(ints=[m // 2] + [-1] * points, floats=3 * points, scratch=points * points + 2 * points
+        memory = Memory(
+            ints=[m // 2] + [-1] * points, floats=3 * points, scratch=points * points + 2 * points
         )
         return CompiledForecaster(state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid_of(m))
 

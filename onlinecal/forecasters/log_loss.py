@@ -12,9 +12,9 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.expressions import grid_steps
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import InSteps
-from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.forecasters.internal_regret import learners, state_wishes
 from onlinecal.rounds.law import Floats
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, ints, law_atoms, law_weights, learn, shared
 
 
@@ -68,7 +68,8 @@ class BlumMansourLog(InSteps):
         """A player on the grid of this horizon."""
         grid = sine_grid(grid_steps("m", self.m, horizon))
         points = len(grid)
-        memory = Memory(ints=[points // 2] + [-1] * points,
+        memory = Memory(
+            ints=[points // 2] + [-1] * points,
             floats=3 * points,
             shared=grid,
             scratch=points * points + 2 * points,

@@ -20,9 +20,9 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
+from onlinecal.forecasters._steps import count_ones
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
 from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.forecasters._steps import count_ones
 from onlinecal.rounds.steps import (
     Memory,
     drawn_by,

@@ -10,9 +10,9 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.cells import cell
 from onlinecal.core.strategy import check_number, check_whole
 from onlinecal.core.streams import Stream
+from onlinecal.forecasters._steps import nothing
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.forecasters._steps import nothing
 from onlinecal.rounds.steps import (
     Memory,
     context,
@@ -233,7 +233,8 @@ def _logit(p: float) -> float:
 
 def _platt(spec: Any, bins: int) -> CompiledForecaster:
     """A player whose state is (a, c), the symmetric matrix A as (A_11, A_12, A_22), and counts of bins, if any."""
-    memory = Memory(ints=2 * bins,
+    memory = Memory(
+        ints=2 * bins,
         floats=[1.0, 0.0, spec.ridge, 0.0, spec.ridge],
         shared=[spec.rate, spec.radius, spec.edge],
         context=1,

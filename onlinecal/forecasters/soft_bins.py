@@ -13,8 +13,8 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import InSteps
-from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.forecasters.hedging import share_of_low, weight
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
 
 

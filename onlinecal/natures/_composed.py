@@ -10,8 +10,8 @@ import numpy as np
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.parts import Whole, reserve_parts
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import (
     ATOMS,
     CONTEXT,

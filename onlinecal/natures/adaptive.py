@@ -203,7 +203,8 @@ class Sidestepping(Nature):
         """A player in the middle cell."""
         cells = grid_steps("cells", self.cells, horizon)
         middle = (cells - 1) // 2
-        memory = Memory(ints=[middle, 0, 0] + [0] * cells,
+        memory = Memory(
+            ints=[middle, 0, 0] + [0] * cells,
             floats=[0.25 + 0.5 * (middle + 0.5) / cells, 0.0],
             shared_ints=[-(-horizon // cells)],
             memo=1,

@@ -199,7 +199,8 @@ class Greedy(Nature):
         """A player that has seen no level yet."""
         target = get_args(Target).index(self.target)
         if self.cells is not None:
-            memory = Memory(floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
+            memory = Memory(
+                floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
             )
             return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
         memory = level_table(shared=[float(self.kink)])

@@ -67,4 +67,6 @@ class Nature:
 def check_nature(name: str, value: Any) -> None:
     """Refuses a parameter that is no nature."""
     if not isinstance(value, Nature):
-        raise InvalidParameter(f"{name} = {value!r}; expected a nature, or in a scenario a table with its name")
+        raise InvalidParameter(
+            f"{name} = {value!r}; expected a nature, or in a scenario a table with its name"
+        )

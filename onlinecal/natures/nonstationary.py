@@ -64,7 +64,8 @@ class RandomWalk(Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that draws its steps from `stream`."""
         step = check_expression("step", self.step, 1e-12, 4.0, horizon)
-        memory = Memory(floats=[_logit(self.first), -1.0, 0.0, 0.0, 0.0, 0.0],
+        memory = Memory(
+            floats=[_logit(self.first), -1.0, 0.0, 0.0, 0.0, 0.0],
             shared=[step, -_logit(self.edge)],
             stream=stream,
         )
@@ -142,7 +143,8 @@ class Piecewise(Nature):
             pieces = 0
         else:
             pieces, rate = grid_steps("segments", self._pieces, horizon), 0.0
-        memory = Memory(floats=[0.0, -1.0, 0.0, 0.0, 0.0, 0.0],
+        memory = Memory(
+            floats=[0.0, -1.0, 0.0, 0.0, 0.0, 0.0],
             shared_ints=[pieces, horizon],
             shared=[rate],
             stream=stream,

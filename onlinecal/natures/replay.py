@@ -13,8 +13,8 @@ from onlinecal.core.files import Table, located, times
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.law import Floats
+from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, context, move, reveal, shared, shared_ints
 
 

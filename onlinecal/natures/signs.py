@@ -71,7 +71,8 @@ class SignPreservation(Nature):
         states = (1 << cells) * (cells + 1)
         longest = -(-horizon // rounds)
         first = table[min(rounds, -(-horizon // longest)) * states]
-        memory = Memory(ints=[first, 0, 0, 0, 0, 0],
+        memory = Memory(
+            ints=[first, 0, 0, 0, 0, 0],
             floats=[0.25 + 0.5 * (first + 0.5) / cells, 0.0],
             shared_ints=[longest, cells, rounds, horizon, states, *table],
             memo=1,

@@ -287,7 +287,8 @@ class LogisticFeatures(Nature):
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player that draws its features from `stream`."""
-        memory = Memory(floats=[-1.0, 0.0, 0.0, 0.0, 0.0],
+        memory = Memory(
+            floats=[-1.0, 0.0, 0.0, 0.0, 0.0],
             shared=[float(self.slope), float(self.bend)],
             stream=stream,
             context=1,

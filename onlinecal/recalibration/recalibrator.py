@@ -202,7 +202,9 @@ def _checked(base: Any) -> float:
 
 def _mean(asked: ByHand) -> float:
     size = int(asked.sizes[0])
-    return sum(w * v for v, w in zip(asked.values[0, :size].tolist(), asked.weights[0, :size].tolist(), strict=True))
+    return sum(
+        w * v for v, w in zip(asked.values[0, :size].tolist(), asked.weights[0, :size].tolist(), strict=True)
+    )
 
 
 def _drawn(asked: ByHand, uniform: float) -> int:

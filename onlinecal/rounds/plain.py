@@ -13,7 +13,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numba.types import ExternalFunction, float64, int32, int64, intp, void
+from numba import types
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import address
@@ -46,14 +46,16 @@ FIRST, SECOND, THIRD, WORDS_AT = range(4)
 SAID, NUMBER, TIME, CONTEXT_AT, VALUES_AT, WEIGHTS_AT, SIZE, DRAWN, FORECAST, OUTCOME, WORDS = range(11)
 FAILED = -1
 
-_lock = ExternalFunction("PyGILState_Ensure", int32())
-_unlock = ExternalFunction("PyGILState_Release", void(int32))
-_call = ExternalFunction("PyObject_CallNoArgs", intp(intp))
-_call_with = ExternalFunction("PyObject_Vectorcall", intp(intp, intp, intp, intp))
-_as_float = ExternalFunction("PyFloat_AsDouble", float64(intp))
-_float = ExternalFunction("PyFloat_FromDouble", intp(float64))
-_whole = ExternalFunction("PyLong_FromLongLong", intp(int64))
-_drop = ExternalFunction("Py_DecRef", void(intp))
+_lock = types.ExternalFunction("PyGILState_Ensure", types.int32())
+_unlock = types.ExternalFunction("PyGILState_Release", types.void(types.int32))
+_call = types.ExternalFunction("PyObject_CallNoArgs", types.intp(types.intp))
+_call_with = types.ExternalFunction(
+    "PyObject_Vectorcall", types.intp(types.intp, types.intp, types.intp, types.intp)
+)
+_as_float = types.ExternalFunction("PyFloat_AsDouble", types.float64(types.intp))
+_float = types.ExternalFunction("PyFloat_FromDouble", types.intp(types.float64))
+_whole = types.ExternalFunction("PyLong_FromLongLong", types.intp(types.int64))
+_drop = types.ExternalFunction("Py_DecRef", types.void(types.intp))
 
 _errors = threading.local()
 
@@ -141,11 +143,13 @@ class Seat:
     def _enter(self) -> None:
         self.words = np.zeros(WORDS)
         #: views by which Python reads and writes single numbers in a third of the time that an array takes
-        self._floats: Any = memoryview(self.words)
-        self._ints: Any = memoryview(self.words.view("q"))
+        self._floats: Any = memoryview(self.words.data)
+        self._ints: Any = memoryview(self.words.view("q").data)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("words", "_floats", "_ints")}
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("words", "_floats", "_ints")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -192,7 +196,9 @@ class Seat:
     def reveal(self) -> None:
         """Asks a nature for context."""
         try:
-            said = self.player.context(Round(self.name, self._ints[NUMBER], self._floats[TIME], sight=self.sight))
+            said = self.player.context(
+                Round(self.name, self._ints[NUMBER], self._floats[TIME], sight=self.sight)
+            )
             places = _floats(self._ints[CONTEXT_AT], len(self.kinds))
             for i, kind in enumerate(self.kinds):
                 if not isinstance(said[kind], Real):
@@ -205,14 +211,18 @@ class Seat:
         ints, sight, law, forecast, told = self._ints, self.sight, None, None, None
         if sight >= Sight.LAW:
             law, size = dict[float, float](), ints[SIZE]
-            for value, weight in zip(_floats(ints[VALUES_AT], size), _floats(ints[WEIGHTS_AT], size), strict=True):
+            for value, weight in zip(
+                _floats(ints[VALUES_AT], size), _floats(ints[WEIGHTS_AT], size), strict=True
+            ):
                 if weight > 0.0:
                     law[value] = law.get(value, 0.0) + weight
             if sight >= Sight.DRAW:
                 forecast = self._floats[DRAWN]
         elif self.kinds and ints[CONTEXT_AT]:
             told = dict(zip(self.kinds, _floats(ints[CONTEXT_AT], len(self.kinds)), strict=True))
-        round = Round(self.name, ints[NUMBER], self._floats[TIME], sight=sight, context=told, law=law, forecast=forecast)
+        round = Round(
+            self.name, ints[NUMBER], self._floats[TIME], sight=sight, context=told, law=law, forecast=forecast
+        )
         if self.kept:
             self.open[round.number] = round
         return round
@@ -221,7 +231,8 @@ class Seat:
         size, most = len(law), self._ints[SIZE]
         if size > most:
             raise Unplayable(
-                f"stated a law of {size} atoms", f"at most {most}, or a class attribute `atoms` that is as large"
+                f"stated a law of {size} atoms",
+                f"at most {most}, or a class attribute `atoms` that is as large",
             )
         _floats(self._ints[VALUES_AT], size)[:] = [float(value) for value in law]
         _floats(self._ints[WEIGHTS_AT], size)[:] = [float(weight) for weight in law.values()]

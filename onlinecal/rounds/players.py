@@ -200,7 +200,9 @@ class CompiledNature:
 
 def _check_context(memory: Memory, kinds: tuple[str, ...]) -> None:
     if memory.context < len(kinds):
-        raise InvalidParameter(f"context = {memory.context}; expected room for {len(kinds)}: {', '.join(kinds)}")
+        raise InvalidParameter(
+            f"context = {memory.context}; expected room for {len(kinds)}: {', '.join(kinds)}"
+        )
 
 
 def made_of_steps(player: CompiledForecaster | CompiledNature) -> bool:

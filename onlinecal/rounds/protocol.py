@@ -24,7 +24,6 @@ from onlinecal.rounds.plain import (
     object_reveals,
     tell_object,
 )
-
 from onlinecal.rounds.players import CompiledForecaster, CompiledNature
 
 #: atoms of the law of a plain forecaster, at most, unless its class has an attribute `atoms`
@@ -84,6 +83,7 @@ def _of_object(role: str, strategy: Any, horizon: int, stream: Stream, sample: A
     def make(run: int | None) -> Any:
         return first.pop() if run is None else strategy.start(horizon, stream.over(range(run, run + 1)))
 
+    methods: tuple[str, ...]
     name, update = strategy_name(strategy), getattr(sample, "update", None)
     kept = update is not None and takes(update, 3)
     if role == "forecaster":
@@ -170,7 +170,11 @@ def plain_fault(role: str, strategy: Any, player: Any) -> str:
         method = getattr(player, name, None)
         if needed and not callable(method):
             near = difflib.get_close_matches(name, _public(player), n=1, cutoff=0.6)
-            return f"its player has no method {name}({arguments})" + (f", but {near[0]}" if near else "") + f"; {needed}"
+            return (
+                f"its player has no method {name}({arguments})"
+                + (f", but {near[0]}" if near else "")
+                + f"; {needed}"
+            )
         if forbidden and callable(method):
             return f"its player has a method {name}, which is never called, since {forbidden}"
         if callable(method) and not any(takes(method, count) for count in counts):
@@ -197,9 +201,13 @@ def _methods(role: str, strategy: Any) -> dict[str, tuple[str, str, str, tuple[i
         return {
             "forecast": ("expected one", "", "", (0, 1)),
             "update": ("expected one", "", "forecast, outcome", (2, 3)),
-            "certificates": (certifies, "", "", (0,)) if strategy.certifies else ("", f"not {certifies}", "", (0,)),
+            "certificates": (certifies, "", "", (0,))
+            if strategy.certifies
+            else ("", f"not {certifies}", "", (0,)),
         }
-    blind = "" if strategy.sight >= Sight.HISTORY else f"the specification declares sight {strategy.sight.name}"
+    blind = (
+        "" if strategy.sight >= Sight.HISTORY else f"the specification declares sight {strategy.sight.name}"
+    )
     return {
         "probability": ("expected one", "", "", (0, 1)),
         "update": ("", blind, "forecast, outcome", (2, 3)),
@@ -208,7 +216,9 @@ def _methods(role: str, strategy: Any) -> dict[str, tuple[str, str, str, tuple[i
 
 
 def _public(player: Any) -> list[str]:
-    return [name for name in dir(player) if not name.startswith("_") and callable(getattr(player, name, None))]
+    return [
+        name for name in dir(player) if not name.startswith("_") and callable(getattr(player, name, None))
+    ]
 
 
 def takes(method: Any, count: int) -> bool:
