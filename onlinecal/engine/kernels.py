@@ -17,7 +17,6 @@ from onlinecal.rounds.steps import (
     CONTEXT,
     FIELDS,
     MEMO,
-    SCRATCH,
     UNIFORM,
     VALUES,
     WEIGHTS,
@@ -37,7 +36,6 @@ from onlinecal.rounds.steps import (
     words_at,
 )
 from onlinecal.rounds.steps import TIME as FIELD_TIME
-from onlinecal.rounds.tables import give
 
 #: the table: lanes, their words, the address of the first; the runs from first to last; events, rows and which of them;
 #: questions before; the steps; whether nature sees the draw, and nobody the law; which of nature's numbers of context
@@ -68,52 +66,25 @@ FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = rang
 
 
 @kernel
-def play_runs(table, mine, theirs, sizes, keys):
-    """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`."""
-    first, last, number = table[FIRST], table[LAST], table[NUMBER]
+def play_runs(table, lane_of):
+    """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`.
+
+    The lane of run r at address a begins with ``lane_of[0] + r·lane_of[1] + a·lane_of[2]``.
+    """
     for r in range(table[FIRST_RUN], table[LAST_RUN], table[LANES]):
         playing = min(table[LANES], table[LAST_RUN] - r)
         for lane in range(playing):
-            enter(table, lane, r + lane, mine, theirs, sizes, keys)
-        table[FIRST], table[LAST], table[NUMBER] = first, last, number
+            at = table[LANE] + 8 * table[LENGTH] * lane
+            own = ints_at(at, VECTORS)
+            for i in range(VECTORS):
+                own[i] = lane_of[0, i] + (r + lane) * lane_of[1, i] + at * lane_of[2, i]
+            # A place that is no literal, for which the function would be compiled again.
+            _turn_to(at, table, lane - lane)
+            _write_to(at, table[PARTS])
         _play(table, playing)
         if table[WHAT] != FINE:
             return table[WHAT]
     return FINE
-
-
-@kernel
-def enter(table, lane, r, mine, theirs, sizes, keys):
-    """Gives a lane to run r."""
-    at = table[LANE] + 8 * table[LENGTH] * lane
-    own, drawn = ints_at(at, VECTORS), floats_at(at, VECTORS)
-    room, own_context, memo, size, their_room, their_context, their_memo, shown = sizes
-    end = _give(at, at + 8 * VECTORS, r, mine, room, 0, memo, size)
-    own[ATOMS + 1], own[CONTEXT + 1] = size, own_context
-    end = _give(at + 8 * THEIRS, end, r, theirs, their_room, their_context, their_memo, shown)
-    asked, hears = ints_at(at + 8 * THEIRS, FIELDS), ints_at(at + 8 * HEARS, FIELDS)
-    # One by one: for arrays numba would also compile how the text of an error is made, which takes over a second.
-    for i in range(FIELDS):
-        hears[i] = asked[i]
-    # A law for each of nature's steps, as a step may write into what it is given.
-    hears[VALUES], hears[WEIGHTS] = end, end + 8 * shown
-    asked[VALUES], asked[WEIGHTS] = end + 16 * shown, end + 24 * shown
-    own[FORECAST_KEYS], own[OUTCOME_KEYS] = address_of(keys[0]) + 16 * r, address_of(keys[1]) + 16 * r
-    own[OF_RUN], own[LOGGED] = r, 0
-    drawn[FORECAST_DRAWN], drawn[OUTCOME_DRAWN] = -1.0, -1.0
-    _turn_to(at, table, 0)
-    _write_to(at, table[PARTS])
-
-
-@kernel
-def _give(fields_at, at, r, arrays, room, context, memo, size):
-    """The fields of a player, with room and context from this address on; where these end."""
-    fields = ints_at(fields_at, FIELDS)
-    give(fields, r, arrays, floats_at(at, 0), ints_at(at, 0), floats_at(at, 0), floats_at(at, 0))
-    fields[SCRATCH], fields[SCRATCH + 1] = at, room
-    fields[CONTEXT], fields[CONTEXT + 1] = at + 8 * room, context
-    fields[MEMO + 1], fields[VALUES + 1], fields[WEIGHTS + 1], fields[ALONE] = memo, size, size, 0
-    return at + 8 * (room + context)
 
 
 @part_of_kernel

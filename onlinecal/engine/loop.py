@@ -18,7 +18,7 @@ from onlinecal.engine.events import Events
 from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
 from onlinecal.rounds.law import Floats, Unplayable, brief, no_law
 from onlinecal.rounds.plain import caught
-from onlinecal.rounds.steps import RAISED, raised
+from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS, raised
 
 #: run-rounds that are worth a thread of their own: some milliseconds
 LEAST = 2**17
@@ -183,16 +183,34 @@ class Loop:
     def _play(self, runs: range) -> None:
         python = self.forecaster.memory.in_python or self.nature.memory.in_python
         table, lanes = self.table(1 if self.forecaster.grows or python else LANES, runs)
-        what = k.play_runs(table, *self.arrays())
+        what = k.play_runs(table, self.lane())
         if what != k.FINE:
             raise self.stopped(table, lanes, what)
 
-    def arrays(self) -> tuple[Any, ...]:
-        mine, theirs = self.forecaster, self.nature
-        memories = mine.memory, theirs.memory
-        own, other = ((len(memory.room), memory.context, memory.memo) for memory in memories)
-        sizes = (*own, self.questions.size, *other, self._shown)
-        return memories[0].arrays, memories[1].arrays, sizes, self.keys
+    def lane(self) -> Any:
+        """How the lane of each run begins, as `play_runs` takes it."""
+        lane = np.zeros((3, k.VECTORS), np.int64)
+        first, more, relative = lane
+        rooms, shown = [len(player.memory.room) for player in (self.forecaster, self.nature)], self._shown
+        at = 8 * k.VECTORS
+        scratch, context = (at, at + 8 * rooms[0]), at + 8 * sum(rooms)
+        for i, begin in enumerate((0, k.THEIRS, k.HEARS)):
+            memory = (self.forecaster if i == 0 else self.nature).memory
+            fields = slice(begin, begin + FIELDS)
+            first[fields], more[fields] = memory.fields()
+            first[begin + SCRATCH], relative[begin + SCRATCH] = scratch[i > 0], 1
+            for place in (ATOMS, VALUES, WEIGHTS):
+                first[begin + place + 1] = self.questions.size if i == 0 else shown * (place != ATOMS)
+            if i > 0:
+                # A law for each of nature's steps, as a step may write into what it is given.
+                law = context + 8 * memory.context + 16 * shown * (i == 1)
+                first[[begin + CONTEXT, begin + VALUES, begin + WEIGHTS]] = context, law, law + 8 * shown
+                relative[[begin + CONTEXT, begin + VALUES, begin + WEIGHTS]] = 1
+        for place, keys in zip((k.FORECAST_KEYS, k.OUTCOME_KEYS), self.keys, strict=True):
+            first[place], more[place] = address(keys), keys.strides[0]
+        more[k.OF_RUN] = 1
+        first.view(np.float64)[[k.FORECAST_DRAWN, k.OUTCOME_DRAWN]] = -1.0
+        return lane
 
     @property
     def _shown(self) -> int:
@@ -200,7 +218,7 @@ class Loop:
         return self.questions.size if self.nature.sight >= Sight.LAW else 0
 
     def table(self, width: int, runs: range) -> tuple[Any, Any]:
-        """The table of these runs for the compiled code, and the lanes in it."""
+        """The table of these runs for the compiled code, and the lanes and questions in it."""
         mine, theirs, questions, events = self.forecaster, self.nature, self.questions, self.events
         room = len(mine.memory.room) + len(theirs.memory.room) + theirs.memory.context
         lanes = _lanes(width, k.VECTORS + room + 4 * self._shown)

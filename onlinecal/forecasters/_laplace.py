@@ -117,13 +117,13 @@ def _words(numbers, node):
 @kernel
 def _leaf(numbers, node):
     """The columns of a leaf, each of length LEAF."""
-    return floats_at(address_of(numbers) + 8 * (node + 1), (LEAF_COLUMNS, LEAF))
+    return floats_at(address_of(numbers) + 8 * (node + 1), LEAF_COLUMNS * LEAF).reshape(LEAF_COLUMNS, LEAF)
 
 
 @kernel
 def _inner(numbers, node):
     """The columns of an inner node, each of length WIDE."""
-    return floats_at(address_of(numbers) + 8 * (node + 1 + WIDE), (INNER_COLUMNS, WIDE))
+    return floats_at(address_of(numbers) + 8 * (node + 1 + WIDE), INNER_COLUMNS * WIDE).reshape(INNER_COLUMNS, WIDE)
 
 
 @kernel

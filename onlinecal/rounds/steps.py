@@ -34,7 +34,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
+from numba import types
+from numba.np.arrayobj import populate_array
 
 from onlinecal.core._compile import c_function, intrinsic, kernel, native_address, part_of_kernel
 from onlinecal.core.arrays import address
@@ -144,74 +145,65 @@ else:
 # ---------------------------------------------------------------- what a step sees
 
 
-def _pointer(kind: Any) -> Any:
+def _vector(builder: Any, context: Any, kind: Any, address: Any, length: Any) -> Any:
+    """The vector of this length at an address."""
+    made = context.make_array(types.Array(kind, 1, "C"))(context, builder)
+    size = context.get_constant(types.intp, 8)
+    data = builder.inttoptr(address, context.get_data_type(kind).as_pointer())
+    populate_array(made, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)
+    return made._getvalue()
+
+
+def _at(kind: Any) -> Any:
+    """A function (address, length) ↦ vector. As an intrinsic it is compiled in its caller, in no time of its own."""
+
     @intrinsic
-    def pointer(typingctx: Any, address: Any) -> Any:
-        """A number as the address of numbers of this kind."""
-
+    def at(typingctx: Any, address: Any, length: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(types.CPointer(kind)))
+            return _vector(builder, context, kind, *args)
 
-        return types.CPointer(kind)(types.int64), codegen
+        return types.Array(kind, 1, "C")(types.int64, types.int64), codegen
 
-    return pointer
-
-
-_ints_at, _floats_at, _words_at = _pointer(_INT), _pointer(_FLOAT), _pointer(_WORD)
+    return at
 
 
-@kernel
-def ints_at(address, length):
-    """So many whole numbers at an address."""
-    return carray(_ints_at(address), length)
+def _field(kind: Any, place: int) -> Any:
+    """A function run ↦ the vector of which this field has the address, and the next one the length."""
+
+    @intrinsic
+    def field(typingctx: Any, run: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            address, length = (
+                builder.load(builder.gep(args[0], [context.get_constant(types.intp, at)])) for at in (place, place + 1)
+            )
+            return _vector(builder, context, kind, address, length)
+
+        return types.Array(kind, 1, "C")(_RUN), codegen
+
+    return field
 
 
-@kernel
-def floats_at(address, length):
-    """So many real numbers at an address."""
-    return carray(_floats_at(address), length)
-
-
-@kernel
-def words_at(address, length):
-    """So many words of 64 bits at an address."""
-    return carray(_words_at(address), length)
-
-
-@kernel
-def ints(run):
-    """The whole numbers of the run's state."""
-    return carray(_ints_at(run[INTS]), run[INTS + 1])
-
-
-@kernel
-def floats(run):
-    """The real numbers of the run's state."""
-    return carray(_floats_at(run[FLOATS]), run[FLOATS + 1])
-
-
-@kernel
-def shared_ints(run):
-    """Whole numbers that all runs share; only to be read."""
-    return carray(_ints_at(run[SHARED_INTS]), run[SHARED_INTS + 1])
-
-
-@kernel
-def shared(run):
-    """Real numbers that all runs share; only to be read."""
-    return carray(_floats_at(run[SHARED]), run[SHARED + 1])
-
-
-@kernel
-def scratch(run):
-    """Room whose contents nobody keeps from one step to the next."""
-    return carray(_floats_at(run[SCRATCH]), run[SCRATCH + 1])
+#: whole numbers, real numbers and words of 64 bits at an address
+ints_at, floats_at, words_at = _at(_INT), _at(_FLOAT), _at(_WORD)
+#: the whole and the real numbers of the run's state
+ints, floats = _field(_INT, INTS), _field(_FLOAT, FLOATS)
+#: numbers that all runs share; only to be read
+shared_ints, shared = _field(_INT, SHARED_INTS), _field(_FLOAT, SHARED)
+#: room whose contents are not kept from one step to the next
+scratch = _field(_FLOAT, SCRATCH)
+#: the context of the round: what nature reveals, or a forecaster needs, in the order of the kinds
+context = _field(_FLOAT, CONTEXT)
+#: the atoms of the law as indices of the grid, or their values; and their probabilities
+law_atoms, law_values, law_weights = _field(_INT, ATOMS), _field(_FLOAT, VALUES), _field(_FLOAT, WEIGHTS)
+#: numbers that the step at the question leaves for the one at the resolution of the same round
+memo = _field(_FLOAT, MEMO)
+_keys = _field(_WORD, KEYS)
 
 
 @kernel
 def own_uniform(run, index):
     """Number `index`, from 0, of the uniforms of the strategy's own stream."""
-    return uniform(carray(_words_at(run[KEYS]), run[KEYS + 1]), index)
+    return uniform(_keys(run), index)
 
 
 @part_of_kernel
@@ -219,49 +211,19 @@ def cached_uniform(run, index, cache):
     """The same, where the numbers are asked for in order: `cache`, five numbers of the state of which the first begins
     as −1, keeps the four that are made at a time.
     """
-    return next_uniform(carray(_words_at(run[KEYS]), run[KEYS + 1]), index, cache)
+    return next_uniform(_keys(run), index, cache)
 
 
 @kernel
 def own_uniforms(run, first, out):
     """Numbers first, first + 1, … of the same, into a vector."""
-    fill_uniforms(carray(_words_at(run[KEYS]), run[KEYS + 1]), first, out)
-
-
-@kernel
-def context(run):
-    """The context of the round: what nature reveals, or, for a forecaster, what it needs, in the order of the kinds."""
-    return carray(_floats_at(run[CONTEXT]), run[CONTEXT + 1])
+    fill_uniforms(_keys(run), first, out)
 
 
 @kernel
 def asked_at(run):
     """The time at which the question is asked, on the game's clock."""
     return np.int64(run[TIME]).view(np.float64)
-
-
-@kernel
-def law_atoms(run):
-    """The atoms of the law as indices of the grid."""
-    return carray(_ints_at(run[ATOMS]), run[ATOMS + 1])
-
-
-@kernel
-def law_values(run):
-    """The values of the law's atoms."""
-    return carray(_floats_at(run[VALUES]), run[VALUES + 1])
-
-
-@kernel
-def law_weights(run):
-    """The probabilities of the law's atoms."""
-    return carray(_floats_at(run[WEIGHTS]), run[WEIGHTS + 1])
-
-
-@kernel
-def memo(run):
-    """What the step at the question leaves for the one at the resolution of the same round."""
-    return carray(_floats_at(run[MEMO]), run[MEMO + 1])
 
 
 @kernel
