@@ -59,8 +59,9 @@ class Ledger:
         )
         self._whole = not cuts and streams == 1
         self._parts: dict[Part, History] = {}
-        #: the last `running_counts`, and of how many rounds
-        self._counted: tuple[int, tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
+        #: the last `running_counts`, and the rounds of each stretch that are in them
+        self._before: NDArray[np.int64] | None = None
+        self._counted = np.zeros(0, np.int64)
         # What grows doubles its room, and a stretch without a round has none.
         stretches = min(len(self.cuts) + 1, horizon)
         self._room = horizon if self._whole else max(4, min(horizon, 2 * horizon // (stretches * streams)))
@@ -174,19 +175,28 @@ class Ledger:
         The stretches are those up to the last that has a round; after it, nothing has been counted.
         """
         assert self.grid is not None
-        rounds = self.rounds
-        if self._counted is not None and self._counted[0] == rounds:
-            return self._counted[1]
-        shape = max(stretch for stretch, _ in self._parts) + 2, self.runs, len(self.grid)
-        counts, positives = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        rounds = np.zeros(max(stretch for stretch, _ in self._parts) + 1, np.int64)
         for (stretch, _), history in self._parts.items():
-            assert isinstance(history, GridHistory)
-            counts[stretch + 1] += history.counts
-            positives[stretch + 1] += history.positives
-        np.cumsum(counts, axis=0, out=counts)
-        np.cumsum(positives, axis=0, out=positives)
-        self._counted = rounds, (counts, positives)
-        return counts, positives
+            rounds[stretch] += history.rounds
+        if self._before is None:
+            # Zeros that are not touched take no memory.
+            self._before = np.zeros((2, len(self.cuts) + 2, self.runs, len(self.grid)), np.int64)
+        known = self._counted[: len(rounds)]
+        changed = np.flatnonzero(known != rounds[: len(known)])
+        # Stretches before the first in which a round was added are as they were.
+        first, size = int(changed[0]) if len(changed) else len(known), len(rounds)
+        if first < size:
+            new = self._before[:, first + 1 : size + 1]
+            new[...] = 0
+            for (stretch, _), history in self._parts.items():
+                if stretch >= first:
+                    assert isinstance(history, GridHistory)
+                    new[0, stretch - first] += history.counts
+                    new[1, stretch - first] += history.positives
+            new[:, 0] += self._before[:, first]
+            np.cumsum(new, axis=1, out=new)
+            self._counted = rounds
+        return self._before[0, : size + 1], self._before[1, : size + 1]
 
     def stretches(self, since: float, until: float) -> tuple[int, int]:
         """Which stretches are from one time to another: from the first up to, not including, the last."""
