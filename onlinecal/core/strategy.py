@@ -83,7 +83,7 @@ def title(made: Any) -> str:
     """What people call what a class or function makes: of a specification its class in words, else the name.
 
     >>> class CDLMinimiser:
-    ...     def start(self, horizon, runs, stream): ...
+    ...     def start(self, horizon, stream): ...
     >>> title(CDLMinimiser), title(len)
     ('CDL minimiser', 'len')
     """

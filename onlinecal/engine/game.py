@@ -62,7 +62,7 @@ class Game:
     cuts : iterable of float
         When somebody joins or leaves: Γ can be had of the rounds asked between any two of these times.
     keeps : iterable of str, optional
-        Keeps the rounds as `transcripts`, with these kinds of context, which the event loop reads. Default: what Γ
+        Keeps the rounds as `transcripts`, with these kinds of context. Default: what Γ
         needs.
     history : "exact", int, mapping, Exact or OnGrid
         How forecasts that are on no grid are kept (`onlinecal.engine.keeping`): ``"exact"``, in memory while they fit
@@ -164,8 +164,8 @@ class Game:
         Raises
         ------
         InvalidForecast
-            A player stated something that is not a law or a probability, or failed; the message names it and the
-            round. In the event loop the game then stands before that round, unless others were told of it.
+            A player stated something that is not a law or a probability, or failed; the message names it, the round
+            and the run. The game is over.
         """
         until = count("until", until, least=0)
         if until > self.horizon:

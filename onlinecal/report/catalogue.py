@@ -319,7 +319,7 @@ def _loop(kind: str, thing: Any) -> str:
         return "depends on its parameters"
     spec = as_forecaster(thing) if kind == "forecasters" else as_nature(thing)
     compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
-    return "compiled, beside others that are" if compiled else "event loop"
+    return "compiled steps" if compiled else "plain Python"
 
 
 def _parameters(thing: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Strategies as compiled steps: the rule for one run, written once, for compiled code and for the event loop.
+"""Strategies as compiled steps: the rule for one run.
 
 A step is a plain function of a `run`, through which it reaches its arrays (`ints`, `floats`, …), and of a few numbers.
 It is compiled to a C function of a fixed signature, so that one loop can call the steps of every strategy by their
