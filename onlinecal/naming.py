@@ -11,12 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onlinecal.core.errors import (
-    OnlinecalError,
-    ScenarioError,
-    failure,
-    in_one_line,
-)
+from onlinecal.core.errors import OnlinecalError, ScenarioError, failure, in_one_line
 from onlinecal.core.files import local
 from onlinecal.core.modules import is_file, locate
 from onlinecal.core.sources import named_in, namers

@@ -295,12 +295,7 @@ def _is_a(part: Any, cls: Any) -> bool:
 
 
 def _template(
-    role: str,
-    table: Mapping[str, Any],
-    thing: Thing,
-    path: tuple[str, ...],
-    find: Find,
-    axes: list[Axis],
+    role: str, table: Mapping[str, Any], thing: Thing, path: tuple[str, ...], find: Find, axes: list[Axis]
 ) -> dict[str, Any]:
     """The table with places for what changes, which become axes."""
     made = {}

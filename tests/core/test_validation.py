@@ -17,10 +17,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import vector
 from onlinecal.decisions import tasks
-from onlinecal.measures import (
-    MEASURES,
-    estimators,
-)
+from onlinecal.measures import MEASURES, estimators
 
 GAMMA = JointDistribution.from_levels([0.2, 0.5, 0.8], [1, 1, 2], [0.4, 0.1, 0.6])
 
