@@ -58,6 +58,7 @@ FILES = {
     "bad.toml": SCENARIO.replace("runs", "run") + "#" * 200,
     "narrow.toml": NARROW.replace("tasks = [", 'tasks = ["quadratic", ')
     + '[[natures]]\nname = "switch"\nfirst = { name = "random_walk" }\nthen = { name = "greedy" }\n',
+    "long.toml": SCENARIO.replace('"constant"', f'"{"x" * 5000}"'),
     "alone.toml": 'horizon = 9\nmeasures = ["ece"]\nforecasters = ["online_platt"]\nnatures = ["drift"]\n',
     "doubter.py": "from onlinecal.natures import Drift\nclass Doubter(Drift):\n    'Never sure.'\n",
     "modest.py": "class Coin:\n    def forecast(self): return {0.2: 0.5, 0.8: 0.5}\n"
@@ -144,6 +145,7 @@ REFUSED = [
     ("run none.toml", "none.toml cannot be read"),
     ("run bad.toml", "bad.toml: unknown key 'run'; did you mean 'runs'"),
     ("run alone.toml", "alone.toml: forecaster 'online_platt' needs "),
+    ("run long.toml", "xxx…xxx"),
     ("run /dev/zero", "expected a scenario, which is a short text"),
     ("run small.toml", "results/small.db exists; --resume goes on with it"),
     ("run small.toml -o n.db --runs 0", "small.toml: runs = 0: expected at least 1"),
@@ -197,6 +199,7 @@ def test_what_is_refused_is_one_line_and_leaves_nothing_behind(folder, line, sai
     assert (done.stderr.count("\n"), done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")
     assert said in done.stderr
+    assert len(done.stderr) < 600
     assert contents(folder) == there
 
 
