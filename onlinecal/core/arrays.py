@@ -55,13 +55,7 @@ def rows_for(size: int) -> int:
 
 
 class Rows:
-    """Arrays of one shape, a fresh one whenever it is asked for; they are allocated in blocks.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : numpy dtype, default float64
-    """
+    """Arrays of one shape, a fresh one whenever it is asked for; they are allocated in blocks."""
 
     def __init__(self, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
         self.shape, self.dtype = shape, np.dtype(dtype)

@@ -29,32 +29,6 @@ ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
 class Column:
     """What a column of totals is of.
 
-    Parameters
-    ----------
-    kind : str
-        ``"measure"``, one of the catalogue; ``"function"``, somebody's function of Γ; ``"certificate"``, what a
-        forecaster proves of its own play; ``"decision_task"``, a task of finitely many actions with payoffs in [0, 1];
-        ``"quadratic_task"``, that of naming the probability; ``"other_task"``, somebody's class.
-    measure : str
-        The name of the measure, function or certificate; of a task one of `ACCOUNT`.
-    options : tuple of (str, value)
-        Of a measure, those that were set: numbers, texts, None, or tuples of them.
-    task : str
-        The name of the task.
-    response : str
-        How forecasts are acted on, with its options; "" for the best response.
-    end : {"", "lower", "upper"}
-        Of a bracket, which of its ends.
-    stream : str
-        The label of the stream whose rounds it is of; "" for all rounds.
-
-    Raises
-    ------
-    InvalidParameter
-        A kind or an end that there is not, a task without a name or something else with one.
-
-    Examples
-    --------
     >>> Column("measure", "binned_ece", (("bins", 15),)).name
     'binned_ece(bins=15)'
     >>> Column("decision_task", "swap_regret", task="umbrella", response="rounded(m=10)").name
@@ -151,14 +125,7 @@ def named(columns: Iterable[Column]) -> dict[str, Column]:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A column with all that its numbers depend on beside the game.
-
-    Attributes
-    ----------
-    column : Column
-    content : str
-        As JSON: the version of a measure, the payoffs of a task, options, the source of what is not built in.
-    """
+    """A column with all that its numbers depend on beside the game."""
 
     column: Column
     content: str

@@ -27,19 +27,6 @@ from onlinecal.core.sources import namers, of_library, of_python, sources
 def content(thing: Any) -> Any:
     """The content of a strategy, a task, a response, a function, or a value of a parameter; fit for JSON.
 
-    What is built in has a `version`, an integer that is raised when its numbers change. What is not has the digests of
-    its source (`onlinecal.core.sources`) and the version of onlinecal, any part of which it may use. Defaults of a
-    function and the values that it closes over belong to it. A class or function may name what else it depends on,
-    such as data that it reads, in an attribute `fingerprint`. The field metadata ``{"key": False}`` leaves a parameter
-    of a dataclass out, and ``{"key": "unless default"}`` one that was added later, where it is what it was before.
-
-    Raises
-    ------
-    InvalidParameter
-        Something of which nobody can tell what it holds, such as an open file or a generator.
-
-    Examples
-    --------
     >>> from onlinecal.natures import Bernoulli
     >>> content(Bernoulli(0.25))
     {'class': 'Bernoulli', 'version': 1, 'parameters': {'q': 0.25}}

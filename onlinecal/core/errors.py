@@ -27,13 +27,7 @@ __all__ = [
 
 
 class OnlinecalError(Exception):
-    """Base of every error that a user can mend.
-
-    Attributes
-    ----------
-    lines : tuple of str
-        Of an error of a player that was caught: the lines of users that it went through.
-    """
+    """Base of every error that a user can mend."""
 
     lines: tuple[str, ...] = ()
 

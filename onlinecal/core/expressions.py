@@ -36,26 +36,6 @@ _GRAMMAR = f"numbers, T, + - * / ^, brackets and {', '.join(_FUNCTIONS)}"
 def value_at(expression: float | str, horizon: int) -> float:
     """The value of a number or of an expression in T at a horizon.
 
-    Parameters
-    ----------
-    expression : number or str
-        A number stands for itself. A string may use numbers, T, ``+ - * / ^``, brackets, sqrt, log, ceil, floor,
-        min and max.
-    horizon : int
-        The value of T.
-
-    Returns
-    -------
-    float
-        Finite.
-
-    Raises
-    ------
-    InvalidParameter
-        On anything else: another name, a syntax error, a division by zero, a result that is not a finite number.
-
-    Examples
-    --------
     >>> value_at("T^(1/2)", 10_000), value_at(7, 10_000)
     (100.0, 7.0)
     >>> value_at("__import__('os')", 10)

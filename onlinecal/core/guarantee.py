@@ -25,12 +25,7 @@ class Forecasters(Enum):
 
 @dataclass(frozen=True)
 class OnGrid:
-    """Whom a nature's bound is proved against: those that forecast on 0, 1/m, …, 1 only.
-
-    Attributes
-    ----------
-    m : int
-    """
+    """Whom a nature's bound is proved against: those that forecast on 0, 1/m, …, 1 only."""
 
     m: int
 
@@ -51,23 +46,7 @@ def log(horizon: float) -> float:
 
 @dataclass(frozen=True)
 class Potential:
-    """What the proof of a bound keeps account of: a number whose mean no round may raise by more than so much.
-
-    It makes every single round a test of the forecaster's rule, with nothing left to chance: for either outcome the
-    mean of the potential over the stated law is a finite sum. The potential of a bound from below is a positive number
-    that no round lowers, whatever is drawn, so that every run is a test of nature's rule.
-
-    Attributes
-    ----------
-    of : callable
-        (Γ, T) ↦ the potential of a game of T rounds after those that are in Γ.
-    growth : callable, optional
-        (Γ, v, T) ↦ what a round that plays v may add to it. A law may add the mean of this over the law. None for a
-        bound from below.
-    linear : bool
-        Whether the mean over a law is the potential after a round that is shared out among all its forecasts, in
-        proportion to their weights: then one Γ takes the place of one for each forecast.
-    """
+    """What the proof of a bound keeps account of: a number whose mean no round may raise by more than so much."""
 
     of: Callable[[Any, int], float]
     growth: Callable[[Any, float, int], float] | None = None
@@ -145,20 +124,7 @@ class Guarantee:
         return self.column.name
 
     def binds(self, forecaster: Any, nature: Any) -> bool:
-        """Whether it says something of a game of these two.
-
-        Parameters
-        ----------
-        forecaster : Forecaster
-        nature : Nature
-            One of the two is whose guarantee it is.
-
-        Returns
-        -------
-        bool
-            False also where it is not known: the forecaster does not declare whether it is deterministic, or its grid
-            shows only in a game.
-        """
+        """Whether it says something of a game of these two."""
         if isinstance(self.against, Sight):
             return bool(nature.sight <= self.against)
         return self.against is Forecasters.EVERY or forecaster.deterministic is True

@@ -24,13 +24,7 @@ _EXPECTED = "expected module:name, such as 'mine:EMA' or 'mine.py:EMA'"
 
 
 def split(kind: str, name: str) -> tuple[str, str]:
-    """Module, or file that ends in ``.py``, and the name in it.
-
-    Raises
-    ------
-    UnknownName
-        It is not written in this way.
-    """
+    """Module, or file that ends in ``.py``, and the name in it."""
     module, _, attribute = name.rpartition(":")
     named = all(part.isidentifier() for part in module.split("."))
     if not (named or (is_file(module) and "\0" not in module)) or (
@@ -46,26 +40,7 @@ def is_file(module: str) -> bool:
 
 
 def locate(kind: str, name: str, folder: Path | None = None) -> Any:
-    """The class, function or object ``module:attribute`` or ``file.py:attribute``.
-
-    Modules are looked for in the working directory first, and last in `folder`; so are files with a relative path. What
-    is printed by a module that is being imported goes to stderr, where a line says which it was, and so does one that
-    takes long.
-
-    Parameters
-    ----------
-    kind : str
-        What errors call it.
-    name : str
-    folder : Path, optional
-
-    Raises
-    ------
-    UnknownName
-        There is no such module, file or attribute.
-    InvalidParameter
-        The module cannot be imported; the message gives file and line.
-    """
+    """The class, function or object ``module:attribute`` or ``file.py:attribute``."""
     module, attribute = split(kind, name)
     # A console script does not look for modules where it is called; people keep their plug-ins there.
     if os.getcwd() not in sys.path and "" not in sys.path:

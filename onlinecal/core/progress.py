@@ -22,18 +22,7 @@ class _Shown(Protocol):
 
 
 class Progress:
-    """Counts work and shows the share done, the rate and the time left.
-
-    Parameters
-    ----------
-    total : int
-        Run-rounds to play, or other units of work to do.
-    shown : bool, optional
-        True: from the start. False: never. Default: after two seconds on a terminal and in a notebook, after half a
-        minute, and every half minute from then on, as a line where stderr is something else.
-    unit : str, default "run-rounds"
-        Of work.
-    """
+    """Counts work and shows the share done, the rate and the time left."""
 
     def __init__(self, total: int, shown: bool | None = None, unit: str = "run-rounds") -> None:
         self._total, self._unit = total, unit

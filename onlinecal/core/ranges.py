@@ -21,25 +21,6 @@ DIGITS = 15
 def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[int | float]:
     """The numbers of a range, ascending.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for messages.
-    spec : mapping
-        ``from`` and ``to``, and one of ``steps``, how many numbers, both ends among them, and ``step``, the distance
-        between neighbours, where the last is the largest that is not above ``to``. ``spacing = "log"`` spaces ``steps``
-        numbers evenly in the logarithm. Computed in decimal numbers.
-    whole : bool, default False
-        Whether to round to integers, each once; without it numbers are integers where all that is given and all that
-        comes out is whole.
-
-    Raises
-    ------
-    InvalidParameter
-        A key that is missing, unknown or contradicts another; an end that is no finite number, or out of order.
-
-    Examples
-    --------
     >>> ranged("q", {"from": 0.1, "to": 0.5, "steps": 5})
     [0.1, 0.2, 0.3, 0.4, 0.5]
     >>> ranged("m", {"from": 10, "to": 1000, "steps": 3, "spacing": "log"})

@@ -19,16 +19,7 @@ from onlinecal.core.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class Relation:
-    """smaller ≤ factor · larger, for every Γ; both as totals or both as averages.
-
-    Attributes
-    ----------
-    smaller, larger : str
-        Measures with default options, certificates, or one of the `QUANTITIES`: what `Column.quantity` says.
-    source : str
-        Authors, year, theorem; or the proof, where it is a line.
-    factor : float
-    """
+    """smaller ≤ factor · larger, for every Γ; both as totals or both as averages."""
 
     smaller: str
     larger: str
@@ -110,8 +101,6 @@ RELATIONS = (
 def chain(smaller: str, larger: str) -> tuple[Relation, ...] | None:
     """The relations that lead from one quantity to another with the least product of factors; None if none do.
 
-    Examples
-    --------
     >>> [str(r) for r in chain("smooth_ce", "distance_certificate")]
     ['smooth_ce ≤ 2 distance_lower', 'distance_lower ≤ distance', 'distance ≤ distance_certificate']
     """
@@ -142,8 +131,6 @@ def factor(relations: Iterable[Relation]) -> float:
 def reason(relations: Sequence[Relation]) -> str:
     """A chain in words, with its sources.
 
-    Examples
-    --------
     >>> reason(chain("smooth_ce", "distance"))
     'smooth_ce ≤ 2 distance_lower ≤ 2 distance (Błasiok et al. 2023, Theorem 7.3; Lemma 5.4)'
     """
@@ -178,13 +165,6 @@ def _number(x: float) -> str:
 def through(guarantee: Guarantee, measure: str) -> Guarantee:
     """What a guarantee on one quantity says of another.
 
-    Raises
-    ------
-    LookupError
-        It says nothing of it.
-
-    Examples
-    --------
     >>> from onlinecal.core.sight import Sight
     >>> own = Guarantee("ece", "√T", lambda t: t**0.5, "expected", Sight.LAW, "nobody")
     >>> through(own, "cdl").short
@@ -243,22 +223,7 @@ def applies(column: Column, upper: bool) -> bool:
 
 
 def tightest(guarantees: Iterable[Guarantee], column: Column, horizon: float) -> list[Guarantee]:
-    """The tightest bounds on a column: of those that are stated on it and those that follow from others.
-
-    Parameters
-    ----------
-    guarantees : iterable of Guarantee
-        All that are proved of a game.
-    column : Column
-    horizon : float
-        T, at which they are compared.
-
-    Returns
-    -------
-    list of Guarantee
-        On this column: at most one of each direction among those with a constant, and then one among the rates. A
-        stated one is preferred to another that says the same.
-    """
+    """The tightest bounds on a column: of those that are stated on it and those that follow from others."""
     return tightest_of(following(guarantees, column), horizon)
 
 

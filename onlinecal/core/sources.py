@@ -28,16 +28,6 @@ def sources(thing: Any) -> dict[str, str]:
     """Module → digest of its source, for the module of a class or function and those that it imports.
 
     The modules of an installed package have one digest together, under the name of the package.
-
-    Parameters
-    ----------
-    thing : class, function or module
-        Of Python; one that was typed in, as in a notebook, has its own text as its source.
-
-    Raises
-    ------
-    InvalidParameter
-        Its source cannot be read.
     """
     first: str = thing.__name__ if inspect.ismodule(thing) else thing.__module__
     if (known := SENT.get((first, thing.__qualname__ if hasattr(thing, "__qualname__") else ""))) is not None:
@@ -60,13 +50,7 @@ def sources(thing: Any) -> dict[str, str]:
 
 
 def own_modules(first: str) -> dict[str, Path]:
-    """A module and those that it imports → their files, as far as nobody else can be expected to have them.
-
-    Parameters
-    ----------
-    first : str
-        Name of a module; of one that is installed, or typed in, there are none.
-    """
+    """A module and those that it imports → their files, as far as nobody else can be expected to have them."""
     files = {name: file for name, (file, _) in _modules(first).items()}
     return {name: file for name, file in files.items() if not _LIBRARIES & set(file.parts)}
 

@@ -95,14 +95,7 @@ def as_float(value: Any) -> float:
 
 
 def vector(name: str, values: Any, error: type[OnlinecalError] = InvalidData) -> Floats:
-    """A vector of float64, its memory the caller's where it is one already; a missing value becomes NaN.
-
-    Raises
-    ------
-    error
-        On what is not one-dimensional, or holds something else than real numbers and truth values: text (also that
-        of a number), dates and times, complex numbers, other objects. Of a masked array, where anything is masked.
-    """
+    """A vector of float64, its memory the caller's where it is one already; a missing value becomes NaN."""
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype == np.float64:
         return values
     masked = isinstance(values, np.ma.MaskedArray)

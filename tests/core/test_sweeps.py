@@ -116,7 +116,7 @@ FILES = {"each": [f"/a/very/long/way/to/the/folder/{name}.csv" for name in ("rai
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
-        ({"m": ["T^(1/3)", 20], "q": [0.1, 0.2]}, 
+        ({"m": ["T^(1/3)", 20], "q": [0.1, 0.2]},
          [f"a, m = {m}, q = {q}" for m in ("T^(1/3)", 20) for q in (0.1, 0.2)]),
         ({"weights": EACH}, ["a, weights = [1, 2]", "a, weights = [2, 1]"]),
         ({"of": INNER, "q": [0.5, 1]}, [f"a (of=b), of.m = {m}, q = {q}" for m in (1, 2) for q in ("0.5", "1")]),
