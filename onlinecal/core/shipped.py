@@ -1,4 +1,4 @@
-"""The scenarios that the package brings along, and an example of a log of forecasts."""
+"""The scenarios of the package, and an example of a log of forecasts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import onlinecal
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
 from onlinecal.core.writing import whole
 
-#: what `create` copies where nothing else is said, by the end of a name
+#: the default of `create`, by the end of a name
 EXAMPLES = {".toml": "template", ".csv": "rain"}
 _HOME = Path(onlinecal.__file__).parent
 
@@ -22,7 +22,7 @@ def scenarios(end: str = ".toml") -> dict[str, Path]:
 
 
 def scenario_file(name: Path) -> Path:
-    """The file of a scenario that somebody named: one that is there, else the one of the package of that name."""
+    """The file of a scenario by its name: one that is there, else the one of the package."""
     known = {} if name.exists() else scenarios()
     if name.exists() or (name.suffix and name.suffix != ".toml") or len(name.parts) != 1:
         return name

@@ -14,14 +14,14 @@ EXISTS = "exists; expected the name of a new file, or --overwrite"
 
 
 def check_new(path: Path, overwrite: bool = False) -> None:
-    """Refuses a file that is there, unless it is to be replaced."""
+    """Refuse a file that is there, unless it is to be replaced."""
     if not overwrite and os.path.lexists(path):
         raise InvalidParameter(f"{path} {EXISTS}")
 
 
 @contextlib.contextmanager
 def whole(path: Path, overwrite: bool = True) -> Iterator[Path]:
-    """Where to write a file that then takes the place of `path`, which stays as it was if anything fails.
+    """A new file to write, which then takes the place of `path`; that stays as it was if anything fails.
 
     Directories above it are made. The file that is written stands beside `path`, under a hidden name, and is on the
     disk before it takes the place.

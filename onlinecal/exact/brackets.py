@@ -153,7 +153,7 @@ def charges(measure: Measure, m: int) -> Floats:
 
 
 class Clipped(Biases):
-    """Biases of which those beyond a number are one letter (for a lower bound), or are not reached (for an upper one)."""
+    """Biases of which those beyond a number are one letter (lower bound), or are not reached (upper bound)."""
 
     def __init__(self, m: int, horizon: int, most: int, *, upper: bool) -> None:
         super().__init__(m, horizon, separate=True)
