@@ -11,12 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onlinecal.core.errors import (
-    OnlinecalError,
-    ScenarioError,
-    failure,
-    in_one_line,
-)
+from onlinecal.core.errors import OnlinecalError, ScenarioError, failure, in_one_line
 from onlinecal.core.files import local
 from onlinecal.core.modules import is_file, locate
 from onlinecal.core.sources import named_in, namers
@@ -116,10 +111,6 @@ def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path =
 
     Tables with a name among the parameters, also within lists, are strategies themselves, and so are names where the
     class takes strategies; paths are meant from `folder`.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
     """
     made = locate(kind, name, folder) if foreign(name) else STRATEGIES[kind].get(name)
     options = with_strategies(kind, made, options, folder)
@@ -151,13 +142,7 @@ def strategies_in(kind: str, value: Any, folder: Path = Path(), names: bool = Fa
 
 
 def named(kind: str, name: str) -> Any:
-    """The forecaster or nature of that name, registered or ``module:Class``, with its default parameters.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        There is none, or it has parameters that must be given.
-    """
+    """The forecaster or nature of that name, registered or ``module:Class``, with its default parameters."""
     return strategy_of(kind, name, {})
 
 

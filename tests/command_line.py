@@ -4,6 +4,7 @@ import contextlib
 import io
 import linecache
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -26,9 +27,11 @@ class Said(NamedTuple):
 def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", errors="strict", input=""):
     """The command line in this process, in the folder `cwd`; nothing of what it imports from there is left behind.
 
-    `rc` is the exit status that it must have, or several that it may have. An exception that gets out is one here, too.
-    `errors` is how what is no text in the encoding is read.
+    One argument alone is a line as a shell takes it. `rc` is the exit status that it must have, or several that it may
+    have. An exception that gets out is one here, too. `errors` is how what is no text in the encoding is read.
     """
+    if len(arguments) == 1:
+        arguments = shlex.split(str(arguments[0]))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
         patch.setenv("COLUMNS", str(columns))

@@ -28,8 +28,7 @@ def compare(
     markdown: Annotated[
         bool,
         typer.Option(
-            "--markdown",
-            help="as Markdown; by itself the exponents of all columns beside the proven ones",
+            "--markdown", help="as Markdown; by itself the exponents of all columns beside the proven ones"
         ),
     ] = False,
     paired: Annotated[

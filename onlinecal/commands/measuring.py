@@ -56,8 +56,7 @@ def measure(
         typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask cluster that reads the file in parts"),
     ] = None,
     html: Annotated[
-        Path | None,
-        typer.Option("--html", "-o", help="also write an HTML page that needs no other file"),
+        Path | None, typer.Option("--html", "-o", help="also write an HTML page that needs no other file")
     ] = None,
     as_json: Json = False,
 ) -> None:

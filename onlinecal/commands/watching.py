@@ -173,8 +173,7 @@ def recalibrate(
     ] = None,
     column: Annotated[str, typer.Option(help="name of the new column")] = "recalibrated",
     horizon: Annotated[
-        int | None,
-        typer.Option(help="how many forecasts, for who is tuned to that; default nobody knows"),
+        int | None, typer.Option(help="how many forecasts, for who is tuned to that; default nobody knows")
     ] = None,
     percent: Percent = False,
     skip_missing: Annotated[

@@ -10,18 +10,7 @@ from onlinecal.core._compile import part_of_kernel
 
 
 def cells(v: Any, m: Any) -> Any:
-    """The number j of the cell [j/m, (j + 1)/m) of v in [0, 1], with edges as rounded to floats; m of v = 1.
-
-    Parameters
-    ----------
-    v : float or array of float
-    m : int
-        From 1 to 2⁵⁰.
-
-    Notes
-    -----
-    A product may round over an edge. The nearest edge is at most half a cell away, so one comparison with it decides.
-    """
+    """The number j of the cell [j/m, (j + 1)/m) of v in [0, 1], with edges as rounded to floats; m of v = 1."""
     nearest = np.rint(v * m)
     return np.int64(nearest) - (v < nearest / m)
 

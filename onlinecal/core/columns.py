@@ -1,7 +1,4 @@
-"""What a total is of, as data: a measure, a task that is decided by the forecast, what a player certifies.
-
-Names of columns are made from this and never read back: two things of one name differ here.
-"""
+"""Columns of totals as data: a measure, a task, a certificate. Names are made from them and never read back."""
 
 from __future__ import annotations
 
@@ -27,34 +24,11 @@ ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """What a column of totals is of.
+    """A column of totals: a measure of the catalogue, a function of Γ, a certificate of a player, or a task.
 
-    Parameters
-    ----------
-    kind : str
-        ``"measure"``, one of the catalogue; ``"function"``, somebody's function of Γ; ``"certificate"``, what a
-        forecaster proves of its own play; ``"decision_task"``, a task of finitely many actions with payoffs in [0, 1];
-        ``"quadratic_task"``, that of naming the probability; ``"other_task"``, somebody's class.
-    measure : str
-        The name of the measure, function or certificate; of a task one of `ACCOUNT`.
-    options : tuple of (str, value)
-        Of a measure, those that were set: numbers, texts, None, or tuples of them.
-    task : str
-        The name of the task.
-    response : str
-        How forecasts are acted on, with its options; "" for the best response.
-    end : {"", "lower", "upper"}
-        Of a bracket, which of its ends.
-    stream : str
-        The label of the stream whose rounds it is of; "" for all rounds.
+    `options` are those that were set, `response` is "" for the best one, and `end` is an end of a bracket. A
+    ``"decision_task"`` has finitely many actions with payoffs in [0, 1]; an ``"other_task"`` is a class of a user.
 
-    Raises
-    ------
-    InvalidParameter
-        A kind or an end that there is not, a task without a name or something else with one.
-
-    Examples
-    --------
     >>> Column("measure", "binned_ece", (("bins", 15),)).name
     'binned_ece(bins=15)'
     >>> Column("decision_task", "swap_regret", task="umbrella", response="rounded(m=10)").name
@@ -75,15 +49,14 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS or self.end not in _ENDS:
+            expected = f"kind {', '.join(map(repr, _KINDS))} and end 'lower', 'upper' or ''"
             raise InvalidParameter(
-                f"a column of kind {self.kind!r} with end {self.end!r}; expected kind "
-                f"{', '.join(map(repr, _KINDS))} and end 'lower', 'upper' or ''"
+                f"a column of kind {self.kind!r} with end {self.end!r}; expected {expected}"
             )
         if bool(self.task) != self.of_task or (self.of_task and self.measure not in ACCOUNT):
             expected = f"the name of the task and one of {', '.join(ACCOUNT)}" if self.of_task else "no task"
-            raise InvalidParameter(
-                f"a {self.kind} column {self.measure!r} with task {self.task!r}; expected {expected}"
-            )
+            said = f"a {self.kind} column {self.measure!r} with task {self.task!r}"
+            raise InvalidParameter(f"{said}; expected {expected}")
         object.__setattr__(self, "options", tuple((key, _plain(value)) for key, value in self.options))
 
     @cached_property
@@ -92,7 +65,7 @@ class Column:
         return self.kind, self.measure, repr(self.options), self.task, self.response, self.end, self.stream
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is of the same; options of other types are others, as names tell them apart."""
+        """Whether it is the same column; options of other types are others."""
         return self._said == other._said if isinstance(other, Column) else NotImplemented
 
     def __hash__(self) -> int:
@@ -105,15 +78,15 @@ class Column:
 
     @cached_property
     def name(self) -> str:
-        """What it is called in tables, plots and files."""
+        """The name in tables, plots and files."""
         options = ", ".join(f"{key}={_text(value)}" for key, value in self.options)
-        who = ", ".join(filter(None, (self.task, self.response)))
-        name = f"{self.measure}{options and f'({options})'}{who and f'[{who}]'}{self.end and f'[{self.end}]'}"
+        of = ", ".join(filter(None, (self.task, self.response)))
+        name = f"{self.measure}{options and f'({options})'}{of and f'[{of}]'}{self.end and f'[{self.end}]'}"
         return f"{name} @ {self.stream}" if self.stream else name
 
     @cached_property
     def quantity(self) -> str:
-        """What `onlinecal.core.relations` calls it, of a bracket what lies in it; "" for what they say nothing of."""
+        """Its name in `onlinecal.core.relations`, of a bracket that of what lies in it; "" if they have none."""
         if self.stream:
             return ""
         if self.kind in ("measure", "certificate"):
@@ -127,13 +100,13 @@ class Column:
         return self.name
 
     def as_json(self) -> dict[str, Any]:
-        """For a file: only what is set."""
+        """The attributes that are set, for a file."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {key: value for key, value in values.items() if value}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Column:
-        """From what `as_json` gave, in whatever way it was written down."""
+        """The column of `as_json`, however that was written down."""
         options = tuple((key, value) for key, value in values.get("options", ()))
         return cls(**{**values, "options": options})
 
@@ -151,20 +124,12 @@ def named(columns: Iterable[Column]) -> dict[str, Column]:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A column with all that its numbers depend on beside the game.
-
-    Attributes
-    ----------
-    column : Column
-    content : str
-        As JSON: the version of a measure, the payoffs of a task, options, the source of what is not built in.
-    """
+    """A column with all that its numbers depend on beside the game."""
 
     column: Column
     content: str
 
     def __eq__(self, other: object) -> bool:
-        """Whether column and content are the same; these are looked up often."""
         return self is other or (isinstance(other, Held) and self.key == other.key)
 
     def __hash__(self) -> int:
@@ -172,12 +137,12 @@ class Held:
 
     @classmethod
     def of(cls, column: Column, content: Any) -> Held:
-        """From the content as data."""
+        """A column with its content as data."""
         return cls(column, json.dumps(content, sort_keys=True))
 
     @cached_property
     def key(self) -> str:
-        """The digest of both."""
+        """The digest of column and content."""
         return digest([written(self.column), self.content])
 
 
@@ -187,7 +152,7 @@ def written(column: Column) -> str:
 
 
 def read_column(text: Any) -> Column | None:
-    """A column that was written down; None for what is none."""
+    """A column that was written down; None for any other text."""
     try:
         return Column.from_json(json.loads(text))
     except (TypeError, ValueError, AttributeError, RecursionError, InvalidParameter):
@@ -199,10 +164,7 @@ SHORT = 20
 
 
 def _plain(value: Any) -> Any:
-    """A value that can be compared, and written into a file and read again: of anything else its text.
-
-    Where the text is abridged, or says no more than where in memory something is, the digest of its content.
-    """
+    """A value that can be compared and written into a file: of other objects the text, or the digest of the content."""
     array = isinstance(value, np.ndarray)
     if array and value.size <= SHORT:
         value = value.tolist()

@@ -1,7 +1,6 @@
-"""What results depend on, as plain data: parameters, versions of what is built in, the source of what is not.
+"""The content of what is played, as plain data: parameters, versions of built-in code, the source of other code.
 
-Names and labels tell people what was played. What was played is its content: two things of the same content give the
-same numbers, and a change of what the numbers depend on changes it.
+Two things of the same content give the same numbers.
 """
 
 from __future__ import annotations
@@ -27,19 +26,9 @@ from onlinecal.core.sources import namers, of_library, of_python, sources
 def content(thing: Any) -> Any:
     """The content of a strategy, a task, a response, a function, or a value of a parameter; fit for JSON.
 
-    What is built in has a `version`, an integer that is raised when its numbers change. What is not has the digests of
-    its source (`onlinecal.core.sources`) and the version of onlinecal, any part of which it may use. Defaults of a
-    function and the values that it closes over belong to it. A class or function may name what else it depends on,
-    such as data that it reads, in an attribute `fingerprint`. The field metadata ``{"key": False}`` leaves a parameter
-    of a dataclass out, and ``{"key": "unless default"}`` one that was added later, where it is what it was before.
+    A class or function may name what else it depends on in an attribute `fingerprint`. The field metadata
+    ``{"key": False}`` leaves a parameter out, and ``{"key": "unless default"}`` one that was added later.
 
-    Raises
-    ------
-    InvalidParameter
-        Something of which nobody can tell what it holds, such as an open file or a generator.
-
-    Examples
-    --------
     >>> from onlinecal.natures import Bernoulli
     >>> content(Bernoulli(0.25))
     {'class': 'Bernoulli', 'version': 1, 'parameters': {'q': 0.25}}
@@ -49,21 +38,21 @@ def content(thing: Any) -> Any:
 
 def keyed_fields(thing: Any) -> list[dataclasses.Field[Any]]:
     """The fields of a dataclass that tell one from another, by their metadata `key`; see `content`."""
-    found = []
-    for field in dataclasses.fields(thing):
+
+    def counts(field: dataclasses.Field[Any]) -> bool:
         key = field.metadata.get("key", True)
-        if key and not (key == "unless default" and getattr(thing, field.name) == field.default):
-            found.append(field)
-    return found
+        return bool(key) and not (key == "unless default" and getattr(thing, field.name) == field.default)
+
+    return list(filter(counts, dataclasses.fields(thing)))
 
 
 def digest(data: Any) -> str:
-    """The key of what `content` returns."""
+    """The key of a content."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, allow_nan=False).encode()).hexdigest()[:32]
 
 
 def differences(old: Any, new: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Where two contents differ: the keys that lead there.
+    """The keys that lead to the differences of two contents.
 
     >>> list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3, "d": 4}}))
     [('a', 'c'), ('a', 'd')]
@@ -116,7 +105,7 @@ def _content(thing: Any, above: tuple[Any, ...]) -> Any:
 
 
 def _named(thing: Any) -> dict[str, Any]:
-    """The source of the modules under which somebody named it, beside the one that made it, which has been read."""
+    """The source of the modules under which it was named, beside the one that made it."""
     found: dict[str, str] = {}
     for module in namers(thing):
         if module.__name__ != getattr(thing, "__module__", None) and not of_library(module.__name__):
@@ -125,7 +114,7 @@ def _named(thing: Any) -> dict[str, Any]:
 
 
 def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
-    """The parameters of a dataclass; of any other object, what pickling would keep of it."""
+    """The parameters of a dataclass; of any other object, the state that pickling keeps."""
     # A subclass of a dataclass that is none itself may keep its state elsewhere than in fields.
     if "__dataclass_fields__" in vars(type(thing)):
         fields = [f for f in keyed_fields(thing) if f.init]
@@ -145,7 +134,7 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
-    """A class or function: its name and version, or its source."""
+    """The name and version of a class or function, or its source."""
     module, name = getattr(thing, "__module__", None) or "builtins", thing.__qualname__
     kind = "class" if isinstance(thing, type) else "function"
     marks = {key: getattr(thing, key, None) for key in ("version", "fingerprint")}
@@ -166,7 +155,7 @@ def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _held(function: Any, above: tuple[Any, ...]) -> dict[str, Any]:
-    """What a function holds beyond its source."""
+    """The values that a function holds beyond its source."""
     held: dict[str, Any] = {}
     if function.__defaults__ or function.__kwdefaults__:
         held["defaults"] = _content([function.__defaults__, function.__kwdefaults__], above)
@@ -181,15 +170,11 @@ def _held(function: Any, above: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _inner(cls: type, above: tuple[Any, ...]) -> dict[str, Any]:
-    """What a class that was made inside of a function holds: its functions and values, in which others may stand."""
+    """The functions and values of a class that was made inside of a function."""
     if "<locals>" not in cls.__qualname__:
         return {}
-    own = {
-        name: _bare(part)
-        for name, part in sorted(vars(cls).items())
-        if name[:2] != "__" or inspect.isfunction(part)
-    }
-    return {"parts": {name: _content(part, above) for name, part in own.items()}}
+    own = [(k, v) for k, v in sorted(vars(cls).items()) if k[:2] != "__" or inspect.isfunction(v)]
+    return {"parts": {name: _content(_bare(part), above) for name, part in own}}
 
 
 def _inside(cell: Any) -> Any:
@@ -200,7 +185,7 @@ def _inside(cell: Any) -> Any:
 
 
 def _bare(part: Any) -> Any:
-    """The functions in what a decorator has made of a method."""
+    """The functions of a method that a decorator has changed."""
     if isinstance(part, property):
         return [part.fget, part.fset]
     if isinstance(part, functools.cached_property):

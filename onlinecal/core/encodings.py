@@ -27,19 +27,8 @@ def readable(text: str, encoding: str | None = None) -> str:
     '2sqrt T + 1 <= Omega(T^alpha)'
     """
     encoding = encoding or getattr(sys.stdout, "encoding", None) or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return "".join(_in(c, encoding) for c in text)
-    return text
-
-
-def _in(character: str, encoding: str) -> str:
-    try:
-        character.encode(encoding)
-    except UnicodeEncodeError:
-        return _plain(character)
-    return character
+    codecs.register_error("onlinecal", _handler)
+    return text.encode(encoding, "onlinecal").decode(encoding)
 
 
 def _plain(character: str) -> str:
@@ -60,7 +49,7 @@ def _handler(error: UnicodeError) -> tuple[str, int]:
 
 
 def use() -> None:
-    """From now on stdout and stderr write what their terminals have not in this way."""
+    """Make stdout and stderr write in this way."""
     codecs.register_error("onlinecal", _handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

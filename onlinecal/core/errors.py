@@ -1,7 +1,4 @@
-"""The errors that onlinecal raises on purpose; everything else is a bug.
-
-Each message says what is wrong, where, the offending value, and what was expected.
-"""
+"""The errors that onlinecal raises on purpose; everything else is a bug."""
 
 from __future__ import annotations
 
@@ -13,27 +10,13 @@ from typing import Any
 
 #: the errors themselves; what else is here is for those who raise them
 __all__ = [
-    "CellError",
-    "InvalidData",
-    "InvalidForecast",
-    "InvalidParameter",
-    "OnlinecalError",
-    "ScenarioError",
-    "SightError",
-    "StoreError",
-    "UnknownName",
-    "WorkerError",
-]
+    "CellError", "InvalidData", "InvalidForecast", "InvalidParameter", "OnlinecalError", "ScenarioError", "SightError",
+    "StoreError", "UnknownName", "WorkerError",
+]  # fmt: skip
 
 
 class OnlinecalError(Exception):
-    """Base of every error that a user can mend.
-
-    Attributes
-    ----------
-    lines : tuple of str
-        Of an error of a player that was caught: the lines of users that it went through.
-    """
+    """Base of every error that a user can mend."""
 
     lines: tuple[str, ...] = ()
 
@@ -55,7 +38,7 @@ class InvalidForecast(OnlinecalError, ValueError):
 
 
 class SightError(OnlinecalError):
-    """A player asked for what it may not know: a nature for more than its `Sight`, anybody for an open outcome."""
+    """A player asked for what it may not know: more than its `Sight`, or an open outcome."""
 
 
 class UnknownName(OnlinecalError, LookupError):
@@ -80,7 +63,7 @@ class WorkerError(OnlinecalError):
 
 
 class CellError(OnlinecalError):
-    """A cell of a study that could not be played, for a reason that nobody foresaw."""
+    """A cell of a study that could not be played, for an unforeseen reason."""
 
 
 def shown(value: Any) -> str:
@@ -119,11 +102,9 @@ def suggestion(name: str, known: Iterable[str], see: str = "") -> str:
 
 
 def failure(error: BaseException) -> str:
-    """Somebody else's error in one line, with the place in their code: ``ValueError: boom (own.py:12)``."""
-    words: Callable[[Any], str] = str
-    if isinstance(error, SyntaxError):  # its own words have a place too, in another form
-        words = _message
-    said = in_one_line(error, words)
+    """An error of a user's code in one line, with its place there: ``ValueError: boom (own.py:12)``."""
+    # The words of a syntax error have a place too, in another form.
+    said = in_one_line(error.msg if isinstance(error, SyntaxError) else error, str)
     return f"{type(error).__name__}{said and ': '}{said}{place(error)}"
 
 
@@ -144,16 +125,13 @@ def user_lines(error: BaseException) -> list[str]:
     return list(found.values())
 
 
-def _message(error: Any) -> str:
-    return str(error.msg)
-
-
 def place(where: BaseException | FrameType | None) -> str:
-    """The innermost place outside of onlinecal, of an error or of what is running: `` (own.py:12)``; "" for none.
+    """The innermost place outside of onlinecal, of an error or of what is running: `` (own.py:12)``; "" without one.
 
-    One of an installed library only where there is no other. Of a syntax error, where it is written.
+    A place in an installed library is named only where there is no other.
     """
     # Only for errors, and help must not wait for them.
+    import importlib
     import sysconfig
     import traceback
 
@@ -163,8 +141,11 @@ def place(where: BaseException | FrameType | None) -> str:
             frames.append(traceback.FrameSummary(where.filename, where.lineno, "", lookup_line=False))
     else:
         frames = [] if where is None else list(traceback.extract_stack(where))
-    # What imports modules is a part of Python, and no place that one could look at.
-    frames = [f for f in frames if not f.filename.startswith("<frozen") and not _imports(f.filename)]
+    # The code that imports modules is a part of Python, and no place to look at.
+    imports = Path(importlib.__file__).parent
+    frames = [
+        f for f in frames if not f.filename.startswith("<frozen") and Path(f.filename).parent != imports
+    ]
     frames = [f for f in frames if not _within(f.filename, [_HERE])]
     installed = [Path(path) for path in set(sysconfig.get_paths().values())]
     own = [f for f in frames if not _within(f.filename, installed)]
@@ -175,7 +156,7 @@ def place(where: BaseException | FrameType | None) -> str:
 
 
 def in_one_line(value: Any, words: Callable[[Any], str] = repr) -> str:
-    """Somebody else's object in words that can be printed, also where its own fail."""
+    """An object of a user in words that can be printed, also where its own fail."""
     try:
         text = words(value)
     except Exception:
@@ -184,12 +165,6 @@ def in_one_line(value: Any, words: Callable[[Any], str] = repr) -> str:
 
 
 _HERE = Path(__file__).parents[1]
-
-
-def _imports(file: str) -> bool:
-    import importlib
-
-    return Path(file).parent == Path(importlib.__file__).parent
 
 
 def _within(file: str, folders: Iterable[Path]) -> bool:

@@ -13,49 +13,21 @@ from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.validation import as_float, is_number
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Pow: operator.pow,
-}
+}  # fmt: skip
 _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sqrt": math.sqrt,
-    "log": math.log,
-    "ceil": math.ceil,
-    "floor": math.floor,
-    "min": min,
-    "max": max,
-}
+    "sqrt": math.sqrt, "log": math.log, "ceil": math.ceil, "floor": math.floor, "min": min, "max": max,
+}  # fmt: skip
 #: T at which a parameter is tried before the horizon is known
 TRIED = (2, 5, *(10**k for k in range(1, 10)))
 _GRAMMAR = f"numbers, T, + - * / ^, brackets and {', '.join(_FUNCTIONS)}"
 
 
 def value_at(expression: float | str, horizon: int) -> float:
-    """The value of a number or of an expression in T at a horizon.
+    """The value of a number or of an expression in T at a horizon; a finite number.
 
-    Parameters
-    ----------
-    expression : number or str
-        A number stands for itself. A string may use numbers, T, ``+ - * / ^``, brackets, sqrt, log, ceil, floor,
-        min and max.
-    horizon : int
-        The value of T.
-
-    Returns
-    -------
-    float
-        Finite.
-
-    Raises
-    ------
-    InvalidParameter
-        On anything else: another name, a syntax error, a division by zero, a result that is not a finite number.
-
-    Examples
-    --------
     >>> value_at("T^(1/2)", 10_000), value_at(7, 10_000)
     (100.0, 7.0)
     >>> value_at("__import__('os')", 10)
@@ -70,22 +42,18 @@ def value_at(expression: float | str, horizon: int) -> float:
             # Short expressions only: nothing sensible is longer, and nesting cannot exhaust the parser.
             if len(expression) > 100:
                 raise ValueError
-            tree = ast.parse(expression.replace("^", "**").strip(), mode="eval")
-            value = _value(tree.body, horizon)
+            value = _value(ast.parse(expression.replace("^", "**").strip(), mode="eval").body, horizon)
         except (ArithmeticError, TypeError) as error:
-            raise InvalidParameter(
-                f"expression {shown(expression)} has no value at T = {horizon}: {error}"
-            ) from None
+            said = f"has no value at T = {horizon}: {error}"
+            raise InvalidParameter(f"expression {shown(expression)} {said}") from None
         except (SyntaxError, ValueError, MemoryError, RecursionError):
-            raise InvalidParameter(
-                f"expression {shown(expression)} is not understood; expected {_GRAMMAR}"
-            ) from None
+            said = f"is not understood; expected {_GRAMMAR}"
+            raise InvalidParameter(f"expression {shown(expression)} {said}") from None
     else:
         raise InvalidParameter(f"{shown(expression)} is neither a number nor an expression in T")
     if isinstance(value, complex) or not math.isfinite(value):
-        raise InvalidParameter(
-            f"expression {shown(expression)} is {value} at T = {horizon}; expected a finite number"
-        )
+        said = f"is {value} at T = {horizon}; expected a finite number"
+        raise InvalidParameter(f"expression {shown(expression)} {said}")
     return float(value)
 
 
@@ -114,8 +82,7 @@ def check_expression(
 ) -> float:
     """The value of a parameter at a horizon, refused where it is outside [low, high].
 
-    A specification checks itself without a horizon: then an expression must be in range at some T of those that are
-    tried. Its player checks the value at the horizon of the game.
+    Without a horizon an expression must be in range at some T of those that are tried.
     """
     if horizon is None:
         _at_some(lambda t: check_expression(name, expression, low, high, t))
@@ -157,9 +124,7 @@ def _value(node: ast.expr, horizon: int) -> Any:
             return _BINARY[type(op)](_value(left, horizon), _value(right, horizon))
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
             return _UNARY[type(op)](_value(operand, horizon))
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
-            name in _FUNCTIONS and arguments
-        ):
+        case ast.Call(func=ast.Name(id=name), args=[_, *_] as arguments, keywords=[]) if name in _FUNCTIONS:
             try:
                 return _FUNCTIONS[name](*(_value(a, horizon) for a in arguments))
             except ValueError as error:

@@ -1,4 +1,4 @@
-"""What is proved about a strategy, as data that plots draw, tables print and tests check."""
+"""Proved bounds as data that plots draw, tables print and tests check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind = Literal["deterministic", "expected", "rate"]
 
 
 class Forecasters(Enum):
-    """Whom what a nature forces is proved against."""
+    """The forecasters against which a nature's bound is proved."""
 
     EVERY = "every forecaster"
     #: those whose every law is a single forecast, which is then known before it is made
@@ -25,12 +25,7 @@ class Forecasters(Enum):
 
 @dataclass(frozen=True)
 class OnGrid:
-    """Whom a nature's bound is proved against: those that forecast on 0, 1/m, …, 1 only.
-
-    Attributes
-    ----------
-    m : int
-    """
+    """The forecasters on 0, 1/m, …, 1 only, against which a nature's bound is proved."""
 
     m: int
 
@@ -45,28 +40,16 @@ class OnGrid:
 
 
 def log(horizon: float) -> float:
-    """The natural logarithm in a rate, 1 for the shortest horizons: a rate says nothing of them, and is not 0."""
+    """The natural logarithm in a rate, and 1 where it is below 1."""
     return max(1.0, math.log(horizon))
 
 
 @dataclass(frozen=True)
 class Potential:
-    """What the proof of a bound keeps account of: a number whose mean no round may raise by more than so much.
+    """A number (Γ, T) ↦ `of` whose mean over the law no round that plays v may raise by more than `growth` (Γ, v, T).
 
-    It makes every single round a test of the forecaster's rule, with nothing left to chance: for either outcome the
-    mean of the potential over the stated law is a finite sum. The potential of a bound from below is a positive number
-    that no round lowers, whatever is drawn, so that every run is a test of nature's rule.
-
-    Attributes
-    ----------
-    of : callable
-        (Γ, T) ↦ the potential of a game of T rounds after those that are in Γ.
-    growth : callable, optional
-        (Γ, v, T) ↦ what a round that plays v may add to it. A law may add the mean of this over the law. None for a
-        bound from below.
-    linear : bool
-        Whether the mean over a law is the potential after a round that is shared out among all its forecasts, in
-        proportion to their weights: then one Γ takes the place of one for each forecast.
+    For either outcome the mean is a finite sum, so that every round is a test of the rule. Without `growth` it proves a
+    bound from below: no round lowers it, whatever is drawn. If `linear`, a round is shared out among all forecasts.
     """
 
     of: Callable[[Any, int], float]
@@ -81,16 +64,15 @@ class Guarantee:
     Attributes
     ----------
     column : Column
-        What it bounds. A name alone is a measure of the catalogue.
+        The bounded column. A name alone is a measure of the catalogue.
     formula : str
-        The bound as people write it: ``"2√T + 1"``.
+        The bound in words: ``"2√T + 1"``.
     bound : callable
         T ↦ the value. For a rate, up to a constant that no source states.
     kind : {"deterministic", "expected", "rate"}
         Holds for every sequence; in expectation over the engine's draws; or as a growth rate only.
     against : Sight, Forecasters or OnGrid
-        Whom it holds against: natures that see at most that much; or, of a nature's guarantee, which forecasters it
-        hurts.
+        The natures that see at most that much; or, of a nature's guarantee, the forecasters that it hurts.
     source : str
         Authors, year, theorem.
     upper : bool
@@ -99,19 +81,12 @@ class Guarantee:
         Whether the bound holds at every round t by its value at t; else only by its value at the horizon to which
         the player is tuned.
     slack : callable, optional
-        Of an expected bound: (T, runs, δ) ↦ what the mean total of so many runs may exceed the bound by, with
-        probability at most δ.
+        Of an expected bound: (T, runs, δ) ↦ the excess of the mean total of the runs that has probability at most δ.
     potential : Potential, optional
-        Of a bound that is proved by one: what each round must keep to.
+        Of a bound that is proved by one.
     delayed : callable, optional
-        (T, most questions that are open at once, the one that is being asked included) ↦ the bound in a game with
-        delays, on the total over the rounds that are resolved. T is the horizon; of a bound from below, the number of
-        rounds that are resolved. None: it says nothing of games with delays.
-
-    Raises
-    ------
-    InvalidParameter
-        A column or an `against` that is none.
+        (T, most questions that are open at once, with the one being asked) ↦ the bound on the total over the resolved
+        rounds of a game with delays. T is the horizon; of a bound from below, the number of resolved rounds.
     """
 
     column: Column
@@ -134,9 +109,9 @@ class Guarantee:
                 f"a guarantee on {self.column!r}; expected a Column or the name of a measure"
             )
         if not isinstance(self.against, Sight | Forecasters | OnGrid):
+            expected = "a Sight, Forecasters.EVERY or Forecasters.DETERMINISTIC"
             raise InvalidParameter(
-                f"a guarantee on {self.measure} against {self.against!r}; expected a Sight, Forecasters.EVERY or "
-                "Forecasters.DETERMINISTIC"
+                f"a guarantee on {self.measure} against {self.against!r}; expected {expected}"
             )
 
     @property
@@ -145,20 +120,7 @@ class Guarantee:
         return self.column.name
 
     def binds(self, forecaster: Any, nature: Any) -> bool:
-        """Whether it says something of a game of these two.
-
-        Parameters
-        ----------
-        forecaster : Forecaster
-        nature : Nature
-            One of the two is whose guarantee it is.
-
-        Returns
-        -------
-        bool
-            False also where it is not known: the forecaster does not declare whether it is deterministic, or its grid
-            shows only in a game.
-        """
+        """Whether it is known to hold in a game of these two."""
         if isinstance(self.against, Sight):
             return bool(nature.sight <= self.against)
         return self.against is Forecasters.EVERY or forecaster.deterministic is True
@@ -176,7 +138,7 @@ class Guarantee:
 
     @property
     def whom(self) -> str:
-        """Whom it holds against, in words."""
+        """The players against which it holds, in words."""
         return _WHOM[self.against] if isinstance(self.against, Sight) else self.against.value
 
 

@@ -29,8 +29,8 @@ from onlinecal.core.words import number_of
 
 Floats = NDArray[np.float64]
 
+#: the finest grid to which predictions are rounded, in steps of 1/m: beyond it they hardly move at all
 FINEST = 2**50
-"""The finest grid to which predictions are rounded, in steps of 1/m: beyond it they hardly move at all."""
 
 _PARTS = ("predictions", "counts", "positives", "means")
 
@@ -81,19 +81,17 @@ class JointDistribution:
             Outcomes, each 0 or 1 (or a boolean).
         weights : (n,) array_like, optional
             Finite weights ≥ 0 with a positive sum; samples of weight 0 are dropped. Default: 1 each. Whole ones are
-            added exactly; others are rounded, each sum of m weights by at most m 2⁻⁵³ of itself, and Γ is that of
-            these sums.
+            added exactly; a sum of m others is rounded by at most m 2⁻⁵³ of itself.
 
         Returns
         -------
         JointDistribution
-            In O(n log n); a sample's place in the list does not matter (with `weights`, up to rounding in the sums).
+            The order of the samples does not matter (with `weights`, up to rounding in the sums).
 
         Raises
         ------
         InvalidData
-            Empty, of unequal lengths, not one-dimensional, missing values, p outside [0, 1], y not 0 or 1,
-            weights negative, infinite or summing to 0. The message names the first offending position.
+            Samples that are not forecasts and outcomes; the message names the first offending position.
         """
         rows = {"p": p, "y": y} if weights is None else {"p": p, "y": y, "weights": weights}
         p, y, *w = _vectors(rows)
@@ -121,11 +119,6 @@ class JointDistribution:
             Values in [0, 1], in any order; equal ones are merged.
         counts, positives : (k,) array_like
             Finite weights with 0 ≤ positives ≤ counts; levels of count 0 are dropped.
-
-        Raises
-        ------
-        InvalidData
-            As `from_samples`; also where positives exceed counts.
         """
         v, n, s = _vectors({"predictions": predictions, "counts": counts, "positives": positives})
         if _in_order(v, n, s, *TOTALS):  # in one pass, for the many small Γ of a game
@@ -154,11 +147,6 @@ class JointDistribution:
         means : (k,) array_like
             Conditional means in [0, 1], kept to the last digit.
 
-        Raises
-        ------
-        InvalidData
-            As `from_counts`; also where predictions do not increase or a mass is 0.
-
         Examples
         --------
         >>> JointDistribution.from_levels([0.45], [1], [0.55]).residuals
@@ -184,10 +172,9 @@ class JointDistribution:
     def from_sorted_levels(
         cls, v: Floats, n: Floats, s: Floats, q: Floats | None = None
     ) -> JointDistribution:
-        """Γ of weights with v ascending, perhaps with ties and zero weights; nothing is checked, nothing copied.
+        """Γ of weights with v ascending, ties and zero weights allowed; nothing is checked, nothing copied.
 
-        Where their means q are known, levels that stay alone keep them to the last digit, and joined ones have one in
-        between.
+        Levels that stay alone keep their means q to the last digit, where these are given.
         """
         keep = n > 0
         if not keep.all():
@@ -207,7 +194,7 @@ class JointDistribution:
 
     @classmethod
     def _frozen(cls, *arrays: Floats) -> JointDistribution:
-        """Γ of these arrays, which nobody else has: read-only from here on."""
+        """Γ of these arrays, which have no other owner: read-only from here on."""
         gamma = object.__new__(cls)
         # What is read-only comes from another Γ, locked before.
         parts = (locked(array) if array.flags.writeable else array for array in arrays)
@@ -238,14 +225,12 @@ class JointDistribution:
     @cached_property
     def mass(self) -> Floats:
         """w_i: share of the weight at each level; sums to 1."""
-        mass: Floats = locked(self.counts / self.weight)
-        return mass
+        return locked(self.counts / self.weight)
 
     @cached_property
     def residuals(self) -> Floats:
         """r_i = w_i (q_i − v_i); exactly 0 where the level is calibrated to the last digit."""
-        residuals: Floats = locked(self.mass * (self.means - self.predictions))
-        return residuals
+        return locked(self.mass * (self.means - self.predictions))
 
     @cached_property
     def base_rate(self) -> float:
@@ -263,11 +248,9 @@ class JointDistribution:
         for other in others:
             check_gamma("merge", other)
         check_total("merge: weights", sum(g.weight for g in parts))
-        v = np.concatenate([g.predictions for g in parts])
+        v, n, s, q = (np.concatenate([getattr(g, part) for g in parts]) for part in _PARTS)
         order = np.argsort(v, kind="stable")
-        n = np.concatenate([g.counts for g in parts])[order]
-        s = np.concatenate([g.positives for g in parts])[order]
-        return self.from_sorted_levels(v[order], n, s, np.concatenate([g.means for g in parts])[order])
+        return self.from_sorted_levels(v[order], n[order], s[order], q[order])
 
     def round(self, m: int) -> tuple[JointDistribution, float]:
         """Every prediction moved to the nearest i/m (ties to the even i), and the mean distance E|v − i/m| moved."""
@@ -278,13 +261,10 @@ class JointDistribution:
 
     def flip(self) -> JointDistribution:
         """Γ under (v, y) → (1 − v, 1 − y)."""
-        v = 1.0 - self.predictions[::-1]
-        if (v[1:] > v[:-1]).all():
-            q = 1.0 - self.means[::-1]
-            return self._frozen(v, self.counts[::-1].copy(), (self.counts - self.positives)[::-1].copy(), q)
-        return self.from_sorted_levels(
-            v, self.counts[::-1], (self.counts - self.positives)[::-1], 1.0 - self.means[::-1]
-        )
+        v, n, s, q = (getattr(self, part)[::-1] for part in _PARTS)
+        if ((v := 1.0 - v)[1:] > v[:-1]).all():
+            return self._frozen(v, n.copy(), (n - s).copy(), 1.0 - q)
+        return self.from_sorted_levels(v, n, n - s, 1.0 - q)
 
     def __repr__(self) -> str:
         levels = number_of(self.levels, "level")
@@ -299,21 +279,16 @@ T = TypeVar("T")
 
 
 def check_gamma(where: str, gamma: Any) -> None:
-    """Refuse what is no Γ, `where` it was given."""
+    """Refuse what is not Γ; `where` names the function that it was given."""
     if not isinstance(gamma, JointDistribution):
-        raise InvalidData(
-            f"{where}: {type(gamma).__name__} given; expected a JointDistribution, such as "
-            "JointDistribution.from_samples(p, y)"
-        )
+        expected = "a JointDistribution, such as JointDistribution.from_samples(p, y)"
+        raise InvalidData(f"{where}: {type(gamma).__name__} given; expected {expected}")
 
 
 def of_gamma(
     function: Callable[Concatenate[JointDistribution, P], T],
 ) -> Callable[Concatenate[JointDistribution, P], T]:
-    """A function of Γ and options that refuses, by its own name, what is no Γ.
-
-    Where all else is given by keyword it also takes samples (p, y), for `JointDistribution.from_samples`.
-    """
+    """A function of Γ that also takes samples (p, y), where its options are given by keyword, and refuses all else."""
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     alone = sum(p.kind in positional for p in inspect.signature(function).parameters.values()) == 1
 

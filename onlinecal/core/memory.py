@@ -1,7 +1,9 @@
-"""How much memory there is."""
+"""The memory that is free."""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 from pathlib import Path
 
@@ -15,46 +17,33 @@ _STATM = Path("/proc/self/statm")
 def free_memory() -> float:
     """Bytes that can be had now without swapping; infinity where the system does not say.
 
-    Memory that the system uses to keep files at hand counts as free. Where the processes are limited to less than the
-    machine has (a control group of Linux), or this one is (``ulimit -v``), what is left of the limit counts.
+    The files that the system keeps at hand count as free; limits of a control group and of the process count.
     """
-    return min(_available(), _left_of_limit(), _left_of_addresses())
+    found = [math.inf]
+    for read in (_available, _left_of_limit, _left_of_addresses):
+        # Not Linux, or not a POSIX system; no limit, or no such file.
+        with contextlib.suppress(OSError, ValueError, IndexError, AttributeError, ImportError):
+            found.append(max(read(), 0.0))
+    return min(found)
 
 
 def _available() -> float:
-    try:
+    with contextlib.suppress(OSError, ValueError, IndexError):
         for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return 1024.0 * float(line.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass  # not Linux
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # not a POSIX system
-        return float("inf")
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def _left_of_limit() -> float:
-    try:
-        most, used = (float((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
-    except (OSError, ValueError):  # no limit: there is no such file, or it says "max"
-        return float("inf")
-    return max(most - used, 0.0)
+    most, used = (float((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+    return most - used
 
 
 def _left_of_addresses() -> float:
-    try:
-        import resource
+    import resource
 
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if most == resource.RLIM_INFINITY:
-            return float("inf")
-        used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
-    except (
-        ImportError,
-        OSError,
-        ValueError,
-        IndexError,
-    ):  # not a system with such limits, or it says nothing
-        return float("inf")
-    return max(float(most - used), 0.0)
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if most == resource.RLIM_INFINITY:
+        return math.inf
+    return float(most - int(_STATM.read_text().split()[0]) * resource.getpagesize())

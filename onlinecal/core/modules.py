@@ -1,4 +1,4 @@
-"""Modules of somebody else's, imported by name or from a file; what goes wrong on the way is said with its place."""
+"""Modules of users, imported by name or from a file; what goes wrong on the way is said with its place."""
 
 from __future__ import annotations
 
@@ -24,13 +24,7 @@ _EXPECTED = "expected module:name, such as 'mine:EMA' or 'mine.py:EMA'"
 
 
 def split(kind: str, name: str) -> tuple[str, str]:
-    """Module, or file that ends in ``.py``, and the name in it.
-
-    Raises
-    ------
-    UnknownName
-        It is not written in this way.
-    """
+    """Module, or file that ends in ``.py``, and the name in it."""
     module, _, attribute = name.rpartition(":")
     named = all(part.isidentifier() for part in module.split("."))
     if not (named or (is_file(module) and "\0" not in module)) or (
@@ -48,23 +42,7 @@ def is_file(module: str) -> bool:
 def locate(kind: str, name: str, folder: Path | None = None) -> Any:
     """The class, function or object ``module:attribute`` or ``file.py:attribute``.
 
-    Modules are looked for in the working directory first, and last in `folder`; so are files with a relative path. What
-    is printed by a module that is being imported goes to stderr, where a line says which it was, and so does one that
-    takes long.
-
-    Parameters
-    ----------
-    kind : str
-        What errors call it.
-    name : str
-    folder : Path, optional
-
-    Raises
-    ------
-    UnknownName
-        There is no such module, file or attribute.
-    InvalidParameter
-        The module cannot be imported; the message gives file and line.
+    Modules and files are looked for in the working directory first, and last in `folder`.
     """
     module, attribute = split(kind, name)
     # A console script does not look for modules where it is called; people keep their plug-ins there.
@@ -93,16 +71,14 @@ def _imported(whose: str, module: str, folder: Path | None) -> ModuleType:
     importlib.invalidate_caches()
     try:
         with _watched(whose, module):
-            return (
-                _from_file(whose, Path(module), folder)
-                if is_file(module)
-                else importlib.import_module(module)
-            )
+            if is_file(module):
+                return _from_file(whose, Path(module), folder)
+            return importlib.import_module(module)
     except (UnknownName, GeneratorExit):
         raise
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt(f"while {whose} was being imported{place(error)}") from None
-    except BaseException as error:  # it runs whatever somebody wrote
+    except BaseException as error:  # it runs whatever a user wrote
         if isinstance(error, ModuleNotFoundError) and not place(error):
             raise UnknownName(f"{whose}: {error}; {_EXPECTED}, in the working directory") from None
         raise InvalidParameter(f"{whose}: module {module!r} cannot be imported: {failure(error)}") from None
@@ -117,11 +93,9 @@ def _from_file(whose: str, path: Path, folder: Path | None) -> ModuleType:
     if file is None:
         raise UnknownName(f"{whose}: there is no file {str(path)!r}; expected one, or the name of a module")
     name = file.stem
-    there = sys.modules.get(name)
-    other = (
-        "Python's own" if name in sys.stdlib_module_names else getattr(there, "__file__", None) or "another"
-    )
-    if name in sys.stdlib_module_names or (there is not None and Path(other).resolve() != file):
+    there, ours = sys.modules.get(name), name not in sys.stdlib_module_names
+    other = (getattr(there, "__file__", None) or "another") if ours else "Python's own"
+    if not ours or (there is not None and Path(other).resolve() != file):
         raise UnknownName(f"{whose}: a module {name!r} is there already, {other}; give the file another name")
     if "." in name:
         raise UnknownName(f"{whose}: a file with a dot in its name is no module; give it another name")
@@ -142,11 +116,8 @@ def _from_file(whose: str, path: Path, folder: Path | None) -> ModuleType:
 
 def _without(module: ModuleType, attribute: str) -> str:
     """That it has no such name, and which it has of its own."""
-    own = [
-        n
-        for n, v in vars(module).items()
-        if getattr(v, "__module__", None) == module.__name__ and n[0] != "_"
-    ]
+    things = vars(module).items()
+    own = [n for n, v in things if getattr(v, "__module__", None) == module.__name__ and n[0] != "_"]
     if not attribute:
         return f"expected a name in it{suggestion('', own)}"
     return f"module {module.__name__!r} has no {attribute!r}{suggestion(attribute, own) if own else ''}"

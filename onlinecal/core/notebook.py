@@ -1,4 +1,4 @@
-"""What only notebooks have: pictures below a cell, and something there that changes while it runs."""
+"""Pictures below a cell of a notebook, and HTML there that changes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ _T = TypeVar("_T")
 
 
 def in_notebook() -> bool:
-    """Whether a cell of a notebook is what runs."""
+    """Whether the code runs in a cell of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and hasattr(shell, "kernel")
 
 
 def showing(plot: Callable[_P, _T]) -> Callable[_P, _T]:
-    """A function that returns axes, and in a notebook shows the figure that it has made for them.
-
-    What it draws on axes that it was given is shown by whoever has made these.
-    """
+    """A function that returns axes, and in a notebook shows the figure that it has made for them."""
 
     @functools.wraps(plot)
     def shown(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         axes = plot(*args, **kwargs)
         if in_notebook() and kwargs.get("axes") is None and kwargs.get("ax") is None:
-            show(_first(axes).figure)
+            made: Any = axes
+            show((made.flat[0] if hasattr(made, "flat") else made).figure)
         return axes
 
     return shown
@@ -44,10 +42,6 @@ def show(figure: Any) -> None:
     display(Image(data=file.getvalue(), width=round(figure.get_figwidth() * 100)))
 
 
-def _first(axes: Any) -> Any:
-    return axes.flat[0] if hasattr(axes, "flat") else axes
-
-
 class Spot:
     """A place below the cell whose HTML changes."""
 
@@ -58,5 +52,5 @@ class Spot:
         self._handle = display(HTML(""), display_id=True)
 
     def put(self, html: str) -> None:
-        """In place of what was there."""
+        """Replaces the HTML."""
         self._handle.update(self._html(html))

@@ -1,38 +1,29 @@
-"""How far it is, for those who wait: a bar on a terminal or in a notebook, a line now and then in a file."""
+"""Progress of work: a bar on a terminal or in a notebook, a line now and then in a file."""
 
 from __future__ import annotations
 
 import html
 import sys
 import time
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from onlinecal.core.notebook import Spot, in_notebook
 
-#: what is faster than this needs no bar
+#: seconds after which a bar is shown
 PATIENCE = 2.0
 #: seconds between two lines in a file
 EVERY = 30.0
 
-
-class _Shown(Protocol):
-    def put(self, done: int, text: str) -> None: ...
-
-    def close(self) -> None: ...
+#: function that shows the state and a text, seconds between two calls of it, function that ends it
+_Shown = tuple[Callable[[str], Any], float, Callable[[], Any]]
 
 
 class Progress:
     """Counts work and shows the share done, the rate and the time left.
 
-    Parameters
-    ----------
-    total : int
-        Run-rounds to play, or other units of work to do.
-    shown : bool, optional
-        True: from the start. False: never. Default: after two seconds on a terminal and in a notebook, after half a
-        minute, and every half minute from then on, as a line where stderr is something else.
-    unit : str, default "run-rounds"
-        Of work.
+    `shown` is True for a display from the start, and False for none. Without it a bar is shown after two seconds, or a
+    line every half minute where stderr is not a terminal.
     """
 
     def __init__(self, total: int, shown: bool | None = None, unit: str = "run-rounds") -> None:
@@ -44,44 +35,77 @@ class Progress:
         self._at = self._began + (0.0 if shown else PATIENCE if self._live else EVERY)
         self._done = 0
         self._text = ""
-        self._place: _Shown | None = None
+        self._shown: _Shown | None = None
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._place is not None:
-            self._place.close()
+        if self._shown is not None:
+            self._shown[2]()
 
     def describe(self, text: str) -> None:
-        """What is being played now."""
+        """Names the work that is being done now."""
         self._text = text
         self.advance(0)
 
     def advance(self, work: int) -> None:
-        """That much more is done."""
+        """Adds work that is done."""
         self._done += work
-        if self._place is None:
-            if not self._wanted or time.perf_counter() < self._at:
-                return
-            self._place = self._open()
-        self._place.put(self._done, self._text)
+        if not self._wanted or (now := time.perf_counter()) < self._at:
+            return
+        if self._shown is None:
+            self._shown = self._cell() if self._notebook else self._bar() if self._live else self._lines()
+        show, every, _ = self._shown
+        self._at = now + every
+        show(self._text)
 
-    def _open(self) -> _Shown:
-        if self._notebook:
-            return _Cell(self._total, self._unit, self._began)
-        return _Bar(self._total, self._unit) if self._live else _Lines(self._total, self._unit, self._began)
+    def _so_far(self, text: str) -> str:
+        """``42 %, 1.2 M run-rounds/s, 30 s left``, and a text."""
+        spent, done, total = time.perf_counter() - self._began, self._done, self._total
+        parts = [f"{100.0 * done / total if total else 100.0:.0f} %"]
+        if done and spent:
+            parts.append(f"{_rate(done / spent)} {self._unit}/s")
+        if done > total / 50:  # before, it tells of compilation more than of what is to come
+            parts.append(f"{_time(spent * max(0, total - done) / done)} left")
+        return " · ".join(filter(None, (", ".join(parts), text)))
 
+    def _lines(self) -> _Shown:
+        def show(text: str) -> None:
+            print(self._so_far(text), file=sys.stderr, flush=True)
 
-def _so_far(total: int, done: int, unit: str, began: float) -> str:
-    """``42 %, 1.2 M run-rounds/s, 30 s left``."""
-    spent = time.perf_counter() - began
-    parts = [f"{100.0 * done / total if total else 100.0:.0f} %"]
-    if done and spent:
-        parts.append(f"{_rate(done / spent)} {unit}/s")
-    if done > total / 50:  # before, it tells of compilation more than of what is to come
-        parts.append(f"{_time(spent * max(0, total - done) / done)} left")
-    return ", ".join(parts)
+        return show, EVERY, lambda: None
+
+    def _cell(self) -> _Shown:
+        """Below a cell of a notebook, gone when it is done."""
+        spot = Spot()
+
+        def show(text: str) -> None:
+            share = min(1.0, self._done / self._total if self._total else 1.0)
+            spot.put(f'<progress value="{share:.4f}" max="1"></progress> {html.escape(self._so_far(text))}')
+
+        return show, 0.2, lambda: spot.put("")
+
+    def _bar(self) -> _Shown:
+        """On a terminal, gone when it is done."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.text import Text
+
+        unit = self._unit
+
+        class Rate(ProgressColumn):
+            def render(self, task: Any) -> Text:
+                speed = task.finished_speed or task.speed
+                return Text("" if speed is None else f"{_rate(speed)} {unit}/s", style="dim")
+
+        bar = Progress(
+            TextColumn("{task.percentage:>3.0f} %"), BarColumn(bar_width=30), Rate(), TimeRemainingColumn(),
+            TextColumn("left · {task.description}", markup=False), console=Console(stderr=True), transient=True,
+        )  # fmt: skip
+        task = bar.add_task("", total=self._total)
+        bar.start()
+        return lambda text: bar.update(task, completed=self._done, description=text), 0.0, bar.stop
 
 
 def _rate(speed: float) -> str:
@@ -95,72 +119,3 @@ def _time(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
-
-
-class _Lines:
-    """Where nothing that was written can be changed."""
-
-    def __init__(self, total: int, unit: str, began: float) -> None:
-        self._total, self._unit, self._began, self._at = total, unit, began, 0.0
-
-    def put(self, done: int, text: str) -> None:
-        now = time.perf_counter()
-        if now >= self._at:
-            self._at = now + EVERY
-            said = _so_far(self._total, done, self._unit, self._began)
-            print(" · ".join(filter(None, (said, text))), file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        pass
-
-
-class _Cell:
-    """Below a cell of a notebook, gone when it is done."""
-
-    def __init__(self, total: int, unit: str, began: float) -> None:
-        self._total, self._unit, self._began, self._at = total, unit, began, 0.0
-        self._spot = Spot()
-
-    def put(self, done: int, text: str) -> None:
-        now = time.perf_counter()
-        if now >= self._at:
-            self._at = now + 0.2
-            share = min(1.0, done / self._total if self._total else 1.0)
-            said = " · ".join(filter(None, (_so_far(self._total, done, self._unit, self._began), text)))
-            self._spot.put(f'<progress value="{share:.4f}" max="1"></progress> {html.escape(said)}')
-
-    def close(self) -> None:
-        self._spot.put("")
-
-
-class _Bar:
-    """On a terminal, gone when it is done."""
-
-    def __init__(self, total: int, unit: str) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-        from rich.text import Text
-
-        class Rate(ProgressColumn):
-            def render(self, task: Any) -> Text:
-                speed = task.finished_speed or task.speed
-                return Text("" if speed is None else f"{_rate(speed)} {unit}/s", style="dim")
-
-        self._bar = Bar(
-            TextColumn("{task.percentage:>3.0f} %"),
-            BarColumn(bar_width=30),
-            Rate(),
-            TimeRemainingColumn(),
-            TextColumn("left · {task.description}", markup=False),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._bar.add_task("", total=total)
-        self._bar.start()
-
-    def put(self, done: int, text: str) -> None:
-        self._bar.update(self._task, completed=done, description=text)
-
-    def close(self) -> None:
-        self._bar.stop()

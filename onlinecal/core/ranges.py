@@ -19,27 +19,8 @@ DIGITS = 15
 
 
 def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[int | float]:
-    """The numbers of a range, ascending.
+    """The numbers of a range, ascending, computed in decimal numbers; rounded to integers, each once, if `whole`.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for messages.
-    spec : mapping
-        ``from`` and ``to``, and one of ``steps``, how many numbers, both ends among them, and ``step``, the distance
-        between neighbours, where the last is the largest that is not above ``to``. ``spacing = "log"`` spaces ``steps``
-        numbers evenly in the logarithm. Computed in decimal numbers.
-    whole : bool, default False
-        Whether to round to integers, each once; without it numbers are integers where all that is given and all that
-        comes out is whole.
-
-    Raises
-    ------
-    InvalidParameter
-        A key that is missing, unknown or contradicts another; an end that is no finite number, or out of order.
-
-    Examples
-    --------
     >>> ranged("q", {"from": 0.1, "to": 0.5, "steps": 5})
     [0.1, 0.2, 0.3, 0.4, 0.5]
     >>> ranged("m", {"from": 10, "to": 1000, "steps": 3, "spacing": "log"})
@@ -59,12 +40,13 @@ def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[i
             f"{said}; expected either steps (how many) or step (how far apart), one of the two"
         )
     for key in ("from", "to", "step"):
-        if key in spec and not (is_number(spec[key]) and math.isfinite(spec[key])):
-            raise InvalidParameter(f"{said}: {key} = {shown(spec[key])}; expected a finite number")
-        if whole and key in spec and spec[key] != int(spec[key]):
-            raise InvalidParameter(
-                f"{said}: {key} = {shown(spec[key])}; expected a whole number, as {name} is one"
-            )
+        value, kind = spec.get(key, 0), ""
+        if not (is_number(value) and math.isfinite(value)):
+            kind = "a finite number"
+        elif whole and value != int(value):
+            kind = f"a whole number, as {name} is one"
+        if kind:
+            raise InvalidParameter(f"{said}: {key} = {shown(value)}; expected {kind}")
     low, high = _exact(spec["from"]), _exact(spec["to"])
     if low > high:
         raise InvalidParameter(f"{said}: from is above to; expected from ≤ to")
@@ -79,9 +61,8 @@ def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[i
         if whole:
             values = list(dict.fromkeys(value.to_integral_value() for value in values))
             if len(values) < spec.get("steps", 0) and high - low + 1 < spec["steps"]:
-                raise InvalidParameter(
-                    f"{said}: there are {int(high - low) + 1} whole numbers, fewer than steps = {spec['steps']}"
-                )
+                there = f"there are {int(high - low) + 1} whole numbers"
+                raise InvalidParameter(f"{said}: {there}, fewer than steps = {spec['steps']}")
         else:
             context.prec = DIGITS
             values = [value if value in (low, high) else +value for value in values]

@@ -1,8 +1,6 @@
-"""Inequalities between measures, in one place, and the bounds that follow from them.
+"""Inequalities A ≤ c·B between measures, and the bounds that follow from them.
 
-A relation says A ≤ c·B for every Γ. A bound on the total of B from above is then one on A, and a bound on A from below
-one on B: what a strategy is proved to hold or to force in one measure (`tightest`), and what is known of the best one
-(`rates.best_known`), says something of every measure that is related.
+A bound on the total of B from above is then one on A, and a bound on A from below one on B.
 """
 
 from __future__ import annotations
@@ -19,16 +17,7 @@ from onlinecal.core.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class Relation:
-    """smaller ≤ factor · larger, for every Γ; both as totals or both as averages.
-
-    Attributes
-    ----------
-    smaller, larger : str
-        Measures with default options, certificates, or one of the `QUANTITIES`: what `Column.quantity` says.
-    source : str
-        Authors, year, theorem; or the proof, where it is a line.
-    factor : float
-    """
+    """smaller ≤ factor · larger, for every Γ; both as totals or both as averages."""
 
     smaller: str
     larger: str
@@ -110,8 +99,6 @@ RELATIONS = (
 def chain(smaller: str, larger: str) -> tuple[Relation, ...] | None:
     """The relations that lead from one quantity to another with the least product of factors; None if none do.
 
-    Examples
-    --------
     >>> [str(r) for r in chain("smooth_ce", "distance_certificate")]
     ['smooth_ce ≤ 2 distance_lower', 'distance_lower ≤ distance', 'distance ≤ distance_certificate']
     """
@@ -142,8 +129,6 @@ def factor(relations: Iterable[Relation]) -> float:
 def reason(relations: Sequence[Relation]) -> str:
     """A chain in words, with its sources.
 
-    Examples
-    --------
     >>> reason(chain("smooth_ce", "distance"))
     'smooth_ce ≤ 2 distance_lower ≤ 2 distance (Błasiok et al. 2023, Theorem 7.3; Lemma 5.4)'
     """
@@ -176,15 +161,8 @@ def _number(x: float) -> str:
 
 
 def through(guarantee: Guarantee, measure: str) -> Guarantee:
-    """What a guarantee on one quantity says of another.
+    """The guarantee on a measure that follows from one on another quantity; LookupError if no relation leads there.
 
-    Raises
-    ------
-    LookupError
-        It says nothing of it.
-
-    Examples
-    --------
     >>> from onlinecal.core.sight import Sight
     >>> own = Guarantee("ece", "√T", lambda t: t**0.5, "expected", Sight.LAW, "nobody")
     >>> through(own, "cdl").short
@@ -216,7 +194,7 @@ def through(guarantee: Guarantee, measure: str) -> Guarantee:
 
 
 def _scaled(formula: str, scale: float) -> str:
-    """A formula times a number: ``2(2√T + 1)``; of ``T/2`` another share of T. What its letters mean comes last."""
+    """A formula times a number: ``2(2√T + 1)``; of ``T/2`` another share of T. The meaning of letters comes last."""
     plain = re.fullmatch(r"(√?T)(?:/(\d+))?", formula)
     if plain is not None:
         number = scale / int(plain[2] or 1)
@@ -234,31 +212,12 @@ _BOUNDS: dict[str, tuple[bool, ...]] = {"": (False, True), "lower": (True,), "up
 
 
 def applies(column: Column, upper: bool) -> bool:
-    """Whether bounds of this direction on the quantity of a column hold for the column.
-
-    Of a bracket, the lower end is bounded by what bounds the quantity from above, the upper end by what bounds it from
-    below.
-    """
+    """Whether bounds of this direction on the quantity of a column hold for the column."""
     return upper in _BOUNDS[column.end]
 
 
 def tightest(guarantees: Iterable[Guarantee], column: Column, horizon: float) -> list[Guarantee]:
-    """The tightest bounds on a column: of those that are stated on it and those that follow from others.
-
-    Parameters
-    ----------
-    guarantees : iterable of Guarantee
-        All that are proved of a game.
-    column : Column
-    horizon : float
-        T, at which they are compared.
-
-    Returns
-    -------
-    list of Guarantee
-        On this column: at most one of each direction among those with a constant, and then one among the rates. A
-        stated one is preferred to another that says the same.
-    """
+    """The tightest bounds on a column, stated or following: of each direction one with a constant, and one rate."""
     return tightest_of(following(guarantees, column), horizon)
 
 

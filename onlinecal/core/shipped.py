@@ -1,4 +1,4 @@
-"""The scenarios that the package brings along, and an example of a log of forecasts."""
+"""The scenarios of the package, and an example of a log of forecasts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import onlinecal
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
 from onlinecal.core.writing import whole
 
-#: what `create` copies where nothing else is said, by the end of a name
+#: the default of `create`, by the end of a name
 EXAMPLES = {".toml": "template", ".csv": "rain"}
 _HOME = Path(onlinecal.__file__).parent
 
@@ -22,13 +22,7 @@ def scenarios(end: str = ".toml") -> dict[str, Path]:
 
 
 def scenario_file(name: Path) -> Path:
-    """The file of a scenario that somebody named: one that is there, else the one of the package of that name.
-
-    Raises
-    ------
-    ScenarioError
-        There is neither; the message has the nearest name.
-    """
+    """The file of a scenario by its name: one that is there, else the one of the package."""
     known = {} if name.exists() else scenarios()
     if name.exists() or (name.suffix and name.suffix != ".toml") or len(name.parts) != 1:
         return name
@@ -42,15 +36,7 @@ def scenario_file(name: Path) -> Path:
 
 
 def create(path: Path, like: str | None = None, overwrite: bool = False) -> None:
-    """Writes a scenario of the package to a file, or (``.csv``) its example of a log of forecasts.
-
-    Raises
-    ------
-    InvalidParameter
-        The name does not end in ``.toml`` or ``.csv``; as `writing.whole`.
-    UnknownName
-        No scenario is called `like`.
-    """
+    """Writes a scenario of the package to a file, or (``.csv``) its example of a log of forecasts."""
     check_ending(path, *EXAMPLES)
     known, wanted = scenarios(path.suffix), like or EXAMPLES[path.suffix]
     if wanted not in known:
@@ -61,11 +47,6 @@ def create(path: Path, like: str | None = None, overwrite: bool = False) -> None
 
 
 def check_ending(path: Path, *ends: str) -> None:
-    """Refuses a name that does not end in one of these.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuses a name that does not end in one of these."""
     if path.suffix not in ends:
         raise InvalidParameter(f"{path}: expected a name that ends in {' or '.join(ends)}")

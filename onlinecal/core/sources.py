@@ -1,9 +1,7 @@
-"""The source of somebody else's code, as a digest: results that it made are kept under it.
+"""The source of users' code, as a digest: results that it made are kept under it.
 
-Covered are the module of a class or function, the one under which it was named, and the modules that they import,
-directly or through others, at the top or inside of functions, as far as their files lie outside of what is installed,
-or belong to the same package. Comments and layout do not count. Not covered are installed libraries, modules that are
-imported by a computed name, and files that the code reads as data.
+Covered are the module of a class or function, the one under which it was named, and the modules that they import, as
+far as they are not installed or belong to the same package. Comments, layout and files that are read do not count.
 """
 
 from __future__ import annotations
@@ -28,16 +26,6 @@ def sources(thing: Any) -> dict[str, str]:
     """Module → digest of its source, for the module of a class or function and those that it imports.
 
     The modules of an installed package have one digest together, under the name of the package.
-
-    Parameters
-    ----------
-    thing : class, function or module
-        Of Python; one that was typed in, as in a notebook, has its own text as its source.
-
-    Raises
-    ------
-    InvalidParameter
-        Its source cannot be read.
     """
     first: str = thing.__name__ if inspect.ismodule(thing) else thing.__module__
     if (known := SENT.get((first, thing.__qualname__ if hasattr(thing, "__qualname__") else ""))) is not None:
@@ -60,13 +48,7 @@ def sources(thing: Any) -> dict[str, str]:
 
 
 def own_modules(first: str) -> dict[str, Path]:
-    """A module and those that it imports → their files, as far as nobody else can be expected to have them.
-
-    Parameters
-    ----------
-    first : str
-        Name of a module; of one that is installed, or typed in, there are none.
-    """
+    """A module and those that it imports → their files, without those of installed libraries."""
     files = {name: file for name, (file, _) in _modules(first).items()}
     return {name: file for name, file in files.items() if not _LIBRARIES & set(file.parts)}
 

@@ -1,7 +1,7 @@
 """Tables of parameters in which some have several values: every combination, each made when it is asked for.
 
-A list is several values of a parameter that takes one, and one value of a parameter that takes a list; which of the two
-it is, the type of the parameter says. ``{each = […]}`` is several values of any parameter.
+A list is several values of a parameter that takes one, and one value of a parameter that takes a list: the type of the
+parameter decides. ``{each = […]}`` is several values of any parameter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ from onlinecal.core.validation import is_number
 WIDTH = 60
 #: nor are values in them; longer ones are numbered
 VALUE = 30
-#: of at most so many combinations every one is looked at before anything is played
+#: up to this number of combinations every one is looked at before anything is played
 LOOKED_AT = 10_000
 #: more combinations than this are a mistake
 LARGEST = 10**9
@@ -39,18 +38,9 @@ RESERVED = ("name", "label", "longest")
 
 
 class Kind(NamedTuple):
-    """What a parameter takes.
+    """The values that a parameter takes: whether a list or a table is one of them, whether numbers are integers.
 
-    Attributes
-    ----------
-    list : bool
-        A list is one value of it.
-    table : bool
-        A mapping is one value of it.
-    whole : bool
-        Of numbers, integers only.
-    role : str
-        What tables with a name stand for in it; "" for the same as the table in which it stands.
+    `role` says what tables with a name stand for in it; "" for the same as the table in which it stands.
     """
 
     list: bool = False
@@ -59,12 +49,12 @@ class Kind(NamedTuple):
     role: str = ""
 
 
-#: nothing is known of such a parameter: whatever is given is its value
+#: of a parameter without a type: whatever is given is its value
 ANYTHING = Kind(list=True, table=True)
 
 
 class Thing(NamedTuple):
-    """What a table with a name stands for: its name in words, and the kinds of its parameters."""
+    """A strategy, measure or task that a table names: its name in words, and the kinds of its parameters."""
 
     title: str
     parameters: Mapping[str, Kind]
@@ -81,8 +71,7 @@ class Case(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """A parameter with several values; ``of.m`` is the `m` of what stands under `of`."""
 
     name: str
@@ -91,67 +80,54 @@ class Axis:
 
 
 class _Place(NamedTuple):
-    """Where the value of an axis goes."""
+    """The place of the value of an axis."""
 
     axis: int
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Sweep:
-    """The combinations of a table; the values of the last of its axes change first.
-
-    Attributes
-    ----------
-    title, fixed : str
-        Of what the table stands for: its name in words, and the other parameters that are given.
-    axes : tuple of Axis
-    template : mapping
-    """
+    """The combinations of a table; the values of the last of its axes change first."""
 
     title: str
+    #: the other parameters that are given, in words
     fixed: str
     axes: tuple[Axis, ...]
     template: Mapping[str, Any]
 
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(len(axis.values) for axis in self.axes)
+
     def __len__(self) -> int:
-        return math.prod(len(axis.values) for axis in self.axes)
+        return math.prod(self._shape)
 
     def __getitem__(self, place: int) -> Case:
         values = [axis.values[i] for axis, i in zip(self.axes, self._chosen(place), strict=True)]
         return Case(_filled(self.template, values), self.text(place))
 
-    def text(self, place: int) -> str:
-        """The values that were chosen, in words."""
-        return ", ".join(
-            f"{axis.name} = {axis.texts[i]}" for axis, i in zip(self.axes, self._chosen(place), strict=True)
-        )
-
-    def _chosen(self, place: int) -> list[int]:
-        """Which value of each axis."""
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        chosen = []
-        for axis in reversed(self.axes):
-            place, at = divmod(place, len(axis.values))
-            chosen.append(at)
-        return chosen[::-1]
-
     def __iter__(self) -> Iterator[Case]:
         return (self[i] for i in range(len(self)))
 
-    def label(self, place: int, given: str | None = None) -> str:
-        """A label of at most `WIDTH` characters if possible: the given one, or the title, and the chosen values.
+    def _chosen(self, place: int) -> Iterable[Any]:
+        """Which value of each axis."""
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return np.unravel_index(place, self._shape) if self.axes else ()
 
-        Beside the title stand other parameters that are given, where there is room for them in the label of every
-        combination.
-        """
-        text = self.text(place)
-        prefix = self.prefix if given is None else given
+    def text(self, place: int) -> str:
+        """The values that were chosen, in words."""
+        chosen = zip(self.axes, self._chosen(place), strict=True)
+        return ", ".join(f"{axis.name} = {axis.texts[i]}" for axis, i in chosen)
+
+    def label(self, place: int, given: str | None = None) -> str:
+        """A label of at most `WIDTH` characters if possible: the given one, or the title, and the chosen values."""
+        text, prefix = self.text(place), self.prefix if given is None else given
         return f"{prefix}, {text}" if text else prefix
 
     @cached_property
     def prefix(self) -> str:
-        """What labels begin with."""
+        """The title, with the other parameters where the label of every combination has room for them."""
         full = f"{self.title} ({self.fixed})" if self.fixed else self.title
         longest = sum(len(axis.name) + 5 + max(map(len, axis.texts)) for axis in self.axes)
         return full if len(full) + longest <= WIDTH else self.title
@@ -159,42 +135,25 @@ class Sweep:
     def samples(self) -> Iterable[int]:
         """The combinations that are looked at before anything is played.
 
-        All of up to `LOOKED_AT`; of more those in which one parameter has each of its values and the others their
-        first.
+        All of up to `LOOKED_AT`; of more those in which one parameter has each of its values, the others their first.
         """
         if len(self) <= LOOKED_AT:
             return range(len(self))
-        found, stride = {0}, len(self)
-        for axis in self.axes:
-            stride //= len(axis.values)
-            found.update(stride * i for i in range(len(axis.values)))
-        return sorted(found)
+        strides = [math.prod(self._shape[k + 1 :]) for k in range(len(self._shape))]
+        return sorted({stride * i for stride, n in zip(strides, self._shape, strict=True) for i in range(n)})
 
 
 def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
-    """The combinations of a table with a name.
+    """The combinations of a table with a name; `find` says what such tables stand for.
 
-    Parameters
-    ----------
-    role : str
-        For `find`.
-    table : mapping
-        Each parameter a value; a list of values or ``{each: […]}``; a range (`onlinecal.core.ranges`); or a table with
-        a name, in which the same may stand. A list may hold such tables and ranges.
-    find : callable
-        What tables with a name stand for.
-
-    Raises
-    ------
-    InvalidParameter
-        A list without a value, a value that is given twice, a range that is none, more than 10^9 combinations.
+    Each parameter has a value, a list of values, ``{each: […]}``, a range, or a table with a name, in which the same
+    may stand. A list may hold such tables and ranges.
     """
     try:
         return _sweep(role, table, find)
     except InvalidParameter as error:
-        name = f" {table['name']!r}" if table.get("name") else ""
-        who = f"{role}{name}: "
-        raise InvalidParameter(f"{who}{str(error).removeprefix(who)}") from None
+        where = f"{role}{' ' + repr(table['name']) if table.get('name') else ''}: "
+        raise InvalidParameter(f"{where}{str(error).removeprefix(where)}") from None
 
 
 def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
@@ -205,6 +164,9 @@ def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     if size > LARGEST:
         raise InvalidParameter(f"{size:.3g} combinations of values; expected at most 10^9")
     return Sweep(thing.title, _fixed(role, template, thing, find), tuple(axes), template)
+
+
+# ---------------------------------------------------------------- types
 
 
 def kinds(made: Any) -> dict[str, Kind]:
@@ -228,9 +190,6 @@ def kinds(made: Any) -> dict[str, Kind]:
     }
 
 
-# ---------------------------------------------------------------- types
-
-
 def _kind(annotation: Any, default: Any) -> Kind:
     if annotation in (inspect.Parameter.empty, Any, object):
         if default in (inspect.Parameter.empty, None):
@@ -239,24 +198,29 @@ def _kind(annotation: Any, default: Any) -> Kind:
     parts = list(_parts(annotation))
     if any(part in (Any, object) for part in parts):
         return ANYTHING
-    return Kind(
-        list=any(_is_list(part) for part in parts),
-        table=any(_named(part, "Mapping|dict|Dict") or _is_a(part, Mapping) for part in parts),
-        whole=int in parts and float not in parts,
-    )
+    table = [_is_a(part, Mapping, "Mapping|dict|Dict") for part in parts]
+    lists = [_is_a(part, Iterable, _LISTS) and not _is_a(part, str | bytes) for part in parts]
+    several = any(is_list and not is_table for is_list, is_table in zip(lists, table, strict=True))
+    return Kind(list=several, table=any(table), whole=int in parts and float not in parts)
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
     """The types of which it may be one; names of types that are not there are kept as text."""
+    origin = typing.get_origin(annotation)
+    alias, inner = origin or annotation, typing.get_args(annotation)
     if isinstance(annotation, typing.TypeVar):
         yield object
-    elif typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        for part in typing.get_args(annotation):
+    elif origin in (typing.Union, types.UnionType):
+        for part in inner:
             yield from _parts(part)
-    elif hasattr(alias := typing.get_origin(annotation) or annotation, "__value__"):
-        yield from _parts(_meant(alias, typing.get_args(annotation)))
-    elif typing.get_origin(annotation) is typing.Annotated:
-        yield from _parts(typing.get_args(annotation)[0])
+    elif hasattr(alias, "__value__"):  # of the statement ``type``, as NumPy's types are from 2.5 on
+        said = dict(zip(alias.__type_params__, inner, strict=False))
+        left = getattr(alias.__value__, "__parameters__", ())
+        yield from _parts(
+            alias.__value__[tuple(said.get(one, Any) for one in left)] if left else alias.__value__
+        )
+    elif origin is typing.Annotated:
+        yield from _parts(inner[0])
     elif isinstance(annotation, str):
         basic = {"int": int, "float": float, "bool": bool, "str": str, "Any": Any, "object": object}
         # A bar within brackets belongs to what is in the list.
@@ -266,24 +230,13 @@ def _parts(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _meant(alias: Any, given: tuple[Any, ...]) -> Any:
-    """What a name stands for that the statement ``type`` made, as those of NumPy's types are from 2.5 on."""
-    said = dict(zip(alias.__type_params__, given, strict=False))
-    left = getattr(alias.__value__, "__parameters__", ())
-    return alias.__value__[tuple(said.get(one, Any) for one in left)] if left else alias.__value__
+_LISTS = "list|List|tuple|Tuple|Sequence|Iterable|Collection|[Aa]rray|set|Set|Floats|Ints"
 
 
-def _is_list(part: Any) -> bool:
+def _is_a(part: Any, cls: Any, names: str = "^$") -> bool:
+    """Whether a type is a kind of `cls`; of the text of one, whether a name of these is in it."""
     if isinstance(part, str):
-        return _named(part, "list|List|tuple|Tuple|Sequence|Iterable|Collection|[Aa]rray|set|Set|Floats|Ints")
-    return _is_a(part, Iterable) and not _is_a(part, str | bytes) and not _is_a(part, Mapping)
-
-
-def _named(part: Any, names: str) -> bool:
-    return isinstance(part, str) and re.search(names, part) is not None
-
-
-def _is_a(part: Any, cls: Any) -> bool:
+        return re.search(names, part) is not None
     origin = typing.get_origin(part) or part
     try:
         return isinstance(origin, type) and issubclass(origin, cls)
@@ -295,20 +248,13 @@ def _is_a(part: Any, cls: Any) -> bool:
 
 
 def _template(
-    role: str,
-    table: Mapping[str, Any],
-    thing: Thing,
-    path: tuple[str, ...],
-    find: Find,
-    axes: list[Axis],
+    role: str, table: Mapping[str, Any], thing: Thing, path: tuple[str, ...], find: Find, axes: list[Axis]
 ) -> dict[str, Any]:
-    """The table with places for what changes, which become axes."""
-    made = {}
+    """The table with places for the parameters with several values, which become axes."""
+    made = dict(table)
     for key, value in table.items():
         if key not in RESERVED or path:
-            kind = thing.parameters.get(key, ANYTHING)
-            value = _part(role, value, kind, (*path, key), find, axes)
-        made[key] = value
+            made[key] = _part(role, value, thing.parameters.get(key, ANYTHING), (*path, key), find, axes)
     return made
 
 
@@ -372,45 +318,31 @@ def _texts(name: str, values: Sequence[Any], role: str, find: Find) -> tuple[str
     )
 
 
-def _shown(value: Any, role: str, find: Find) -> str:
-    """A value in a label."""
-    if _has_name(value):
-        single = _sweep(role, value, find)
-        return f"{single.title} ({single.fixed})" if single.fixed else single.title
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return strategy_label(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if is_number(value):
-        short = f"{value:g}"
-        return short if float(short) == value else str(value)
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_shown(item, role, find) for item in value) + "]"
-    return value if isinstance(value, str) else str(value)
-
-
 def _fixed(role: str, template: Mapping[str, Any], thing: Thing, find: Find) -> str:
     """The parameters of a table that have one value, as strategies write them: ``of=forecast hedging, m=10``."""
-    parts = []
-    for key, value in template.items():
-        if key not in RESERVED and not isinstance(value, _Place):
-            inner = thing.parameters.get(key, ANYTHING).role or role
-            parts.append(f"{key}={_written(inner, value, find)}")
-    return ", ".join(parts)
+    return ", ".join(
+        f"{key}={_shown(value, thing.parameters.get(key, ANYTHING).role or role, find, given=True)}"
+        for key, value in template.items()
+        if key not in RESERVED and not isinstance(value, _Place)
+    )
 
 
-def _written(role: str, value: Any, find: Find) -> str:
+def _shown(value: Any, role: str, find: Find, given: bool = False) -> str:
+    """A value in a label: one that was chosen, or one that is `given` for all combinations."""
     if _has_name(value):
         thing = find(role, value)
         inner = _fixed(role, value, thing, find)
         return f"{thing.title} ({inner})" if inner else thing.title
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_written(role, item, find) for item in value) + "]"
-    if isinstance(value, str):
-        return f'"{value}"'
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return strategy_label(value)
-    return f"{value:g}" if is_number(value) else str(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_shown(item, role, find, given) for item in value) + "]"
+    if isinstance(value, str):
+        return f'"{value}"' if given else value
+    if is_number(value):
+        short = f"{value:g}"
+        return short if given or float(short) == value else str(value)
+    return str(value) if given else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _has_name(value: Any) -> bool:
@@ -426,6 +358,4 @@ def _filled(template: Any, values: Sequence[Any]) -> Any:
         return values[template.axis]
     if isinstance(template, Mapping):
         return {key: _filled(item, values) for key, item in template.items()}
-    if isinstance(template, list):
-        return [_filled(item, values) for item in template]
-    return template
+    return [_filled(item, values) for item in template] if isinstance(template, list) else template

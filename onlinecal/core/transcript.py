@@ -1,4 +1,4 @@
-"""The rounds of one run as a sequence, for measures that Γ does not tell enough: their order, times and context."""
+"""The rounds of one run as a sequence, for measures of their order, times and context."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Transcript:
     numbers : (n,) ints
         Of the rounds: 1, 2, ….
     asked, known : (n,) floats
-        When the question was asked and the outcome became known, on the game's clock.
+        Times of question and outcome on the game's clock.
     context : mapping of str to (n, …) array
-        What nature revealed with the questions, of the kinds that were asked for.
+        Revealed with the questions, of the kinds that were asked for.
     """
 
     forecasts: NDArray[np.float64]
@@ -40,7 +40,7 @@ class Transcript:
 
     @property
     def weight(self) -> float:
-        """How many rounds there are."""
+        """The number of rounds."""
         return float(len(self.outcomes))
 
 

@@ -1,7 +1,6 @@
 """Checks of what comes from outside: numbers and words as options, vectors of samples.
 
-Each returns the value in the form in which the package goes on with it, or raises the error that says what was given
-and what was expected.
+Each returns the value in the form that the package goes on with, or raises an error that names it.
 """
 
 from __future__ import annotations
@@ -34,36 +33,32 @@ def is_whole(value: Any) -> bool:
 
 def integer(where: str, name: str, value: Any, least: int, most: int | None = None) -> int:
     """`value` as an int from `least` to `most`."""
-    if not is_whole(value) or value < least or (most is not None and value > most):
-        upper = "" if most is None else f" and at most {most}"
-        raise InvalidParameter(
-            f"{where}: {name} = {shown(value)}; expected an integer of at least {least}{upper}"
-        )
-    return int(value)
+    upper = "" if most is None else f" and at most {most}"
+    return _whole(f"{where}: {name}", value, least, most, f"an integer of at least {least}{upper}")
 
 
 def count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """The same where no measure need be named: for an option that several have in common, a number, a seed."""
+    """The same for an option that several measures have in common: a number, a seed."""
+    return _whole(name, value, least, most, f"an integer ≥ {least}{'' if most is None else f' and ≤ {most}'}")
+
+
+def _whole(name: str, value: Any, least: int, most: int | None, expected: str) -> int:
     if not is_whole(value) or value < least or (most is not None and value > most):
-        upper = "" if most is None else f" and ≤ {most}"
-        raise InvalidParameter(f"{name} = {shown(value)}; expected an integer ≥ {least}{upper}")
+        raise InvalidParameter(f"{name} = {shown(value)}; expected {expected}")
     return int(value)
 
 
 def number(where: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
     """`value` as a float in [least, most]."""
     if not is_number(value) or not least <= value <= most:
-        raise InvalidParameter(
-            f"{where}: {name} = {shown(value)}; expected a number in [{least:g}, {most:g}]"
-        )
+        in_ = f"{where}: {name}" if where else name
+        raise InvalidParameter(f"{in_} = {shown(value)}; expected a number in [{least:g}, {most:g}]")
     return as_float(value)
 
 
 def probability(name: str, value: Any) -> float:
     """`value` as a float in [0, 1]."""
-    if not is_number(value) or not 0.0 <= value <= 1.0:
-        raise InvalidParameter(f"{name} = {shown(value)}; expected a number in [0, 1]")
-    return float(value)
+    return number("", name, value, 0.0, 1.0)
 
 
 def positive(name: str, value: Any, what: str) -> float:
@@ -97,11 +92,7 @@ def as_float(value: Any) -> float:
 def vector(name: str, values: Any, error: type[OnlinecalError] = InvalidData) -> Floats:
     """A vector of float64, its memory the caller's where it is one already; a missing value becomes NaN.
 
-    Raises
-    ------
-    error
-        On what is not one-dimensional, or holds something else than real numbers and truth values: text (also that
-        of a number), dates and times, complex numbers, other objects. Of a masked array, where anything is masked.
+    Text, dates, complex numbers, other objects, masked values and other dimensions raise `error`.
     """
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype == np.float64:
         return values
@@ -112,10 +103,8 @@ def vector(name: str, values: Any, error: type[OnlinecalError] = InvalidData) ->
     try:
         array = np.asarray(values.data if masked else values)
     except Exception as reason:  # whatever the object's own conversion raises
-        said = str(reason).partition("\n")[0]
-        raise error(
-            f"{name} is not an array of numbers ({type(reason).__name__}: {said}); expected one"
-        ) from None
+        said = f"{type(reason).__name__}: {str(reason).partition(chr(10))[0]}"
+        raise error(f"{name} is not an array of numbers ({said}); expected one") from None
     if array.ndim != 1:
         given = f", of type {type(values).__name__}" if array.ndim == 0 else ""
         raise error(f"{name} has shape {array.shape}{given}; expected one dimension")
@@ -148,21 +137,14 @@ def check_lengths(vectors: Mapping[str, Floats]) -> None:
     if size == 0:
         raise InvalidData(f"no samples: {first} is empty; expected at least one value")
     for name in others:
-        if len(vectors[name]) != size:
-            raise InvalidData(
-                f"{first} has {size} values and {name} has {len(vectors[name])}; expected as many of each"
-            )
+        if (other := len(vectors[name])) != size:
+            raise InvalidData(f"{first} has {size} values and {name} has {other}; expected as many of each")
 
 
 def check_same_rows(given: Mapping[str, Any]) -> None:
-    """Refuse pandas objects whose indices differ: rows that belong together are then not in one place.
-
-    What has no index is taken by position.
-    """
-    indices = {name: values.index for name, values in given.items() if hasattr(values, "index")}
-    indices = {
-        name: index for name, index in indices.items() if hasattr(index, "equals")
-    }  # a list has .index()
+    """Refuse pandas objects whose indices differ; what has no index is taken by position."""
+    indices: dict[str, Any] = {name: getattr(values, "index", None) for name, values in given.items()}
+    indices = {name: index for name, index in indices.items() if hasattr(index, "equals")}
     first = next(iter(indices), "")
     for name, index in indices.items():
         if not index.equals(indices[first]):

@@ -14,34 +14,17 @@ EXISTS = "exists; expected the name of a new file, or --overwrite"
 
 
 def check_new(path: Path, overwrite: bool = False) -> None:
-    """Refuses a file that is there, unless it is to be replaced.
-
-    Raises
-    ------
-    InvalidParameter
-        Something has that name.
-    """
+    """Refuse a file that is there, unless it is to be replaced."""
     if not overwrite and os.path.lexists(path):
         raise InvalidParameter(f"{path} {EXISTS}")
 
 
 @contextlib.contextmanager
 def whole(path: Path, overwrite: bool = True) -> Iterator[Path]:
-    """Where to write a file that then takes the place of `path`, which stays as it was if anything fails.
+    """A new file to write, which then takes the place of `path`; that stays as it was if anything fails.
 
     Directories above it are made. The file that is written stands beside `path`, under a hidden name, and is on the
     disk before it takes the place.
-
-    Parameters
-    ----------
-    path : Path
-    overwrite : bool, default True
-        Whether a file of that name may be replaced; looked at before anything is written, and again in the end.
-
-    Raises
-    ------
-    InvalidParameter
-        A place that cannot be written, which is known before the body is run; a file that is not to be replaced.
     """
     check_new(path, overwrite)
     # Absolute, since pandas takes a first ~ for a home folder.

@@ -32,13 +32,7 @@ def account(tenure: Tenure, gammas: Sequence[JointDistribution] | None, runs: in
 
 @dataclass(frozen=True)
 class Batch:
-    """The accounts of many decision makers with tables of payoffs who best-respond, in one pass over counts.
-
-    Parameters
-    ----------
-    tenures : sequence of Tenure
-        Each of a `DecisionTask`.
-    """
+    """The accounts of many decision makers with tables of payoffs who best-respond, in one pass over counts."""
 
     tenures: Sequence[Tenure]
 
@@ -71,16 +65,7 @@ class Batch:
         positives: NDArray[np.int64],
         stretches: NDArray[np.int64],
     ) -> Floats:
-        """The `ENTRIES`, (decision makers, runs, 5).
-
-        Parameters
-        ----------
-        grid : (points,) floats, ascending
-        counts, positives : (stretches + 1, runs, points) ints
-            Rounds, and outcomes 1, before each stretch.
-        stretches : (decision makers, 2) ints
-            From the first up to, not including, the last.
-        """
+        """The `ENTRIES`, (decision makers, runs, 5)."""
         out = np.zeros((len(self.tenures), counts.shape[1], len(ENTRIES)))
         envelopes: Any = vars(self)["_envelopes"]
         _accounts(grid, counts, positives, stretches, *envelopes, out)

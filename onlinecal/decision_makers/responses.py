@@ -49,10 +49,6 @@ class Best:
     Source
     ------
     Hu & Wu 2024; Gopalan & Hu 2025, §4.
-
-    Deviations
-    ----------
-    none
     """
 
     #: raised when its beliefs change: results are kept under it (tests/versions.py)
@@ -127,10 +123,6 @@ class RoundedDown:
     Source
     ------
     The hard bins to which Bairaktari, Hu, Nguyen & Ullman 2026 oppose random rounding.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -277,27 +269,7 @@ class DecisionMaker:
         return getattr(self.response, "sensitivity", None)
 
     def account_of_moved(self, gamma: JointDistribution, moved: float) -> list[Bracket]:
-        """Brackets of the account of Γ as it was before its predictions were moved.
-
-        Parameters
-        ----------
-        gamma : JointDistribution
-            After the predictions were moved.
-        moved : float
-            The mean distance, or more.
-
-        Returns
-        -------
-        list of Bracket
-            As `Account`. With ε = `sensitivity` · `moved`, beliefs with their outcomes change by ε at most in total
-            variation: the payoff and the external regret change by ε, as what a fixed action gets does not change; each
-            of the other regrets is a supremum of means of functions in [−1, 1], and changes by 2ε.
-
-        Raises
-        ------
-        InvalidParameter
-            There is no `sensitivity`.
-        """
+        """Brackets of the account of Γ as it was before its predictions were moved."""
         if self.sensitivity is None:
             raise InvalidParameter(moved_task(self))
         wider = min(self.sensitivity * moved, 1.0)

@@ -31,17 +31,7 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class Tenure:
-    """A decision maker who acts on the questions that are asked from `join` up to, not including, `leave`.
-
-    Parameters
-    ----------
-    who : Task
-        A task, or a task with a response (`DecisionMaker`).
-    join, leave : float
-        On the game's clock; `leave` may be infinite. Who leaves when it joins acts on no question. Who joins at 0 is
-        there from the beginning, also where that is before 0, as on a clock that counts days since 1970.
-    label : str
-    """
+    """A decision maker who acts on the questions that are asked from `join` up to, not including, `leave`."""
 
     who: Task
     join: float = 0.0
@@ -79,28 +69,7 @@ class Tenure:
 
 @dataclass(frozen=True)
 class Group:
-    """One or many decision makers, as a scenario describes them.
-
-    Parameters
-    ----------
-    task : str, mapping or Task
-        As in `Panel.of`; ``"random"`` or ``{"name": "random", "actions": 3}`` gives each a random task of its own (see
-        `random_task`; default 4 actions).
-    response : str, mapping or Response, optional
-        Default: best response.
-    join : float, default 0
-        When the first may come.
-    leave : float, optional
-        When all that are there leave; who would join later acts on no question. Default: never.
-    count : int, default 1
-        At most 100,000.
-    arrivals : arrival process, optional
-        When one after the other joins, from `join` on. Default: all at `join`.
-    stay : number or kind of delay, optional
-        How long each stays. Default: until `leave`.
-    label : str, optional
-        Default: the task's name. Of several they are numbered.
-    """
+    """One or many decision makers, as a scenario describes them."""
 
     task: Any
     response: Any = None
@@ -113,12 +82,7 @@ class Group:
 
     @classmethod
     def of(cls, spec: Any) -> Group:
-        """From a mapping with these keys, a `Tenure`, or a task.
-
-        Raises
-        ------
-        InvalidParameter, UnknownName
-        """
+        """From a mapping with these keys, a `Tenure`, or a task."""
         if isinstance(spec, Group):
             return spec
         if isinstance(spec, Tenure):
@@ -222,27 +186,14 @@ _NOBODY = DecisionTask("nobody", ((0.0, 0.0),))
 
 @dataclass(frozen=True)
 class People:
-    """The decision makers of a study: the same for all its cells.
-
-    Parameters
-    ----------
-    groups : tuple of Group
-    seed : int
-        The study's.
-    """
+    """The decision makers of a study: the same for all its cells."""
 
     groups: tuple[Group, ...] = ()
     seed: int = 0
 
     @classmethod
     def of(cls, specs: Any, seed: int) -> People:
-        """From a list of what `Group.of` takes; a single one stands for itself.
-
-        Raises
-        ------
-        InvalidParameter, UnknownName
-            Also where two have one label.
-        """
+        """From a list of what `Group.of` takes; a single one stands for itself."""
         single = (
             isinstance(specs, Mapping | Group | Tenure | str)
             or is_task(specs)

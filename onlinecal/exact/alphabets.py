@@ -24,21 +24,7 @@ KEPT = 4
 
 @dataclass(frozen=True)
 class Letters:
-    """The letters of one point with r rounds left.
-
-    Attributes
-    ----------
-    cost : (K,) ints
-        Ascending.
-    stay : (K,) ints
-        What a letter is called with one round fewer left, where the point is not played.
-    turn : (2, K) ints
-        What it becomes if it is played, with outcome 0, and with outcome 1.
-    shift : (2, K) floats
-        What that adds to the total beyond the letters.
-    mirror : (K,) ints
-        The letter at the mirrored point with all outcomes exchanged.
-    """
+    """The letters of one point with r rounds left."""
 
     cost: Ints
     stay: Ints
@@ -86,16 +72,7 @@ class Alphabet(Protocol):
 
 
 class Biases:
-    """Letters are the biases m·E_i = Σ (m·y − i) of each point.
-
-    Parameters
-    ----------
-    m, horizon : int
-    separate : bool
-        Whether the total is Σ |E_i|. The value is then counted without the Σ |E_i| so far, and biases of which no
-        round that is left can change the sign are one letter: all that can still happen at their point is linear. So
-        the points 0 and m, whose biases never change sign, have one letter for ever.
-    """
+    """Letters are the biases m·E_i = Σ (m·y − i) of each point."""
 
     counted = False
 
@@ -226,12 +203,7 @@ class Biases:
 
 
 class Counts:
-    """Letters are the numbers of rounds and of outcomes 1 at each point, (n_i, s_i).
-
-    Parameters
-    ----------
-    m, horizon : int
-    """
+    """Letters are the numbers of rounds and of outcomes 1 at each point, (n_i, s_i)."""
 
     counted = True
     separate = False

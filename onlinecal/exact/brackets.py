@@ -107,10 +107,6 @@ def value_bracket(
     ------
     This package.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
     >>> found = value_bracket(2, 40, 4.0)
@@ -157,15 +153,7 @@ def charges(measure: Measure, m: int) -> Floats:
 
 
 class Clipped(Biases):
-    """Biases of which those beyond a number are one letter (for a lower bound), or are not reached (for an upper one).
-
-    Parameters
-    ----------
-    m, horizon : int
-    most : int
-        The largest |m·E|, at least m.
-    upper : bool
-    """
+    """Biases of which those beyond a number are one letter (lower bound), or are not reached (upper bound)."""
 
     def __init__(self, m: int, horizon: int, most: int, *, upper: bool) -> None:
         super().__init__(m, horizon, separate=True)
@@ -201,16 +189,7 @@ class Clipped(Biases):
 
 
 class Charged(Biases):
-    """Biases up to a number; a round that would lead beyond it leaves the bias as it is, and is charged.
-
-    Parameters
-    ----------
-    m, horizon : int
-    most : int
-        The largest |m·E|, at least m.
-    charged : (m + 1, 2) floats
-        What is added to the total instead, by point and outcome.
-    """
+    """Biases up to a number; a round that would lead beyond it leaves the bias as it is, and is charged."""
 
     def __init__(self, m: int, horizon: int, most: int, charged: Floats) -> None:
         super().__init__(m, horizon, separate=False)

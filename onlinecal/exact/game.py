@@ -39,23 +39,7 @@ CHUNK = 1 << 17
 
 @dataclass(frozen=True)
 class Round:
-    """How both sides play in one state.
-
-    Attributes
-    ----------
-    value : float
-        What the total comes to in the end if both go on like this, in expectation.
-    left : int
-        Rounds that are left, this one included.
-    forecasts : tuple of float
-        The points of the forecaster's law, one or two.
-    weights : tuple of float
-    q : float
-        With this probability of y = 1 nature holds every law to the value, without seeing it. Where it sees the draw,
-        its outcome for this forecast.
-    after : (m + 1, 2) floats
-        The value after each point was played and each outcome came.
-    """
+    """How both sides play in one state."""
 
     value: float
     left: int
@@ -99,21 +83,7 @@ class Solution:
     _game: Any = field(default=None, repr=False, compare=False)
 
     def at(self, ends: Any, left: int) -> Round:
-        """How both sides play where so many rounds are left.
-
-        Parameters
-        ----------
-        ends : (m + 1,) or (m + 1, 2) ints
-            What has become of each point: the biases m·E_i, or, for a measure that depends on more, the rounds and
-            the outcomes 1, (n_i, s_i). Counts are always taken; biases where they are all that the total depends on.
-        left : int
-            From 1 to the horizon.
-
-        Raises
-        ------
-        InvalidParameter
-            So many rounds cannot have led there, or it was not kept; a `Solution` that `solve` did not make.
-        """
+        """How both sides play where so many rounds are left."""
         if self._game is None:
             raise InvalidParameter(
                 f"a game of {self.measure} that was not solved; expected a result of solve"

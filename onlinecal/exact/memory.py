@@ -67,13 +67,7 @@ def needed(alphabet: Alphabet, horizon: int, keep: bool, room: float = math.inf)
 
 
 def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> None:
-    """Refuses a game that memory has no room for.
-
-    Raises
-    ------
-    InvalidParameter
-        With what it would need, and the longest game on this grid that there is room for.
-    """
+    """Refuses a game that memory has no room for."""
     room = memory_there()
 
     def wanted(length: int) -> float:

@@ -19,24 +19,6 @@ State = tuple[int, ...]
 def rational_value(m: int, horizon: int, measure: str = "ece", sight: str = "law") -> Fraction:
     """The value of a game as a rational number, by the recursion of `onlinecal.exact.solve` without rounding.
 
-    Parameters
-    ----------
-    m : int
-    horizon : int
-        T, at most 10: numerator and denominator have twice as many digits with each round.
-    measure : {"ece", "cutoff_ce", "step_ce"}, default "ece"
-    sight : {"law", "draw", "history"}, default "law"
-
-    Returns
-    -------
-    Fraction
-
-    Raises
-    ------
-    InvalidParameter
-
-    Examples
-    --------
     >>> [str(rational_value(2, horizon)) for horizon in (1, 2, 3)]
     ['1/2', '3/4', '29/28']
     """

@@ -47,26 +47,7 @@ class SignGame:
         return int(self.values[-1])
 
     def at(self, signs: Sequence[int], left: int) -> tuple[int, int]:
-        """How many signs are left in the end, and at which cell to point now.
-
-        Parameters
-        ----------
-        signs : sequence of int
-            Of each cell: 1, −1, or 0 where it has none. Every + stands to the left of every −, as in every state that
-            play leads to. Without reuse, the cells whose signs were taken away are left out of the row.
-        left : int
-            Rounds, from 0.
-
-        Returns
-        -------
-        value, cell : int
-            The leftmost of the best; `STOP` where it is as well to point at no cell any more.
-
-        Raises
-        ------
-        InvalidParameter
-            No such state.
-        """
+        """How many signs are left in the end, and at which cell to point now."""
         row, left = [int(sign) for sign in signs], count("left", left, 0, self.rounds)
         marks = [sign for sign in row if sign]
         if (

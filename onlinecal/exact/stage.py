@@ -22,19 +22,7 @@ UNITS = 12.0
 
 
 class Moves(NamedTuple):
-    """What becomes of letters in a round; a tuple, so that kernels take it.
-
-    Attributes
-    ----------
-    stay : (P, K) ints
-    turn : (2, P, K) ints
-    shift : (2, P, K) floats
-    mirror : (P, K) ints
-        In the row of a point, the letters of the mirrored point.
-    mirrored : (P,) ints
-        Where the mirrored point stands; empty where the game is not symmetric.
-    fixed : (F, 2) floats
-    """
+    """What becomes of letters in a round; a tuple, so that kernels take it."""
 
     stay: Ints
     turn: Ints

@@ -18,13 +18,6 @@ LEGIBLE = 40
 def counts_of(text: str, m: int, horizon: int) -> NDArray[np.int64]:
     """Rounds and outcomes 1 of each point, (m + 1, 2), from rounds as ``forecast:outcome``, with commas.
 
-    Raises
-    ------
-    InvalidParameter
-        A forecast that is not on the grid, an outcome that is neither 0 nor 1, or no round left to play.
-
-    Examples
-    --------
     >>> counts_of("0.5:1, 0.5:0", 2, 4).tolist()
     [[0, 0], [2, 1], [0, 0]]
     """

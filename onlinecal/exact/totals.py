@@ -30,15 +30,7 @@ ROUNDING = 1e-12
 
 
 def measure_named(name: str) -> Measure:
-    """The measure of the catalogue, if a game can be about it.
-
-    Raises
-    ------
-    UnknownName
-        There is none.
-    InvalidParameter
-        It has options that must be given, can be infinite, or is an approximation.
-    """
+    """The measure of the catalogue, if a game can be about it."""
     if not isinstance(name, str) or name not in MEASURES:
         raise UnknownName.of("measure", name, MEASURES, LIST)
     measure = MEASURES[name]
@@ -73,22 +65,7 @@ def alphabet_for(measure: Measure, m: int, horizon: int) -> Alphabet:
 
 
 def totals(measure: Measure, grid: Floats, ends: NDArray[Any]) -> tuple[Floats, float]:
-    """T·μ for each row of what has become of the points, and how much it can be wrong.
-
-    Parameters
-    ----------
-    measure : Measure
-    grid : (points,) floats
-        Ascending.
-    ends : (B, points) floats or (B, points, 2) numbers
-        The biases E_i of a measure for which `of_biases` holds; else the rounds and outcomes 1, (n_i, s_i).
-
-    Returns
-    -------
-    values : (B,) floats
-        Of a measure that is a bracket its middle.
-    error : float
-    """
+    """T·μ for each row of what has become of the points, and how much it can be wrong."""
     if ends.ndim == 2:
         gamma = JointDistribution.from_counts(grid, np.ones(len(grid)), np.zeros(len(grid)))
         assert measure.sampling is not None

@@ -18,25 +18,7 @@ Ints = NDArray[np.int64]
 
 
 class Words(NamedTuple):
-    """The words with `left` rounds left; a tuple, so that kernels take it.
-
-    Attributes
-    ----------
-    cost : (P, K) ints
-        Of the letters of each of P points.
-    size : (P,) ints
-        How many letters a point has.
-    ways : (P + 1, C + 1) ints
-        How many words the points from one on have that cost so much.
-    before : (P − 1, C + 1, K) ints
-        Of the words from this point on that cost so much, how many stand before those with this letter.
-    last : (K,) ints
-        The same of the last point, whose letters cost what they cost.
-    offset : (C + 2,) ints
-        How many words cost less; 0 where all cost the same.
-    first : int
-        The least cost.
-    """
+    """The words with `left` rounds left; a tuple, so that kernels take it."""
 
     cost: Ints
     size: Ints

@@ -88,12 +88,7 @@ class Growth:
 
     @cached_property
     def shape(self) -> str:
-        """``"straight"``, ``"jagged"`` or ``"curved"``.
-
-        Straight unless the test of that fails at 1 − level. Curved: the totals bend, or one of `fits` explains why it
-        fails; no power law over these T. Jagged: neither, they scatter around the line by more than their runs do,
-        and by more than 1 %; less counts as straight.
-        """
+        """``"straight"``, ``"jagged"`` or ``"curved"``."""
         rate = 1.0 - self.level
         alone = self.runs == 1 or not self.fresh
         # A single run that follows another form to the last digits, as it does no line.
@@ -111,16 +106,7 @@ class Growth:
 
     @cached_property
     def fits(self) -> dict[str, tuple[float, float]]:
-        """The forms that fit within what differs between runs, each with an interval for its *asymptotic* exponent.
-
-        ``T^α log^β T`` with |β| ≤ 2, and ``a + b T^α``; power laws belong to both. An interval covers the exponent
-        at the `level` if the expected totals are of its form. Where they scatter around a line by more than the runs
-        do, a form must leave so much less that this is no chance (F, 1 and n − 3 degrees of freedom), since some curve
-        is near to a few jagged totals. No end is above 1 where the total has a ceiling.
-
-        Empty where neither form fits, for the prefixes of one game, and for a single run, whose noise is unknown,
-        unless it fits to the last digits.
-        """
+        """The forms that fit within what differs between runs, each with an interval for its *asymptotic* exponent."""
         from scipy.special import fdtrc
 
         logarithms, data = self._data
@@ -157,17 +143,7 @@ class Growth:
         return min(ends[0] for ends in self.fits.values()), max(ends[1] for ends in self.fits.values())
 
     def jumps(self, marked: NDArray[np.bool_]) -> float | None:
-        """By what factor the totals at some T lie off the others, where that is why they are jagged.
-
-        Parameters
-        ----------
-        marked : (points,) bools
-
-        Returns
-        -------
-        float or None
-            None unless the `shape` is jagged and `heights.two_heights` finds two at the `level`.
-        """
+        """By what factor the totals at some T lie off the others, where that is why they are jagged."""
         logarithms, data = self._data
         if self.shape != "jagged":
             return None

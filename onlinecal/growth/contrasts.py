@@ -16,47 +16,17 @@ MEMORY = 1 / 3
 
 
 class Contrasts(Protocol):
-    """Log mean totals at n times with what is known of their errors.
-
-    Attributes
-    ----------
-    logs : (n,) floats
-        Log of the mean over runs.
-    runs : int
-    """
+    """Log mean totals at n times with what is known of their errors."""
 
     logs: Floats
     runs: int
 
     def spread(self, weights: Floats, basis: Floats) -> tuple[Any, Any]:
-        """Variance of Σ weights·logs and its degrees of freedom, where the logs scatter around the span of a basis.
-
-        Parameters
-        ----------
-        weights : (n,) floats
-        basis : (n, k) floats
-            Orthonormal columns.
-        """
+        """Variance of Σ weights·logs and its degrees of freedom, where the logs scatter around the span of a basis."""
 
 
 class Fresh:
-    """Totals of independent games, one set of runs for each time.
-
-    The log mean at time i has the variance v_i, the jackknife's over its runs (R − 1 degrees of freedom), and beside
-    it, the same at all times, the variance τ² of a scatter that all runs at that time share: a grid that has the
-    point ½ or has it not. τ² is the mean squared residual around the basis less what v explains of it, at least 0 (the
-    random effects of DerSimonian and Laird 1986). With one run v is unknown and all is scatter. Scatter is taken for
-    no less than what the jackknife over times makes of the residuals (HC3, MacKinnon and White 1985), which does not
-    need the times to be equally noisy.
-
-    Degrees of freedom of the sum of estimated variances are those of Welch (1947) and Satterthwaite (1946), in
-    Welch's less biased form: with f + 2 in place of f in the sum of squares, and 2 taken off the result.
-
-    Parameters
-    ----------
-    totals : (n, R) floats
-        Means over runs positive and finite.
-    """
+    """Totals of independent games, one set of runs for each time."""
 
     def __init__(self, totals: Floats) -> None:
         self.runs = totals.shape[1]
@@ -66,20 +36,7 @@ class Fresh:
             self.own = _squares(left_out) * (self.runs - 1) / self.runs
 
     def spread(self, weights: Floats, basis: Floats, residual: Floats | None = None) -> tuple[Floats, Floats]:
-        """See `Contrasts`; several at once.
-
-        Parameters
-        ----------
-        weights : (..., n) floats
-        basis : (..., n, k) floats
-            Orthonormal columns.
-        residual : (..., n) floats, optional
-            Of a curve to which the basis is tangent.
-
-        Returns
-        -------
-        variance, freedom : (...) floats
-        """
+        """See `Contrasts`; several at once."""
         n, k = basis.shape[-2:]
         square = (weights**2).sum(axis=-1)
         if not np.isfinite(self.own).all() or (n == k and self.runs == 1):
@@ -106,12 +63,6 @@ class Fresh:
 
         Squared residuals over their expectation from v, taken for an F by Box's (1954) approximation of quadratic
         forms.
-
-        Parameters
-        ----------
-        basis : (..., n, k) floats
-            Orthonormal columns: what the fit was free to follow.
-        residual : (..., n) floats
         """
         from scipy.special import fdtrc
 
@@ -131,25 +82,7 @@ class Fresh:
 
 
 class Path:
-    """Totals along one game, the same runs at all times: neighbours are correlated.
-
-    There are two estimates of a variance. The jackknife over the runs (R − 1 degrees of freedom) takes every
-    correlation as it is. The squared residuals around the basis also speak with a single run; for them the errors are
-    taken for an Ornstein–Uhlenbeck process in log T, which is what Lamperti's (1962) transformation makes of sums over
-    independent rounds: where such sums grow like T^α those at s < t have the correlation (s/t)^α, (s/t)^{1/2} for a
-    fair coin. It is taken with the exponent `MEMORY` = 1/3; of a shorter memory the result is too large.
-    The degrees of freedom are Box's (1954) of the squared residuals, 5 to 6 for two decades.
-
-    Both are put together with the weights of their degrees of freedom; where the runs differ by more than the
-    residuals can tell, as those do that have an exponent of their own, it is what the runs say that counts.
-
-    Parameters
-    ----------
-    logarithms : (n,) floats
-        Log T.
-    totals : (n, R) floats
-        Means over runs positive and finite.
-    """
+    """Totals along one game, the same runs at all times: neighbours are correlated."""
 
     def __init__(self, logarithms: Floats, totals: Floats) -> None:
         self.runs = totals.shape[1]

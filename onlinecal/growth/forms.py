@@ -21,15 +21,7 @@ _STEP = 0.1
 
 @dataclass(frozen=True)
 class Fit:
-    """A form that fits.
-
-    Attributes
-    ----------
-    lower, upper : float
-        The ends of the set of asymptotic exponents with which it does.
-    squares : float
-        What is left of the logs by the best of them, as a sum of squares.
-    """
+    """A form that fits."""
 
     lower: float
     upper: float
@@ -41,19 +33,6 @@ def with_logarithm(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
 
     The curve is straight in log T and log log T. Where the test of that does not fail, half the rate of error goes to
     the interval of β, which is then cut to what is allowed, and half to that of α for each β.
-
-    Parameters
-    ----------
-    logarithms : (n,) floats
-        Log T.
-    data : Fresh
-    rate : float
-        The probability with which the true α may be missed; also that with which the test may fail by chance.
-
-    Returns
-    -------
-    Fit or None
-        None where no α does.
     """
     x = logarithms - logarithms.mean()
     level = np.log(np.maximum(logarithms, 1.0))
@@ -73,16 +52,7 @@ def with_logarithm(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
 
 
 def with_constant(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
-    """The asymptotic exponents of a + b T^α with the α with which it fits within what differs between runs.
-
-    For each α in a range a and b are fitted. The α belongs to the set where what is left is no larger than the runs
-    explain, and has nothing of the direction in which the curve moves with α (Rao's 1948 score test at half the
-    rate). With α < 0 the curve settles at a: its exponent is 0.
-
-    Parameters, Returns
-    -------------------
-    As for `with_logarithm`.
-    """
+    """The asymptotic exponents of a + b T^α with the α with which it fits within what differs between runs."""
     u = logarithms - logarithms.mean()
     steep = float(np.abs(np.diff(data.logs) / np.diff(u)).max())
     top = _STEP * np.ceil(min(max(2.0, steep + 1.0), 6.0) / _STEP)
@@ -127,14 +97,7 @@ def _tested(alphas: Floats, u: Floats, data: Fresh, rate: float) -> tuple[Floats
 
 
 def _fitted(power: Floats, logs: Floats) -> tuple[Floats, Floats, Floats]:
-    """For each row of powers a + b·power nearest in logs, by Gauss–Newton from the fit of relative errors.
-
-    Returns
-    -------
-    a, b : (k,) floats
-    curve : (k, n) floats
-        Over exp of the mean of the logs; NaN where no fit stays above 0.
-    """
+    """For each row of powers a + b·power nearest in logs, by Gauss–Newton from the fit of relative errors."""
     target = logs - logs.mean()
     total = np.exp(target)
     # Where powers are all but constant, or leave every bound, there is no fit: NaN says so.

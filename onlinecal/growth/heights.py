@@ -11,23 +11,7 @@ Floats = NDArray[np.float64]
 
 
 def two_heights(logarithms: Floats, logs: Floats, marked: NDArray[np.bool_], rate: float) -> float | None:
-    """How much higher the marked log totals are, of the line with one slope and two heights that fits best.
-
-    Parameters
-    ----------
-    logarithms, logs : (n,) floats
-        Log T and log mean totals.
-    marked : (n,) bools
-    rate : float
-        How often chance may take one height for two, where the totals scatter around a line independently of each
-        other and normally, with one variance.
-
-    Returns
-    -------
-    float or None
-        None unless two heights leave so much less scatter than one that this is no chance (F, 1 and n − 3 degrees of
-        freedom), and every marked total is on the same side of every other, both taken off the slope.
-    """
+    """How much higher the marked log totals are, of the line with one slope and two heights that fits best."""
     from scipy.special import fdtrc
 
     left = len(logs) - 3

@@ -15,21 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pairs:
-    """The differences of all pairs of k means, from R runs.
-
-    Attributes
-    ----------
-    means : (k,) floats
-    difference : (k, k) floats
-        Mean of row less mean of column; NaN where a value is infinite.
-    error : (k, k) floats
-        Standard error of that; NaN for a single run, and where the difference is.
-    p : (k, k) floats
-        Two-sided p-value of Student's t; 1 for a single run, where a value is infinite, and for no difference beyond
-        rounding. Where the difference is the same in all R runs, it has no spread, and the p-value is that of the sign
-        test, 2^(1−R): of few runs of whole numbers that may be chance.
-    runs : int
-    """
+    """The differences of all pairs of k means, from R runs."""
 
     means: Floats
     difference: Floats
@@ -49,12 +35,7 @@ class Pairs:
 
 
 def differences(values: Floats) -> Pairs:
-    """All pairs of (k, R) values: k quantities in the same R runs.
-
-    The runs are independent; within a run the k values may depend on each other in any way. The interval of a
-    difference is Student's t of one difference a run: exact if differences are normal, wider than need be for
-    symmetric ones with heavy tails.
-    """
+    """All pairs of (k, R) values: k quantities in the same R runs."""
     from scipy.special import stdtr
 
     k, runs = values.shape

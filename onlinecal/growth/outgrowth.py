@@ -13,29 +13,6 @@ def outgrowth(
 ) -> tuple[float, float, float]:
     """The exponent with which the ratio of mean total to rate grows from the first to the last of several fresh games.
 
-    It is the least-squares slope of log(mean total / rate) against log T. Its standard error is what the differences
-    between runs make of it; the degrees of freedom are those of Welch and Satterthwaite, so the numbers of runs may
-    differ.
-
-    Parameters
-    ----------
-    times : sequence of int
-        Horizons, at least two, distinct.
-    totals : sequence of (runs,) array_like
-        T·μ of each run, at each horizon from games of its own.
-    bound : callable
-        T ↦ the rate, up to a constant.
-    rate : float
-        The chance that the exponent is below the interval, and that it is above: by Student's t, as if the means over
-        runs had a normal distribution.
-
-    Returns
-    -------
-    estimate, lower, upper : float
-        NaN, −inf and inf where there is no exponent: a mean that is 0, negative or infinite, or a single run.
-
-    Examples
-    --------
     >>> [round(x, 9) for x in outgrowth([100, 1000], [[20.0, 20.0], [200.0, 200.0]], lambda t: t**0.5, 1e-6)]
     [0.5, 0.5, 0.5]
     """

@@ -72,11 +72,7 @@ KNOWN_RATES = (
         "distance_certificate", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2√T + 1); Qiao & Zheng 2024"
     ),
     KnownRate(
-        "smooth_ce",
-        False,
-        "T^(1/3)",
-        1 / 3,
-        "Qiao & Zheng 2024: coins that may stop early (early_stopping)",
+        "smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024: coins that may stop early (early_stopping)"
     ),
     KnownRate("kernel_ce", True, "√T", 1 / 2, "Vovk, Takemura & Shafer 2005 (√T/2)"),
     KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024", logs=1.0),

@@ -61,15 +61,7 @@ def literal(text: str) -> str:
 
 
 def legend(shown: Iterable[Growth | None], each: str = "") -> list[str]:
-    """What stands under such cells: what an interval covers, and the signs that occur.
-
-    Parameters
-    ----------
-    shown : iterable of Growth or None
-        All of them; None is a dash. With intervals that are `growth.simultaneous` for those of a table.
-    each : str, optional
-        What has simultaneous intervals, where these are in several; default: they have all together.
-    """
+    """What stands under such cells: what an interval covers, and the signs that occur."""
     cells = list(shown)
     growths = [growth for growth in cells if growth is not None]
     missing = [f"–: {NONE}"] if len(growths) < len(cells) else []

@@ -33,11 +33,8 @@ def key(thing):
 
 
 def test_what_is_built_in_is_its_name_version_and_parameters():
-    assert content(f.ForecastHedging()) == {
-        "class": "ForecastHedging",
-        "version": 1,
-        "parameters": {"m": "T^(1/3)"},
-    }
+    hedging = {"class": "ForecastHedging", "version": 1, "parameters": {"m": "T^(1/3)"}}
+    assert content(f.ForecastHedging()) == hedging
     inner = content(f.ExpertMixture((Constant(0.25), f.Doubling(f.CDLMinimiser()))))["parameters"]["of"]
     assert inner[0] == {"class": "Constant", "version": 1, "parameters": {"p": 0.25}}
     assert inner[1]["parameters"]["of"]["class"] == "CDLMinimiser"
@@ -51,28 +48,17 @@ def test_a_raised_version_is_another_content(monkeypatch):
     assert [a == b for a, b in zip(before, after, strict=True)] == [False, False, True]
 
 
-def test_a_recording_is_what_it_holds_not_where_it_lies(tmp_path):
+def test_recordings_tasks_and_responses_are_their_numbers(tmp_path):
     for name, text in (("a.csv", "0\n1\n"), ("b.csv", "0\n1\n"), ("c.csv", "1\n1\n")):
         (tmp_path / name).write_text("outcome\n" + text)
     a, b, c = (key(n.Replay(str(tmp_path / name))) for name in ("a.csv", "b.csv", "c.csv"))
-    assert a == b
-    assert a != c
-
-
-def test_tasks_and_responses_are_their_numbers():
-    payoffs = [[1.0, 0.0], [0.2, 0.9]]
-    task = oc.tasks.DecisionTask("mine", payoffs, ["stay", "go"])
-    assert key(task) == key(oc.tasks.DecisionTask("mine", payoffs, ["wait", "leave"]))
+    assert a == b != c
+    task = oc.tasks.DecisionTask("mine", [[1.0, 0.0], [0.2, 0.9]], ["stay", "go"])
+    assert key(task) == key(oc.tasks.DecisionTask("mine", [[1.0, 0.0], [0.2, 0.9]], ["wait", "leave"]))
     assert key(task) != key(oc.tasks.DecisionTask("mine", [[1.0, 0.0], [0.2, 0.8]]))
-    maker = oc.responses.DecisionMaker
-    answers = [
-        oc.responses.Rounded(),
-        oc.responses.Rounded(10),
-        oc.responses.RoundedDown(10),
-        oc.responses.Noisy(),
-    ]
-    assert len({key(maker(task, answer)) for answer in answers}) == 4
-    assert key(maker(task, answers[3])) != key(maker(task, oc.responses.Noisy(m=101)))
+    r = oc.responses
+    answers = r.Rounded(), r.Rounded(10), r.RoundedDown(10), r.Noisy(), r.Noisy(m=101)
+    assert len({key(r.DecisionMaker(task, answer)) for answer in answers}) == 5
 
 
 # ---------------------------------------------------------------- values
@@ -127,27 +113,15 @@ def local(x):
     return Local
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        Spec,
-        Plain,
-        maker,
-        keyword,
-        local,
-        lambda x: lambda gamma: x,
-        lambda x: functools.partial(maker(1), y=x),
-        lambda x: Plain(x).measure,
-        lambda x: Spec((1, [x])),
-        lambda x: Spec({"a": x}),
-        lambda x: Spec({x, 3}),
-        lambda x: Spec({x: 1}),
-        lambda x: Spec(np.array([1.0, x])),
-        lambda x: Spec(Plain(Plain(x))),
-        lambda x: as_forecaster(local(x)),
-        lambda x: Constant(x),
-    ],
-)
+HOLDING = [
+    Spec, Plain, maker, keyword, local, Constant, lambda x: lambda gamma: x, lambda x: functools.partial(maker(1), y=x),
+    lambda x: Plain(x).measure, lambda x: Spec((1, [x])), lambda x: Spec({"a": x}), lambda x: Spec({x, 3}),
+    lambda x: Spec({x: 1}), lambda x: Spec(np.array([1.0, x])), lambda x: Spec(Plain(Plain(x))),
+    lambda x: as_forecaster(local(x)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", HOLDING)
 def test_what_something_holds_is_part_of_it(make):
     assert key(make(0.25)) == key(make(0.25))
     assert key(make(0.25)) != key(make(0.5))
@@ -159,68 +133,48 @@ def test_values_that_are_the_same_number_are_the_same_value():
     assert key(Spec({"a": 1, "b": 2})) == key(Spec({"b": 2, "a": 1}))
     assert key(Spec(1, told="this")) == key(Spec(1, told="that"))
     different = [
-        0,
-        1,
-        True,
-        "1",
-        None,
-        0.1,
-        math.inf,
-        -math.inf,
-        math.nan,
-        (),
-        (1,),
-        {1},
-        {"a": 1},
-        Sight.LAW,
-        Sight.DRAW,
-    ]
-    different += [
-        math.exp,
-        math.log,
-        np.exp,
-        np.log,
-        math,
-        np,
-        oc,
-        versions,
-        len,
-        Plain,
-        Spec,
-        np.zeros(1),
-        np.zeros((1, 1)),
-        np.zeros(1, int),
-    ]
+        0, 1, True, "1", None, 0.1, math.inf, -math.inf, math.nan, (), (1,), {1}, {"a": 1}, Sight.LAW, Sight.DRAW,
+        math.exp, math.log, np.exp, np.log, math, np, oc, versions, len, Plain, Spec, np.zeros(1), np.zeros((1, 1)),
+        np.zeros(1, int), lambda gamma: gamma.weight, lambda gamma: -gamma.weight,
+    ]  # fmt: skip
     assert len({key(Spec(x)) for x in different}) == len(different)
-
-
-def test_what_holds_itself_ends():
     loop = Plain(1)
-    loop.x = [loop]
+    loop.x = [loop]  # which ends
     assert key(loop) != key(Plain([1]))
 
 
-def test_two_functions_of_one_name_are_two():
-    first, second = (lambda gamma: gamma.weight), (lambda gamma: -gamma.weight)
-    assert key(first) != key(second)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (b"one", b"two"), (bytearray(b"one"), bytearray(b"two")),
+        (datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)),
+        (datetime.datetime(2024, 1, 1, 3), datetime.datetime(2024, 1, 1, 4)),
+        (datetime.timedelta(1), datetime.timedelta(2)),
+        (np.datetime64("2024-01-01"), np.datetime64("2024-01-02")),
+        (np.datetime64("2024-01-01", "ns"), np.datetime64("2024-01-02", "ns")),
+        (fractions.Fraction(1, 3), fractions.Fraction(2, 3)), (decimal.Decimal(1), decimal.Decimal(2)),
+        (1 + 2j, 1 + 3j), (range(3), range(4)), (slice(3), slice(4)),
+        (np.random.default_rng(1), np.random.default_rng(2)),
+    ],
+    ids=lambda value: type(value).__name__,  # the text of some holds an address
+)  # fmt: skip
+def test_values_of_the_standard_library_are_told_apart(one, other):
+    """Pickling makes bytes of some of them, and of bytes themselves."""
+    assert key(one) != key(other)
+    assert key(one) == key(copy.deepcopy(one))
+    assert key({"first": one}) != key({"first": other})
 
 
 def test_a_mark_of_ones_own():
-    class Marked(Plain):
-        fingerprint = "a"
-
-    one, two = Marked(1), Marked(1)
-    two.fingerprint = "b"
-    assert key(one) != key(two)
-    # Of a class that plays, and of a measure.
-    for make in (lambda: as_forecaster(local(1)).make, lambda: maker(1)):
+    """Of an object, of a class that plays, and of a measure."""
+    for make in (lambda: Plain(1), lambda: as_forecaster(local(1)).make, lambda: maker(1)):
         first, second = make(), make()
         assert key(first) == key(second)
         second.fingerprint = "b"
         assert key(first) != key(second)
 
 
-def test_what_nobody_can_tell_is_refused():
+def test_what_cannot_be_told_is_refused():
     for thing in (sys.stdout, (i for i in "ab")):
         with pytest.raises(
             InvalidParameter, match=r"holds cannot be told .* so results cannot be kept under it"
@@ -250,9 +204,8 @@ def module(tmp_path, monkeypatch):
         for loaded in [m for m in sys.modules if m.partition(".")[0] in mine]:
             del sys.modules[loaded]
         importlib.invalidate_caches()
-        return (
-            None if thing is None else getattr(importlib.import_module(name.removesuffix(".__init__")), thing)
-        )
+        if thing is not None:
+            return getattr(importlib.import_module(name.removesuffix(".__init__")), thing)
 
     yield make
     for loaded in [m for m in sys.modules if m.partition(".")[0] in mine]:
@@ -344,13 +297,8 @@ def test_packages_with_relative_imports(module):
     module("plug_p.other", "Q = 1\n")
     module("plug_p.unused", "Q = 1\n")
     cls = module("plug_p.players", "from . import inner\nfrom .inner import helper\n" + HALF, "Half")
-    assert sources(cls).keys() == {
-        "plug_p",
-        "plug_p.players",
-        "plug_p.inner",
-        "plug_p.inner.helper",
-        "plug_p.other",
-    }
+    names = {"plug_p", "plug_p.players", "plug_p.inner", "plug_p.inner.helper", "plug_p.other"}
+    assert sources(cls).keys() == names
 
 
 def test_libraries_do_not_count_and_installed_plug_ins_do(module, tmp_path, monkeypatch):
@@ -362,9 +310,8 @@ def test_libraries_do_not_count_and_installed_plug_ins_do(module, tmp_path, monk
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text("")
         (folder / name / "part.py").write_text("P = 1\n")
-    (folder / "plugpack" / "players.py").write_text(
-        "from plugpack.part import P\nimport plugother.part\n" + HALF
-    )
+    text = "from plugpack.part import P\nimport plugother.part\n" + HALF
+    (folder / "plugpack" / "players.py").write_text(text)
     importlib.invalidate_caches()
     cls = importlib.import_module("plugpack.players").Half
     before = sources(cls)
@@ -390,11 +337,8 @@ def test_a_plug_in_of_ours_has_our_version_too(module, monkeypatch):
 
 def test_state_outside_of_the_fields_of_a_dataclass(module):
     text = (
-        "from onlinecal.natures import Drift\n"
-        "class Mine(Drift):\n"
-        "    def __init__(self, x):\n"
-        "        super().__init__()\n"
-        "        object.__setattr__(self, 'x', x)\n"
+        "from onlinecal.natures import Drift\nclass Mine(Drift):\n    def __init__(self, x):\n"
+        "        super().__init__()\n        object.__setattr__(self, 'x', x)\n"
     )
     mine = module("plug_a", text, "Mine")
     assert key(mine(1)) == key(mine(1))
@@ -407,29 +351,3 @@ def test_differences_lead_to_what_differs(module):
     assert list(differences(before, after)) == [("parameters", "make", "source", "plug_a")]
     assert list(differences({"a": 1}, {"b": 1})) == [("a",), ("b",)]
     assert list(differences([1], [1])) == []
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (b"one", b"two"),
-        (bytearray(b"one"), bytearray(b"two")),
-        (datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)),
-        (datetime.datetime(2024, 1, 1, 3), datetime.datetime(2024, 1, 1, 4)),
-        (datetime.timedelta(1), datetime.timedelta(2)),
-        (np.datetime64("2024-01-01"), np.datetime64("2024-01-02")),
-        (np.datetime64("2024-01-01", "ns"), np.datetime64("2024-01-02", "ns")),
-        (fractions.Fraction(1, 3), fractions.Fraction(2, 3)),
-        (decimal.Decimal(1), decimal.Decimal(2)),
-        (1 + 2j, 1 + 3j),
-        (range(3), range(4)),
-        (slice(3), slice(4)),
-        (np.random.default_rng(1), np.random.default_rng(2)),
-    ],
-    ids=lambda value: type(value).__name__,  # the text of some holds an address
-)
-def test_values_of_the_standard_library_are_told_apart(one, other):
-    """What pickling makes of some of them is bytes, and of bytes themselves."""
-    assert key(one) != key(other)
-    assert key(one) == key(copy.deepcopy(one))
-    assert key({"first": one}) != key({"first": other})

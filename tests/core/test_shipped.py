@@ -35,10 +35,7 @@ def test_a_file_of_the_user_comes_first(tmp_path, monkeypatch):
     ("name", "said"),
     [
         ("mine", "mine cannot be read: no such file; did you mean 'mine.toml'?"),
-        (
-            "quikstart",
-            "no such file, and unknown scenario 'quikstart'; did you mean 'quickstart'?",
-        ),
+        ("quikstart", "no such file, and unknown scenario 'quikstart'; did you mean 'quickstart'?"),
         ("min", "unknown scenario 'min'; known: "),
         ("", "is a directory"),
     ],

@@ -20,16 +20,14 @@ from onlinecal.natures import NATURES
 
 
 def find(role, table):
-    return Thing(
-        table["name"],
-        {
-            "m": Kind(whole=True),
-            "q": Kind(),
-            "weights": Kind(list=True),
-            "of": Kind(),
-            "parts": Kind(list=True),
-        },
-    )
+    kinds = {
+        "m": Kind(whole=True),
+        "q": Kind(),
+        "of": Kind(),
+        "weights": Kind(list=True),
+        "parts": Kind(list=True),
+    }
+    return Thing(table["name"], kinds)
 
 
 def labels(**table):
@@ -80,23 +78,12 @@ def test_the_type_says_whether_a_list_is_a_value():
 
 
 def test_of_what_there_is_only_these_parameters_take_lists():
-    taken = {
-        (name, key)
-        for known in (FORECASTERS, NATURES)
-        for name, cls in known.items()
-        for key, kind in kinds(cls).items()
-        if kind.list
-    }
-    assert taken == {
-        ("expert_mixture", "of"),
-        ("expert_aggregation", "of"),
-        ("logistic_policy", "weights"),
-        ("mixture", "natures"),
-        ("mixture", "weights"),
-        ("streams", "parts"),
-        ("streams", "weights"),
-        ("streams", "labels"),
-    }
+    known = [*FORECASTERS.items(), *NATURES.items()]
+    taken = {f"{name}.{key}" for name, cls in known for key, kind in kinds(cls).items() if kind.list}
+    expected = (
+        "expert_mixture.of expert_aggregation.of logistic_policy.weights mixture.natures mixture.weights "
+    )
+    assert taken == set(f"{expected} streams.parts streams.weights streams.labels".split())
     options = {(n, k) for n, m in MEASURES.items() for k, kind in kinds(m.function).items() if kind.list}
     assert options == {("binned_ce", "bins"), ("weighted_ce", "weights")}
     assert not any(kind.list for task in TASKS.values() for kind in kinds(task).values())
@@ -121,53 +108,44 @@ def test_named_types_are_what_they_stand_for():
 # ---------------------------------------------------------------- combinations
 
 
-def test_every_combination_in_order():
-    assert labels(m=["T^(1/3)", 20], q=[0.1, 0.2]) == [
-        "a, m = T^(1/3), q = 0.1",
-        "a, m = T^(1/3), q = 0.2",
-        "a, m = 20, q = 0.1",
-        "a, m = 20, q = 0.2",
-    ]
-    assert tables(m=["T^(1/3)", 20], q=0.5) == [
-        {"name": "a", "m": "T^(1/3)", "q": 0.5},
-        {"name": "a", "m": 20, "q": 0.5},
-    ]
-    assert tables(m=3) == [{"name": "a", "m": 3}]
+INNER = {"name": "b", "m": [1, 2]}
+EACH = {"each": [[1, 2], [2, 1]]}
+FILES = {"each": [f"/a/very/long/way/to/the/folder/{name}.csv" for name in ("rain", "snow")]}
 
 
-def test_a_list_that_is_a_value_stays_one():
-    assert tables(weights=[1, 2]) == [{"name": "a", "weights": [1, 2]}]
-    assert [t["weights"] for t in tables(weights={"each": [[1, 2], [2, 1]]})] == [[1, 2], [2, 1]]
-    assert labels(weights={"each": [[1, 2], [2, 1]]}) == ["a, weights = [1, 2]", "a, weights = [2, 1]"]
-    assert [t["m"] for t in tables(m={"each": {"from": 1, "to": 3, "step": 1}})] == [1, 2, 3]
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({"m": ["T^(1/3)", 20], "q": [0.1, 0.2]},
+         [f"a, m = {m}, q = {q}" for m in ("T^(1/3)", 20) for q in (0.1, 0.2)]),
+        ({"weights": EACH}, ["a, weights = [1, 2]", "a, weights = [2, 1]"]),
+        ({"of": INNER, "q": [0.5, 1]}, [f"a (of=b), of.m = {m}, q = {q}" for m in (1, 2) for q in ("0.5", "1")]),
+        ({"parts": [{"name": "b"}, INNER]}, [f"a (parts=[b, b]), parts.1.m = {m}" for m in (1, 2)]),
+        ({"of": [{"name": "b"}, {"name": "c", "m": [1, 2]}]}, ["a, of = b", "a, of = c (m=1)", "a, of = c (m=2)"]),
+        ({"q": 0.25, "m": [1, 2]}, ["a (q=0.25), m = 1", "a (q=0.25), m = 2"]),
+        ({"file": "f" * 60, "m": [1, 2]}, ["a, m = 1", "a, m = 2"]),
+        ({"file": FILES}, ["a, file = rain.csv", "a, file = snow.csv"]),
+        ({"file": {"each": ["x" * 40, "y" * 40]}}, ["a, file = #1", "a, file = #2"]),
+        ({"q": [0.1234567, 0.1234568, 1e-9]}, ["a, q = 0.1234567", "a, q = 0.1234568", "a, q = 1e-09"]),
+    ],
+)  # fmt: skip
+def test_every_combination_has_a_label_in_order(table, expected):
+    assert labels(**table) == expected
+    assert max(map(len, labels(**table, weights=[1] * 40) if "weights" not in table else expected)) <= WIDTH
 
 
-def test_parts_are_swept_too():
-    inner = {"name": "b", "m": [1, 2]}
-    assert labels(of=inner, q=[0.5, 1]) == [
-        f"a (of=b), of.m = {m}, q = {q}" for m in (1, 2) for q in ("0.5", "1")
-    ]
-    assert [t["of"]["m"] for t in tables(of=inner)] == [1, 2]
-    assert labels(parts=[{"name": "b"}, inner]) == [f"a (parts=[b, b]), parts.1.m = {m}" for m in (1, 2)]
-    assert labels(of=[{"name": "b"}, {"name": "c", "m": [1, 2]}]) == [
-        "a, of = b", "a, of = c (m=1)", "a, of = c (m=2)",
-    ]  # fmt: skip
-
-
-def test_labels_are_short_and_begin_as_said():
-    made = sweep("forecaster", {"name": "a", "q": 0.25, "m": [1, 2]}, find)
-    assert made.label(1) == "a (q=0.25), m = 2"
-    assert made.label(1, "mine") == "mine, m = 2"
-    long = sweep("forecaster", {"name": "a", "file": "f" * 60, "m": [1, 2]}, find)
-    assert long.label(0) == "a, m = 1"
-    files = [f"/a/very/long/way/to/the/folder/{name}.csv" for name in ("rain", "snow")]
-    assert labels(file={"each": files}) == ["a, file = rain.csv", "a, file = snow.csv"]
-    assert labels(file={"each": ["x" * 40, "y" * 40]}) == ["a, file = #1", "a, file = #2"]
-    assert max(map(len, labels(file={"each": files}, m=[1, 2], weights=[1] * 40))) <= WIDTH
-
-
-def test_numbers_keep_the_digits_that_tell_them_apart():
-    assert labels(q=[0.1234567, 0.1234568, 1e-9]) == ["a, q = 0.1234567", "a, q = 0.1234568", "a, q = 1e-09"]
+@pytest.mark.parametrize(
+    ("table", "key", "expected"),
+    [
+        ({"m": ["T^(1/3)", 20], "q": 0.5}, "m", ["T^(1/3)", 20]), ({"m": 3}, "m", [3]),
+        ({"weights": [1, 2]}, "weights", [[1, 2]]), ({"weights": EACH}, "weights", [[1, 2], [2, 1]]),
+        ({"m": {"each": {"from": 1, "to": 3, "step": 1}}}, "m", [1, 2, 3]),
+        ({"of": INNER}, "of", [{"name": "b", "m": 1}, {"name": "b", "m": 2}]),
+    ],
+)  # fmt: skip
+def test_tables_have_single_values(table, key, expected):
+    assert tables(**table) == [{"name": "a", **table, key: value} for value in expected]
+    assert sweep("forecaster", {"name": "a", "m": [1, 2]}, find).label(1, "mine") == "mine, m = 2"
 
 
 @pytest.mark.parametrize(
@@ -242,15 +220,11 @@ def test_a_range_has_its_ends_and_is_even(low, width, steps, spacing):
         ({"from": "1", "to": 2, "steps": 3}, "from = '1'; expected a finite number"),
         ({"from": 1, "to": float("inf"), "steps": 3}, "to = inf; expected a finite number"),
         ({"from": True, "to": 2, "steps": 3}, "from = True"),
+        ({"from": 1, "to": 3, "steps": 9, "whole": 1}, "there are 3 whole numbers, fewer than steps = 9"),
+        ({"from": 0.5, "to": 3, "steps": 2, "whole": 1}, "expected a whole number"),
     ],
 )
 def test_ranges_that_are_none(spec, said):
+    whole = bool(spec.pop("whole", False))
     with pytest.raises(InvalidParameter, match=said):
-        ranged("q", spec)
-
-
-def test_too_few_whole_numbers():
-    with pytest.raises(InvalidParameter, match="there are 3 whole numbers, fewer than steps = 9"):
-        ranged("m", {"from": 1, "to": 3, "steps": 9}, whole=True)
-    with pytest.raises(InvalidParameter, match="expected a whole number"):
-        ranged("m", {"from": 0.5, "to": 3, "steps": 2}, whole=True)
+        ranged("q", spec, whole=whole)

@@ -17,10 +17,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import vector
 from onlinecal.decisions import tasks
-from onlinecal.measures import (
-    MEASURES,
-    estimators,
-)
+from onlinecal.measures import MEASURES, estimators
 
 GAMMA = JointDistribution.from_levels([0.2, 0.5, 0.8], [1, 1, 2], [0.4, 0.1, 0.6])
 
@@ -53,10 +50,7 @@ BAD = {
     "timedeltas": (np.array([0, 1], "m8[s]"), r"p holds dates or times \(timedelta64\[s\]\)"),
     "datetimes": (np.array([0, 1], "M8[D]"), r"p holds dates or times \(datetime64\[D\]\)"),
     "a series of times": (pd.to_datetime(pd.Series([0, 1])), "p holds dates or times"),
-    "Python's times": (
-        [datetime.timedelta(0), datetime.timedelta(1)],
-        r"p\[0\] = datetime.timedelta\(0\) is not",
-    ),
+    "Python's times": ([datetime.timedelta(0)] * 2, r"p\[0\] = datetime.timedelta\(0\) is not"),
     "ragged": ([[0.2], [0.2, 0.5]], r"p is not an array of numbers \(ValueError: setting an array element"),
     "a gradient": (
         Raises(),
@@ -85,29 +79,23 @@ def test_what_is_no_vector_of_probabilities_is_refused(case):
         JointDistribution.from_counts(p, [1, 1], [0, 1])
 
 
-@pytest.mark.parametrize("name", ["p", "y", "weights"])
-def test_each_argument_is_named(name):
-    arguments = {"p": [0.2, 0.5], "y": [0, 1], "weights": [1, 1], name: ["1", "0"]}
-    with pytest.raises(InvalidData, match=rf"{name}\[0\] = '1' is not a number"):
-        JointDistribution.from_samples(arguments["p"], arguments["y"], weights=arguments["weights"])
+def test_each_argument_is_named():
+    for name in ("p", "y", "weights"):
+        given = {"p": [0.2, 0.5], "y": [0, 1], "weights": [1, 1], name: ["1", "0"]}
+        with pytest.raises(InvalidData, match=rf"{name}\[0\] = '1' is not a number"):
+            JointDistribution.from_samples(given["p"], given["y"], weights=given["weights"])
 
 
 @pytest.mark.parametrize(
     "p",
     [
-        np.ma.array([0.25, 0.5], mask=False),
-        np.ma.array([0.25, 0.5]),
-        [Fraction(1, 4), Decimal("0.5")],
-        [np.float32(0.25), np.float16(0.5)],
-        np.array([0.25, 0.5], np.longdouble),
-        np.array([0.25, 0.5], object),
-        pd.Series([0.25, 0.5], dtype="Float64"),
-        pd.Series([0.25, 0.5], dtype="category"),
-        memoryview(np.array([0.25, 0.5])),
-        Converts(),
+        np.ma.array([0.25, 0.5], mask=False), np.ma.array([0.25, 0.5]), [Fraction(1, 4), Decimal("0.5")],
+        [np.float32(0.25), np.float16(0.5)], np.array([0.25, 0.5], np.longdouble), np.array([0.25, 0.5], object),
+        pd.Series([0.25, 0.5], dtype="Float64"), pd.Series([0.25, 0.5], dtype="category"),
+        memoryview(np.array([0.25, 0.5])), Converts(),
     ],
     ids=lambda p: type(p).__name__,
-)
+)  # fmt: skip
 def test_other_vectors_of_numbers_are_good(p):
     gamma = JointDistribution.from_samples(p, [True, np.int8(0)])
     assert gamma.predictions.tolist() == [0.25, 0.5]
@@ -120,18 +108,20 @@ def test_a_float64_vector_is_not_copied():
 
 
 def test_rows_of_pandas_must_be_the_same():
-    p = pd.Series([0.2, 0.8], index=[7, 8])
-    with pytest.raises(InvalidData, match="p and y are pandas objects with different indices"):
-        JointDistribution.from_samples(p, pd.Series([0, 1]))
-    with pytest.raises(InvalidData, match="p and weights are pandas objects with different indices"):
-        oc.evaluate(p, [0, 1], weights=pd.Series([1, 1], index=[8, 7]))
-    with pytest.raises(InvalidData, match="predictions and positives are pandas objects"):
-        JointDistribution.from_counts(p, [1, 1], pd.Series([0, 1]))
-    with pytest.raises(InvalidData, match="mass and means are pandas objects"):
-        JointDistribution.from_levels([0.2, 0.8], p, pd.Series([0.2, 0.8]))
-    same = JointDistribution.from_samples(p, pd.Series([0, 1], index=[7, 8]), weights=np.ones(2))
-    assert same.means.tolist() == [0.0, 1.0]
-    assert JointDistribution.from_samples(p, [0, 1]).means.tolist() == [0.0, 1.0]
+    p, y, J = pd.Series([0.2, 0.8], index=[7, 8]), pd.Series([0, 1]), JointDistribution
+    for call, said in (
+        (lambda: J.from_samples(p, y), "p and y are pandas objects with different indices"),
+        (
+            lambda: oc.evaluate(p, [0, 1], weights=pd.Series([1, 1], index=[8, 7])),
+            "p and weights are pandas objects",
+        ),
+        (lambda: J.from_counts(p, [1, 1], y), "predictions and positives are pandas objects"),
+        (lambda: J.from_levels([0.2, 0.8], p, y), "mass and means are pandas objects"),
+    ):
+        with pytest.raises(InvalidData, match=said):
+            call()
+    same = J.from_samples(p, pd.Series([0, 1], index=[7, 8]), weights=np.ones(2))
+    assert same.means.tolist() == J.from_samples(p, [0, 1]).means.tolist() == [0.0, 1.0]
 
 
 # -------------------------------------------------------------------- weights
@@ -141,13 +131,9 @@ def test_rows_of_pandas_must_be_the_same():
 def test_weights_with_which_sums_would_lose_digits_are_refused(size):
     with pytest.raises(InvalidData, match=r"weights sum to .* expected a total from 1e-200 to 1e\+200"):
         JointDistribution.from_samples([0.2, 0.8], [0, 1], weights=[size, size])
-    with pytest.raises(InvalidData, match="counts sum to"):
-        JointDistribution.from_counts([0.2, 0.8], [size, size], [0, 0])
-    with pytest.raises(InvalidData, match="mass sum to"):
-        JointDistribution.from_levels([0.2, 0.8], [size, size], [0, 0])
-
-
-def test_the_total_weight_is_checked_where_it_grows():
+    for make, name in ((JointDistribution.from_counts, "counts"), (JointDistribution.from_levels, "mass")):
+        with pytest.raises(InvalidData, match=f"{name} sum to"):
+            make([0.2, 0.8], [size, size], [0, 0])
     half = JointDistribution.from_counts([0.2], [0.75e200], [0.0])
     with pytest.raises(InvalidData, match="merge: weights sum to"):
         half.merge(half)
@@ -161,13 +147,11 @@ def test_the_total_weight_is_checked_where_it_grows():
 def test_a_power_of_two_in_the_weights_changes_no_digit(record, exponent):
     """Also near the ends of what is allowed; the brackets of linear programs and the widths of quantile bins too."""
     counts, positives = np.array([3.0, 1.0, 4.0]), np.array([1.0, 0.0, 3.0])
-    values = [
-        record.function(
-            JointDistribution.from_counts([0.2, 0.5, 0.8], counts * s, positives * s), **record.example
-        )
+    one, other = (
+        JointDistribution.from_counts([0.2, 0.5, 0.8], counts * s, positives * s)
         for s in (1.0, 2.0**exponent)
-    ]
-    assert values[0] == values[1]
+    )
+    assert record.function(one, **record.example) == record.function(other, **record.example)
 
 
 def test_levels_of_hardly_any_weight_are_good():
@@ -196,17 +180,12 @@ FUNCTIONS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "given", [np.array([0.2, 0.5]), [0.2], None, 3], ids=lambda given: type(given).__name__
-)
-@pytest.mark.parametrize("function", FUNCTIONS, ids=called)
-def test_a_measure_of_something_else_than_gamma_says_so(function, given):
-    says = f"{called(function)}: {type(given).__name__} given; expected a JointDistribution"
-    with pytest.raises(InvalidData, match=says):
-        function(given)
-
-
-def test_a_task_of_something_else_than_gamma_says_so():
+def test_a_measure_or_task_of_something_else_than_gamma_says_so():
+    for function in FUNCTIONS:
+        for given in (np.array([0.2, 0.5]), [0.2], None, 3):
+            says = f"{called(function)}: {type(given).__name__} given; expected a JointDistribution"
+            with pytest.raises(InvalidData, match=says):
+                function(given)
     for function in (tasks.payoff, tasks.swap_regret, tasks.action_swap_regret, tasks.external_regret):
         with pytest.raises(InvalidData, match=f"{function.__name__}: ndarray given"):
             function(np.array([0.2]), tasks.umbrella())
@@ -285,29 +264,20 @@ def test_integers_of_numpy_are_integers(call):
             function(bad)
 
 
-def test_a_truth_value_of_numpy_is_one():
+def test_other_options():
     assert measures.scdl_binned(GAMMA, soft=np.False_) == measures.scdl_binned(GAMMA, soft=False)
-
-
-def test_rounding_to_a_grid_that_is_none_is_refused():
     for m in (1.5, 0, -1, "4", 2**50 + 1, math.inf):
         with pytest.raises(InvalidParameter, match="round: m = "):
             GAMMA.round(m)
-
-
-def test_too_many_samples_to_draw_again():
     many = JointDistribution.from_counts([0.2, 0.5], [2.0**62, 4.0], [2.0**61, 2.0])
     assert oc.evaluate(many, measures=["ece"])["ece"] == measures.ece(many)
-    with pytest.raises(InvalidParameter, match="more than can be drawn again sample by sample"):
-        oc.evaluate(many, measures=["ece"], bootstrap=2)
-    with pytest.raises(InvalidParameter, match="more than can be drawn again sample by sample"):
-        oc.evaluate(many, measures=["ece"], reference=2)
-
-
-def test_functions_of_weights_are_checked():
-    with pytest.raises(InvalidParameter, match=r"weighted_ce: weights\[0\] = 'a' is not a number"):
-        measures.weighted_ce(GAMMA, weights=["a", 1, 2])
-    with pytest.raises(InvalidParameter, match="weighted_ce: weights is not an array"):
-        measures.weighted_ce(GAMMA, weights=Raises())
-    with pytest.raises(InvalidParameter, match=r"weighted_ce: weights\(v\)\[0\] is masked"):
-        measures.weighted_ce(GAMMA, weights=lambda v: np.ma.array(v, mask=True))
+    for option in ("bootstrap", "reference"):
+        with pytest.raises(InvalidParameter, match="more than can be drawn again sample by sample"):
+            oc.evaluate(many, measures=["ece"], **{option: 2})
+    for weights, said in (
+        (["a", 1, 2], r"weights\[0\] = 'a' is not a number"),
+        (Raises(), "weights is not an array"),
+        (lambda v: np.ma.array(v, mask=True), r"weights\(v\)\[0\] is masked"),
+    ):
+        with pytest.raises(InvalidParameter, match=f"weighted_ce: {said}"):
+            measures.weighted_ce(GAMMA, weights=weights)

@@ -194,12 +194,7 @@ def test_names():
     assert (
         [response_name(r()) for r in RESPONSES.values()]
         == list(RESPONSES)
-        == [
-            "best",
-            "rounded",
-            "rounded_down",
-            "noisy",
-        ]
+        == ["best", "rounded", "rounded_down", "noisy"]
     )
     assert response_name(Noisy(0.1, "uniform")) == "noisy(scale=0.1, noise=uniform)"
     assert as_response("rounded") == Rounded()

@@ -41,10 +41,7 @@ def matrix_value(a):
 def dual_value(a):
     """max over q of min_i (1 − q) a_i + q b_i, by linear programming: nature chooses without seeing the law."""
     solved = linprog(
-        [0.0, -1.0],
-        A_ub=[[x - y, 1.0] for x, y in a],
-        b_ub=[x for x, _ in a],
-        bounds=[(0, 1), (None, None)],
+        [0.0, -1.0], A_ub=[[x - y, 1.0] for x, y in a], b_ub=[x for x, _ in a], bounds=[(0, 1), (None, None)]
     )
     return -solved.fun
 

@@ -37,8 +37,5 @@ ROW = {"id": "Z1", "where": "§1", "what": "w", "kind": "example", "state": "yes
 )  # fmt: skip
 def test_a_row_that_says_what_is_not_so_is_found(change, said):
     assert faults([ROW | change]) == [said]
-
-
-def test_a_row_is_there_once():
     row = ROW | {"state": "statement"}
     assert faults([row, row]) == ["Z1: given twice"]

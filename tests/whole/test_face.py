@@ -1,5 +1,6 @@
 """The face in Python: names for strategies, samples for Γ, numbers of NumPy, results that can be compared."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +30,8 @@ def test_strategies_by_name():
 def test_strategies_by_tables():
     hedging, coin = {"name": "forecast_hedging", "m": 8}, {"name": "bernoulli", "q": 0.3}
     called = oc.play([hedging, "constant"], coin, horizon=60, runs=2, seed=4)
-    assert called == oc.play(
-        [F.ForecastHedging(8), F.Constant()], N.Bernoulli(0.3), horizon=60, runs=2, seed=4
-    )
+    made = [F.ForecastHedging(8), F.Constant()]
+    assert called == oc.play(made, N.Bernoulli(0.3), horizon=60, runs=2, seed=4)
     several = oc.play({"name": "constant", "p": [0.2, 0.5], "label": "mine"}, coin, horizon=5, runs=1)
     assert several.forecasters == ["mine, p = 0.2", "mine, p = 0.5"]
     swept = [entry.strategy for entry in oc.sweep({"name": "delayed", "slots": 3}, of=["constant", hedging])]
@@ -46,30 +46,21 @@ def test_strategies_by_tables():
 
 
 @pytest.mark.parametrize(
-    ("table", "made"),
+    ("role", "table", "made"),
     [
-        ({"name": "delayed", "of": "constant"}, [F.Delayed(F.Constant())]),
-        ({"name": "delayed", "of": ["constant"]}, [F.Delayed(F.Constant())]),
-        ({"name": "expert_mixture", "of": ["constant"]}, [F.ExpertMixture((F.Constant(),))]),
-        (
-            {"name": "expert_mixture", "of": ["constant", {"name": "delayed", "of": "minimax"}]},
-            [F.ExpertMixture((F.Constant(), F.Delayed(F.Minimax())))],
-        ),
-        ({"name": "constant", "p": [0.2]}, [F.Constant(0.2)]),
+        ("forecaster", {"name": "delayed", "of": "constant"}, F.Delayed(F.Constant())),
+        ("forecaster", {"name": "delayed", "of": ["constant"]}, F.Delayed(F.Constant())),
+        ("forecaster", {"name": "expert_mixture", "of": ["constant"]}, F.ExpertMixture((F.Constant(),))),
+        ("forecaster", {"name": "expert_mixture", "of": ["constant", {"name": "delayed", "of": "minimax"}]},
+         F.ExpertMixture((F.Constant(), F.Delayed(F.Minimax())))),
+        ("forecaster", {"name": "constant", "p": [0.2]}, F.Constant(0.2)),
+        ("nature", {"name": "mixture", "natures": ["drift", "greedy"]}, N.Mixture((N.Drift(), N.Greedy()))),
+        ("nature", {"name": "switch", "first": "drift", "then": "greedy"}, N.Switch(N.Drift(), N.Greedy())),
     ],
-)
-def test_parts_by_name(table, made):
+)  # fmt: skip
+def test_parts_by_name(role, table, made):
     """Where a strategy takes others, their names do, as in the lists of a scenario."""
-    assert [entry.strategy for entry in lineup("forecaster", [table], Path())] == made
-
-
-def test_parts_of_natures_by_name():
-    tables = [
-        {"name": "mixture", "natures": ["drift", "greedy"]},
-        {"name": "switch", "first": "drift", "then": "greedy"},
-    ]
-    made = [N.Mixture((N.Drift(), N.Greedy())), N.Switch(N.Drift(), N.Greedy())]
-    assert [entry.strategy for entry in lineup("nature", tables, Path())] == made
+    assert [entry.strategy for entry in lineup(role, [table], Path())] == [made]
     with pytest.raises(UnknownName, match="did you mean 'greedy'"):
         lineup("nature", [{"name": "mixture", "natures": ["gredy"]}], Path())
 
@@ -133,23 +124,19 @@ def test_numbers_of_numpy_are_numbers(mine, same):
     assert played(mine) == played(same)
 
 
-def test_a_whole_number_of_numpy_that_only_counts():
+def test_numbers_of_a_study_may_be_numpys():
+    numbers = {
+        "horizon": np.array([40, 80]),
+        "runs": np.int64(2),
+        "seed": np.int32(3),
+        "per_decade": np.int64(4),
+    }
+    study = oc.play("constant", "drift", **numbers)
+    assert study == oc.play("constant", "drift", horizon=[40, 80], runs=2, seed=3)
+    assert type(study.cells[0].horizon) is int
     assert strategy_key(F.Calibeating(np.int64(5))) == strategy_key(F.Calibeating(5))
     with pytest.raises(InvalidParameter, match=r"bins = np.int64\(0\); expected an integer from 1 to 10\^6"):
         F.Calibeating(np.int64(0))
-
-
-def test_numbers_of_a_study_may_be_numpys(tmp_path):
-    study = oc.play(
-        "constant",
-        "drift",
-        horizon=np.array([40, 80]),
-        runs=np.int64(2),
-        seed=np.int32(3),
-        per_decade=np.int64(4),
-    )
-    assert study == oc.play("constant", "drift", horizon=[40, 80], runs=2, seed=3)
-    assert type(study.cells[0].horizon) is int
 
 
 def test_an_expression_is_checked_at_the_horizons_that_are_played():
@@ -163,3 +150,43 @@ def test_an_expression_is_checked_at_the_horizons_that_are_played():
         F.ForecastHedging(-3)
     with pytest.raises(InvalidParameter, match="no value at T = 5"):
         oc.play(F.ForecastHedging("T/(T-5)"), "drift", horizon=5, runs=1)
+
+
+# ---------------------------------------------------------------- whole numbers that Python does not write
+
+HUGE = 10**5000
+GAMMA = oc.JointDistribution.from_samples([0.5], [1])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: oc.play("constant", "drift", horizon=HUGE),
+        lambda: oc.play("constant", "drift", horizon=[HUGE, 2]),
+        *(functools.partial(oc.play, "constant", "drift", horizon=9, **{key: HUGE}) for key in
+          ("runs", "seed", "per_decade")),
+        lambda: F.ForecastHedging(m=HUGE), lambda: F.ForecastHedging(m=-HUGE), lambda: F.Constant(HUGE),
+        lambda: N.Bernoulli(HUGE), lambda: oc.measures.binned_ece(GAMMA, bins=HUGE),
+        lambda: oc.measures.ece(GAMMA, order=-HUGE), lambda: oc.evaluate(GAMMA, bootstrap=HUGE),
+        lambda: oc.evaluate(GAMMA, level=HUGE), lambda: oc.Recalibrator("platt", bins=HUGE),
+        lambda: oc.Recalibrator("platt", horizon=HUGE), lambda: oc.Monitor(HUGE),
+        lambda: oc.Monitor(open_at_once=-HUGE), lambda: GAMMA.round(-HUGE),
+    ],
+    ids=map(str, range(18)),
+)  # fmt: skip
+def test_a_number_that_python_does_not_write_is_one_line(given):
+    with pytest.raises(InvalidParameter) as caught:
+        given()
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_errors_has_only_errors():
+    space = {}
+    exec("from onlinecal.core.errors import *", space)
+    errors = {
+        name
+        for name, one in vars(oc.errors).items()
+        if isinstance(one, type) and issubclass(one, OnlinecalError)
+    }
+    assert set(space) - {"__builtins__"} == set(oc.errors.__all__) == errors

@@ -12,15 +12,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-FORECASTER = '''
+STRATEGY = '''
 
 @dataclass(frozen=True)
-class Newcomer(Forecaster):
-    """Says the same as ever, a little lower.
+class {name}({base}):
+    """Says the same as ever.
 
     Parameters
     ----------
-    p : float, default 0.5
+    {key} : float, default 0.5
     """
 
     deterministic: ClassVar[bool | None] = True
@@ -28,34 +28,19 @@ class Newcomer(Forecaster):
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(1)"
 
-    p: float = 0.5
+    {key}: float = 0.5
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> Player:
-        """A player whose law never changes."""
-        return Constant(0.9 * self.p).start(horizon, runs, stream)
+    def start(self, horizon: int, runs: int, stream: Stream) -> {player}:
+        """A player that never changes."""
+        return {like}.start(horizon, runs, stream)
 '''
-
-NATURE = '''
-
-@dataclass(frozen=True)
-class Arrival(Nature):
-    """A coin that has just come in.
-
-    Parameters
-    ----------
-    q : float, default 0.25
-    """
-
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
-
-    q: float = 0.25
-
-    def start(self, horizon: int, runs: int, stream: Stream) -> NaturePlayer:
-        """A player that answers q."""
-        return Bernoulli(self.q).start(horizon, runs, stream)
-'''
+FORECASTER = STRATEGY.format(
+    name="Newcomer", base="Forecaster", key="p", player="Player", like="Constant(0.9 * self.p)"
+)
+NATURE = STRATEGY.format(
+    name="Arrival", base="Nature", key="q", player="NaturePlayer", like="Bernoulli(self.q)"
+)
+NATURE = NATURE.replace("    deterministic: ClassVar[bool | None] = True\n", "")
 
 MEASURE = '''@of_gamma
 def absolute_bias(gamma: JointDistribution, *, power: float = 1.0) -> float:
@@ -179,13 +164,8 @@ def test_one_file_and_one_list(tmp_path):
     def onlinecal(*arguments):
         return python("-m", "onlinecal", *arguments)
 
-    names = {
-        "forecasters": "newcomer",
-        "natures": "arrival",
-        "measures": "absolute_bias",
-        "tasks": "gate",
-        "responses": "opposite",
-    }
+    names = {"forecasters": "newcomer", "natures": "arrival", "measures": "absolute_bias", "tasks": "gate",
+             "responses": "opposite"}  # fmt: skip
     listed = {(row["kind"], row["name"]) for row in json.loads(onlinecal("list", "--json"))}
     assert set(names.items()) <= listed
     for kind, name in names.items():
@@ -203,18 +183,12 @@ def test_one_file_and_one_list(tmp_path):
     python("-c", PYTHON)
 
 
-def test_the_table_leads_to_files_that_there_are():
-    for write, listed in table().values():
-        for path in re.findall(r"`(onlinecal/[\w/.]+)`", write):
-            assert (ROOT / path).exists(), path
-        for path in re.findall(r"`(\w+/__init__\.py)`", listed):
-            assert (ROOT / "onlinecal" / path).is_file(), path
-
-
 def test_what_contributing_names_is_there():
-    """Files, folders and modules that are to be run."""
+    """Files, folders and modules that are to be run; those of the table among them."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     for path in re.findall(r"`((?:tests|onlinecal|docs)/[\w/.]+)`", text):
         assert (ROOT / path).exists(), path
+    for path in re.findall(r"`(\w+/__init__\.py)`", "".join(listed for _, listed in table().values())):
+        assert (ROOT / "onlinecal" / path).is_file(), path
     for module in re.findall(r"python -m (tests(?:\.\w+)+)", text):
         assert (ROOT / (module.replace(".", "/") + ".py")).is_file(), module

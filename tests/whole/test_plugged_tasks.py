@@ -63,21 +63,25 @@ def columns(cells):
     return [name for name in cells[0].panel.names if name.startswith("swap_regret")]
 
 
-def test_tasks_in_a_scenario(planned):
-    cells = planned(
-        '["plugged_tasks_mine:harvest", {name = "plugged_tasks_mine:threshold", t = 0.3}, '
-        '{name = "plugged_tasks_mine:Own", pay = 0.5}]'
-    )
-    assert columns(cells) == ["swap_regret[harvest]", "swap_regret[threshold]", "swap_regret[own]"]
-
-
-def test_a_response_goes_with_it(planned):
-    cells = planned(
-        '[{name = "plugged_tasks_mine:threshold", t = 0.3, response = {name = "rounded", m = 10}}]'
-    )
-    assert columns(cells) == ["swap_regret[threshold, rounded(m=10)]"]
-    best = planned('[{name = "plugged_tasks_mine:threshold", t = 0.3, response = "best"}]')
-    assert columns(best) == ["swap_regret[threshold]"]
+@pytest.mark.parametrize(
+    ("tasks", "names"),
+    [
+        (
+            '"M:harvest", {name = "M:threshold", t = 0.3}, {name = "M:Own", pay = 0.5}',
+            ["harvest", "threshold", "own"],
+        ),
+        (
+            '{name = "M:threshold", t = 0.3, response = {name = "rounded", m = 10}}',
+            ["threshold, rounded(m=10)"],
+        ),
+        ('{name = "M:threshold", t = 0.3, response = "best"}', ["threshold"]),
+    ],
+)
+def test_tasks_in_a_scenario(planned, tasks, names):
+    columns = planned(f"[{tasks}]".replace("M:", "plugged_tasks_mine:"))[0].panel.names
+    assert [name for name in columns if name.startswith("swap_regret")] == [
+        f"swap_regret[{name}]" for name in names
+    ]
 
 
 def test_its_numbers_are_those_of_the_task(planned):
@@ -86,57 +90,43 @@ def test_its_numbers_are_those_of_the_task(planned):
     own = oc.tasks.DecisionTask("threshold", [[0.3, 0.3], [0.0, 1.0]])
     same = dict(zip(cell.panel.names, cell.panel.read(gamma), strict=True))
     assert same["swap_regret[threshold]"] == pytest.approx(10 * own.account(gamma).swap)
-    study = oc.play(
-        "constant",
-        "bernoulli",
-        horizon=50,
-        runs=2,
-        tasks=[{"name": "plugged_tasks_mine:threshold", "t": 0.3}],
-    )
+    task = {"name": "plugged_tasks_mine:threshold", "t": 0.3}
+    study = oc.play("constant", "bernoulli", horizon=50, runs=2, tasks=[task])
     assert "swap_regret[threshold]" in study.measures
 
 
 def kept_under(cell):
-    """What its columns of tasks are kept under, below the game."""
-    return frozenset(held.key for held in cell.held.values() if held.column.of_task)
+    """The key of its game, and those of its columns of tasks, which are kept below the game."""
+    return cell.key, frozenset(held.key for held in cell.held.values() if held.column.of_task)
 
 
 @pytest.mark.parametrize("task", ["harvest", "threshold", "Own"])
 def test_options_and_source_are_part_of_its_columns(planned, task):
     spec = f'["plugged_tasks_mine:{task}"]'
-    (first,), (again,) = planned(spec), planned(spec)
-    assert first.key == again.key
-    assert kept_under(first) == kept_under(again)
-    (comment,) = planned(spec, MINE + "# a comment\n")
-    assert kept_under(comment) == kept_under(first)
-    (edited,) = planned(
-        spec, MINE.replace("0.25", "0.75").replace("1.0, 0.1", "1.0, 0.2").replace("t=0.5", "t=0.4")
-    )
-    assert not kept_under(edited) & kept_under(first)
-    assert edited.key == first.key  # the games are the same
-    (elsewhere,) = planned(spec, MINE + "HELPER = 1\n")
-    assert not kept_under(elsewhere) & kept_under(first)
-
-
-def test_an_option_is_part_of_it(planned):
+    numbers = MINE.replace("0.25", "0.75").replace("1.0, 0.1", "1.0, 0.2").replace("t=0.5", "t=0.4")
+    texts = (MINE, MINE, MINE + "# a comment\n", numbers, MINE + "HELPER = 1\n")
+    found = [kept_under(planned(spec, text)[0]) for text in texts]
+    games, (first, again, comment, edited, elsewhere) = zip(*found, strict=True)
+    assert len(set(games[:4])) == 1
+    assert first == again == comment
+    assert not (edited | elsewhere) & first
     specs = [f'[{{name = "plugged_tasks_mine:threshold", t = {t}}}]' for t in (0.3, 0.3, 0.4)]
-    assert len({kept_under(planned(spec)[0]) for spec in specs}) == 2
+    assert len({kept_under(planned(spec)[0])[1] for spec in specs}) == 2
 
 
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        ('"plugged_tasks_mine:number"', r"task 'plugged_tasks_mine:number' is 3; expected a Task \("),
-        ('"plugged_tasks_mine:nothing"', r"task 'plugged_tasks_mine:nothing' returned 3; expected a Task \("),
-        ('"plugged_tasks_mine:broken"', "'plugged_tasks_mine:broken' cannot be made: ZeroDivisionError"),
-        ('"plugged_tasks_mine:out_of_range"', "task 'plugged_tasks_mine:out_of_range': .*payoff"),
-        ('"plugged_tasks_mine:absent"', "module 'plugged_tasks_mine' has no 'absent'"),
-        ('{name = "plugged_tasks_mine:harvest", t = 1}', "is a finished task and has no option 't'"),
-        ('{name = "plugged_tasks_mine:threshold", u = 1}', "got an unexpected keyword argument 'u'"),
-        ('{name = "plugged_tasks_mine:threshold", response = "best?"}', "unknown response 'best[?]'"),
+        ('"M:number"', r"task 'M:number' is 3; expected a Task \("),
+        ('"M:nothing"', r"task 'M:nothing' returned 3; expected a Task \("),
+        ('"M:broken"', "'M:broken' cannot be made: ZeroDivisionError"),
+        ('"M:out_of_range"', "task 'M:out_of_range': .*payoff"), ('"M:absent"', "module 'M' has no 'absent'"),
+        ('{name = "M:harvest", t = 1}', "is a finished task and has no option 't'"),
+        ('{name = "M:threshold", u = 1}', "got an unexpected keyword argument 'u'"),
+        ('{name = "M:threshold", response = "best?"}', "unknown response 'best[?]'"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(planned, task, said):
-    with pytest.raises(ScenarioError, match=said) as error:
-        planned(f"[{task}]")
+    with pytest.raises(ScenarioError, match=said.replace("'M", "'plugged_tasks_mine")) as error:
+        planned(f"[{task}]".replace("M:", "plugged_tasks_mine:"))
     assert "\n" not in str(error.value)

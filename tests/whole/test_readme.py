@@ -27,58 +27,39 @@ def test_generated_parts_are_up_to_date(name):
     assert block(home(name).read_text("utf-8"), name) == GENERATED[name](), "run python -m tests.readme"
 
 
-@pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda m: m.name)
-def test_every_record_is_complete_and_its_source_is_listed(measure):
-    for part in measure.source.split("; "):
-        key = re.fullmatch(r"(\w+)( .*)?", part).group(1)
-        assert key in REFERENCES
-    for said in (measure.symbol, measure.complexity, measure.continuous, measure.complete, measure.sound):
-        assert said
-    for said in (measure.continuous, measure.complete, measure.sound):
-        assert said.startswith(("yes", "no", "as ω", "1/2-Hölder"))
-
-
-def test_no_reference_is_idle():
-    cited = {re.match(r"\w+", part).group() for m in MEASURES.values() for part in m.source.split("; ")}
+def test_every_record_is_complete_and_every_source_is_listed():
+    cited = set()
+    for measure in MEASURES.values():
+        cited |= {re.fullmatch(r"(\w+)( .*)?", part).group(1) for part in measure.source.split("; ")}
+        assert measure.symbol
+        assert measure.complexity
+        for said in (measure.continuous, measure.complete, measure.sound):
+            assert said.startswith(("yes", "no", "as ω", "1/2-Hölder")), measure.name
     assert cited == set(REFERENCES)
 
 
-#: what of the tests the texts and docstrings name
-NAMED = sorted(
-    {
-        (str(file.relative_to(ROOT)), named)
-        for file in (
-            *ROOT.glob("*.md"),
-            *ROOT.glob("docs/**/*.md"),
-            *ROOT.glob("scenarios/**/*.md"),
-            *ROOT.glob("onlinecal/**/*.py"),
-            *ROOT.glob("tests/**/*.py"),
-        )
+def test_what_is_named_of_the_tests_is_there():
+    """By texts, docstrings and comments."""
+    texts = ("*.md", "docs/**/*.md", "scenarios/**/*.md", "onlinecal/**/*.py", "tests/**/*.py")
+    for file in (file for pattern in texts for file in ROOT.glob(pattern)):
         for named in re.findall(
             r"\btests(?:/\w+)+(?:\.\w+|/)|python -m tests(?:\.\w+)+", file.read_text("utf-8")
-        )
-    }
-)
-
-
-@pytest.mark.parametrize(("file", "named"), NAMED)
-def test_what_is_named_of_the_tests_is_there(file, named):
-    if named.startswith("python -m "):
-        named = named.removeprefix("python -m ").replace(".", "/") + ".py"
-    assert (ROOT / named).exists(), f"{file} names {named}"
+        ):
+            path = named
+            if named.startswith("python -m "):
+                path = named.removeprefix("python -m ").replace(".", "/") + ".py"
+            assert (ROOT / path).exists(), f"{file.relative_to(ROOT)} names {named}"
 
 
 # ---------------------------------------------------------------- the first page
 
 
-def test_the_first_page_is_short():
-    assert len(README.read_text("utf-8").splitlines()) <= 250
-
-
-def test_links_of_the_first_page_lead_to_files():
+def test_the_first_page_is_short_and_its_links_lead_to_files():
     """All of them, so that `index_page` decides where they lead on a package index."""
-    assert len(links(README.read_text("utf-8"))) > 15
-    for link in links(README.read_text("utf-8")):
+    page = README.read_text("utf-8")
+    assert len(page.splitlines()) <= 250
+    assert len(links(page)) > 15
+    for link in links(page):
         assert (ROOT / link.partition("#")[0]).is_file(), link
 
 
@@ -105,18 +86,13 @@ def leads(page):
 
 
 def test_a_package_index_shows_the_first_page_without_links_to_nowhere(tmp_path):
-    page = README.read_text("utf-8")
+    page, repository = README.read_text("utf-8"), "https://host/us/onlinecal"
     assert leads(page) == links(page)
     shown = description(tmp_path, "")
     assert leads(shown) == []
     assert "*Picture, docs/pictures/quickstart.png in the repository: Totals of ECE" in shown
     assert "tutorials | for a researcher, for a forecaster with a log, for a student |" in shown
-
-
-def test_a_package_index_shows_the_first_page_with_links_into_the_repository(tmp_path):
-    repository = "https://host/us/onlinecal"
     shown = description(tmp_path, f'\n[project.urls]\nRepository = "{repository}/"\n')
-    page = README.read_text("utf-8")
     assert leads(shown) == [
         f"{repository}/{'raw' if link.endswith('.png') else 'blob'}/HEAD/{link}" for link in links(page)
     ]
@@ -129,9 +105,8 @@ def test_what_is_code_or_an_address_stays():
         "~~~\n[p](q)\n~~~\n"
     )
     assert links(page) == ["d.md", "mailto:f@g.h", "./k.md", "o"]
-    assert alone(page, "r:", links="{repository}/{file}", pictures="") == page.replace("(d", "(r:/d").replace(
-        "(./k", "(r:/k"
-    ).replace("(o)", "(r:/o)")
+    absolute = page.replace("(d", "(r:/d").replace("(./k", "(r:/k").replace("(o)", "(r:/o)")
+    assert alone(page, "r:", links="{repository}/{file}", pictures="") == absolute
 
 
 @pytest.mark.parametrize("page", [README, DOCS / "command-line.md"], ids=["README", "command-line"])
@@ -140,13 +115,10 @@ def test_every_command_is_listed(page):
     assert set(listed) == set(COMMANDS)
 
 
-def test_every_public_module_has_a_page_that_the_reference_lists():
+def test_every_page_is_listed():
+    """That the menu has no other pages, and that links between pages lead somewhere, `mkdocs build --strict` says."""
     listed = links((DOCS / "reference" / "index.md").read_text("utf-8"))
     assert set(listed) == {f"{room}.md" for room in rooms()} | {"commands.md"}
-
-
-def test_every_page_is_reached_from_the_menu():
-    """That the menu has no other pages, and that links between pages lead somewhere, `mkdocs build --strict` says."""
     menu = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
     for page in DOCS.rglob("*.md"):
         assert f" {page.relative_to(DOCS)}\n" in menu
@@ -159,7 +131,7 @@ def test_pictures_of_the_gallery_are_drawn_by_the_code_on_the_page():
 
 
 def test_the_table_of_speed_has_the_rows_that_are_measured():
-    """Its numbers are of one machine on one day; whoever writes it anew gets the same lines with others."""
+    """Its numbers are of one machine on one day; the lines stay the same."""
     written = block(home("games").read_text("utf-8"), "games")
     rates = dict.fromkeys(ROWS.values(), (12.0, 6.0)) | {PLAIN: (2.0, 1.0)}
     made = table("a processor", rates, datetime.date(2026, 1, 1))

@@ -48,33 +48,19 @@ def test_a_good_one(tmp_path):
     assert plan.meta["scenario"] == GOOD
 
 
-def test_the_name_defaults_to_the_files(tmp_path):
+BARE = 'horizon = 10\nmeasures = ["ece"]\nforecasters = ["constant"]\nnatures = ["drift"]'
+
+
+def test_other_ways_to_write_it(tmp_path):
     assert loaded(tmp_path, GOOD.replace('name = "test"\n', "", 1)).scenario.name == "some"
-
-
-def test_bare_names(tmp_path):
-    text = 'horizon = 10\nmeasures = ["ece"]\nforecasters = [{players}]\nnatures = ["drift"]'
-    (cell,) = loaded(tmp_path, text.format(players='"constant"')).cells
+    (cell,) = loaded(tmp_path, BARE).cells
     assert (cell.forecaster.label, cell.nature.label) == ("constant", "drift")
-    for players, said in (
-        ('"constnt"', "unknown forecaster 'constnt'; did you mean 'constant'"),
-        ("3", "forecasters.0 = 3: expected a name, or a table with a name$"),
-        ("", r"forecasters = \[\]: expected at least one$"),
+    for old, new, times in (
+        ("[10, 20]", "{from = 10, to = 1000, count = 3}", [(10,), (100,), (1000,)]),
+        ("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2", [(10, 32, 100)]),
+        ('label = "mine"', "longest = 15", [(10,)]),  # a slow strategy is played less long
     ):
-        with pytest.raises(ScenarioError, match=said):
-            loaded(tmp_path, text.format(players=players))
-
-
-def test_geometric_horizons(tmp_path):
-    text = GOOD.replace("[10, 20]", "{from = 10, to = 1000, count = 3}")
-    assert [c.horizon for c in loaded(tmp_path, text).cells] == [10, 100, 1000]
-
-
-def test_one_horizon_is_read_on_the_way(tmp_path):
-    (cell,) = loaded(
-        tmp_path, GOOD.replace("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2")
-    ).cells
-    assert cell.times == (10, 32, 100)
+        assert [c.times for c in loaded(tmp_path, GOOD.replace(old, new)).cells] == times
 
 
 def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):
@@ -84,59 +70,35 @@ def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):
     assert loaded(tmp_path, text).cells[0].nature.strategy.length == 30
 
 
-def test_a_slow_strategy_may_be_played_less_long(tmp_path):
-    plan = loaded(tmp_path, GOOD.replace('label = "mine"', "longest = 15"))
-    assert [c.horizon for c in plan.cells] == [10]
-
-
-def test_plug_ins(tmp_path, monkeypatch):
-    (tmp_path / "my_plug_in.py").write_text(
-        "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
-        "class Needy(Half):\n    def __init__(self, horizon, a, b=1): pass\n"
-    )
-    # Beside the scenario.
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("", "plug_in:Hal", "module 'plug_in' has no 'Hal'"), ("", "no_such:Half", "No module named 'no_such'"),
+        ("class Needy(Half):\n    def __init__(self, horizon, a, b=1): pass", "plug_in:Needy",
+         "'plug_in:Needy' cannot be made without arguments: .* needs a; expected defaults"),
+        ("", 'plug_in:Half"\na = "1', "'plug_in:Half' has no parameter 'a'; there are none"),
+        ("raise ValueError('boom')", "plug_in:Half", "module 'plug_in' cannot be imported: ValueError: boom"),
+        ("x = (", "plug_in:Half", "module 'plug_in' cannot be imported: SyntaxError: .* was never closed"),
+        ("import sys; sys.exit(3)", "plug_in:Half", "module 'plug_in' cannot be imported: SystemExit: 3"),
+        ("import no_such_module", "plug_in:Half", "No module named 'no_such_module'"),
+        ("from onlinecal.forecasters import Constant\nclass Bad(Constant):\n    def __init__(self): 1 / 0",
+         "plug_in:Bad", r"'plug_in:Bad' cannot be made: ZeroDivisionError: division by zero \(.*plug_in.py:7\)"),
+        *(("", name, "forecaster '") for name in (":Half", "..a:Half", "a b:Half")),
+    ],
+)  # fmt: skip
+def test_a_plug_in_beside_the_scenario(tmp_path, monkeypatch, text, name, said):
+    half = "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
+    (tmp_path / "plug_in.py").write_text(half)
     monkeypatch.chdir("/")
     monkeypatch.setattr("sys.path", sys.path[:])
-    plugged = GOOD.replace('name = "forecast_hedging"\nm = "T^(1/2)"', 'name = "my_plug_in:Half"')
+    plugged = GOOD.replace('name = "forecast_hedging"\nm = "T^(1/2)"', 'name = "plug_in:Half"')
     assert loaded(tmp_path, plugged).cells[0].forecaster.label == "mine"
-    for name, said in (("my_plug_in:Hal", "has no 'Hal'"), ("no_such:Half", "No module named 'no_such'")):
-        with pytest.raises(ScenarioError, match=said):
-            loaded(tmp_path, plugged.replace("my_plug_in:Half", name))
-    for written, said in (
-        (
-            'my_plug_in:Needy"',
-            "'my_plug_in:Needy' cannot be made without arguments: .* needs a; expected defaults",
-        ),
-        ('my_plug_in:Half"\na = 1', "'my_plug_in:Half' has no parameter 'a'; there are none"),
-    ):
-        with pytest.raises(ScenarioError, match=said):
-            loaded(tmp_path, plugged.replace('my_plug_in:Half"', written))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("raise ValueError('boom')", "module 'broken_plug_in' cannot be imported: ValueError: boom"),
-        ("x = (", "module 'broken_plug_in' cannot be imported: SyntaxError: .* was never closed"),
-        ("import sys; sys.exit(3)", "module 'broken_plug_in' cannot be imported: SystemExit: 3"),
-        ("import no_such_module", "No module named 'no_such_module'"),
-        (
-            "from onlinecal.natures import Drift\nclass Half(Drift):\n    def __init__(self): 1 / 0",
-            r"'broken_plug_in:Half' cannot be made: ZeroDivisionError: division by zero \(.*broken_plug_in.py:3\)",
-        ),
-    ],
-)
-def test_a_plug_in_that_is_broken_is_one_clear_line(tmp_path, monkeypatch, text, said):
-    (tmp_path / "broken_plug_in.py").write_text(text)
-    monkeypatch.setattr("sys.path", sys.path[:])
-    plugged = GOOD.replace('name = "bernoulli"\nq = 0.25', 'name = "broken_plug_in:Half"')
+    sys.modules.pop("plug_in")
+    (tmp_path / "plug_in.py").write_text(f"{half}\n{text}\n")
     with pytest.raises(ScenarioError, match=said) as raised:
-        loaded(tmp_path, plugged)
+        loaded(tmp_path, plugged.replace("plug_in:Half", name))
     assert "\n" not in str(raised.value)
-    sys.modules.pop("broken_plug_in", None)
-    for name in (":Half", "..a:Half", "a b:Half"):
-        with pytest.raises(ScenarioError, match=r"some.toml: nature '"):
-            loaded(tmp_path, plugged.replace("broken_plug_in:Half", name))
+    sys.modules.pop("plug_in", None)
 
 
 def test_measures_that_are_plug_ins(tmp_path, monkeypatch):
@@ -187,11 +149,7 @@ def test_ours_are_good(file):
         ("[10, 20]", "{from = 1, to = 3, count = 9}", "there are 3 horizons, fewer than count = 9"),
         ("[10, 20]", "[1000000000000]", "1000000000000"),
         ("horizons = [10, 20]", "horizon = -1", "horizon = -1"),
-        (
-            "horizons = [10, 20]",
-            "horizon = 1000000000000",
-            "horizon = 1000000000000: expected at most 1000000000",
-        ),
+        ("horizons = [10, 20]", "horizon = 1000000000000", "horizon = 1000000000000: expected at most 1000000000"),
         ("horizons = [10, 20]", "", "give either horizon"),
         ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "one of the two"),
         ("[10, 20]", "{from = 1, to = 9}", "count"),
@@ -200,27 +158,26 @@ def test_ours_are_good(file):
         ("bins = 5", "bin = 5", "no option 'bin'; did you mean 'bins'"),
         ('"umbrella"', '"umbrela"', "unknown task 'umbrela'; did you mean 'umbrella'"),
         ("[0, 0.5]]", "[0, 1.5]]", r"payoffs\[1\]\[1\] = 1.5"),
-        (
-            '"forecast_hedging"',
-            '"forecast_hedgin"',
-            "unknown forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'",
-        ),
+        ('"forecast_hedging"', '"forecast_hedgin"', "forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'"),
         ('"forecast_hedging"', '"zzz"', "unknown forecaster 'zzz'; see `onlinecal list`$"),
         ('m = "T^(1/2)"', "n = 3", "forecaster 'forecast_hedging' has no parameter 'n'"),
         ('m = "T^(1/2)"', "m = \"__import__('os')\"", "is not understood"),
         ('m = "T^(1/2)"', 'm = "T^(1/0)"', "has no value"),
-        (
-            'm = "T^(1/2)"',
-            'm = "T - 15"',
-            "some.toml: forecaster 'forecast_hedging' at T = 10: m = 'T - 15' is a grid",
-        ),
+        ('m = "T^(1/2)"', 'm = "T - 15"', "some.toml: forecaster 'forecast_hedging' at T = 10: m = 'T - 15' is a grid"),
         ("q = 0.25", "q = 1.25", r"q = 1.25; expected a number in \[0, 1\]"),
         ("q = 0.25", 'q = "x"', "q = 'x'"),
-        (
-            'name = "bernoulli"\n',
-            "",
-            "a nature has no name: .*; expected name = one of those that `onlinecal list natures` shows",
-        ),
+        ('name = "bernoulli"\n', "", "a nature has no name: .*; expected name = one of those that `onlinecal list nat"),
+        *((GOOD, BARE.replace('"constant"', given), said) for given, said in (
+            ("3", "forecasters.0 = 3: expected a name, or a table with a name$"),
+            ("", r"forecasters = \[\]: expected at least one$"))),
+        ("runs = 2", f"runs = {'9' * 5000}", "has a whole number with more than 300 digits"),
+        ("runs = 2", f"runs = 0x{'f' * 5000}", "has a whole number with more than 300 digits"),
+        ('"ece", {', "[" * 600 + "]" * 600 + ", {", "within each other, 50 deep or more"),
+        ('"forecast_hedging"', '"rounded"\nof = ' + '{name="rounded",of=' * 600 + '"a"' + "}" * 600, "50 deep or more"),
+        ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "/dev/zero"', "/dev/zero is not a file; expected a"),
+        ('label = "mine"', 'label = "a\\nb"', "expected text in one line"),
+        ("runs = 2", 'runs = 2\ntitle = "A\\u001b[31m"', r"title = 'A\\x1b\[31m': expected text in one line"),
+        ('name = "test"', f'name = "{"x" * 101}"', "a letter or digit first, at most 100"),
         ('label = "mine"', "label = 3", "label = 3; expected text"),
         ('label = "mine"', "longest = 0", "horizon = 0"),
         ('label = "mine"', "longest = 5", "up to T = 5, but the shortest horizon is 10"),
@@ -230,13 +187,15 @@ def test_ours_are_good(file):
         ("[[natures]]", "[[nature]]", "nature"),
         ("runs = 2", "runs = = 2", "not valid TOML"),
     ],
-)
+    ids=lambda text: text[:30],
+)  # fmt: skip
 def test_bad_ones_are_one_clear_line(tmp_path, old, new, said):
     assert old in GOOD
     with pytest.raises(ScenarioError, match=said) as raised:
         loaded(tmp_path, GOOD.replace(old, new, 1))
     assert "\n" not in str(raised.value)
     assert "some.toml" in str(raised.value)
+    assert len(str(raised.value)) < 600
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
-from onlinecal.core.strategy import strategy_key
 from onlinecal.core.sweeps import LOOKED_AT
 from onlinecal.report.plots import plot_curves
 from onlinecal.rounds import protocol
@@ -22,86 +21,43 @@ def cells(tmp_path, forecasters='["constant"]', natures='["drift"]', rest='measu
     return loaded(tmp_path, f"{HEAD}{rest}\nforecasters = {forecasters}\nnatures = {natures}\n").cells
 
 
-def who(planned):
-    return {c.forecaster.label: strategy_key(c.forecaster.strategy) for c in planned}
+STREAMS = '{name = "streams", parts = ["drift", "bernoulli"], order = "random", weights = %s}'
+EXPECTED = [
+    ("forecaster", '{name = "forecast_hedging", m = ["T^(1/3)", 20]}, "constant"',
+     ["forecast hedging, m = T^(1/3)", "forecast hedging, m = 20", "constant"], "m", ["T^(1/3)", 20, None]),
+    ("forecaster", '{name = "forecast_hedging", m = {from = 10, to = 1000, steps = 3, spacing = "log"}}',
+     [f"forecast hedging, m = {m}" for m in (10, 100, 1000)], "m", [10, 100, 1000]),
+    ("forecaster", '{name = "delayed", of = {name = "constant", p = [0.25, 0.5]}}',
+     ["delayed (of=constant), of.p = 0.25", "delayed (of=constant), of.p = 0.5"], "of",
+     [oc.forecasters.Constant(0.25), oc.forecasters.Constant(0.5)]),
+    ("forecaster", '{name = "swept_plug_in:Mine", p = [0.1, 0.9], past = [0.3, 0.4], free = [1, 2]}',
+     [f"Mine (past=[0.3, 0.4], free=[1, 2]), p = {p}" for p in (0.1, 0.9)], "free", [(1, 2), (1, 2)]),
+    ("forecaster", '{name = "swept_plug_in:Mine", p = 0.1, past = [0.3, 0.4], free = {each = [1, 2]}}',
+     [f"Mine (p=0.1, past=[0.3, 0.4]), free = {free}" for free in (1, 2)], "free", [1, 2]),
+    ("nature", '{name = "bernoulli", q = {from = 0.1, to = 0.9, steps = 9}, label = "coin"}',
+     [f"coin, q = 0.{i}" for i in range(1, 10)], "q", [i / 10 for i in range(1, 10)]),
+    ("nature", STREAMS % "[1, 2]", ['streams (parts=[drift, bernoulli], order="random", weights=[1, 2])'],
+     "weights", [(1, 2)]),  # a list that is the value of a parameter is one value
+    ("nature", STREAMS % "{each = [[1, 2], [2, 1]]}", [f"streams, weights = {w}" for w in ([1, 2], [2, 1])],
+     "weights", [(1, 2), (2, 1)]),
+]  # fmt: skip
 
 
-def whom(planned):
-    return {c.nature_label: strategy_key(c.nature.strategy) for c in planned}
-
-
-def test_a_list_is_several_forecasters(tmp_path):
-    planned = cells(tmp_path, '[{name = "forecast_hedging", m = ["T^(1/3)", "T^(1/2)", 20]}, "constant"]')
-    assert who(planned) == {
-        "forecast hedging, m = T^(1/3)": 'forecast_hedging(m="T^(1/3)")',
-        "forecast hedging, m = T^(1/2)": 'forecast_hedging(m="T^(1/2)")',
-        "forecast hedging, m = 20": "forecast_hedging(m=20)",
-        "constant": "constant(p=0.5)",
-    }
-    assert len(planned) == 4
-
-
-def test_a_range_is_several_natures(tmp_path):
-    planned = cells(
-        tmp_path, natures='[{name = "bernoulli", q = {from = 0.1, to = 0.9, steps = 9}, label = "coin"}]'
-    )
-    assert whom(planned) == {f"coin, q = 0.{i}": f"bernoulli(q=0.{i})" for i in range(1, 10)}
-    planned = cells(
-        tmp_path, '[{name = "forecast_hedging", m = {from = 10, to = 1000, steps = 3, spacing = "log"}}]'
-    )
-    assert [c.forecaster.strategy.m for c in planned] == [10, 100, 1000]
-
-
-def test_within_strategies_that_are_made_of_others(tmp_path):
-    planned = cells(
-        tmp_path,
-        '[{name = "rounded", m = [5, 10], of = {name = "forecast_hedging", m = [2, 4]}}, '
-        '{name = "delayed", of = {name = "constant", p = [0.25, 0.5]}}]',
-        '[{name = "mixture", natures = [{name = "drift"}, {name = "bernoulli", q = [0.2, 0.4]}], weights = [1, 2]}]',
-    )
-    assert list(who(planned)) == [
-        *(f"rounded (of=forecast hedging), m = {m}, of.m = {k}" for m in (5, 10) for k in (2, 4)),
-        "delayed (of=constant), of.p = 0.25",
-        "delayed (of=constant), of.p = 0.5",
-    ]
-    assert list(whom(planned).values()) == [
-        f"mixture(natures=[drift(first=0, last=1), bernoulli(q={q})], weights=[1, 2])" for q in (0.2, 0.4)
-    ]
-    assert len(planned) == 12
-
-
-def test_a_list_that_is_the_value_of_a_parameter_is_no_sweep(tmp_path):
-    streams = (
-        '{name = "streams", parts = [{name = "drift"}, {name = "bernoulli"}], order = "random", weights = %s}'
-    )
-    (cell,) = cells(tmp_path, natures=f"[{streams % '[1, 2]'}]")
-    assert cell.nature.strategy.weights == (1, 2)
-    planned = cells(tmp_path, natures=f"[{streams % '{each = [[1, 2], [2, 1]]}'}]")
-    assert [c.nature.strategy.weights for c in planned] == [(1, 2), (2, 1)]
-    assert [c.nature.label for c in planned] == [f"streams, weights = {w}" for w in ([1, 2], [2, 1])]
-
-
-def test_plug_ins(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("role", "asked", "labels", "parameter", "values"), EXPECTED)
+def test_several_strategies(tmp_path, monkeypatch, role, asked, labels, parameter, values):
     (tmp_path / "swept_plug_in.py").write_text(
-        "class Mine:\n"
-        "    def __init__(self, p=0.5, past=(0.1, 0.2), free=None):\n"
-        "        self.p, self.past, self.free = p, past, free\n"
-        "    def forecast(self): return self.p\n"
-        "    def update(self, forecast, outcome): pass\n"
+        "class Mine:\n    def __init__(self, p=0.5, past=(0.1, 0.2), free=None): self.p = p\n"
+        "    def forecast(self): return self.p\n    def update(self, forecast, outcome): pass\n"
     )
     monkeypatch.chdir(tmp_path)
-    table = '[{name = "swept_plug_in:Mine", p = [0.1, 0.9], past = [0.3, 0.4], free = [1, 2]}]'
-    planned = cells(tmp_path, table)
-    assert list(who(planned)) == [f"Mine (past=[0.3, 0.4], free=[1, 2]), p = {p}" for p in (0.1, 0.9)]
-    assert [c.forecaster.strategy.settings["free"] for c in planned] == [(1, 2), (1, 2)]
-    planned = cells(tmp_path, table.replace("[1, 2]", "{each = [1, 2]}").replace("[0.1, 0.9]", "0.1"))
-    assert [c.forecaster.strategy.settings["free"] for c in planned] == [1, 2]
+    entries = [getattr(cell, role) for cell in cells(tmp_path, **{f"{role}s": f"[{asked}]"})]
+    sys.modules.pop("swept_plug_in", None)
+    assert [entry.label for entry in entries] == labels
+    found = [getattr(entry.strategy, "settings", vars(entry.strategy)).get(parameter) for entry in entries]
+    assert found == values
 
 
-def test_measures_tasks_responses_schedules_and_people(tmp_path):
-    planned = cells(
-        tmp_path,
-        rest="""
+REST = """
 measures = [{name = "binned_ece", bins = {from = 5, to = 15, step = 5}}, "ece"]
 tasks = [{name = "umbrella", cost = [0.2, 0.4], response = {name = "rounded", m = [5, 10]}},
          {name = "mine", payoffs = {each = [[[1, 0], [0, 1]], [[1, 0], [0, 0.5]]]}}]
@@ -109,18 +65,20 @@ arrivals = {name = "poisson", rate = [0.5, 2]}
 delays = [0, {from = 1, to = 3, step = 2}, {name = "geometric", mean = [2, 4]}]
 decision_makers = [{task = {name = "umbrella", cost = [0.2, 0.4]}}, {task = "quadratic", join = [5, 10]},
                    {task = "umbrella", label = "reader", response = {name = "noisy", scale = [0.1, 0.2]}}]
-""",
-    )
+"""
+
+
+def test_measures_tasks_responses_schedules_and_people(tmp_path):
+    planned = cells(tmp_path, rest=REST)
     panel = planned[0].panel
-    assert panel.names[:4] == ["binned_ece(bins=5)", "binned_ece(bins=10)", "binned_ece(bins=15)", "ece"]
+    assert panel.names[:4] == [*(f"binned_ece(bins={bins})" for bins in (5, 10, 15)), "ece"]
     assert [task.name for task in panel.tasks] == [
         *(f"umbrella(cost={c}), rounded(m={m})" for c in (0.2, 0.4) for m in (5, 10)),
         "mine(payoffs=[[1, 0], [0, 1]])", "mine(payoffs=[[1, 0], [0, 0.5]])",
     ]  # fmt: skip
     late = ["", ", delay 1", ", delay 3", ", geometric (mean=2) delay", ", geometric (mean=4) delay"]
-    assert list(whom(planned)) == [
-        f"drift, poisson (rate={rate}){delay}" for rate in (0.5, 2) for delay in late
-    ]
+    labels = [f"drift, poisson (rate={rate}){delay}" for rate in (0.5, 2) for delay in late]
+    assert [c.nature_label for c in planned] == labels
     assert [t.label for t in planned[0].people.tenures] == [
         "umbrella(cost=0.2)", "umbrella(cost=0.4)", "quadratic, join = 5", "quadratic, join = 10",
         "reader, response.scale = 0.1", "reader, response.scale = 0.2",
@@ -130,18 +88,10 @@ decision_makers = [{task = {name = "umbrella", cost = [0.2, 0.4]}}, {task = "qua
 def test_what_is_swept_is_what_is_played(tmp_path):
     """Number by number that of the same strategies by themselves."""
     F, N = oc.forecasters, oc.natures
-    several = oc.play(
-        [oc.sweep(F.ForecastHedging, m=[2, 4]), F.EmpiricalMean()],
-        oc.sweep(N.Bernoulli, q={"from": 0.2, "to": 0.6, "steps": 2}),
-        horizon=200,
-        runs=3,
-    )
-    alone = oc.play(
-        [F.ForecastHedging(2), F.ForecastHedging(4), F.EmpiricalMean()],
-        [N.Bernoulli(0.2), N.Bernoulli(0.6)],
-        horizon=200,
-        runs=3,
-    )
+    coins, end = oc.sweep(N.Bernoulli, q={"from": 0.2, "to": 0.6, "steps": 2}), {"horizon": 200, "runs": 3}
+    several = oc.play([oc.sweep(F.ForecastHedging, m=[2, 4]), F.EmpiricalMean()], coins, **end)
+    alone = [F.ForecastHedging(2), F.ForecastHedging(4), F.EmpiricalMean()]
+    alone = oc.play(alone, [N.Bernoulli(0.2), N.Bernoulli(0.6)], **end)
     assert several.forecasters == ["forecast hedging, m = 2", "forecast hedging, m = 4", "empirical mean"]
     assert several.natures == ["bernoulli, q = 0.2", "bernoulli, q = 0.6"]
     for mine, other in zip(several.cells, alone.cells, strict=True):
@@ -149,40 +99,18 @@ def test_what_is_swept_is_what_is_played(tmp_path):
     assert plot_curves(several.curves(["ece"])).shape == (2, 1)
 
 
-class Mine:
-    def __init__(self, p=0.5):
-        self.p = p
-
-    def forecast(self):
-        return self.p
-
-    def update(self, forecast, outcome):
-        pass
-
-
 def test_sweep_in_python():
-    made = oc.sweep(Mine, p=[0.1, 0.2])
-    assert [entry.label for entry in made] == ["Mine, p = 0.1", "Mine, p = 0.2"]
-    assert [entry.strategy.settings for entry in made] == [{"p": 0.1}, {"p": 0.2}]
     made = oc.sweep("rounded", label="r", of={"name": "constant", "p": [0.1, 0.2]}, m=range(2, 4))
     assert [entry.label for entry in made] == ["r, of.p = 0.1, m = 2", "r, of.p = 0.1, m = 3",
                                                "r, of.p = 0.2, m = 2", "r, of.p = 0.2, m = 3"]  # fmt: skip
-    made = oc.sweep(
-        oc.forecasters.Rounded, of=[oc.forecasters.Constant(), oc.forecasters.ForecastHedging(4)], m=3
-    )
-    assert [entry.label for entry in made] == [
-        "rounded (m=3), of = constant",
-        "rounded (m=3), of = forecast hedging (m=4)",
-    ]
+    parts = [oc.forecasters.Constant(), oc.forecasters.ForecastHedging(4)]
+    labels = [entry.label for entry in oc.sweep(oc.forecasters.Rounded, of=parts, m=3)]
+    assert labels == ["rounded (m=3), of = constant", "rounded (m=3), of = forecast hedging (m=4)"]
     assert len(oc.sweep("bernoulli")) == 1
     for thing, error, said in (
         ("bernouli", UnknownName, "did you mean 'bernoulli'"),
         (3, InvalidParameter, "3 is neither a forecaster nor a nature"),
-        (
-            oc.forecasters.Constant(0.2),
-            InvalidParameter,
-            "is an object that has been made and takes no parameter 'p'",
-        ),
+        (oc.forecasters.Constant(0.2), InvalidParameter, "has been made and takes no parameter 'p'"),
     ):
         with pytest.raises(error, match=said):
             oc.sweep(thing, p=[0.1, 0.2])[0]
@@ -209,40 +137,36 @@ def test_errors_say_which_value(tmp_path, forecasters, said):
     assert "\n" not in str(raised.value)
 
 
-def test_a_million_cells_are_planned_without_being_made(tmp_path, monkeypatch):
-    """Every strategy is started once."""
-    count = [0]
+@pytest.fixture
+def started(monkeypatch):
+    """The roles of what has been started."""
+    roles = []
 
-    def counted(*arguments):
-        count[0] += 1
-        return protocol.start(*arguments)
+    def counted(role, *rest):
+        roles.append(role)
+        return protocol.start(role, *rest)
 
     monkeypatch.setattr(sys.modules["onlinecal.study.plan"], "start", counted)
+    return roles
+
+
+def test_a_million_cells_are_planned_without_being_made(tmp_path, started):
+    """Every strategy is started once."""
     planned = cells(
         tmp_path,
         '[{name = "forecast_hedging", m = {from = 1, to = 1000, step = 1}}]',
         '[{name = "bernoulli", q = {from = 0, to = 1, steps = 1000}}]',
     )
-    assert len(planned) == 10**6
-    assert planned.work == 10**6 * 30 * 2
+    assert (len(planned), planned.work, len(started)) == (10**6, 10**6 * 30 * 2, 2000)
     assert planned[999_999].forecaster.strategy.m == 1000
-    assert count[0] == 2000
 
 
-def test_of_many_combinations_each_value_is_looked_at(tmp_path, monkeypatch):
+def test_of_many_combinations_each_value_is_looked_at(tmp_path, started):
     """More than can be started in a short time: one parameter has each of its values, the others their first."""
-    count = [0]
-
-    def counted(role, strategy, *rest):
-        count[0] += role == "nature"
-        return protocol.start(role, strategy, *rest)
-
-    monkeypatch.setattr(sys.modules["onlinecal.study.plan"], "start", counted)
     walk = '[{name = "random_walk", step = %s, first = {from = 0.1, to = 0.9, steps = 101}}]'
     planned = cells(tmp_path, natures=walk % "{from = 0.01, to = 0.5, steps = 101}")
-    assert len(planned) == 101**2 > LOOKED_AT
-    assert count[0] == 201
-    assert len({cell.nature.label for cell in planned}) == 101**2
+    assert len({cell.nature.label for cell in planned}) == len(planned) == 101**2 > LOOKED_AT
+    assert started.count("nature") == 201
     with pytest.raises(ScenarioError, match=r"'random walk, step = 8, first = 0\.1': step = 8"):
         cells(tmp_path, natures=walk % "[{from = 0.01, to = 0.5, steps = 101}, 8]")
 
@@ -273,36 +197,24 @@ natures = ["drift", {name = "replay", file = "rain.csv"}, {name = "bernoulli", q
         planned[len(planned)]
 
 
-def test_on_the_command_line(tmp_path):
-    (tmp_path / "a.toml").write_text(
-        HEAD + 'measures = ["ece"]\nforecasters = [{name = "constant", p = [0.2, 0.4]}]\nnatures = ["drift"]'
-    )
-    said = onlinecal("run", "a.toml", cwd=tmp_path).stdout
-    assert "constant, p = 0.2" in said
-    assert "constant, p = 0.4" in said
+TWO = f'{HEAD}measures = ["ece"]\nforecasters = [{{name = "constant", p = [0.2, 0.4]}}]\nnatures = ["drift"]'
 
 
 def test_a_dry_run_plays_nothing(tmp_path):
-    text = (
-        HEAD + 'measures = ["ece"]\nforecasters = [{name = "constant", p = [0.2, 0.4]}]\nnatures = ["drift"]'
-    )
-    (tmp_path / "a.toml").write_text(text)
-    said = onlinecal("run", "a.toml", "--dry-run", cwd=tmp_path).stdout
+    (tmp_path / "a.toml").write_text(TWO)
+    said = onlinecal("run a.toml --dry-run", cwd=tmp_path).stdout
     assert said.startswith(
         "2 cells: 2 new\n2 forecasters × 1 nature: 2 pairs\nT = 30; 2 runs\n120 run-rounds"
     )
-    assert "  compiled  constant, p = 0.2  drift\n" in said
-    assert "time: " in said
-    assert "from the speed of 2 pairs, of which the first rounds were played just now" in " ".join(
-        said.split()
-    )
+    for words in ("  compiled  constant, p = 0.2  drift\n", "time: ", "from the speed of 2 pairs, of which"):
+        assert words in said
     assert not (tmp_path / "results").exists()
-    onlinecal("run", "a.toml", cwd=tmp_path)
-    (tmp_path / "a.toml").write_text(text.replace("[0.2, 0.4]", "[0.2, 0.4, 0.6]"))
-    rows = json.loads(onlinecal("run", "a.toml", "--dry-run", "--resume", "--json", cwd=tmp_path).stdout)
+    assert "constant, p = 0.4" in onlinecal("run a.toml", cwd=tmp_path).stdout
+    (tmp_path / "a.toml").write_text(TWO.replace("[0.2, 0.4]", "[0.2, 0.4, 0.6]"))
+    rows = json.loads(onlinecal("run a.toml --dry-run --resume --json", cwd=tmp_path).stdout)
     assert (rows["cells"], rows["finished"], rows["new"], rows["run_rounds"]) == (3, 2, 1, 60)
     assert rows["seconds"]["lower"] < rows["seconds"]["middle"] < rows["seconds"]["upper"]
-    said = onlinecal("run", "a.toml", "--dry-run", cwd=tmp_path).stdout
+    said = onlinecal("run a.toml --dry-run", cwd=tmp_path).stdout
     assert said.endswith("results/a.db exists; --dry-run --resume counts what is in it\n")
 
 
@@ -311,15 +223,14 @@ def test_a_long_run_says_so_before_it_begins(tmp_path, monkeypatch):
         "import time\nclass Slow:\n    def forecast(self):\n        time.sleep(0.01)\n        return 0.5\n"
         "    def update(self, forecast, outcome): pass\n"
     )
-    (tmp_path / "a.toml").write_text(
-        'horizon = 100000000\nruns = 1\nmeasures = ["ece"]\nforecasters = ["slow:Slow"]\nnatures = ["drift"]'
-    )
+    text = TWO.replace('{name = "constant", p = [0.2, 0.4]}', '"slow:Slow"')
+    (tmp_path / "a.toml").write_text(text.replace("30\nruns = 2", "100000000\nruns = 1"))
 
     def stop(self, executor):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "play", stop)
-    first, second = onlinecal("run", "a.toml", cwd=tmp_path, rc=130).stderr.splitlines()
+    first, second = onlinecal("run a.toml", cwd=tmp_path, rc=130).stderr.splitlines()
     assert first.startswith("note: 1 cell, about ")
     assert " days (" in first
     assert "--dry-run says more" in first

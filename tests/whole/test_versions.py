@@ -1,4 +1,4 @@
-"""Who changes numbers raises the version under which results are kept."""
+"""A change of numbers raises the version under which results are kept."""
 
 import copy
 import json
@@ -29,20 +29,13 @@ def test_numbers_are_those_on_record_or_the_version_was_raised(now):
 
 
 def test_everything_that_results_are_kept_under_has_a_version_on_record(now):
-    for kind, known in (
-        ("forecaster", FORECASTERS),
-        ("nature", NATURES),
-        ("measure", MEASURES),
-        ("response", RESPONSES),
-    ):
+    kinds = {"forecaster": FORECASTERS, "nature": NATURES, "measure": MEASURES, "response": RESPONSES}
+    for kind, known in kinds.items():
         for name, thing in known.items():
             assert f"{kind} {name}" in now
             assert type(thing.version) is int
-    assert {name for name in now if name.startswith("task ")} == {
-        "task DecisionTask",
-        "task QuadraticTask",
-        "task DecisionMaker",
-    }
+    tasks = {name for name in now if name.startswith("task ")}
+    assert tasks == {"task DecisionTask", "task QuadraticTask", "task DecisionMaker"}
 
 
 def test_a_change_is_seen_and_the_message_says_what_to_do(now, monkeypatch):

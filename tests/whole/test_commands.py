@@ -1,0 +1,568 @@
+"""Commands as users type them: what they print and write, and the one line by which they refuse."""
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import onlinecal as oc
+from onlinecal.schedules import ARRIVALS, DELAYS
+from onlinecal.study.store import Store
+from tests.command_line import onlinecal, process
+from tests.readme import README
+from tests.results import read
+from tests.whole.test_late_scenarios import small
+
+RAIN = README.parent / "scenarios" / "forecasts" / "rain.csv"
+SCENARIO = """
+title = "A small study"
+runs = 4
+horizons = [100, 200, 400]
+measures = ["ece", "smooth_ce"]
+tasks = ["umbrella"]
+[[forecasters]]
+name = "forecast_hedging"
+[[forecasters]]
+name = "constant"
+[[natures]]
+name = "drift"
+[[natures]]
+name = "contrarian"
+"""
+NARROW = SCENARIO.replace('"smooth_ce"]', '"cdl", "scdl", "kernel_ce"]').replace(
+    "[100, 200, 400]", "[50, 100, 200]"
+)
+CLASS = "class Own:\n    def __init__(self, horizon): self.horizon = horizon\n    def forecast(self):\n        {}\n"
+CLASS += "        return 0.5\n    def update(self, forecast, outcome): pass\n"
+KEPT = """
+runs = 16
+horizons = [200, 400]
+measures = ["ece"]
+keep = 64
+forecasters = ["forecast_hedging", "empirical_mean"]
+natures = ["drift", "bernoulli"]
+"""
+#: what is in the folder before anything is played
+FILES = {
+    "small.toml": SCENARIO,
+    "kept.toml": KEPT,
+    "bad.toml": SCENARIO.replace("runs", "run") + "#" * 200,
+    "narrow.toml": NARROW.replace("tasks = [", 'tasks = ["quadratic", ')
+    + '[[natures]]\nname = "switch"\nfirst = { name = "random_walk" }\nthen = { name = "greedy" }\n',
+    "long.toml": SCENARIO.replace('"constant"', f'"{"x" * 5000}"'),
+    "alone.toml": 'horizon = 9\nmeasures = ["ece"]\nforecasters = ["online_platt"]\nnatures = ["drift"]\n',
+    "doubter.py": "from onlinecal.natures import Drift\nclass Doubter(Drift):\n    'Never sure.'\n",
+    "modest.py": "class Coin:\n    def forecast(self): return {0.2: 0.5, 0.8: 0.5}\n"
+    "    def update(self, forecast, outcome): pass\n",
+    "boastful.py": "from onlinecal import Guarantee\nfrom onlinecal.forecasters import Constant\n"
+    "from onlinecal.natures import Sight\nclass Boastful(Constant):\n    @property\n    def guarantees(self):\n"
+    "        return (Guarantee('ece', '1', lambda t: 1.0, 'deterministic', Sight.LAW, 'nowhere'),)\n",
+    "gauges.py": "def bias(gamma):\n    return float(gamma.residuals.sum())\n",
+    "f.csv": "p,y\n0.5,1\n0.25,0\n",
+    "7.csv": "p,y\n0.5,1\n7,0\n",
+    "file": "",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder in which scenarios have been played; what `run small.toml` printed is in ``said``."""
+    folder = tmp_path_factory.mktemp("user")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    folder.joinpath("said").write_text(process("run", "small.toml", cwd=folder).stdout)
+    onlinecal("run kept.toml", cwd=folder)
+    for name in ("newsroom", "delays"):
+        small(name, folder)
+        onlinecal(f"run {name}.toml", cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def own(folder, tmp_path):
+    """The same of the test's own."""
+    return shutil.copytree(folder, tmp_path / "own")
+
+
+CHECKED = "--horizon 50 --runs 2"
+
+#: a line, exit status, what it begins with, and words that it has
+SAID = [
+    ("run small.toml --resume", 0, "A small study", "drift, T = 400|contrarian, T = 400|forecast hedging|T^1.00|"
+     "swap_regret[umbrella]|[1.00, 1.00]|onlinecal plot results/small.db|intervals hold all together with 95 %"),
+    ("compare results/small.db", 0, "ece: total T", ""),
+    ("compare results/small.db --measure ece", 0, "ece: total T", "contrarian|[1.00, 1.00]|above O: grows faster over "
+     "these T than O(T^(2/3)), which some forecaster is proved to keep"),
+    ("compare results/delays.db --paired --measure ece", 0, "", "the 100 intervals hold all together with 95 %"),
+    ("plot results/small.db", 0, "wrote results/small.png; not drawn, --measure adds them: payoff[umbrella]", ""),
+    ("plot results/small.db --measure ece --nature drift -o x.svg", 0, "wrote x.svg", ""),
+    ("plot results/small.db --nature drift --runs --dark --width page", 0, "wrote results/small-runs.png", ""),
+    ("plot results/small.db --nature drift --slopes", 0, "wrote results/small-slopes.png", ""),
+    ("plot results/delays.db --delays --nature drift", 0, "wrote results/delays-delays.png", ""),
+    ("plot results/newsroom.db --people", 0, "wrote results/newsroom-people.png", ""),
+    ("plot newsroom.toml --questions", 0, "wrote results/newsroom-questions.png", ""),
+    ("export results/kept.db -o t.csv", 0, "wrote t.csv: 128 rows", ""),
+    ("new my.toml", 0, "wrote my.toml; play it: onlinecal run my.toml", ""),
+    ("list", 0, "", "forecast_hedging|contrarian|smooth_ce|umbrella|ece ≥ T/2"),
+    ("list scenarios", 0, "", "quickstart"),
+    ("show almost_one_step_ahead", 0, "", "T^(1/2)|distance_certificate ≤ 2√T + 1|Arunachaleswaran"),
+    ("show ece", 0, "ece", ""), ("show drift", 0, "drift", ""), ("show umbrella", 0, "umbrella", ""),
+    ("show replay", 0, "replay", ""), ("show poisson", 0, "poisson", "rate : float, default 1"),
+    ("show rounded", 0, "", "rounded (forecasters;|rounded (responses;"),
+    ("show doubter:Doubter", 0, "doubter:Doubter (natures; parameters: first", "Never sure."),
+    (f"check drift boastful:Boastful {CHECKED}", 1, "", "FAILS against"),
+    (f"check modest:Coin {CHECKED}", 0, "", "modest:Coin states no guarantee, so there is none to measure."),
+    (f"measure {RAIN} --time date --draws 10 --html rain.html", 0, "", "1,095 rows|== climatology|== persistence|"
+     "== Side by side|wrote rain.html"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "rc", "first", "words"), SAID, ids=[line for line, *_ in SAID])
+def test_what_commands_print(own, line, rc, first, words):
+    done = onlinecal(line, cwd=own, rc=rc, columns=200)
+    assert done.stderr == ""
+    assert done.stdout.startswith(first)
+    for each in words.split("|"):
+        assert each in " ".join(done.stdout.split())
+    for file in re.findall(r"^wrote (\S+\.(?:png|svg|html))", done.stdout, re.M):
+        data = (own / file).read_bytes()
+        assert len(data) > 5000
+        assert data.startswith(b"\x89PNG") or b"ece against drift" in data or data.count(b"<figure>") == 4
+    assert done.stdout.count("ok  ") == {"check": 18 if rc else 8}.get(line.split()[0], 0)
+
+
+#: a line, and the error that it ends with, after "error: "
+REFUSED = [
+    ("run none.toml", "none.toml cannot be read"),
+    ("run bad.toml", "bad.toml: unknown key 'run'; did you mean 'runs'"),
+    ("run alone.toml", "alone.toml: forecaster 'online_platt' needs "),
+    ("run long.toml", "xxx…xxx"),
+    ("run /dev/zero", "expected a scenario, which is a short text"),
+    ("run small.toml", "results/small.db exists; --resume goes on with it"),
+    ("run small.toml -o n.db --runs 0", "small.toml: runs = 0: expected at least 1"),
+    ("run small.toml -o n.db --horizon -1", "expected at least 1"),
+    ("run small.toml -o n.db --jobs 0", "jobs = 0; expected an integer from 1 to "),
+    ("run small.toml -o n.db --jobs -1", "jobs = -1; expected an integer from 1 to "),
+    ("run small.toml -o n.db --jobs 1000", "jobs = 1000; expected an integer from 1 to "),
+    ("run small.toml -o n.db --jobs 2 --scheduler tcp://127.0.0.1:1", "jobs = 2 are processes of this machine, and a"),
+    ("new small.toml", "small.toml exists; expected the name of a new file"),
+    ("status none.db", "none.db: no such results file"),
+    ("compare none.db", "none.db: no such results file"),
+    ("compare results/small.db --json --markdown", "--markdown and --json are two forms of output; expected one of"),
+    ("compare results/small.db --paired --markdown", "--markdown and --paired are two tables; expected one of the two"),
+    ("compare results/small.db --measure eec", "unknown measure 'eec'; did you mean 'ece'?"),
+    ("compare results/delays.db --people", "nobody joins or leaves in this study"),
+    ("plot bad.toml", "not a results file"),
+    ("plot results/small.db -o x.jpg", "expected .png, .svg or .pdf"),
+    ("plot results/small.db --runs --slopes", "--runs and --slopes are two pictures"),
+    ("plot results/small.db --run 1", "--curves has no use for --run"),
+    ("plot results/small.db --width wide", "width = 'wide'; expected 'column' (3.4 inches), 'page' (7 inches)"),
+    ("plot results/small.db --tasks --measure ece", "--tasks draws no measures"),
+    ("plot results/small.db --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
+    ("plot results/delays.db --delays --people", "--delays and --people are two pictures; expected one of the two"),
+    ("plot delays.toml --questions --nature drift", "--questions draws no natures; expected no --nature"),
+    ("plot results/delays.db --delays --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
+    ("show os:getcwd", "'os:getcwd' is neither"), ("show cdll", "unknown name 'cdll'; did you mean 'cdl'"),
+    ("show zebra", "unknown name 'zebra'; see `onlinecal list`"), ("list nature", "did you mean 'natures'"),
+    ("export results/kept.db -o t.txt", "t.txt: expected a name that ends with .csv or .parquet"),
+    ("merge results/kept.db results/small.db -o f.csv", "f.csv exists"),
+    ("merge results/kept.db results/small.db -o results/small.db", "results/small.db"),
+    ("measure-again results/kept.db --measure ecee", "unknown measure 'ecee'; did you mean 'ece'"),
+    ("measure-again results/kept.db --measure '{ name = 3'", "--measure { name = 3: "),
+    ("measure-again results/kept.db", "no measures and no tasks; expected at least one of either"),
+    ("measure no.csv", "no.csv: no such file"), ("measure f.csv -f q", "f.csv has no column 'q'; known: p, y"),
+    ("measure f.csv --html x.png", "x.png: expected a name that ends in .html"),
+    ("measure f.csv --draws 0 --html file/x.html", "file/x.html cannot be written"),
+    ("measure f.csv -m smoth_ce", "unknown measure 'smoth_ce'; did you mean 'smooth_ce'?"),
+    ("measure f.csv --draws -1", "measure: draws = -1; expected an integer of at least 0 and at most 100000"),
+    ("measure f.csv --level 1.5", "evaluate: level = 1.5; expected a number in [0, 1]"),
+    ("measure 7.csv --html x.html", "7.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look "
+     "like per cent: --percent"),
+    ("measure f.csv --time p", "f.csv: cannot tell which column has the forecasts: no column is named so or holds "
+     "numbers between 0 and 1; expected --forecast COLUMN, of: 'p', 'y'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "said"), REFUSED, ids=[line for line, _ in REFUSED])
+def test_what_is_refused_is_one_line_and_leaves_nothing_behind(folder, line, said):
+    there = contents(folder)
+    done = onlinecal(line, cwd=folder, rc=2)
+    assert (done.stderr.count("\n"), done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+    assert len(done.stderr) < 600
+    assert contents(folder) == there
+
+
+def contents(folder):
+    return {
+        file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and file.suffix != ".lock"
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("run small.toml --no-such-option", "No such option"), ("rnu", "rnu"),
+     ("check constant --runs 1000000000000", "less than or equal to 100000")],
+)  # fmt: skip
+def test_what_is_no_command_is_said_by_the_library_of_commands(folder, line, said):
+    done = (process if line == "rnu" else onlinecal)(line, cwd=folder, rc=2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_existing_file_is_kept(folder):
+    before = (folder / "results/small.db").read_bytes()
+    onlinecal("run small.toml", cwd=folder, rc=2)
+    assert (folder / "results/small.db").read_bytes() == before
+    assert onlinecal("run small.toml --resume", cwd=folder).stdout == (folder / "said").read_text()
+    assert len(read(folder / "results/small.db").cells) == 12
+
+
+# ---------------------------------------------------------------- the same as data
+
+
+def rows(line, cwd, **options):
+    return json.loads(onlinecal(f"{line} --json", cwd=cwd, **options).stdout)
+
+
+def test_numbers_as_json(folder):
+    row = next(
+        r
+        for r in rows("run small.toml --resume", folder)
+        if (r["nature"], r["forecaster"], r["measure"]) == ("contrarian", "constant", "ece")
+    )
+    assert (row["total"], row["half_width"], row["horizon"]) == (200.0, 0.0, 400)
+    assert row["exponent"]["value"] == pytest.approx(1.0)
+    compared = {
+        (r["forecaster"], r["nature"]): r for r in rows("compare results/small.db --measure ece", folder)
+    }
+    assert compared.keys() == {
+        (f, n) for f in ("forecast hedging", "constant") for n in ("drift", "contrarian")
+    }
+    assert compared["constant", "contrarian"]["against_rates"] == "above O"
+    listed = {row["name"] for row in rows("list measures", folder)}
+    assert {"ece", "cdl", "smooth_ce", "kernel_ce", "brier", "binned_ece"} <= listed
+    assert rows("show ece", folder)["kind"] == "measures"
+    assert [entry["kind"] for entry in rows("show rounded", folder)] == ["forecasters", "responses"]
+    for kind, known in (("arrivals", ARRIVALS), ("delays", DELAYS)):
+        found = rows(f"list {kind}", folder)
+        assert [row["name"] for row in found] == list(known)
+        assert all(row["summary"] for row in found)
+    checked = rows(f"check boastful:Boastful {CHECKED}", folder, rc=1)
+    assert any(row["holds"] is False for row in checked["guarantees"])
+    assert [row["fault"] for row in checked["conformance"]] == [
+        ""
+    ] * 10  # a Constant states four facts of itself
+
+
+def test_open_questions_and_decision_makers(folder):
+    people = rows("compare results/newsroom.db --people", folder)
+    assert {(row["forecaster"], row["decision_makers"]) for row in people} == {
+        (who, 17) for who in ("forecast hedging", "hedging by desk", "K29*", "K29* by desk")
+    }
+    again = rows("run newsroom.toml --resume", folder)
+    assert [row for row in again if row["measure"] == "decision makers"] == [
+        {"measure": "decision makers", **row} for row in people
+    ]
+    said = onlinecal("run newsroom.toml --resume", cwd=folder, columns=200).stdout
+    left, unseen = people[0]["open"], people[0]["without_known_outcome"]
+    assert f"T = 300, {left} open at the end\n" in said
+    unknown = f", {unseen} without a question whose outcome is known" if unseen else ""
+    assert f"swap regret of 17 decision makers{unknown}; {left} questions open at the end" in said
+    for text in (
+        "the questions of weather",
+        "ece @ sports",
+        "the editor",
+        *(row["worst"]["label"] for row in people),
+    ):
+        assert text in said
+    delayed = rows("run delays.toml --resume", folder)
+    assert {row["open"] for row in delayed} == {0, 1, 10, 15, 20}
+    assert all(("delay" in row["nature"]) == (row["open"] > 0) for row in delayed)
+    paired = rows("compare results/delays.db --paired --measure ece", folder)
+    assert len(paired) == 10 * 10  # pairs of five forecasters; two natures by five delays
+    assert all(row["same_in_all_runs"] == (row["low"] is None) == (row["high"] is None) for row in paired)
+    known = [row for row in paired if not row["same_in_all_runs"]]
+    assert len(known) > 50
+    assert all(row["low"] <= row["difference"] <= row["high"] for row in known)
+
+
+def test_a_log_of_forecasts(tmp_path):
+    found = rows(f"measure {RAIN} -f persistence --draws 0", tmp_path)["forecasts"][0]
+    table = np.genfromtxt(RAIN, delimiter=",", names=True, dtype=None, encoding=None)
+    gamma = oc.JointDistribution.from_samples(table["persistence"], table["rain"])
+    measures = {row["name"]: row["value"] for row in found["measures"]}
+    assert (measures["ece"], measures["brier"]) == (oc.measures.ece(gamma), oc.measures.brier(gamma))
+    assert tuple(found["brier"].values()) == oc.decomposition(gamma)
+    text = "when,chance,happened\n" + "".join(f"{i},{30 + i},{'yes' if i % 3 else 'no'}\n" for i in range(60))
+    line = "measure - --forecast chance --percent --positive yes -m smooth_ce --draws 20"
+    said = onlinecal(line, cwd=tmp_path, input=text).stdout
+    assert "standard input: 60 rows, forecasts 'chance', outcome 'happened'" in said
+    assert "Outcome 1 is 'yes' in 'happened', and 0 is 'no'" in said
+    first = re.findall(r"^(\w+) ", said.partition("Calibration\n")[2].partition("\n\n")[0], re.M)
+    assert first[:2] == ["measure", "smooth_ce"]
+
+
+def test_the_example_is_made_by_its_command(tmp_path):
+    shutil.copy(RAIN.parent / "make_rain.py", tmp_path)
+    subprocess.run([sys.executable, tmp_path / "make_rain.py"], check=True, cwd=README.parent, timeout=120)
+    assert (tmp_path / "rain.csv").read_bytes() == RAIN.read_bytes()
+
+
+# ---------------------------------------------------------------- results that are there already
+
+
+def test_columns_are_added_without_a_scenario(own):
+    done = onlinecal("measure-again results/kept.db --measure cdl --measure gauges:bias --measure smooth_ce "
+                     "--task '{ name = \"v_shaped\", t = 0.3 }'", cwd=own)  # fmt: skip
+    assert done.stdout == "results/kept.db: new columns of 8 cells\n"
+    assert done.stderr.splitlines() == [
+        f"note: {name!r} is not computed, since their predictions were moved, and nothing is proved of it then: "
+        "4 cells, such as 'empirical mean' against 'drift' at T = 200; in a scenario, "
+        "`onlinecal run SCENARIO --resume` plays it"
+        for name in ("cdl", "bias", "v_shaped(t=0.3)")
+    ]
+    study, task = read(own / "results/kept.db"), {"name": "v_shaped", "t": 0.3}
+    exact = oc.play("forecast_hedging", "drift", horizon=[200, 400], measures=["cdl"], tasks=[task])
+    for name in ("cdl", "swap_regret[v_shaped(t=0.3)]"):
+        assert (study.curve(name, "forecast hedging", "drift").totals == exact.curve(name).totals).all()
+    assert {"smooth_ce", "smooth_ce[lower]", "smooth_ce[upper]", "bias"} <= set(study.measures)
+
+
+def test_export_and_merge(own):
+    onlinecal("export results/kept.db -o t.csv", cwd=own)
+    study = read(own / "results/kept.db")
+    assert (pd.read_csv(own / "t.csv").total == study.table().total).all()
+    (own / "o.toml").write_text(KEPT.replace('"drift", "bernoulli"', '"sawtooth"'))
+    onlinecal("run o.toml", cwd=own)
+    done = onlinecal("merge results/kept.db results/o.db -o m.db", cwd=own)
+    assert done.stdout == "results: m.db\n"
+    assert done.stderr == "note: results/o.db has another scenario; that of results/kept.db is kept\n"
+    assert read(own / "m.db").natures == [*study.natures, "sawtooth"]
+    assert len(rows("compare m.db --measure ece", own)) == 6
+
+
+@pytest.mark.parametrize("keep", ["0", "1", '"some"', "2.5", "true"])
+def test_a_keep_that_says_nothing_is_refused(folder, tmp_path, keep):
+    (tmp_path / "s.toml").write_text(KEPT.replace("keep = 64", f"keep = {keep}"))
+    said = onlinecal("run s.toml", cwd=tmp_path, rc=2).stderr
+    assert said.startswith("error: s.toml: keep = ")
+    assert "expected 'all', 'none', or up to how many levels a Γ is kept exactly" in said
+
+
+def test_a_file_that_must_not_grow(own):
+    """A limit of the operating system on files: one line, and what was there is there."""
+    path = own / "results/kept.db"
+    before, size = read(path), path.stat().st_size
+    limit = size - 4096, size - 4096
+    done = process("measure-again", "results/kept.db", "--measure", "scdl", cwd=own, rc=2,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))  # fmt: skip
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert read(path).cells == before.cells
+
+
+def test_a_total_costs_at_most_24_bytes(tmp_path):
+    """Everything else in the file counted: labels, bounds, contents, seals."""
+    names = [f"{{ name = 'constant', p = {i / 40} }}" for i in range(20)]
+    (tmp_path / "t.toml").write_text(
+        KEPT.replace('"forecast_hedging", "empirical_mean"', ", ".join(names))
+        .replace("keep = 64", 'keep = "none"\ntasks = ["umbrella"]')
+        .replace("[200, 400]", "[10, 20, 30, 40, 50, 60]")
+        .replace('["ece"]', '["ece", "cdl", "brier"]')
+    )
+    onlinecal("run t.toml", cwd=tmp_path)
+    path = tmp_path / "results/t.db"
+    totals = sum(t.size for cell in read(path).cells for t in cell.totals.values())
+    assert totals == 20 * 2 * 6 * 16 * 7
+    assert path.stat().st_size <= 24 * totals
+
+
+# ---------------------------------------------------------------- what fails, and what is stopped
+
+
+def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        'runs = 2\nhorizons = [20, 40]\nmeasures = ["ece"]\nforecasters = ["own:Own", "constant", "online_platt"]\n'
+        'natures = ["drift", { name = "replay", file = "rows.csv", base = "p", label = "rows" }]\n'
+    )
+    (tmp_path / "own.py").write_text(CLASS.format("if self.horizon == 40: raise ValueError('boom')"))
+    (tmp_path / "rows.csv").write_text("p,outcome\n" + "0.3,0\n0.6,1\n" * 25)
+    done = onlinecal("run s.toml", cwd=tmp_path, rc=1)
+    lines, why = (
+        done.stderr.splitlines(),
+        "forecaster 'Own' failed in round 1, run 0: ValueError: boom (own.py:4)",
+    )
+    platt = "'online platt' against 'drift': forecaster 'online_platt' needs "
+    assert lines[0].startswith(f"note: not played: {platt}")
+    told = [f"  'Own' against '{nature}' at T = 40: {why}" for nature in ("drift", "rows")]
+    assert lines[1:] == ["2 of 10 cells failed:", *told, "--resume plays them again"]
+    assert "results: results/s.db" in done.stdout
+    assert len(read(tmp_path / "results/s.db").cells) == 8
+    unfinished = "8 of 10 cells are finished; go on with: onlinecal run SCENARIO --resume\n"
+    assert onlinecal("plot results/s.db --measure ece", cwd=tmp_path).stderr == unfinished
+    said = re.sub(r"\n +", " ", onlinecal("status results/s.db", cwd=tmp_path).stdout).splitlines()
+    assert said[:4] == [
+        "s", "8 of 10 cells are done, 2 failed, 0 are left",
+        "160 run-rounds are to be played yet, those of failed cells among them", "nobody writes it now",
+    ]  # fmt: skip
+    assert said[4].startswith("failed: 'Own' against 'drift' at T = 40, on 20")
+    assert said[4].endswith(f": {why}")
+    assert said[6].startswith(f"cannot be played: {platt}")
+    assert said[7] == "go on with: onlinecal run SCENARIO --resume"
+    data = rows("status results/s.db", tmp_path)
+    assert [data[key] for key in ("cells", "done", "left", "run_rounds_left", "writer")] == [
+        10,
+        8,
+        0,
+        160,
+        None,
+    ]
+    failed = [(cell["forecaster"], cell["nature"], cell["horizon"]) for cell in data["failed"]]
+    assert failed == [("Own", "drift", 40), ("Own", "rows", 40)]
+    assert [(pair["forecaster"], pair["nature"]) for pair in data["incompatible"]] == [
+        ("online platt", "drift")
+    ]
+    # What is mended is played, and nothing else.
+    (tmp_path / "own.py").write_text(CLASS.format("print('boom')"))
+    onlinecal("run s.toml --resume", cwd=tmp_path)
+    assert (
+        "10 of 10 cells are done, 0 failed, 0 are left"
+        in onlinecal("status results/s.db", cwd=tmp_path).stdout
+    )
+
+
+_FORECASTER = "__import__('onlinecal.forecasters').forecasters.Forecaster"
+
+
+@pytest.mark.parametrize(
+    ("body", "rc", "said"),
+    [
+        ("def __init__(self): raise SystemExit(3)", 2, "error: stopped by SystemExit: 3 (odd.py:2)\n"),
+        ("def forecast(self): raise SystemExit(3)", 1, "SystemExit: 3 (odd.py:2)"),
+        ("def forecast(self): raise BaseException", 2, "error: stopped by BaseException (odd.py:2)\n"),
+        ("def forecast(self): return self.forecast()", 1, "RecursionError: maximum recursion depth exceeded"),
+        ("def forecast(self): return 10**5000", 1, "OverflowError: int too large to convert to float"),
+        ("def forecast(self): return 1.01", 1, "forecaster 'Odd' stated the forecasts [1.01]"),
+        ("def start(self, horizon, runs, stream): return None", 2, "its player has no method forecast(round)"),
+    ],
+)  # fmt: skip
+def test_a_plug_in_that_goes_wrong_is_named(tmp_path, body, rc, said):
+    base = _FORECASTER if "start" in body else "object"
+    text = f"class Odd({base}):\n    {body}\n" + "    def forecast(self): return 0.5\n" * ("__init__" in body)
+    if "start" not in body:
+        text += "    def update(self, forecast, outcome): pass\n"
+    (tmp_path / "odd.py").write_text(text)
+    (tmp_path / "odd.toml").write_text(SCENARIO.replace('"constant"', '"odd:Odd"'))
+    done = onlinecal("run odd.toml --horizon 20 --runs 1", cwd=tmp_path, rc=rc)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_plug_ins_print_is_not_among_the_results(tmp_path):
+    (tmp_path / "small.toml").write_text(SCENARIO.replace('"constant"', '"loud.py:Loud"'))
+    (tmp_path / "loud.py").write_text(
+        "print('begins')\nclass Loud:\n    def __init__(self): print('made')\n    def forecast(self): return 0.5\n"
+        "    def update(self, forecast, outcome): print('told')\n"
+    )
+    done = onlinecal("run small.toml --horizon 20 --json", cwd=tmp_path)
+    json.loads(done.stdout)
+    assert (
+        "note: forecaster 'loud.py:Loud': module 'loud.py' prints 'begins' (loud.py:1) while" in done.stderr
+    )
+    assert {"made", "told"} <= set(done.stderr.splitlines())
+
+
+def test_control_c_in_compiled_code_keeps_what_is_finished(tmp_path):
+    (tmp_path / "long.toml").write_text(SCENARIO.replace("[100, 200, 400]", "[100, 200, 300000000]"))
+    running = subprocess.Popen(
+        [sys.executable, "-m", "onlinecal", "run", "long.toml"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        # A shell's background job, which these tests may be, hands down that interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    database, deadline = tmp_path / "results/long.db", time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if database.exists() and database.stat().st_size > 0:
+            with Store.open(database) as store:
+                if len(store.finished()) >= 8:  # what is short is played first
+                    break
+        time.sleep(0.05)
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=60)[1]
+    assert running.returncode == 130, said
+    assert "stopped: 8 of 12 cells are finished and kept in results/long.db; go on with: " in said
+    assert "onlinecal run long.toml --resume" in said
+    assert "Traceback" not in said
+    assert len(read(database).cells) == 8
+
+
+# ---------------------------------------------------------------- imports: what the user waits for
+
+
+#: what the library of commands may load; of the arguments of a command it asks pydantic
+COMMANDS = {"onlinecal", "typer", "click", "annotated_doc", "shellingham", "typing_extensions"}
+ARGUMENTS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
+HEAVY = {"scipy.fft", "scipy.optimize", "scipy.sparse", "scipy.stats", "pandas", "matplotlib"}
+LOADED = """
+import sys
+before = set(sys.modules)  # what the interpreter loads by itself
+import onlinecal
+assert "numpy" not in sys.modules
+from onlinecal.cli import main
+for line in sys.argv[1:]:
+    sys.argv = ["onlinecal", *line.split()]
+    try: main()
+    except SystemExit as end: assert not end.code
+    print(*sorted(set(sys.modules) - before), file=sys.stderr)
+onlinecal.JointDistribution
+sys.modules["numpy"]
+"""
+
+
+def test_commands_load_what_they_need():
+    helps = ("--help", *(f"{name} --help" for name in ("run", "compare", "plot", "list", "check", "show")))
+    for lines in (helps, ("list", "show ece", "show drift")):
+        done = subprocess.run(
+            [sys.executable, "-c", LOADED, *lines], check=True, capture_output=True, text=True
+        )
+        for line, loaded in zip(lines, done.stderr.splitlines(), strict=True):
+            if lines is helps:
+                tops = {name.partition(".")[0] for name in loaded.split()} - sys.stdlib_module_names
+                tops = {name for name in tops if not name.startswith("_sysconfigdata")}
+                allowed = COMMANDS | (ARGUMENTS if line != "--help" else set())
+                assert {"onlinecal", "typer"} <= tops <= allowed, (line, tops - allowed)
+            assert not HEAVY & set(loaded.split()), line
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["list --json", *(pytest.param(c, marks=pytest.mark.slow) for c in ("list", "compare results/small.db"))],
+)
+def test_output_that_nobody_takes(folder, command):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no device that is always full")
+    line = f"{sys.executable} -m onlinecal {command}"
+    full, closed = (
+        subprocess.run(line + to, shell=True, cwd=folder, capture_output=True, text=True)
+        for to in (">/dev/full", ">&-")
+    )
+    assert full.returncode == 2
+    assert full.stderr == "error: what was to be printed cannot be read or written: No space left on device\n"
+    assert (closed.returncode, closed.stderr) == (0, "")
+    # A reader that has gone, before the first letter.
+    reading, writing = os.pipe()
+    os.close(reading)
+    gone = subprocess.run(line, shell=True, cwd=folder, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (gone.returncode, gone.stderr) == (0, "")

@@ -1,0 +1,155 @@
+"""The page of a study and the site of docs/ in a browser: whole, alone, without an error, on a phone and a desk."""
+
+import re
+import string
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from onlinecal.report.page import html, page_of
+from tests.browser import browser, needs_chromium, opened
+from tests.readme import DOCS, ROOT
+
+__all__ = ["browser"]  # a fixture
+pytestmark = [pytest.mark.slow, needs_chromium]
+
+
+@pytest.fixture
+def address(whole, tmp_path):
+    path = tmp_path / "page.html"
+    meta = {"scenario": "runs = 3\n" + "# a long line " * 40, "version": "1"}
+    path.write_text(html(page_of(whole, meta, len(whole.cells), "a.db")), encoding="utf-8")
+    return path.as_uri()
+
+
+def check_alone(page, width, own):
+    """No message, nothing asked of others, pictures whole; what is wide scrolls in its frame, the page does not."""
+    assert page.said == []
+    assert [url for url in page.asked if not url.startswith(own)] == []
+    assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 100)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_loads_alone_and_fits(browser, address, width, scheme):
+    page = opened(browser, address, width, scheme)
+    check_alone(page, width, ("data:", address))
+    assert page.evaluate("document.images.length") > 2
+    # Each picture is that for such a page.
+    start = page.evaluate("[...document.images].map(image => image.currentSrc)")
+    tag, other = ("img", "src") if scheme == "light" else ("source", "srcset")
+    pictures = f"[...document.querySelectorAll('figure {tag}')].map(e => e.getAttribute('{other}'))"
+    assert start == page.evaluate(pictures)
+    colours = (
+        page.evaluate(f"getComputedStyle(document.body).{key}") for key in ("color", "backgroundColor")
+    )
+    assert contrast(*colours) >= 7.0
+    page.close()
+
+
+def test_tables_are_sorted_by_their_headings(browser, address, whole):
+    page = opened(browser, address, 1280)
+    table = page.locator("#tables table").first
+    heading = table.locator("thead button").nth(1)
+
+    def column():
+        cells = table.locator("tbody td:nth-child(2)").all()
+        return [float(cell.get_attribute("data-value")) for cell in cells]
+
+    before = column()
+    heading.click()
+    assert column() == sorted(before)
+    heading.click()
+    assert column() == sorted(before, reverse=True)
+    table.locator("thead button").first.click()
+    assert [cell.inner_text() for cell in table.locator("tbody th").all()] == sorted(whole.forecasters)
+    page.close()
+
+
+def test_the_page_prints(browser, address):
+    page = opened(browser, address, 1280)
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    frames = page.locator(".scroll").all()
+    assert {frame.evaluate("e => getComputedStyle(e).overflowX") for frame in frames} == {"visible"}
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    page.close()
+
+
+def contrast(first, second):
+    """The contrast of two colours as WCAG defines it."""
+
+    def light(colour):
+        parts = [int(x) / 255 for x in re.findall(r"\d+", colour)[:3]]
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((light(first), light(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_faults_would_be_seen(browser, tmp_path):
+    path = tmp_path / "broken.html"
+    wide = "<p style='width: 500px'>a</p>"
+    path.write_text(f"{wide}<img src='https://nowhere.invalid/a.png'><script>nothing()</script>")
+    page = opened(browser, path.as_uri(), 400)
+    page.wait_for_load_state()
+    assert any("nothing" in text for text in page.said)
+    assert "https://nowhere.invalid/a.png" in page.asked
+    assert page.evaluate("document.documentElement.scrollWidth") > 400
+    page.close()
+
+
+# ---------------------------------------------------------------- the site
+
+PAGES = sorted(str(page.relative_to(DOCS).with_suffix(".html")) for page in DOCS.rglob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    if find_spec("mkdocs") is None:
+        pytest.skip('needs pip install -e ".[docs]", as .ci/run does')
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_the_site_opens_alone_and_fits(browser, site, name):
+    for width in (390, 1280):
+        page = opened(browser, (site / name).as_uri(), width)
+        page.wait_for_load_state()
+        check_alone(page, width, ("file:", "data:"))
+        page.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "leads"), [("glossary", "glossary"), ("AlmostOneStepAhead", "forecasters")]
+)
+def test_the_search_finds(browser, site, words, leads):
+    page = opened(browser, (site / "index.html").as_uri(), 1280)
+    # Key by key: the site searches when a key goes up, and text that is put in at once lets none go up.
+    page.locator("input[name=query]").press_sequentially(words)
+    # Results come one after the other, and only so many as there is room for.
+    page.locator(f".md-search-result__link[href*='{leads}']").first.wait_for(state="attached")
+    assert page.said == []
+    page.close()
+
+
+def test_the_search_takes_no_word_for_another(browser, site):
+    """It looks up every word that begins as the question; one that it does not know is an error in the console."""
+    page = opened(browser, (site / "index.html").as_uri(), 1280)
+    query = page.locator("input[name=query]")
+    for key in [*string.ascii_lowercase, *string.digits, "glossary"]:
+        query.fill("")
+        query.press_sequentially(key)
+        page.locator(".md-search-result__meta", has_text="matching documents").wait_for(state="attached")
+    assert page.said == []
+    page.close()

@@ -1,0 +1,173 @@
+"""Output on any terminal: of 40 columns or 80, without Unicode, and as JSON, with no number that is cut."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from onlinecal.checks.conformance import Finding
+from onlinecal.checks.guarantees import GuaranteeCheck, Report
+from onlinecal.core.words import fixed
+from onlinecal.forecasters import ForecastHedging
+from onlinecal.growth import fit_growth
+from onlinecal.growth.words import lines
+from onlinecal.report.console import print_check
+from tests.command_line import onlinecal, process
+from tests.whole.test_commands import FILES
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A study with infinite totals and labels beyond ASCII, one with long names, and a log of forecasts."""
+    folder = tmp_path_factory.mktemp("endless")
+    (folder / "e.toml").write_text(
+        'title = "Δ × ∞"\nruns = 2\nhorizons = [20, 40]\nmeasures = ["log_loss", "nce", "ece"]\n'
+        'forecasters = [{ name = "constant", p = 1.0, label = "sûr × ±" }, "constant"]\n'
+        'natures = ["drift", { name = "bernoulli", q = 1.0 }]\n'
+    )
+    (folder / "narrow.toml").write_text(FILES["narrow.toml"])
+    rng = np.random.default_rng(0)
+    p = rng.random((2, 120)).round(2)
+    table = zip(*p, (rng.random(120) < p[0]).astype(int), range(120), strict=True)
+    text = "".join(f"{','.join(map(str, row))},a group of a long name {row[-1] % 3}\n" for row in table)
+    (folder / "x.csv").write_text("first,second,y,t,by\n" + text)
+    for name in ("e", "narrow"):
+        onlinecal(f"run {name}.toml", cwd=folder)
+    return folder
+
+
+DB = "results/e.db"
+SMALL = "--horizon 100 --runs 2"
+MEASURE = "measure x.csv -y y -f first -f second --by by --time t --draws 20 -m smooth_ce -m distance_upper -m brier"
+LINES = (
+    "run narrow.toml --resume", "run narrow.toml --dry-run", f"status {DB}", f"compare {DB}", f"compare {DB} --all",
+    f"compare {DB} --ranking", f"compare {DB} --pareto ece log_loss", f"compare {DB} --paired", "list", "list rates",
+    "list scenarios", "show cdl", "show replay", "show almost_one_step_ahead", "run --help", "new --help",
+    f"plot {DB} --nature drift", MEASURE,
+)  # fmt: skip
+
+
+def width(said):
+    return max(map(len, map(str.rstrip, said.splitlines())))
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_eighty_columns_of_ascii_are_enough(folder, line):
+    wide = onlinecal(line, cwd=folder, columns=80)
+    plain = onlinecal(line, cwd=folder, columns=80, encoding="ascii")
+    assert max(map(width, (wide.stdout, plain.stdout))) <= 80
+    assert plain.stdout.isascii()
+    assert plain.stderr == ""
+    assert plain.stdout.count("?") == wide.stdout.count("?")  # of exponents that cannot be told
+    for symbol, word in (("√T", "sqrt T"), ("±", "+-"), ("≤", "<=")):
+        assert (symbol in wide.stdout) <= (word in plain.stdout)
+
+
+def test_headings_break_between_words_and_are_repeated(folder):
+    played = onlinecal("run narrow.toml --resume", cwd=folder, columns=80).stdout
+    assert "  swap_regret[  " in played  # the name of the task is on the next line
+    assert "swap_regret[umbrella]" not in played
+    assert "switch (first=random walk, then=greedy), T = 200\n" in played
+    compared = onlinecal("compare results/narrow.db --measure ece", cwd=folder, columns=50).stdout
+    assert compared.startswith("ece: total T·μ and exponent, T = 200\n")
+    assert "ece: total T·μ and exponent, T = 200 (continued)\n" in compared
+    assert compared.count("T = 200") == 2
+    tables = compared.split("mean total T·μ over the runs")[0]
+    assert "…" not in tables
+    assert width(tables) <= 50
+    checked = onlinecal(f"check blum_mansour {SMALL}", cwd=folder, columns=80).stdout
+    assert "swap_regret[quadratic]" in checked
+    assert "= O(T^(1/3) log T)" in checked
+    assert "…" not in checked
+
+
+def tokens(text):
+    """All that has a digit, from point to point of a table: letters, digits and what stands in formulas."""
+    return set(re.findall(r"[^\s,;:…]*\d[^\s,;:…]*", text))
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_narrow_tables_are_split_and_whole(folder, columns, capsys, monkeypatch):
+    for line in ("list rates", "list natures", "list measures"):
+        said = onlinecal(line, cwd=folder, columns=columns).stdout
+        assert width(said) <= columns
+        found = json.loads(onlinecal(f"{line} --json", cwd=folder).stdout)
+        assert {word for row in found for word in f"{row['summary']} {row['known']}".split()} <= set(
+            said.split()
+        )
+    wide, narrow = (onlinecal(MEASURE, cwd=folder, columns=each).stdout for each in (120, columns))
+    assert (width(wide) <= 80, width(narrow) <= columns) == (True, True)
+    assert tokens(wide) == tokens(narrow)
+    solved = onlinecal("solve --m 2 --horizon 6", cwd=folder, columns=columns).stdout
+    assert width(solved) <= columns
+    assert re.search(r"value +\d\.\d{6,}", solved)
+    cases = (("contrarian", 0.7654, 1200), ("a rather long name of a nature", 0.123, 98_765))
+    checked = [
+        GuaranteeCheck("hedging", who, ForecastHedging().guarantees[0], *rest, True) for who, *rest in cases
+    ]
+    for each in (120, columns):
+        monkeypatch.setenv("COLUMNS", str(each))
+        print_check(Report(tuple(checked), (("hedging", Finding("its state grows like O(m)", "")),)))
+        said = capsys.readouterr().out
+        assert width(said) <= each
+        for part in ("0.7654", "1,200", "contrarian", "holds against 2", "hedging"):
+            assert part in " ".join(said.split())
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_cannot_show_everything(folder, encoding):
+    assert onlinecal("compare --help", cwd=folder, encoding=encoding, errors="replace").stderr == ""
+    # A "?" would be another name: JSON has escapes.
+    said = onlinecal(f"compare {DB} --measure ece --json", cwd=folder, encoding=encoding).stdout
+    assert {row["forecaster"] for row in json.loads(said)} == {"sûr × ±", "constant"}
+    refused = onlinecal("compare results/é.db", cwd=folder, rc=2, encoding=encoding).stderr
+    assert "no such results file" in refused
+    assert refused.count("\n") == 1
+
+
+def test_a_terminal_of_a_process_of_its_own(folder, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = process("compare", DB, "--measure", "ece", cwd=folder, encoding="ascii")
+    assert done.stderr == ""
+    assert done.stdout == onlinecal(f"compare {DB} --measure ece", cwd=folder, encoding="ascii").stdout
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def values(value, path=()):
+    """Every value at a key that holds a number somewhere, by that key."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else (((), item) for item in value)
+        for key, item in items:
+            yield from values(item, (*path, key) if key else path)
+    else:
+        yield path, value
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["run e.toml --resume", f"compare {DB} --measure log_loss", f"compare {DB} --measure nce", f"compare {DB} --all",
+     f"compare {DB} --ranking", f"compare {DB} --paired", f"compare {DB} --pareto ece log_loss", f"status {DB}",
+     f"check constant {SMALL}", "list", "list rates", "show rounded", "show distance_lower"],
+)  # fmt: skip
+def test_json_has_numbers_or_null_where_numbers_belong(folder, line):
+    rows = json.loads(onlinecal(f"{line} --json", cwd=folder).stdout, parse_constant=pytest.fail)
+    kinds = {}
+    for path, value in values(rows):
+        kinds.setdefault(path, set()).add(type(value))
+    assert not [path for path, found in kinds.items() if found & {int, float} and str in found]
+    if line in ("run e.toml --resume", f"compare {DB} --measure log_loss"):
+        of = {(r["forecaster"], r["nature"]): r for r in rows if r["measure"] == "log_loss"}
+        assert (of["sûr × ±", "drift"]["total"], of["sûr × ±", "drift"]["total_is"]) == (None, "inf")
+        assert isinstance(of["constant", "drift"]["total"], float)
+        assert "total_is" not in of["constant", "drift"]
+
+
+def test_zeros_have_no_minus():
+    assert (fixed(-0.0001), fixed(-0.004, 3), fixed(-0.0)) == ("0.00", "-0.004", "0.00")
+    times = np.array([100, 200, 400, 800])
+    level = fit_growth(times, 5.0 * times[:, None] ** -1e-5, fresh=True)
+    assert lines(level) == ["T^0.00", "[0.00, 0.00]"]
+    assert str(level) == "0.00 [0.00, 0.00]"
