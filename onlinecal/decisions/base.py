@@ -84,11 +84,6 @@ class DecisionTask:
     actions : (A,) sequence of str, optional
         Distinct names. Default: "action 0", "action 1", ….
 
-    Raises
-    ------
-    InvalidParameter
-        On a payoff outside [0, 1], a row without exactly two payoffs, no action, repeated or too few names.
-
     Source
     ------
     Hu & Wu 2024; Gopalan & Hu 2025, §4.
@@ -164,10 +159,6 @@ class QuadraticTask:
     Source
     ------
     Gopalan & Hu 2025, §4.2.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -246,17 +237,7 @@ _Line = tuple[Fraction, Fraction, int]  # slope, value at v = 0, minus the actio
 def best_actions(
     payoffs: Sequence[tuple[float, float]], tie: float
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1], and where its kinks are.
-
-    Returns
-    -------
-    best : (E,) ints
-        The actions on the envelope from v = 0 to v = 1, of equal ones the first. Those that come within `tie` of it
-        at an end of [0, 1] are on it.
-    low, high : (E − 1,) floats, ascending
-        The action changes from best[j] to best[j + 1] at a v in [low[j], high[j]], where the two pay the same up to
-        `tie`.
-    """
+    """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1], and where its kinks are."""
     lines: list[_Line] = [
         (Fraction(u1) - Fraction(u0), Fraction(u0), -a) for a, (u0, u1) in enumerate(payoffs)
     ]

@@ -97,7 +97,6 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
 
     Parameters
     ----------
-    gamma : JointDistribution
     name : str
         A measure that has a witness.
     **options
@@ -111,13 +110,6 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
         `interval_ce_bracket` (their own bracket), `smooth_ece` and `smooth_ece_at` (their stated error), `kernel_ce`
         with a Gaussian narrower than 0.0224 (1e-7), and `distance_upper` and `interval_ce` with width="max", where
         nothing is known that closes it in less time than searching anew.
-
-    Raises
-    ------
-    UnknownName
-        No such measure.
-    InvalidParameter
-        The measure has no witness, or no such option.
 
     Examples
     --------
@@ -169,20 +161,9 @@ def consistency_exponents(
         Slopes by family, and `c` and `s`. They are of two sizes, and only approach exponents; and families that were
         not tried may have less or more. So they can refute exponents and not prove them.
 
-    Raises
-    ------
-    UnknownName
-        No such measure.
-    InvalidParameter
-        On families that are none, or calibrated; sizes that do not fall; an option that the measure has not.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.2; Lemmas 4.5 and 6.8 for the families.
-
-    Deviations
-    ----------
-    None.
 
     Examples
     --------
@@ -215,14 +196,6 @@ def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **option
     -------
     Bracket
         It holds the measure of the Γ before; T times its ends bracket the total.
-
-    Raises
-    ------
-    UnknownName
-        No such measure.
-    InvalidParameter
-        The measure has no modulus, or none with these options: it jumps when predictions move however little, so that
-        there is no bracket but the measure's range; a distance that is none; an option that the measure has not.
 
     Examples
     --------

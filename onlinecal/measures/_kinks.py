@@ -42,28 +42,6 @@ def regret_bound(
 
     For `cdl` and `u_calibration` it is the line of the concave envelope at t = 1/2, for `v_cdl` a multiple of
     max(t, 1 − t).
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-    measure : {"cdl", "v_cdl", "u_calibration"}, default "cdl"
-        Which of the three is bounded above.
-
-    Source
-    ------
-    The dual of the worst measure of kinks (above).
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
-    >>> print(regret_bound(gamma, measure="v_cdl"))
-    no kink t regrets more than 0.125 max(t, 1 − t)
-    >>> round(regret_bound(gamma).value(gamma), 12)
-    0.2
     """
     t, regret, _ = kink_regrets(gamma, measure)
     if measure == "v_cdl":

@@ -123,12 +123,6 @@ class Measure:
         levels (default: its `limit`) the result is a certified `Bracket`: from its `fallback`, or else by moving
         all predictions to a grid of `max_levels` points and widening the value by the `modulus` of how far they
         moved (`bracket_of_moved`). `distance_upper` has its own meaning for `max_levels`, which is kept.
-
-        Raises
-        ------
-        InvalidParameter
-            On an option that the measure does not have, or must have and is not given; on `max_levels` below 2, or
-            where nothing is proved about moving predictions. Other values are checked when the measure is called.
         """
         own = "max_levels" in self.options and self.fallback is None
         most = None if own else options.pop("max_levels", None)
@@ -145,11 +139,6 @@ class Measure:
         """The measure with its options fixed, as a function of a moved Γ and of the mean distance moved.
 
         `max_levels`, as in `bind`: Γ with more levels is moved once more, to so many, and the distances add.
-
-        Raises
-        ------
-        InvalidParameter
-            As `bind`; where the measure has no modulus.
         """
         most = None if "max_levels" in self.options else options.pop("max_levels", None)
         self._check(options)

@@ -41,7 +41,6 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     order : float, default 1
         p ≥ 1; `math.inf` is allowed.
 
@@ -50,18 +49,9 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     float
         In [0, 1].
 
-    Raises
-    ------
-    InvalidParameter
-        On an order below 1.
-
     Source
     ------
     Foster & Vohra 1998; Błasiok, Gopalan, Hu & Nakkiran 2023, §4.3.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -86,36 +76,6 @@ def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights
 
     For order p they are sign(q − v) |q − v|^{p − 1}, divided by the largest; for p = ∞ all weight is at one level of
     the largest error. (What is proved does not change when all are multiplied by a number.)
-
-    Parameters
-    ----------
-    gamma, order
-        As in `ece`.
-
-    Returns
-    -------
-    ErrorWeights
-
-    Raises
-    ------
-    InvalidParameter
-        As `ece`.
-
-    Source
-    ------
-    Hölder's inequality; Gopalan & Hu 2025, Lemma 2.2, for order 1.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.0, 1.0])
-    >>> print(ece_witness(gamma))
-    outcomes exceed predictions at 1 level, fall short of them at 1
-    >>> round(ece_witness(gamma).value(gamma), 12)
-    0.4
     """
     value = ece(gamma, order=order)
     errors = gamma.means - gamma.predictions
@@ -145,7 +105,6 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
 
     Parameters
     ----------
-    gamma : JointDistribution
     bins : int, default 10
         m, from 1 to 10⁷.
     strategy : {"width", "quantile"}, default "width"
@@ -154,11 +113,6 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
     -------
     float
         In [0, 1]; never above `ece`, and a bound on no distance: errors within a bin cancel.
-
-    Raises
-    ------
-    InvalidParameter
-        On bins < 1, not an integer, or too many; on another strategy.
 
     Source
     ------
@@ -189,7 +143,6 @@ def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str 
 
     Parameters
     ----------
-    gamma : JointDistribution
     bins : int, default 10
         m, from 1 to 10⁷.
     strategy : {"width", "quantile"}, default "width"
@@ -200,18 +153,9 @@ def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str 
     float
         In [0, 2]; at least `interval_ce`, hence at least `distance_upper`.
 
-    Raises
-    ------
-    InvalidParameter
-        As `binned_ece`.
-
     Source
     ------
     Błasiok et al. 2023, eq. (5) and Definition 6.1.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -233,38 +177,7 @@ def bins_witness(
     strategy: Literal["width", "quantile"] = "width",
     measure: Literal["binned_ece", "binned_ece_width"] = "binned_ece",
 ) -> Bins:
-    """Which levels lie in which bin of `binned_ece`.
-
-    Parameters
-    ----------
-    gamma, bins, strategy
-        As in `binned_ece`.
-    measure : {"binned_ece", "binned_ece_width"}, default "binned_ece"
-        For which of the two it is.
-
-    Returns
-    -------
-    Bins
-
-    Raises
-    ------
-    InvalidParameter
-        As `binned_ece`.
-
-    Source
-    ------
-    Naeini, Cooper & Hauskrecht 2015.
-
-    Deviations
-    ----------
-    As `binned_ece`.
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_samples([0.499, 0.501], [0, 1])
-    >>> print(bins_witness(gamma, bins=2))
-    2 bins of equal width, 2 of which hold levels, and the residual in each of them
-    """
+    """Which levels lie in which bin of `binned_ece`."""
     m = integer(measure, "bins", bins, 1, MAX_BINS)
     by = choice(measure, "strategy", strategy, ("width", "quantile"))
     number, starts = bins_of_levels(gamma, m, by)

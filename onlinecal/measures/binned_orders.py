@@ -47,7 +47,6 @@ def binned_ce(
 
     Parameters
     ----------
-    gamma : JointDistribution
     order : float, default 2
         p ≥ 1; `math.inf` is allowed.
     bins : int or sequence of float, optional
@@ -64,12 +63,6 @@ def binned_ce(
     -------
     float
         In [0, 1], in O(k); a sweep to b bins in O(k + b² log k).
-
-    Raises
-    ------
-    InvalidParameter
-        On an order below 1; bins or a strategy as in `binned_ece`; edges that do not increase from 0 to 1, or with a
-        strategy; `debiased` with another order than 2.
 
     Source
     ------
@@ -114,7 +107,6 @@ def soft_binned_ece(
 
     Parameters
     ----------
-    gamma : JointDistribution
     bins : int, default 15
         m, from 1 to 100,000.
     temperature : float, default 0.01, > 0
@@ -126,11 +118,6 @@ def soft_binned_ece(
     -------
     float
         In [0, 1]; for p = 1 at most `ece`. O(k m).
-
-    Raises
-    ------
-    InvalidParameter
-        On bins out of range, a temperature that is not positive and finite, an order below 1.
 
     Source
     ------

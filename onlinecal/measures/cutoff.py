@@ -32,10 +32,6 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     sup over intervals I of |E[(y − v) 1(v ∈ I)]| = max P − min P with the prefix sums P_j = r_1 + … + r_j,
     P_0 = 0. It is the Kuiper statistic of the residuals (ECCE-R).
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-
     Returns
     -------
     float
@@ -44,10 +40,6 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     Source
     ------
     Rossellini et al. 2025; Arrieta-Ibarra et al. 2022 (ECCE-R).
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -61,22 +53,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_interval(gamma: JointDistribution) -> Interval:
-    """The interval whose bias is `cutoff_ce`.
-
-    Source
-    ------
-    Rossellini et al. 2025.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.2, 0.4, 0.6], [0.25, 0.25, 0.5], [0.4, 0.4, 0.4])
-    >>> print(worst_interval(gamma))
-    outcomes fall short of predictions on [0.4, 0.6]
-    """
+    """The interval whose bias is `cutoff_ce`."""
     _, low, _, high = extremes(gamma.residuals)
     return _between(gamma, low, high)
 
@@ -87,10 +64,6 @@ def step_ce(gamma: JointDistribution) -> float:
 
     sup over t of |E[(y − v) 1(v ≤ t)]| = max |P_j|, with P_j as in `cutoff_ce` (ECCE-MAD).
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-
     Returns
     -------
     float
@@ -100,10 +73,6 @@ def step_ce(gamma: JointDistribution) -> float:
     Source
     ------
     Qiao & Zhao 2025; Arrieta-Ibarra et al. 2022 (ECCE-MAD).
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -116,21 +85,7 @@ def step_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_prefix(gamma: JointDistribution) -> Interval:
-    """The predictions up to a threshold whose bias is `step_ce`, as an interval from 0.
-
-    Source
-    ------
-    Qiao & Zhao 2025.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> print(worst_prefix(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])))
-    outcomes exceed predictions on [0, 0.5]
-    """
+    """The predictions up to a threshold whose bias is `step_ce`, as an interval from 0."""
     low, at_low, high, at_high = extremes(gamma.residuals)
     if max(-low, high) == 0.0:
         return EMPTY
@@ -142,28 +97,7 @@ def worst_prefix(gamma: JointDistribution) -> Interval:
 def prefix_sums_witness(
     gamma: JointDistribution, *, measure: Literal["cutoff_ce", "step_ce"] = "cutoff_ce"
 ) -> PrefixSums:
-    """Between what all sums of residuals up to a threshold lie: no interval, no threshold has a larger bias.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-    measure : {"cutoff_ce", "step_ce"}, default "cutoff_ce"
-        Which of the two is bounded above.
-
-    Source
-    ------
-    Arrieta-Ibarra et al. 2022.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.2, 0.4, 0.6], [0.25, 0.25, 0.5], [0.4, 0.4, 0.4])
-    >>> round(prefix_sums_witness(gamma).value(gamma), 12)
-    0.1
-    """
+    """Between what all sums of residuals up to a threshold lie: no interval, no threshold has a larger bias."""
     low, _, high, _ = extremes(gamma.residuals)
     return PrefixSums(low, high, measure)
 
@@ -177,7 +111,6 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     weights : callable, (k,) array_like, list of them, or None
         ω as a function of an array of predictions, or its values at the level sets in ascending order; or several ω.
         None is ω = 1: calibration in the large, |E[y] − E[v]|.
@@ -187,19 +120,10 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     float
         At most max|ω| × ece. O(k) for each ω.
 
-    Raises
-    ------
-    InvalidParameter
-        On an empty list, or weights that are not one finite number per level.
-
     Source
     ------
     Gopalan, Kim, Singhal & Zhao 2022, weighted calibration; Błasiok et al. 2023, Definition 7.1; Gopalan & Hu 2025,
     Definition 3.1.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -222,7 +146,6 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     degree : int, default 2
         d, from 0 to 1000. 0 is calibration in the large.
 
@@ -231,18 +154,9 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
     float
         In [0, 1]; at most `ece`.
 
-    Raises
-    ------
-    InvalidParameter
-        On a degree that is not such an integer.
-
     Source
     ------
     Gopalan, Kim, Singhal & Zhao 2022, low-degree multicalibration.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -255,21 +169,7 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
 
 @of_gamma
 def largest_moment(gamma: JointDistribution, *, degree: int = 2) -> Moment:
-    """The moment of the residual that is `low_degree_ce`.
-
-    Source
-    ------
-    Gopalan, Kim, Singhal & Zhao 2022.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> print(largest_moment(JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5])))
-    the moment of order 1 of the residual, E[(y − v) v^1]
-    """
+    """The moment of the residual that is `low_degree_ce`."""
     return Moment(_moments(gamma, degree)[1], int(degree))
 
 

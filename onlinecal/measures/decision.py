@@ -33,7 +33,6 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     task : Task or str, default "quadratic"
         A task, or the name of one in `onlinecal.decisions.tasks.TASKS`.
 
@@ -42,20 +41,9 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     float
         In [0, 1]; at most `cdl` for payoffs in [0, 1].
 
-    Raises
-    ------
-    UnknownName
-        On the name of no task.
-    InvalidParameter
-        On something that is neither a task nor a name.
-
     Source
     ------
     Hu & Wu 2024; Gopalan & Hu 2025, §4.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -74,10 +62,6 @@ def cdl(gamma: JointDistribution) -> float:
     R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. Exact: a task with payoffs in
     [0, 1] is a measure of kinks with bounded moments, and the envelope is the dual of the best one.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-
     Returns
     -------
     float
@@ -88,10 +72,6 @@ def cdl(gamma: JointDistribution) -> float:
     ------
     Hu & Wu 2024; Gopalan & Hu 2025, §4. The closed form is this package's (checked against the linear
     program).
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -105,26 +85,7 @@ def cdl(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_decision_task(gamma: JointDistribution) -> WorstTask:
-    """The decision task whose swap regret is `cdl`: two or three actions, with explicit payoffs.
-
-    Source
-    ------
-    Hu & Wu 2024; the touching points of the envelope in `cdl`.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
-    >>> print(worst_decision_task(gamma))
-    task of 3 actions by swap regret: from 'low' to 'middle' at v = 0.2 and to 'high' at v = 0.8;
-    'low' pays 1 if y = 0, 0 if y = 1; 'middle' pays 0.8 if y = 0, 0.8 if y = 1;
-    'high' pays 0 if y = 0, 1 if y = 1
-    >>> round(worst_decision_task(gamma).value(gamma), 12) == round(cdl(gamma), 12)
-    True
-    """
+    """The decision task whose swap regret is `cdl`: two or three actions, with explicit payoffs."""
     return worst_task(cdl_of_levels(gamma.predictions, gamma.counts, gamma.means), "swap")
 
 
@@ -133,10 +94,6 @@ def v_cdl(gamma: JointDistribution) -> float:
     """The largest swap regret over decision tasks with a single kink (two actions).
 
     sup_t R(t) / max(t, 1 − t), with R as in `cdl`. sup R ≤ v_cdl ≤ cdl ≤ 2 sup R.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
 
     Returns
     -------
@@ -163,21 +120,7 @@ def v_cdl(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_kink(gamma: JointDistribution) -> WorstTask:
-    """The two-action task whose swap regret is `v_cdl`.
-
-    Source
-    ------
-    Gopalan & Hu 2025, Theorem 4.10.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> worst_kink(JointDistribution.from_levels([0.45], [1], [0.55])).kinks
-    (0.45,)
-    """
+    """The two-action task whose swap regret is `v_cdl`."""
     value, t = _v_cdl(gamma.predictions, gamma.counts, gamma.means)
     if value <= 0.0:
         return WorstTask((), ((1.0, 0.0),), "swap")
@@ -190,10 +133,6 @@ def u_calibration(gamma: JointDistribution) -> float:
 
     2 × (upper concave envelope of max(R_ext, 0)) at t = 1/2, with b = E[y] and
     R_ext(t) = (b − t)_+ − Σ_{v_i > t} w_i (q_i − t), the worse of the two responses where v_i = t.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
 
     Returns
     -------
@@ -220,21 +159,7 @@ def u_calibration(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_external_task(gamma: JointDistribution) -> WorstTask:
-    """The decision task whose external regret is `u_calibration`.
-
-    Source
-    ------
-    Kleinberg et al. 2023; the touching points of the envelope.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> worst_external_task(JointDistribution.from_levels([0.5], [1], [0.5])).payoffs
-    ((1.0, 0.0),)
-    """
+    """The decision task whose external regret is `u_calibration`."""
     return worst_task(_u_calibration(gamma.predictions, gamma.counts, gamma.means), "external")
 
 

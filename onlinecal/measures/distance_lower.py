@@ -34,8 +34,6 @@ def distance_lower(
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     tolerance : float, optional, > 0
         Width of the bracket wanted. Default: 1e-9 for k ≤ 500, else 1e-3. Below 1e-9 it may not be reached.
     time_limit : float, default 60, > 0
@@ -54,11 +52,6 @@ def distance_lower(
         at first, the program sees each level split linearly onto its two neighbours, and an interior point
         method solves it. Some 20 ms at k = 60, 3 ms at k = 25 000 by default.
 
-    Raises
-    ------
-    InvalidParameter
-        On a tolerance or a time limit that is not positive.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.3, linear programs (11) and (12).
@@ -71,7 +64,6 @@ def distance_lower(
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> bracket = distance_lower(gamma)
     >>> round(bracket.lower, 8), bracket.width < 1e-9
@@ -86,38 +78,7 @@ def distance_lower(
 def distance_lower_witness(
     gamma: JointDistribution, *, tolerance: float | None = None, time_limit: float = 60.0
 ) -> CalibratedCoupling:
-    """The coupling and the dual potentials behind `distance_lower`.
-
-    Parameters
-    ----------
-    gamma, tolerance, time_limit
-        As in `distance_lower`.
-
-    Returns
-    -------
-    CalibratedCoupling
-        Its `bracket(gamma)` is that of `distance_lower`.
-
-    Raises
-    ------
-    InvalidParameter
-        As `distance_lower`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), linear programs (11) and (12).
-
-    Deviations
-    ----------
-    As `distance_lower`.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> print(distance_lower_witness(gamma))
-    all forecasts moved to 1 calibrated values (0.5), and potentials which none undercuts
-    """
+    """The coupling and the dual potentials behind `distance_lower`."""
     wanted = 1e-9 if gamma.levels <= _CLOSED else 1e-3
     width = positive("tolerance", wanted if tolerance is None else tolerance, "a positive width")
     seconds = positive("time_limit", time_limit, "a positive number of seconds")

@@ -94,11 +94,6 @@ def dual_value(
     They are made 1-Lipschitz, and lowered by the greatest u a(u) + (1 − u) b(u), over all u in [0, 1]. Between nodes
     they are linear; where all levels are nodes, so that nothing depends on what is between, they fall as steeply as
     they can.
-
-    Returns
-    -------
-    value, ones, zeros, excess, where
-        The bound; the potentials, 1-Lipschitz and not lowered; how much they exceed in each gap, and at which u.
     """
     ones, zeros = _lipschitz(nodes, ones), _lipschitz(nodes, zeros)
     excess, where = _linear_excess(nodes, ones, zeros)

@@ -37,8 +37,6 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     metric : {"identity", "logit"} or callable, default "logit"
         h, as in `smooth_ce`.
     nodes : int, default 400
@@ -51,11 +49,6 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
         2.8e-4 with "logit" and 2.3e-5 with "identity". Of more levels, those that are no nodes are moved to the nearest
         ones, and how far is added to both sides.
 
-    Raises
-    ------
-    InvalidParameter
-        On another metric, a function that does not increase, or a number of nodes out of range.
-
     Source
     ------
     Błasiok & Nakkiran 2024, Definition 1, Theorem 15 and Corollary 42.
@@ -67,7 +60,6 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> near, far = (distance_in_metric(gamma, metric=metric) for metric in ("identity", "logit"))
     >>> round(near.lower, 3), round(far.lower, 3), near.width < 1e-4

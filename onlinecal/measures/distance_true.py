@@ -48,13 +48,6 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
         Of width 0 for T ≤ max_rounds; otherwise from `distance_lower`, which is below the distance of every order, to
         the distance of the groups of `distance_upper`.
 
-    Raises
-    ------
-    InvalidData
-        On p or y out of range.
-    InvalidParameter
-        On an option out of range.
-
     Source
     ------
     Qiao, Zheng (2024), CalDist; Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.1 with the metrics ℓ_r and the

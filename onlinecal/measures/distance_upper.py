@@ -27,8 +27,6 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     max_levels : int, default 12, 1 to 16
         Exact by enumeration (O(3^k)) up to this k, else a bracket.
 
@@ -39,24 +37,14 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
         of the partition of `interval_ce`, the levels alone (the ECE), and contiguous groups that end at up
         to 1000 blocks.
 
-    Raises
-    ------
-    InvalidParameter
-        On max_levels out of range.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.2.
-
-    Deviations
-    ----------
-    None.
 
     Examples
     --------
     Lemma 4.5: a fair coin forecast as 0.4 or 0.6.
 
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
     >>> round(distance_upper(gamma).upper, 12)
     0.1
@@ -70,38 +58,7 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
 
 @of_gamma
 def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) -> LevelGroups:
-    """The groups of levels behind the upper end of `distance_upper`.
-
-    Parameters
-    ----------
-    gamma, max_levels
-        As in `distance_upper`.
-
-    Returns
-    -------
-    LevelGroups
-        Its `value(gamma)` is the upper end of the bracket, up to rounding.
-
-    Raises
-    ------
-    InvalidParameter
-        As `distance_upper`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.2.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
-    >>> print(distance_upper_witness(gamma))
-    2 levels in 1 group, each moved to its mean outcome
-    """
+    """The groups of levels behind the upper end of `distance_upper`."""
     return LevelGroups(_grouping(gamma, max_levels)[0])
 
 
@@ -110,31 +67,6 @@ def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12
     """Potentials that bound `distance_lower` below, and with it `distance_upper`.
 
     Nothing is known that proves more in less time than the enumeration itself, which `max_levels` limits.
-
-    Parameters
-    ----------
-    gamma, max_levels
-        As in `distance_upper`.
-
-    Raises
-    ------
-    InvalidParameter
-        As `distance_upper`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Theorem 5.5 and linear program (12).
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(distance_upper_counterpart(gamma).value(gamma), 8)
-    0.1
     """
     _enumerable("max_levels", max_levels)
     return distance_lower_witness(gamma).potentials

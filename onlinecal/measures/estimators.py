@@ -38,8 +38,6 @@ def kernel_ce_squared_pairs(
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     seed : int, ≥ 0
         Of the generator; the same seed gives the same estimate.
     pairs : int, optional, from 1 to 10^7
@@ -52,11 +50,6 @@ def kernel_ce_squared_pairs(
     float
         Within sqrt(2 ln(2/δ) / M) of the square with probability 1 − δ.
 
-    Raises
-    ------
-    InvalidParameter
-        As `kernel_ce`; also on pairs out of range or a seed that is not an integer ≥ 0.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), §8.4 (full version).
@@ -67,7 +60,6 @@ def kernel_ce_squared_pairs(
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce_squared_pairs(gamma, seed=1), 12)
     0.01
@@ -98,8 +90,6 @@ def kernel_ce_squared_fourier(
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     seed : int, ≥ 0
         Of the generator.
     draws : int, default 100, from 1 to 10^7
@@ -112,11 +102,6 @@ def kernel_ce_squared_fourier(
     float
         Within sqrt(ln(2/δ) / (2 draws)) of the square with probability 1 − δ.
 
-    Raises
-    ------
-    InvalidParameter
-        On a scale, number of draws or seed out of range.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Algorithm 1 and Theorem 8.13 (full version).
@@ -127,7 +112,6 @@ def kernel_ce_squared_fourier(
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce_squared_fourier(gamma, seed=1), 12)
     0.01
@@ -149,8 +133,6 @@ def kernel_ce_squared_binning(
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     seed : int, ≥ 0
         Of the generator.
     draws : int, default 100, from 1 to 10^7
@@ -163,11 +145,6 @@ def kernel_ce_squared_binning(
     float
         Within sqrt(ln(2/δ) / (2 draws)) of the square with probability 1 − δ.
 
-    Raises
-    ------
-    InvalidParameter
-        On a scale, number of draws or seed out of range.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Algorithm 2 and Theorem 8.14 (full version).
@@ -178,7 +155,6 @@ def kernel_ce_squared_binning(
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce_squared_binning(gamma, seed=1), 12)
     0.01
@@ -211,8 +187,6 @@ def surrogate_interval_ce_sampled(
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     seed : int, ≥ 0
         Of the generator.
     shifts : int, default 100, from 1 to 200,000
@@ -229,12 +203,6 @@ def surrogate_interval_ce_sampled(
     float
         O(k · shifts · finest).
 
-    Raises
-    ------
-    InvalidParameter
-        On a seed or number out of range; a precision beside shifts or finest, or one that needs more than 200,000
-        shifts.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2 and Theorem 6.12.
@@ -245,7 +213,6 @@ def surrogate_interval_ce_sampled(
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.45], [1])
     >>> round(surrogate_interval_ce_sampled(gamma, seed=1), 12)
     0.5509765625

@@ -36,8 +36,6 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     width : {"mean", "max"}, default "mean"
         Which width is added.
     max_levels : int, optional, ≥ 1
@@ -49,23 +47,13 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
         In [0, 1]; exact up to rounding. "mean": O(k²) at worst, O(k^(5/3)) as a rule. "max": O(k log k) for each
         width tried: a few hundred as a rule, O(k) where nearly all widths are equally good.
 
-    Raises
-    ------
-    InvalidParameter
-        On another width, or where Γ has more than `max_levels` levels: `interval_ce_bracket` is for those.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1; Gopalan, Hu (2025), Definition 6.10 for the
     maximum width.
 
-    Deviations
-    ----------
-    None.
-
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(interval_ce(gamma), 12)
     0.2
@@ -77,38 +65,7 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
 def interval_ce_witness(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> IntervalPartition:
-    """The partition that attains `interval_ce`.
-
-    Parameters
-    ----------
-    gamma, width, max_levels
-        As in `interval_ce`.
-
-    Returns
-    -------
-    IntervalPartition
-        Its `value(gamma)` is the interval calibration error.
-
-    Raises
-    ------
-    InvalidParameter
-        As `interval_ce`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> print(interval_ce_witness(gamma))
-    1 intervals ([0.4, 0.6]), the widest 0.2
-    """
+    """The partition that attains `interval_ce`."""
     return _intervals(gamma, best_partition(gamma, width, max_levels)[1], width)
 
 
@@ -116,38 +73,7 @@ def interval_ce_witness(
 def least_costs(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> LeastCosts:
-    """The least cost of the levels up to each, by mean width: no partition costs less, by either width.
-
-    Parameters
-    ----------
-    gamma, width, max_levels
-        As in `interval_ce`; the costs do not depend on the width.
-
-    Returns
-    -------
-    LeastCosts
-        Its `value(gamma)` is `interval_ce` with width="mean", up to rounding.
-
-    Raises
-    ------
-    InvalidParameter
-        As `interval_ce`.
-
-    Source
-    ------
-    The dynamic program of `interval_ce`.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(least_costs(gamma).value(gamma), 12)
-    0.2
-    """
+    """The least cost of the levels up to each, by mean width: no partition costs less, by either width."""
     _check_levels(gamma, width, max_levels)
     v, prefix, mass = gamma.predictions, prefix_sums(gamma.residuals), prefix_sums(gamma.mass)
     before = _mean_program(prefix, mass, v, v)[1]
@@ -166,8 +92,6 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     width : {"mean", "max"}, default "mean"
         As in `interval_ce`.
     blocks : int, default 2000, ≥ 1
@@ -178,22 +102,12 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     Bracket
         O(k log k + m²); "max": O(k log k).
 
-    Raises
-    ------
-    InvalidParameter
-        On another width, or blocks < 1.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1, for the measure; the bracket is ours.
 
-    Deviations
-    ----------
-    None.
-
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> interval_ce_bracket(gamma).width
     0.0

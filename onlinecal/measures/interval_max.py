@@ -32,21 +32,6 @@ def least_max_width(
     held no width, the upper half is left from its greatest one. When no bound is below the best value, that is the
     least. A few hundred evaluations are enough as a rule; never more than a few for each greatest width that such
     groups have, and that only where nearly all of these are as good as the best.
-
-    Parameters
-    ----------
-    prefix : (k + 1,) floats
-    low, high : (k,) floats
-        From where to where each level reaches; a level may be a block of levels.
-    most : float
-        At least 2.
-
-    Returns
-    -------
-    lower, upper : float
-        Between which the least lies; equal if it was found.
-    before : (k + 1,) ints
-        Where the group that ends at b begins, for a partition that attains `upper`.
     """
     program = _Program(prefix, low, high)
     least, widest = float((high - low).max()), float(high[-1] - low[0])

@@ -38,8 +38,6 @@ def kernel_ce(
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     kernel : {"laplace", "gaussian", "polynomial"}, default "laplace"
         The Gaussian is the contrast: its error can be exponentially small where smCE is not. The polynomial sees no
         more than the first `degree` moments of the residual.
@@ -57,11 +55,6 @@ def kernel_ce(
         the sum over pairs within 6.3 scales, O(k²) at worst; right to 1e-15 in the square, thus to 4e-8
         where the result is near 0. Polynomial: exact up to rounding, O(k degree).
 
-    Raises
-    ------
-    InvalidParameter
-        On another kernel, a scale that is not positive and finite, a degree that is not such an integer.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 8.1, Claim 8.3, Theorems 8.5 and 8.6. Gopalan & Hu (2025), §3.3,
@@ -74,7 +67,6 @@ def kernel_ce(
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
     >>> round(kernel_ce(gamma), 12)
     0.1
@@ -100,40 +92,7 @@ def kernel_ce(
 def kernel_ce_witness(
     gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2
 ) -> KernelWeights:
-    """The weight function of norm 1 that attains `kernel_ce`: w = Σ_i r_i K(v_i, ·) / kCE.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-    kernel, scale, degree
-        As in `kernel_ce`.
-
-    Returns
-    -------
-    KernelWeights
-        With all coefficients 0 where the error is 0.
-
-    Raises
-    ------
-    InvalidParameter
-        As `kernel_ce`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Lemma 8.2.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
-    >>> round(kernel_ce_witness(gamma).value(gamma), 12)
-    0.1
-    """
+    """The weight function of norm 1 that attains `kernel_ce`: w = Σ_i r_i K(v_i, ·) / kCE."""
     error = kernel_ce(gamma, kernel=kernel, scale=scale, degree=degree)
     coefficients = gamma.residuals / error if error > 0.0 else np.zeros(gamma.levels)
     return KernelWeights(gamma.predictions, coefficients, kernel, float(scale), int(degree))

@@ -44,21 +44,7 @@ class Modulus:
 
 
 def require_modulus(measure: Measure, options: Mapping[str, Any], moves: str) -> Modulus:
-    """The modulus of a measure with these options.
-
-    Parameters
-    ----------
-    measure : Measure
-    options : mapping
-        All of its function's.
-    moves : str
-        Who moves predictions, for the message.
-
-    Raises
-    ------
-    InvalidParameter
-        Nothing is proved for this measure, or not with these options.
-    """
+    """The modulus of a measure with these options."""
     if measure.modulus is None:
         raise InvalidParameter(
             f"measure {measure.name!r} with {moves}: nothing is proved about its value when predictions are moved; "
@@ -77,7 +63,6 @@ def bracket_of_moved(
     ----------
     measure : Measure
         With a modulus.
-    gamma : JointDistribution
         After the predictions were moved; outcomes and weights are the same.
     moved : float, in [0, 1]
         The mean distance E|v − v'|, or more.
@@ -89,11 +74,6 @@ def bracket_of_moved(
     Bracket
         value(Γ') ± (ω(δ) + the error of the value + rounding), cut to the measure's range. Where the measure itself
         returns a bracket, both its ends are widened.
-
-    Raises
-    ------
-    InvalidParameter
-        As `require_modulus`; `moved` that is no distance.
     """
     moved = number("bracket_of_moved", "moved", moved, 0.0, 1.0)
     modulus = require_modulus(measure, options, "moved predictions")

@@ -38,10 +38,6 @@ class SoftRounding(Witness):
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.2, Theorem 4.2.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
     >>> SoftRounding(4).law(0.375)
@@ -75,40 +71,6 @@ class SoftRounding(Witness):
         The loss of the law is that of the draws but for chance: with m points and n predictions, the swap regret of
         those who best-respond to the draws is at most 2 (SCDL_m + 1/m + √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks
         with payoffs in [0, 1] at once, with probability 1 − δ or more.
-
-        Parameters
-        ----------
-        p : (n,) array_like
-            Predictions in [0, 1].
-        seed : int
-            At least 0; the same seed gives the same draws.
-
-        Returns
-        -------
-        (n,) floats
-            Multiples of 1/m.
-
-        Raises
-        ------
-        InvalidData
-            On predictions that are no numbers in [0, 1].
-        InvalidParameter
-            On a seed that is no such integer.
-
-        Source
-        ------
-        Bairaktari, Hu, Nguyen & Ullman 2026, Lemma 7.4 and Theorem 4.4.
-
-        Deviations
-        ----------
-        The constants are ours. Mass and mass of ones at the m + 1 points have standard deviations whose sum is at most
-        √((m + 1)/n), the loss at a threshold changes by no more than these do, and one draw changes it by 2/n at
-        most (McDiarmid's inequality). CDL of what lies on the grid is at most 2 (SCDL_m + 1/m) (Lemma 4.3).
-
-        Examples
-        --------
-        >>> SoftRounding(4).draw([0.375, 0.5], seed=1)
-        array([0.25, 0.5 ])
         """
         v = vector("p", p)
         if len(v):

@@ -158,15 +158,7 @@ class Between:
 
 
 def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
-    """The `Sampling` of a measure that is a seminorm of the residuals.
-
-    Parameters
-    ----------
-    norm : callable
-        As `Sampling.norm`.
-    **facts
-        Other attributes of `Sampling`.
-    """
+    """The `Sampling` of a measure that is a seminorm of the residuals."""
 
     def deviations(change: Change, **options: Any) -> Floats:
         return norm(change.gamma, change.residuals, **options)[:, None]
@@ -176,15 +168,7 @@ def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
 
 
 def mean_of(losses: Callable[[JointDistribution], tuple[Floats, Floats, float]], **facts: Any) -> Sampling:
-    """The `Sampling` of a measure that is the mean of a loss.
-
-    Parameters
-    ----------
-    losses : callable
-        As `Sampling.losses`.
-    **facts
-        Other attributes of `Sampling`.
-    """
+    """The `Sampling` of a measure that is the mean of a loss."""
 
     def deviations(change: Change) -> Floats:
         zeros, ones, _ = losses(change.gamma)

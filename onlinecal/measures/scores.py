@@ -44,10 +44,6 @@ def brier(gamma: JointDistribution) -> float:
 
     E[(y − v)²] = Σ w_i ((q_i − v_i)² + q_i (1 − q_i)).
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-
     Returns
     -------
     float
@@ -74,10 +70,6 @@ def brier(gamma: JointDistribution) -> float:
 def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     """Murphy's decomposition of the Brier score over the level sets: it is exact, nothing is binned.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-
     Returns
     -------
     BrierDecomposition
@@ -86,10 +78,6 @@ def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     Source
     ------
     Murphy 1973.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -113,7 +101,6 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     phi : "log", "quadratic" or a pair of callables, default "log"
         "log" is x ln x + (1 − x) ln(1 − x): the divergence is the mean KL(q ‖ v), KL calibration, of log loss.
         "quadratic" is x²: the mean (q − v)², of the Brier score. A pair is a convex φ and its derivative (where φ has a
@@ -123,12 +110,6 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
     -------
     float
         ≥ 0, and 0 for calibrated forecasts; infinite for "log" where what happened was called impossible. O(k).
-
-    Raises
-    ------
-    InvalidParameter
-        On another φ; functions whose values are not finite numbers, one for each argument, or with which a term is
-        negative, so that φ is not convex or the other not its derivative.
 
     Source
     ------
@@ -200,10 +181,6 @@ def log_loss(gamma: JointDistribution) -> float:
     −E[y ln v + (1 − y) ln(1 − v)] with 0 ln 0 = 0. One outcome that was called impossible makes it infinite;
     predictions are not clipped.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-
     Returns
     -------
     float
@@ -233,10 +210,6 @@ def nce(gamma: JointDistribution) -> float:
 
     log_loss / H(b) with b = E[y] and H(b) = −b ln b − (1 − b) ln(1 − b). 1 is no better than the base rate, 0
     is perfect. Where all outcomes are equal, H(b) = 0: then 0 if the log loss is 0, and infinite otherwise.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
 
     Returns
     -------

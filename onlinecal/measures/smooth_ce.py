@@ -34,8 +34,6 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     metric : {"identity", "logit"} or callable, default "identity"
         d(u, v) = |h(u) − h(v)|, h itself where it is callable: an increasing function of an array of predictions. With
         "logit" the levels 0 and 1 are infinitely far from all others, so their weights are free in [−1, 1].
@@ -44,11 +42,6 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     -------
     float
         In [0, 1]; exact up to rounding. O(k log k) time at worst, O(k) memory.
-
-    Raises
-    ------
-    InvalidParameter
-        On another metric, or one whose function does not increase.
 
     Source
     ------
@@ -61,7 +54,6 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(smooth_ce(gamma), 12)
     0.06
@@ -73,44 +65,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
 
 @of_gamma
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
-    """The Lipschitz weights that attain `smooth_ce`, found by walking back through the dual.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-    metric : {"identity", "logit"} or callable, default "identity"
-        As in `smooth_ce`.
-
-    Returns
-    -------
-    LipschitzWeights
-        Its `value(gamma)` is the smooth calibration error; O(k log k).
-
-    Raises
-    ------
-    InvalidParameter
-        On another metric.
-
-    Source
-    ------
-    Complementary slackness of the dual in `smooth_ce`: ω_i = ±1 where g jumps up or down at i, and
-    ω_i − ω_{i+1} = ±d_i where P_i is above or below g_i.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> witness = smooth_ce_witness(gamma)
-    >>> print(witness)
-    weights on 2 levels, 1-Lipschitz in the identity metric, from +0.8 at v = 0.6 to +1 at v = 0.4
-    >>> round(witness.value(gamma), 12)
-    0.06
-    """
+    """The Lipschitz weights that attain `smooth_ce`, found by walking back through the dual."""
     apart = distances(gamma, metric)
     _, low, high = chain_dual(apart, gamma.residuals)
     weights = lipschitz_weights(apart, gamma.residuals, low, high)
@@ -119,38 +74,7 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
 
 @of_gamma
 def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
-    """The residuals that are left when others have been carried to where they cancel: the optimal g of the dual.
-
-    Parameters
-    ----------
-    gamma, metric
-        As in `smooth_ce`.
-
-    Returns
-    -------
-    CancelledResiduals
-        Its `value(gamma)` is the smooth calibration error; O(k log k).
-
-    Raises
-    ------
-    InvalidParameter
-        On another metric.
-
-    Source
-    ------
-    The dual in `smooth_ce`.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(smooth_ce_dual(gamma).value(gamma), 12)
-    0.06
-    """
+    """The residuals that are left when others have been carried to where they cancel: the optimal g of the dual."""
     _, low, high = chain_dual(distances(gamma, metric), gamma.residuals)
     return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric)
 
@@ -161,11 +85,6 @@ def earthmover_distance(gamma: JointDistribution) -> float:
 
     With the metric |u − v| + |y − z| of points (u, y), (v, z) it is, by Kantorovich and Rubinstein, the largest
     Σ_i r_i ω_i over |ω_i| ≤ 1 that are 2-Lipschitz in v: such are the differences f(v, 1) − f(v, 0) of 1-Lipschitz f.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
 
     Returns
     -------
@@ -183,7 +102,6 @@ def earthmover_distance(gamma: JointDistribution) -> float:
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(earthmover_distance(gamma), 12), round(smooth_ce(gamma), 12)
     (0.12, 0.06)
@@ -193,23 +111,7 @@ def earthmover_distance(gamma: JointDistribution) -> float:
 
 @of_gamma
 def earthmover_witness(gamma: JointDistribution) -> LipschitzWeights:
-    """The 2-Lipschitz weights that attain `earthmover_distance`.
-
-    Source
-    ------
-    Gopalan & Hu 2025, Lemma 3.4.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> print(earthmover_witness(gamma))
-    weights on 2 levels, 2-Lipschitz in the identity metric, from +0.6 at v = 0.6 to +1 at v = 0.4
-    """
+    """The 2-Lipschitz weights that attain `earthmover_distance`."""
     apart = _twice(gamma)
     _, low, high = chain_dual(apart, gamma.residuals)
     weights = lipschitz_weights(apart, gamma.residuals, low, high)
@@ -218,23 +120,7 @@ def earthmover_witness(gamma: JointDistribution) -> LipschitzWeights:
 
 @of_gamma
 def earthmover_dual(gamma: JointDistribution) -> CancelledResiduals:
-    """The residuals that are left when others have been carried to where they cancel, at twice the distance.
-
-    Source
-    ------
-    Gopalan & Hu 2025, Lemma 3.4.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(earthmover_dual(gamma).value(gamma), 12)
-    0.12
-    """
+    """The residuals that are left when others have been carried to where they cancel, at twice the distance."""
     _, low, high = chain_dual(_twice(gamma), gamma.residuals)
     return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], slope=2)
 

@@ -49,8 +49,6 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     sigma : float, in [1e-4, 10]
         Width of the Gaussian, in v or in log odds.
     transform : {"identity", "logit"}, default "identity"
@@ -64,11 +62,6 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
         1e-7 for "identity" and σ ≥ 5e-4, and ≤ 2.3e-5 at σ = 1e-4. For "logit" L is the range of the log
         odds plus 18 σ; gaps wider than 18 σ are cut to that. O(k + N log N).
 
-    Raises
-    ------
-    InvalidParameter
-        On another transform, or σ out of range.
-
     Source
     ------
     Błasiok, Nakkiran (2024), §3 and, for the transform, §5.3.
@@ -79,7 +72,6 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(smooth_ece_at(gamma, sigma=0.05), 5)
     0.5727
@@ -99,8 +91,6 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     transform : {"identity", "logit"}, default "identity"
         As in `smooth_ece_at`.
 
@@ -112,11 +102,6 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
         ±12 and the value is 4e-3 or more; otherwise half of what is left when the finest mesh (N = 2^20) resolves no
         more. The error of a value is the `within` of its `explain`. O(k + N log N), N some 350/σ* ("identity").
 
-    Raises
-    ------
-    InvalidParameter
-        On another transform.
-
     Source
     ------
     Błasiok, Nakkiran (2024), Definition 3 and Theorem 7; §5.3 for the transform.
@@ -127,7 +112,6 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.45], [1])
     >>> round(smooth_ece(gamma), 9)
     0.55
@@ -168,75 +152,14 @@ def _fixed_point(gamma: JointDistribution, transform: Transform) -> tuple[float,
 def smoothed_signs_at(
     gamma: JointDistribution, *, sigma: float, transform: Transform = "identity"
 ) -> SmoothedSigns:
-    """Where the residual smoothed at scale σ changes sign: what proves `smooth_ece_at`.
-
-    Parameters
-    ----------
-    gamma, sigma, transform
-        As in `smooth_ece_at`.
-
-    Returns
-    -------
-    SmoothedSigns
-
-    Raises
-    ------
-    InvalidParameter
-        As `smooth_ece_at`.
-
-    Source
-    ------
-    Błasiok, Nakkiran (2024), §3.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> print(smoothed_signs_at(gamma, sigma=0.05))
-    the residual, smoothed in the prediction by σ = 0.05, is positive at first; changes of sign: 1
-    """
+    """Where the residual smoothed at scale σ changes sign: what proves `smooth_ece_at`."""
     width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
     return _signs(gamma, width, transform, "smooth_ece_at")
 
 
 @of_gamma
 def smoothed_signs(gamma: JointDistribution, *, transform: Transform = "identity") -> SmoothedSigns:
-    """The signs of the residual smoothed at the scale that is `smooth_ece`: they prove that it is a fixed point.
-
-    Parameters
-    ----------
-    gamma, transform
-        As in `smooth_ece`.
-
-    Returns
-    -------
-    SmoothedSigns
-        With a larger scale where the proof does not resolve that one, so that its error is below the scale.
-
-    Raises
-    ------
-    InvalidParameter
-        As `smooth_ece`.
-
-    Source
-    ------
-    Błasiok, Nakkiran (2024), Definition 3.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.45], [1])
-    >>> round(smoothed_signs(gamma).value(gamma), 9)
-    0.55
-    """
+    """The signs of the residual smoothed at the scale that is `smooth_ece`: they prove that it is a fixed point."""
     return _signs(gamma, smooth_ece(gamma, transform=transform), transform, "smooth_ece")
 
 

@@ -25,17 +25,7 @@ _REACH = 9.0
 
 
 class Line:
-    """The residuals on a line of length L, cut to where anything is.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-    transform : str
-        "identity" or "logit".
-    width : float
-        The largest σ that the line is for: Gaussians further apart than 2 · 9 σ do not meet, and wider gaps between
-        levels are cut to that, so that no mesh is spent on them. The ends fade out likewise.
-    """
+    """The residuals on a line of length L, cut to where anything is."""
 
     def __init__(self, gamma: JointDistribution, transform: str, width: float) -> None:
         r, v = gamma.residuals, gamma.predictions

@@ -37,7 +37,6 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
 
     Parameters
     ----------
-    gamma : JointDistribution
     m : int, default 16
         From 1 to 2⁵⁰.
     soft : bool, default True
@@ -47,11 +46,6 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     -------
     float
         In [0, 1]; soft: SCDL_m ≤ SCDL_2m ≤ cdl. Exactly 0 where every level has q_i = v_i.
-
-    Raises
-    ------
-    InvalidParameter
-        On m that is not such an integer, or soft that is not a boolean.
 
     Source
     ------
@@ -85,7 +79,6 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
 
     Parameters
     ----------
-    gamma : JointDistribution
     m : int
         From 1 to 2⁵⁰.
     threshold : int
@@ -98,18 +91,9 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     float
         In [0, scdl_binned]. O(k).
 
-    Raises
-    ------
-    InvalidParameter
-        On m or i that is not such an integer, or soft that is not a boolean.
-
     Source
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Definition 3.1.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -136,32 +120,7 @@ def _check_soft(where: str, soft: Any) -> None:
 
 @of_gamma
 def worst_grid_threshold(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> GridThreshold:
-    """The threshold of the grid at which `scdl_binned` is attained.
-
-    Parameters
-    ----------
-    gamma, m, soft
-        As in `scdl_binned`.
-
-    Raises
-    ------
-    InvalidParameter
-        As `scdl_binned`.
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definition 1.1.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> print(worst_grid_threshold(JointDistribution.from_samples([0.25, 0.75], [1, 0]), m=4))
-    predictions rounded at random to a neighbouring multiple of 1/4; who acts one way up to 0.25 and another from 0.5 on
-    loses most
-    """
+    """The threshold of the grid at which `scdl_binned` is attained."""
     scdl_binned(gamma, m=m, soft=soft)  # checks the options
     at, losses = threshold_losses(gamma, m, soft)
     return GridThreshold(int(at[int(np.argmax(losses))]), int(m), soft)
@@ -173,10 +132,6 @@ def scdl(gamma: JointDistribution) -> float:
 
     min over m = 1, 2, 4, … of max(SCDL_m, 1/m): the grid is as fine as the error allows. SCDL_m rises and 1/m
     falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ CDL ≤ 2 ECE, it begins late.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
 
     Returns
     -------
@@ -208,10 +163,6 @@ def soft_rounding(gamma: JointDistribution) -> SoftRounding:
     Source
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Theorem 4.2.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------

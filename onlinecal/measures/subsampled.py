@@ -76,11 +76,6 @@ def subsampled_smooth_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Br
         Within [0, 1/2]; exact up to rounding where its ends are equal. Calibrated forecasts do not have 0, but a value
         that falls with T: at most R/2, of the order of 1/√T.
 
-    Raises
-    ------
-    InvalidParameter
-        On a number of subsets out of range.
-
     Source
     ------
     Haghtalab, Qiao, Yang & Zhao 2024 (NeurIPS; arXiv 2407.13979), the definition of SSCE, taken from its statement in
@@ -125,11 +120,6 @@ def subsampled_step_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Brac
     -------
     Bracket
         Within [0, 1/2]; exact up to rounding where its ends are equal.
-
-    Raises
-    ------
-    InvalidParameter
-        On a number of subsets out of range.
 
     Source
     ------
@@ -176,20 +166,9 @@ def subsampled_smooth_ce_sampled(
         most |y_t − p_t|, and McDiarmid's inequality holds for every T and R. It is cut at 0. The bracket of
         `subsampled_smooth_ce` is certain, and may be shorter.
 
-    Raises
-    ------
-    InvalidParameter
-        On a seed, number or confidence out of range.
-    InvalidData
-        On weights that are not whole.
-
     Source
     ------
     As `subsampled_smooth_ce`; McDiarmid 1989.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -217,20 +196,9 @@ def subsampled_step_ce_sampled(
     Estimate
         As from `subsampled_smooth_ce_sampled`.
 
-    Raises
-    ------
-    InvalidParameter
-        On a seed, number or confidence out of range.
-    InvalidData
-        On weights that are not whole.
-
     Source
     ------
     As `subsampled_step_ce`; McDiarmid 1989.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------

@@ -33,8 +33,6 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     epsilon : float, > 0
         Bin width ε.
 
@@ -42,11 +40,6 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     -------
     float
         In [0, 1]; exact up to rounding. O(k log k).
-
-    Raises
-    ------
-    InvalidParameter
-        On ε that is not positive and finite.
 
     Source
     ------
@@ -58,7 +51,6 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(random_interval_ce(gamma, epsilon=0.5), 12)
     0.24
@@ -105,11 +97,6 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
     SintCE(Γ) = inf over j ≥ 0 of RintCE(Γ, 2^−j) + 2^−j. Halving ε only splits bins: RintCE grows with j, and
     the search ends when it alone reaches the best sum; below the smallest gap it is the ECE.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-
     Returns
     -------
     float
@@ -125,7 +112,6 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(surrogate_interval_ce(gamma), 12)
     0.6
@@ -135,45 +121,14 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def shifted_bins(gamma: JointDistribution, *, epsilon: float) -> ShiftedBins:
-    """The bins of `random_interval_ce`, whose average error their witness finds as an integral.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(shifted_bins(gamma, epsilon=0.5).value(gamma), 12)
-    0.24
-    """
+    """The bins of `random_interval_ce`, whose average error their witness finds as an integral."""
     epsilon = positive("epsilon", epsilon, "a positive finite width")
     return ShiftedBins(float(epsilon))
 
 
 @of_gamma
 def best_width(gamma: JointDistribution) -> BestWidth:
-    """The width of bins at which `surrogate_interval_ce` is attained.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> print(best_width(JointDistribution.from_samples([0.4, 0.6], [1, 0])))
-    bins so fine that each holds one level
-    """
+    """The width of bins at which `surrogate_interval_ce` is attained."""
     return BestWidth(_best_width(gamma)[1])
 
 

@@ -22,11 +22,6 @@ def atb(gamma: JointDistribution) -> float:
     these probabilities. For the variances of the two sums add to the same whatever is predicted, and only the truth
     has no squared bias beside them.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-
     Returns
     -------
     float
@@ -38,10 +33,6 @@ def atb(gamma: JointDistribution) -> float:
     samples. The sum over pairs follows by integration, and both inequalities: ω(v) = Σ_j r_j (1 − |v − v_j|) is
     1-Lipschitz and at most 1, so that ATB = Σ r_i ω(v_i) ≤ smCE; by parts from t = 1/2, the sum of residuals against
     any such ω is at most ∫ (|P| + |S| + max(|P|, |S|)) dt ≤ √5 √ATB, with P and S the two sums at t.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------

@@ -41,11 +41,6 @@ class Bracket:
     ----------
     lower, upper : float
         lower ≤ measure ≤ upper.
-
-    Raises
-    ------
-    InvalidData
-        Unless lower ≤ upper.
     """
 
     lower: float
@@ -96,13 +91,7 @@ class Witness(ABC):
         """Lower and upper bound, rounded outwards; −inf or inf where nothing is proved."""
 
     def bracket(self, gamma: JointDistribution) -> Bracket:
-        """The bounds that follow for Γ: 0 below or infinity above on a side of which nothing is proved.
-
-        Raises
-        ------
-        InvalidData
-            If the object fits no Γ, or not this one; the message says why.
-        """
+        """The bounds that follow for Γ: 0 below or infinity above on a side of which nothing is proved."""
         with np.errstate(over="ignore", invalid="ignore"):
             lower, upper = self._prove(gamma)
         if math.isnan(lower) or math.isnan(upper):
@@ -161,21 +150,7 @@ class Explanation:
         return sides.pop() if len(sides) == 1 else "both"
 
     def verify(self) -> Bracket:
-        """What the witnesses prove of this measure on this Γ, without the algorithm that found the value.
-
-        Returns
-        -------
-        Bracket
-            It holds the exact value of the measure; rounding is included. 0 or infinity on a side of which no witness
-            proves anything.
-
-        Raises
-        ------
-        InvalidData
-            If a witness does not fit Γ, or the value lies outside of what is proved by more than `within` + 1e-9.
-        InvalidParameter
-            If a witness is about another measure, or about other options.
-        """
+        """What the witnesses prove of this measure on this Γ, without the algorithm that found the value."""
         lower, upper = 0.0, math.inf
         for witness in self.witnesses:
             self._check_about(witness)

@@ -138,23 +138,7 @@ class LevelGroups(Witness):
         return {"distance_upper": {}}
 
     def values(self, gamma: JointDistribution) -> Floats:
-        """What each level is made: the mean outcome of its group.
-
-        Returns
-        -------
-        (k,) floats
-
-        Raises
-        ------
-        InvalidData
-            Γ has another number of levels.
-
-        Examples
-        --------
-        >>> gamma = JointDistribution.from_samples([0.2, 0.2, 0.4, 0.6], [0, 1, 0, 1])
-        >>> LevelGroups([0, 1, 0]).values(gamma).round(4).tolist()
-        [0.6667, 0.0, 0.6667]
-        """
+        """What each level is made: the mean outcome of its group."""
         labels = self._labels(gamma)
         w = masses(gamma)
         groups = labels.max() + 1
@@ -163,19 +147,7 @@ class LevelGroups(Witness):
         return np.where(_alone(labels), gamma.means, means[labels])
 
     def applied(self, gamma: JointDistribution) -> JointDistribution:
-        """The joint distribution of what predictions are made and the outcomes, which is calibrated.
-
-        Raises
-        ------
-        InvalidData
-            Γ has another number of levels.
-
-        Examples
-        --------
-        >>> gamma = JointDistribution.from_samples([0.2, 0.2, 0.4, 0.6], [0, 1, 0, 1])
-        >>> LevelGroups([0, 1, 1]).applied(gamma)
-        JointDistribution(1 level in [0.5, 0.5], weight 4, base rate 0.5)
-        """
+        """The joint distribution of what predictions are made and the outcomes, which is calibrated."""
         values = self.values(gamma)
         order = np.argsort(values, kind="stable")
         v = values[order]
