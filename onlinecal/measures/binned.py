@@ -35,14 +35,12 @@ MAX_BINS = 10_000_000
 
 @of_gamma
 def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
-    """Expected calibration error of order p.
-
-    (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets; p = 1 is Σ |r_i|, p = ∞ the largest |q_i − v_i|.
+    """Expected calibration error of order p: (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets.
 
     Parameters
     ----------
     order : float, default 1
-        p ≥ 1; `math.inf` is allowed.
+        p ≥ 1: 1 is Σ |r_i|, `math.inf` the largest |q_i − v_i|.
 
     Returns
     -------
@@ -72,10 +70,9 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
 
 @of_gamma
 def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights:
-    """The weights of the levels that attain `ece`: for order 1 the sign of each residual.
+    """The weights of the levels that attain `ece`, by Hölder's inequality.
 
-    For order p they are sign(q − v) |q − v|^{p − 1}, divided by the largest; for p = ∞ all weight is at one level of
-    the largest error. (What is proved does not change when all are multiplied by a number.)
+    For order p they are sign(q − v) |q − v|^{p − 1}, divided by the largest; for p = ∞ all weight is at one level.
     """
     value = ece(gamma, order=order)
     errors = gamma.means - gamma.predictions
@@ -93,15 +90,13 @@ def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights
 
 @of_gamma
 def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
-    """Expected calibration error after the predictions are put into bins.
+    """Expected calibration error after the predictions are put into bins: Σ_j |Σ_{v_i ∈ I_j} r_i| over m bins.
 
-    Σ_j |Σ_{v_i ∈ I_j} r_i| over m = `bins` bins. By `width`, I_j = [j/m, (j+1)/m), the last one closed,
-    exactly m of them. By `quantile`, level i is in the bin j with j/m ≤ W_{<i} + w_i/2 < (j+1)/m, where
-    W_{<i} is the mass below it: bins of about equal mass, and no level set is ever divided.
+    By `width`, I_j = [j/m, (j+1)/m), the last one closed. By `quantile`, level i is in the bin j with
+    j/m ≤ W_{<i} + w_i/2 < (j+1)/m, where W_{<i} is the mass below it: no level set is ever divided.
 
-    The bin is found by comparing v_i with the edge j/m as rounded to a float once, never by rounding v_i m.
-    So a grid value i/m' lies where the fraction lies: 0.3 is in bin 3 of 10. What arithmetic has moved off
-    the grid before is another prediction: 1 − 0.9 is 0.09999999999999998, in bin 0.
+    v_i is compared with the edge j/m as rounded once. So a grid value i/m' lies where the fraction lies: 0.3 is in bin
+    3 of 10; but 1 − 0.9 is 0.09999999999999998, in bin 0.
 
     Parameters
     ----------
@@ -138,14 +133,12 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
 def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Binned ECE plus the average width of the bins: a certified upper bound of the distance to calibration.
 
-    Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j). By `width` each bin is 1/m wide; by `quantile` a bin
-    is the interval from its least to its greatest prediction.
+    Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j). By `width` each bin is 1/m wide; by `quantile` a bin is the
+    interval from its least to its greatest prediction.
 
     Parameters
     ----------
-    bins : int, default 10
-        m, from 1 to 10⁷.
-    strategy : {"width", "quantile"}, default "width"
+    bins, strategy
         As in `binned_ece`.
 
     Returns
@@ -160,10 +153,8 @@ def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str 
     Examples
     --------
     >>> gamma = JointDistribution.from_samples([0.499, 0.501], [0, 1])
-    >>> round(binned_ece_width(gamma, bins=3), 6)
-    0.333333
-    >>> round(binned_ece_width(gamma, bins=1, strategy="quantile"), 6)
-    0.002
+    >>> round(binned_ece_width(gamma, bins=3), 6), round(binned_ece_width(gamma, bins=1, strategy="quantile"), 6)
+    (0.333333, 0.002)
     """
     gap, width = _in_bins("binned_ece_width", gamma, bins, strategy)
     return gap + width
@@ -177,7 +168,7 @@ def bins_witness(
     strategy: Literal["width", "quantile"] = "width",
     measure: Literal["binned_ece", "binned_ece_width"] = "binned_ece",
 ) -> Bins:
-    """Which levels lie in which bin of `binned_ece`."""
+    """The levels in each bin of `binned_ece` or `binned_ece_width`."""
     m = integer(measure, "bins", bins, 1, MAX_BINS)
     by = choice(measure, "strategy", strategy, ("width", "quantile"))
     number, starts = bins_of_levels(gamma, m, by)

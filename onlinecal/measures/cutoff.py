@@ -1,4 +1,4 @@
-"""Cutoff and step calibration error, and other tests of the residual by given functions of the prediction."""
+"""Cutoff and step calibration error, and other tests of the residual by functions of the prediction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     """Cutoff calibration error: the largest bias over intervals of predictions.
 
     sup over intervals I of |E[(y − v) 1(v ∈ I)]| = max P − min P with the prefix sums P_j = r_1 + … + r_j,
-    P_0 = 0. It is the Kuiper statistic of the residuals (ECCE-R).
+    P_0 = 0: the Kuiper statistic of the residuals (ECCE-R).
 
     Returns
     -------
@@ -67,8 +67,7 @@ def step_ce(gamma: JointDistribution) -> float:
     Returns
     -------
     float
-        In [0, 1]. It looks up from 0: by exchange of outcomes it becomes the bias above a threshold, which
-        differs unless E[y] = E[v].
+        In [0, 1]. By exchange of outcomes it becomes the bias above a threshold, which differs unless E[y] = E[v].
 
     Source
     ------
@@ -97,17 +96,17 @@ def worst_prefix(gamma: JointDistribution) -> Interval:
 def prefix_sums_witness(
     gamma: JointDistribution, *, measure: Literal["cutoff_ce", "step_ce"] = "cutoff_ce"
 ) -> PrefixSums:
-    """Between what all sums of residuals up to a threshold lie: no interval, no threshold has a larger bias."""
+    """The least and greatest sum of residuals up to a threshold: no interval, no threshold has a larger bias."""
     low, _, high, _ = extremes(gamma.residuals)
     return PrefixSums(low, high, measure)
 
 
 @of_gamma
 def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
-    """Weighted calibration error: the bias as seen by a given weight function, or the largest for a list of them.
+    """Weighted calibration error: max |Σ r_i ω(v_i)| over the given weight functions ω.
 
-    max over the given ω of |Σ r_i ω(v_i)|. The supremum over a class of ω is smooth calibration (Lipschitz), cutoff
-    calibration (intervals) or ECE (all |ω| ≤ 1).
+    The supremum over a class of ω is smooth calibration (Lipschitz), cutoff calibration (intervals) or ECE (all |ω| ≤
+    1).
 
     Parameters
     ----------
@@ -140,9 +139,7 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
 
 @of_gamma
 def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
-    """Low-degree calibration error: the largest moment of the residual.
-
-    max over 0 ≤ j ≤ d of |Σ r_i v_i^j| (with 0⁰ = 1).
+    """Low-degree calibration error: the largest moment of the residual, max |Σ r_i v_i^j| over 0 ≤ j ≤ d (0⁰ = 1).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Calibration as decision makers see it: CDL, its parts for one task and one kink, and U-calibration."""
+"""Calibration for decision makers: CDL, its parts for one task and one kink, and U-calibration."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from onlinecal.measures.witnesses.tasks import WorstTask
 def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     """Calibration fixed decision loss: the swap regret of one decision task.
 
-    Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)), ties of the best response broken against the forecaster. As a
-    Bregman divergence it is E[D_φ(q‖v)] of the convex φ(p) = max_a (1 − p) u(a, 0) + p u(a, 1).
+    Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)), ties of the best response broken against the forecaster: the Bregman
+    divergence E[D_φ(q‖v)] of the convex φ(p) = max_a (1 − p) u(a, 0) + p u(a, 1).
 
     Parameters
     ----------
@@ -59,19 +59,17 @@ def cdl(gamma: JointDistribution) -> float:
     """Calibration decision loss: the largest swap regret over all decision tasks with payoffs in [0, 1].
 
     CDL = 2 × (upper concave envelope of R on [0, 1]) at t = 1/2, with the regret density of a kink t
-    R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. Exact: a task with payoffs in
-    [0, 1] is a measure of kinks with bounded moments, and the envelope is the dual of the best one.
+    R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. A task with payoffs in [0, 1] is a
+    measure of kinks with bounded moments, and the envelope is the dual of the best one.
 
     Returns
     -------
     float
-        In [0, 1]; exactly 0 where every level has q_i = v_i. `worst_decision_task` gives the task that
-        attains it.
+        In [0, 1]; exactly 0 where every level has q_i = v_i. `worst_decision_task` attains it.
 
     Source
     ------
-    Hu & Wu 2024; Gopalan & Hu 2025, §4. The closed form is this package's (checked against the linear
-    program).
+    Hu & Wu 2024; Gopalan & Hu 2025, §4. The closed form is this package's (checked against the linear program).
 
     Examples
     --------
@@ -106,8 +104,7 @@ def v_cdl(gamma: JointDistribution) -> float:
 
     Deviations
     ----------
-    The papers bound by sup_t R(t); dividing by max(t, 1 − t) stretches the payoffs over [0, 1], so that the
-    value is the regret of a task.
+    The papers bound by sup_t R(t); dividing by max(t, 1 − t) stretches the payoffs over [0, 1]: the regret of a task.
 
     Examples
     --------
@@ -137,7 +134,7 @@ def u_calibration(gamma: JointDistribution) -> float:
     Returns
     -------
     float
-        In [0, cdl]; exactly 0 where every level has q_i = v_i. `worst_external_task` gives the task.
+        In [0, cdl]; exactly 0 where every level has q_i = v_i. `worst_external_task` attains it.
 
     Source
     ------
@@ -171,7 +168,7 @@ def _twice(touch: Any, weight: float) -> float:
 
 @kernel
 def cdl_of_levels(v, n, q):
-    """Where the envelope of R touches, for levels of weight n: CDL is `_twice` that, over the weight."""
+    """The points where the envelope of R touches, for levels of weight n: CDL is `_twice` that, over the weight."""
     r, wrong = density(v, n, q)
     if not wrong:
         return 1.0, 0.5, 0.0, 0.5, 0.0

@@ -1,4 +1,4 @@
-"""How far regrets on a sample may lie from those of what the sample is drawn from.
+"""How far regrets on a sample may lie from those of its population.
 
 A regret is a supremum of means E[u(σ, y) − u(response to v, y)], hence sublinear in the masses of (v, y): with S(D) the
 same supremum for a change D of the masses, the value rises by at most S(D) and falls by at most S(−D). For kinks it is

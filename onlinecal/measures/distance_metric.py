@@ -32,15 +32,12 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
     have u a(u) + (1 − u) b(u) ≤ 0 for all u: a linear program on finitely many nodes, whose value is above. Below, its
     potentials, linear in h between nodes, lowered by what they break the last bound by in between.
 
-    It cannot be named in a scenario, where every measure says what a sample tells of it: how far this one may move with
-    Γ is a linear program of its own for every change of Γ that is drawn.
-
     Parameters
     ----------
     metric : {"identity", "logit"} or callable, default "logit"
         h, as in `smooth_ce`.
     nodes : int, default 400
-        How many nodes there are beside the levels, from 2 to 10,000: half of them even in u, half in h.
+        Nodes beside the levels, from 2 to 10,000: half of them even in u, half in h.
 
     Returns
     -------
@@ -55,8 +52,8 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
 
     Deviations
     ----------
-    None; only metrics of a line, |h(u) − h(v)|. With "identity" it is not `distance_lower`, for which no outcome may be
-    exchanged, but at most that, and at least a quarter of it.
+    Only metrics of a line, |h(u) − h(v)|. With "identity" it is at most `distance_lower`, for which no outcome may be
+    exchanged, and at least a quarter of it.
 
     Examples
     --------

@@ -33,9 +33,8 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
     Returns
     -------
     Bracket
-        Of width 0 for k ≤ max_levels. Otherwise below: the lower end of `distance_lower`; above: the best
-        of the partition of `interval_ce`, the levels alone (the ECE), and contiguous groups that end at up
-        to 1000 blocks.
+        Of width 0 for k ≤ max_levels. Otherwise below: the lower end of `distance_lower`; above: the best of the
+        partition of `interval_ce`, the levels alone (the ECE), and contiguous groups that end at up to 1000 blocks.
 
     Source
     ------
@@ -45,8 +44,7 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
     --------
     Lemma 4.5: a fair coin forecast as 0.4 or 0.6.
 
-    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
-    >>> round(distance_upper(gamma).upper, 12)
+    >>> round(distance_upper(JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])).upper, 12)
     0.1
     """
     labels, exact = _grouping(gamma, max_levels)
@@ -64,10 +62,7 @@ def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) ->
 
 @of_gamma
 def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12) -> Potentials:
-    """Potentials that bound `distance_lower` below, and with it `distance_upper`.
-
-    Nothing is known that proves more in less time than the enumeration itself, which `max_levels` limits.
-    """
+    """Potentials that bound `distance_lower` below, and with it `distance_upper` (BGHN23, Theorem 5.5)."""
     _enumerable("max_levels", max_levels)
     return distance_lower_witness(gamma).potentials
 
@@ -135,7 +130,7 @@ def _labels(k: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @kernel
 def _contiguous(v, mass, ones, moved, cuts):
-    """Where the last group before each cut starts, for the best contiguous groups that end at cuts."""
+    """The start of the last group before each cut, for the best contiguous groups that end at cuts."""
     m = len(cuts) - 1
     cost = np.zeros(m + 1)
     before = np.zeros(m + 1, np.int64)

@@ -49,11 +49,10 @@ def kernel_ce(
     Returns
     -------
     float
-        In [0, 1]. Laplace: exact up to rounding, O(k). Gaussian, scale ≥ 0.0224: the features
-        exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the
-        result, rounding aside (some 1e-16/scale², relative); O(k/scale²). Narrower Gaussian:
-        the sum over pairs within 6.3 scales, O(k²) at worst; right to 1e-15 in the square, thus to 4e-8
-        where the result is near 0. Polynomial: exact up to rounding, O(k degree).
+        In [0, 1]. Laplace: exact up to rounding, O(k). Gaussian, scale ≥ 0.0224: the features exp(−z²/2) zⁿ/sqrt(n!) of
+        z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the result, rounding aside (some 1e-16/scale²,
+        relative); O(k/scale²). Narrower Gaussian: the sum over pairs within 6.3 scales, O(k²) at worst; right to 1e-15
+        in the square, thus to 4e-8 where the result is near 0. Polynomial: exact up to rounding, O(k degree).
 
     Source
     ------
@@ -62,13 +61,12 @@ def kernel_ce(
 
     Deviations
     ----------
-    The papers take scale = 1, the default; the bounds against smCE and the distance hold for it. GH25 does not say
-    which polynomial: this one is at most 1, and does not change by an exchange of outcomes.
+    The papers take scale = 1; the bounds against smCE and the distance hold for it. GH25 does not say which polynomial:
+    this one is at most 1, and does not change by an exchange of outcomes.
 
     Examples
     --------
-    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
-    >>> round(kernel_ce(gamma), 12)
+    >>> round(kernel_ce(JointDistribution.from_levels([0.45], [1], [0.55])), 12)
     0.1
     """
     scale = check_kernel(kernel, scale, degree)
@@ -109,11 +107,6 @@ def check_kernel(kernel: str, scale: float, degree: int = 2) -> float:
     return positive("scale", scale, "a positive finite length")
 
 
-def kernel_at(apart: Floats, kernel: Kernel) -> Floats:
-    """K of two predictions that are so many scales apart."""
-    return np.exp(-apart if kernel == "laplace" else -(apart**2))
-
-
 @compiled
 def _laplace_square(fall, r):
     """r'Kr as a sum of squares; fall_i = ρ_i − 1, so 1 − ρ_i² = −fall_i (2 + fall_i) keeps its digits."""
@@ -126,7 +119,7 @@ def _laplace_square(fall, r):
 
 
 def _terms(widest: float) -> int:
-    """How many Gaussian features leave a rest ≤ 1e-34 in the square: a Poisson tail."""
+    """The number of Gaussian features that leave a rest ≤ 1e-34 in the square: a Poisson tail."""
     n = math.ceil(2.0 * widest) + 2
     # From n = 2 widest on the weights fall by half or more, so the tail is at most twice its first term.
     while n * math.log(widest) - math.lgamma(n + 1.0) - widest > math.log(0.5e-34):

@@ -35,8 +35,8 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     Parameters
     ----------
     metric : {"identity", "logit"} or callable, default "identity"
-        d(u, v) = |h(u) − h(v)|, h itself where it is callable: an increasing function of an array of predictions. With
-        "logit" the levels 0 and 1 are infinitely far from all others, so their weights are free in [−1, 1].
+        h, an increasing function of an array of predictions. With "logit" the levels 0 and 1 are infinitely far from
+        all others, so their weights are free in [−1, 1].
 
     Returns
     -------
@@ -48,14 +48,9 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 7.2 and Theorem 7.14 (there a linear program);
     Błasiok, Nakkiran (2024), Definition 14, for the metric.
 
-    Deviations
-    ----------
-    None in the value. The algorithm is not the papers' linear program but the dual above.
-
     Examples
     --------
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(smooth_ce(gamma), 12)
+    >>> round(smooth_ce(JointDistribution.from_samples([0.4, 0.6], [1, 0])), 12)
     0.06
     """
     if metric == "identity":
@@ -65,7 +60,10 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
 
 @of_gamma
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
-    """The Lipschitz weights that attain `smooth_ce`, found by walking back through the dual."""
+    """The Lipschitz weights that attain `smooth_ce`, by complementary slackness of its dual.
+
+    ω_i = ±1 where g jumps up or down at i, and ω_i − ω_{i+1} = ±d_i where P_i is above or below g_i.
+    """
     apart = distances(gamma, metric)
     _, low, high = chain_dual(apart, gamma.residuals)
     weights = lipschitz_weights(apart, gamma.residuals, low, high)
@@ -74,14 +72,14 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
 
 @of_gamma
 def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
-    """The residuals that are left when others have been carried to where they cancel: the optimal g of the dual."""
+    """The residuals left after others have been carried to where they cancel: the optimal g of the dual."""
     _, low, high = chain_dual(distances(gamma, metric), gamma.residuals)
     return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric)
 
 
 @of_gamma
 def earthmover_distance(gamma: JointDistribution) -> float:
-    """Earth mover's distance between Γ and what it would be if the predictions were right, (v, ỹ) with ỹ ~ Ber(v).
+    """Earth mover's distance between Γ and the same predictions with right outcomes, (v, ỹ) with ỹ ~ Ber(v).
 
     With the metric |u − v| + |y − z| of points (u, y), (v, z) it is, by Kantorovich and Rubinstein, the largest
     Σ_i r_i ω_i over |ω_i| ≤ 1 that are 2-Lipschitz in v: such are the differences f(v, 1) − f(v, 0) of 1-Lipschitz f.
@@ -94,11 +92,7 @@ def earthmover_distance(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Gopalan & Hu 2025, §3.2 and Lemma 3.4.
-
-    Deviations
-    ----------
-    None. The duality is that of the lemma's proof, taken to both sides.
+    Gopalan & Hu 2025, §3.2 and Lemma 3.4, whose proof of the duality is taken to both sides.
 
     Examples
     --------
@@ -120,7 +114,7 @@ def earthmover_witness(gamma: JointDistribution) -> LipschitzWeights:
 
 @of_gamma
 def earthmover_dual(gamma: JointDistribution) -> CancelledResiduals:
-    """The residuals that are left when others have been carried to where they cancel, at twice the distance."""
+    """The residuals left after others have been carried to where they cancel, at twice the distance."""
     _, low, high = chain_dual(_twice(gamma), gamma.residuals)
     return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], slope=2)
 

@@ -1,4 +1,4 @@
-"""The residuals of Γ on a line, smoothed by a Gaussian on a mesh: what SmoothECE is computed with."""
+"""The residuals of Γ on a line, smoothed by a Gaussian on a mesh, for SmoothECE."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _REACH = 9.0
 
 
 class Line:
-    """The residuals on a line of length L, cut to where anything is."""
+    """The residuals on a line of length L, cut to where anything is; `width` is the largest σ that it is for.
+
+    Gaussians further apart than 2 · 9 σ do not meet: wider gaps between levels are cut to that, and no mesh is spent on
+    them. The ends fade out likewise.
+    """
 
     def __init__(self, gamma: JointDistribution, transform: str, width: float) -> None:
         r, v = gamma.residuals, gamma.predictions
@@ -100,7 +104,7 @@ class Line:
         return sigma * mesh >= _STEPS * self.length
 
     def around(self, sigma: float, mesh: int) -> tuple[float, float]:
-        """Between what σ* = smECE_{σ*} lies, as this mesh tells near σ: for every σ, between σ and smECE_σ."""
+        """Bounds of σ* = smECE_{σ*} from this mesh near σ: for every σ, it is between σ and smECE_σ."""
         # Below this the mesh may err by more than σ.
         sigma = max(
             sigma,

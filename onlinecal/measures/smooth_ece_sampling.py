@@ -1,4 +1,4 @@
-"""How far SmoothECE on a sample may lie from its value on what the sample is drawn from."""
+"""How far SmoothECE on a sample may lie from its value on the population."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ def smoothed_norm(
 
 
 def scales(samples: float) -> Floats:
-    """Scales σ that are looked at: from 1 down to 1/(2√n) by factors of 2^(1/3), fixed before any outcome.
-
-    None is below 2^−13, for `smooth_ece_at` goes down to 1e-4.
-    """
+    """Scales σ from 1 down to 1/(2√n) by factors of 2^(1/3), fixed before any outcome; none below 2^−13."""
     last = min(max(math.ceil(3.0 * math.log2(2.0 * math.sqrt(samples))), 0), 39)
     return np.asarray(2.0 ** (-np.arange(last + 1) / 3.0))
 

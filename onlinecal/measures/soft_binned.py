@@ -1,4 +1,4 @@
-"""Soft-binned calibration decision loss, and the response to a forecast that it vouches for."""
+"""Soft-binned calibration decision loss, and the response to a forecast whose regret it bounds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     m : int, default 16
         From 1 to 2⁵⁰.
     soft : bool, default True
-        False rounds down instead (hard bins, [j/m, (j+1)/m)).
+        False rounds down instead: hard bins [j/m, (j+1)/m), the paper's contrast.
 
     Returns
     -------
@@ -51,17 +51,11 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 1.1, 3.1.
 
-    Deviations
-    ----------
-    none; hard bins are the paper's contrast (its discretisation of binned ECE).
-
     Examples
     --------
     >>> gamma = JointDistribution.from_samples([0.499, 0.501], [0, 1])
-    >>> round(scdl_binned(gamma, m=2), 6), scdl_binned(gamma, m=2, soft=False)
-    (0.0, 0.0)
-    >>> round(scdl_binned(gamma, m=1024), 4)
-    0.2485
+    >>> round(scdl_binned(gamma, m=2), 6), scdl_binned(gamma, m=2, soft=False), round(scdl_binned(gamma, m=1024), 4)
+    (0.0, 0.0, 0.2485)
     """
     m = integer("scdl_binned", "m", m, 1, FINEST)
     _check_soft("scdl_binned", soft)
@@ -75,7 +69,7 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     """Soft-binned decision loss at one threshold of the grid of multiples of 1/m.
 
     Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+, with W_j and Q_j as in `scdl_binned`, which is the
-    largest of these: what one decision maker loses, whose action changes between (i − 1)/m and i/m.
+    largest of these: the loss of a decision maker whose action changes between (i − 1)/m and i/m.
 
     Parameters
     ----------
@@ -98,8 +92,6 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     Examples
     --------
     >>> gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.0, 1.0])
-    >>> [soft_binned_loss(gamma, m=4, threshold=i) for i in (1, 2, 3, 4)]
-    [0.0, 0.0, 0.0, 0.0]
     >>> [soft_binned_loss(gamma, m=16, threshold=i) for i in (1, 4, 5, 16)]
     [0.0, 0.09375, 0.0, 0.0]
     """

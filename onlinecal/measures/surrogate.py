@@ -43,16 +43,11 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
 
     Source
     ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    None; the paper samples r.
+    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2, which samples r.
 
     Examples
     --------
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(random_interval_ce(gamma, epsilon=0.5), 12)
+    >>> round(random_interval_ce(JointDistribution.from_samples([0.4, 0.6], [1, 0]), epsilon=0.5), 12)
     0.24
     """
     return float(random_bin_norm(gamma, gamma.residuals[None, :], epsilon=epsilon)[0])
@@ -104,16 +99,11 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    None; the paper estimates it by sampling, here `surrogate_interval_ce_sampled`.
+    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2, which samples.
 
     Examples
     --------
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(surrogate_interval_ce(gamma), 12)
+    >>> round(surrogate_interval_ce(JointDistribution.from_samples([0.4, 0.6], [1, 0])), 12)
     0.6
     """
     return _best_width(gamma)[0]
@@ -121,7 +111,7 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def shifted_bins(gamma: JointDistribution, *, epsilon: float) -> ShiftedBins:
-    """The bins of `random_interval_ce`, whose average error their witness finds as an integral."""
+    """The bins of `random_interval_ce`."""
     epsilon = positive("epsilon", epsilon, "a positive finite width")
     return ShiftedBins(float(epsilon))
 

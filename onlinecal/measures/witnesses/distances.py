@@ -138,7 +138,7 @@ class LevelGroups(Witness):
         return {"distance_upper": {}}
 
     def values(self, gamma: JointDistribution) -> Floats:
-        """What each level is made: the mean outcome of its group."""
+        """The new value of each level: the mean outcome of its group."""
         labels = self._labels(gamma)
         w = masses(gamma)
         groups = labels.max() + 1
@@ -147,7 +147,7 @@ class LevelGroups(Witness):
         return np.where(_alone(labels), gamma.means, means[labels])
 
     def applied(self, gamma: JointDistribution) -> JointDistribution:
-        """The joint distribution of what predictions are made and the outcomes, which is calibrated."""
+        """The joint distribution of the new predictions and the outcomes, which is calibrated."""
         values = self.values(gamma)
         order = np.argsort(values, kind="stable")
         v = values[order]
@@ -201,7 +201,7 @@ def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> flo
     """The lower bound that the potentials prove."""
     v = gamma.predictions
     a, b = (
-        _lipschitz(v, np.interp(v, nodes, vector(what, values, len(nodes))))
+        lipschitz(v, np.interp(v, nodes, vector(what, values, len(nodes))))
         for what, values in (("ones", ones), ("zeros", zeros))
     )
     w = masses(gamma)
@@ -210,7 +210,7 @@ def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> flo
     return float(gain - max(_largest(v, a, b), 0.0) - 4.0 * SLACK * size)
 
 
-def _lipschitz(v: Floats, values: Floats) -> Floats:
+def lipschitz(v: Floats, values: Floats) -> Floats:
     """The largest 1-Lipschitz function below the values, each within some units of |value| + 1."""
     left = np.minimum.accumulate(values - v) + v
     right = np.minimum.accumulate((values + v)[::-1])[::-1] - v

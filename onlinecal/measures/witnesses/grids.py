@@ -45,8 +45,6 @@ class GridThreshold(Witness):
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         m = whole("m", self.m, 1, FINEST)
         i = whole("threshold", self.threshold, 1, m)
-        if not isinstance(self.soft, bool | np.bool_):
-            raise InvalidData(f"soft = {self.soft!r}; expected True or False")
         if (gamma.means == gamma.predictions).all():
             return 0.0, 0.0
         at, losses = threshold_losses(gamma, m, bool(self.soft), i)

@@ -15,7 +15,7 @@ from onlinecal.core._compile import kernel as compiled
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, whole, word
+from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, whole
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, residuals, total
 
 Floats = NDArray[np.float64]
@@ -77,8 +77,7 @@ class KernelWeights(Witness):
         c = vector("coefficients", self.coefficients, gamma.levels)
         scale = number("scale", self.scale, 5e-324)
         r = residuals(gamma)
-        kernel = word("kernel", self.kernel, ("laplace", "gaussian", "polynomial"))
-        narrow = kernel == "gaussian" and scale < _NARROW
+        narrow = self.kernel == "gaussian" and scale < _NARROW
         # By a power of two, which loses nothing, so that squares of tiny residuals are not lost.
         size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
         lower, upper = (_by_pairs if narrow else self._by_coordinates)(gamma.predictions, size * r, c, scale)
