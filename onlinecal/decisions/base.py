@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, check_gamma
+from onlinecal.core.joint import Floats, JointDistribution, check_gamma
 from onlinecal.core.validation import number, probability
-
-Floats = NDArray[np.float64]
 
 TIE = 2.0**-50
 """Expected payoffs that differ by no more than this are a tie: so much may come of rounding the payoffs."""
@@ -56,9 +54,6 @@ class Task(Protocol):
 def is_task(value: Any) -> bool:
     """Whether this is a task; a class of tasks, which has the same names, is none."""
     return isinstance(value, Task) and not isinstance(value, type)
-
-
-# -------------------------------------------------------------------- tasks
 
 
 @dataclass(frozen=True)

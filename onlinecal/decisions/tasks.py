@@ -34,8 +34,6 @@ __all__ = [
     "v_shaped",
 ]
 
-# -------------------------------------------------------------------- functions of Γ
-
 
 @of_gamma
 def payoff(gamma: JointDistribution, task: Task | str) -> float:
@@ -214,9 +212,6 @@ def as_task(where: str, task: Any) -> Task:
     if not is_task(task):
         raise InvalidParameter(f"{where}: task = {task!r}; expected a task or the name of one")
     return cast(Task, task)
-
-
-# -------------------------------------------------------------------- named tasks
 
 
 def umbrella(*, cost: float = 0.3) -> DecisionTask:

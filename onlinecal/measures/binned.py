@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.cells import cell
@@ -26,8 +25,6 @@ from onlinecal.measures.residual_norms import (
 from onlinecal.measures.sampling import each_level, seminorm
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
-
-Floats = NDArray[np.float64]
 
 MAX_BINS = 10_000_000
 """More bins than this are refused: a memory guard, far above any use."""
@@ -265,7 +262,6 @@ MEASURES = (
         continuous="no",
         complete="yes",
         sound="no",
-        decisions="",
         # Of quantiles, the bins are those of the sample.
         sampling=seminorm(bin_norm, cells=bin_cells, instead=_FEWER, means=bin_means),
     ),

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter, shown
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number, positive, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.binned import MAX_BINS
 from onlinecal.measures.residual_norms import bins_of_levels, weighted_norm_of
 from onlinecal.measures.sampling import Change
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Counted = int | Sequence[float] | None
 
@@ -298,7 +297,6 @@ MEASURES = (
         continuous="no",
         complete="yes",
         sound="no",
-        decisions="",
         sampling=Sampling(
             _errors,
             "the triangle inequality, over bins",
@@ -316,7 +314,6 @@ MEASURES = (
         continuous="yes",
         complete="yes",
         sound="no",
-        decisions="",
         sampling=Sampling(
             _soft_errors,
             "the triangle inequality, over bins",

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import as_float, integer, is_number, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.brownian import largest_exceeds, range_exceeds
@@ -19,7 +19,6 @@ from onlinecal.measures.residual_norms import cutoff_norm, extremes, moment_norm
 from onlinecal.measures.sampling import Change, seminorm
 from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
 
-Floats = NDArray[np.float64]
 Weights = (
     Callable[[Floats], ArrayLike] | ArrayLike | Sequence[Callable[[Floats], ArrayLike] | ArrayLike] | None
 )
@@ -185,13 +184,11 @@ def _moments(gamma: JointDistribution, degree: Any) -> tuple[float, int]:
 
 def _family(weights: Any, gamma: JointDistribution) -> list[Floats]:
     """The values of each ω at the levels."""
-    if isinstance(weights, Sequence | np.ndarray) and any(callable(w) or _is_list(w) for w in weights):
+    if isinstance(weights, Sequence | np.ndarray) and any(
+        callable(w) or (hasattr(w, "__len__") and not isinstance(w, str)) for w in weights
+    ):
         return [_weights(each, gamma, f"weights[{j}]") for j, each in enumerate(weights)]
     return [_weights(weights, gamma)]
-
-
-def _is_list(value: Any) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, str)
 
 
 def _weights(weights: Any, gamma: JointDistribution, name: str = "weights") -> Floats:
@@ -237,13 +234,9 @@ def _weighted(change: Change, *, weights: Weights = None) -> Floats:
 def _bias_modulus(moved: float, *, weights: Weights = None) -> float:
     if weights is not None:
         raise InvalidParameter(
-            "weighted_ce: moved predictions with weights; expected none, for nothing is known about how they vary"
+            "weighted_ce: moved predictions with weights; expected none, whose change is known"
         )
     return moved
-
-
-def _moment_modulus(moved: float, *, degree: int = 2) -> float:
-    return (integer("low_degree_ce", "degree", degree, 0, 1000) + 1.0) * moved
 
 
 _PREFIX = math.sqrt(0.5 * math.pi)
@@ -292,7 +285,6 @@ MEASURES = (
         continuous="as ω",
         complete="yes",
         sound="no",
-        decisions="",
         largest=math.inf,
         modulus=Modulus("δ where ω = 1", "|E[y − v] − E[y − v']| ≤ E|v − v'|", _bias_modulus),
         sampling=Sampling(
@@ -309,10 +301,9 @@ MEASURES = (
         source="GKSZ22",
         complexity="O(k d)",
         witness=largest_moment,
-        modulus=Modulus("(d + 1) δ", "|d/dv (y − v) v^j| ≤ j + 1", _moment_modulus),
+        modulus=Modulus("(d + 1) δ", "|d/dv (y − v) v^j| ≤ j + 1", lambda δ, degree=2: (degree + 1.0) * δ),
         continuous="yes",
         complete="yes",
         sound="no",
-        decisions="",
     ),
 )

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
 from onlinecal.measures.base import Bracket, Measure, Modulus, Sampling
 from onlinecal.measures.distance_lower_bounds import at_home
 from onlinecal.measures.distance_lower_program import bracketed
 from onlinecal.measures.sampling import Change
 from onlinecal.measures.witnesses.distances import CalibratedCoupling
-
-Floats = NDArray[np.float64]
 
 # Numbers of levels up to which the lower distance is closed to 1e-9, and beyond it to 1e-3.
 _CLOSED = 500
@@ -110,7 +107,6 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1)",
         sound="yes (s = 2)",
-        decisions="",
         witness=distance_lower_witness,
         version=2,
         sampling=Sampling(

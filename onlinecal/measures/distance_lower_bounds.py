@@ -11,15 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.interval import MOST, best_partition
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.witnesses.distances import lipschitz
-
-Floats = NDArray[np.float64]
 
 # Multiples of a smooth weight that are tried as potentials: a half is always feasible, all of it where the error is a
 # bias.
@@ -37,9 +34,6 @@ def at_home(gamma: JointDistribution) -> tuple[Floats, Floats]:
     arriving = np.zeros(len(nodes))
     arriving[np.searchsorted(nodes, gamma.predictions)] = gamma.mass
     return nodes, arriving
-
-
-# ---------------------------------------------------------------- above
 
 
 def moving_cost(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> float:
@@ -82,9 +76,6 @@ def calibrated(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> Flo
         arriving *= share
         arriving[-1] += 1.0 - share
     return arriving
-
-
-# ---------------------------------------------------------------- below
 
 
 def dual_value(
@@ -169,9 +160,6 @@ def _largest(nodes: Floats, at_nodes: Floats, top: Floats, inside: Callable[[Flo
     best = values.argmax(axis=0)
     gap = np.arange(len(top))
     return values[best, gap], np.stack((u, nodes[:-1], nodes[1:]))[best, gap]
-
-
-# ---------------------------------------------------------------- both, without a program
 
 
 def near_bounds(gamma: JointDistribution) -> tuple[Floats, Floats, Floats, Floats]:

@@ -9,7 +9,7 @@ import scipy  # its parts are loaded when they are first used
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.distance_lower_bounds import (
     calibrated,
     dual_value,
@@ -21,7 +21,6 @@ from onlinecal.measures.distance_lower_bounds import (
 )
 from onlinecal.measures.distance_lower_interior import interior_plan
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Plan = tuple[Floats, Floats, Floats, Floats]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import integer
 from onlinecal.measures.base import Bracket
 from onlinecal.measures.witnesses.weights import Metric, steps_of
-
-Floats = NDArray[np.float64]
 
 # Where h may be steep: as near to the ends as predictions are told apart from them.
 _NEAR = 1e-9

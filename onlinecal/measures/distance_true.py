@@ -78,9 +78,6 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     return Bracket(min(lower, upper), upper)
 
 
-# ---------------------------------------------------------------- inside
-
-
 @kernel
 def _cheapest(ones, zeros, order):
     """Σ |p − mean of p's group|^order, or the largest |p − mean|, least over all partitions into groups.

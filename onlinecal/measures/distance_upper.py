@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count
 from onlinecal.measures.base import Between, Bracket, Measure
@@ -63,22 +62,13 @@ def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) ->
 @of_gamma
 def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12) -> Potentials:
     """Potentials that bound `distance_lower` below, and with it `distance_upper` (BGHN23, Theorem 5.5)."""
-    _enumerable("max_levels", max_levels)
+    count("max_levels", max_levels, most=16)
     return distance_lower_witness(gamma).potentials
-
-
-# ---------------------------------------------------------------- inside
-
-
-def _enumerable(name: str, value: int) -> int:
-    if count(name, value) > 16:
-        raise InvalidParameter(f"{name} = {value!r}; expected at most 16, for 3^16 steps take a second")
-    return int(value)
 
 
 def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int64], bool]:
     """The best groups found, and whether they are the best of all."""
-    most = _enumerable("max_levels", max_levels)
+    most = count("max_levels", max_levels, most=16)  # 3^16 steps take a second
     if not gamma.residuals.any():
         return np.arange(gamma.levels), True
     if gamma.levels <= most:
@@ -107,9 +97,7 @@ def _cost(gamma: JointDistribution, labels: NDArray[np.int64]) -> float:
 def _distances(labels, v, w, q):
     """|v_i − mean outcome of i's group| for each level."""
     groups = labels.max() + 1
-    mass = np.zeros(groups)
-    ones = np.zeros(groups)
-    members = np.zeros(groups, np.int64)
+    mass, ones, members = np.zeros(groups), np.zeros(groups), np.zeros(groups, np.int64)
     for i in range(len(v)):
         mass[labels[i]] += w[i]
         ones[labels[i]] += w[i] * q[i]
@@ -123,9 +111,7 @@ def _distances(labels, v, w, q):
 
 
 def _labels(k: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    steps = np.zeros(k, np.int64)
-    steps[starts[1:]] = 1
-    return np.cumsum(steps)
+    return np.searchsorted(starts, np.arange(k), side="right") - 1
 
 
 @kernel
@@ -167,8 +153,7 @@ def _enumerate(v, w, q):
     full = (1 << k) - 1
     single = np.zeros(full + 1)
     for s in range(1, full + 1):
-        mass = 0.0
-        ones = 0.0
+        mass, ones = 0.0, 0.0
         for i in range(k):
             if s >> i & 1:
                 mass += w[i]
@@ -206,11 +191,6 @@ def _enumerate(v, w, q):
     return cost[full], labels
 
 
-def _upper(gamma: JointDistribution, *, max_levels: int = 12) -> float:
-    """The upper end of `distance_upper`, without the program of the lower one."""
-    return _cost(gamma, _grouping(gamma, max_levels)[0])
-
-
 MEASURES = (
     Measure(
         function=distance_upper,
@@ -221,10 +201,9 @@ MEASURES = (
         continuous="no",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
-        decisions="",
         witness=distance_upper_witness,
         counterpart=distance_upper_counterpart,
-        upper=_upper,
+        upper=lambda gamma, max_levels=12: _cost(gamma, _grouping(gamma, max_levels)[0]),
         sampling=Between(
             "distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6"
         ),

@@ -7,15 +7,13 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count
 from onlinecal.measures.base import Between, Bracket, Measure
 from onlinecal.measures.interval_max import least_max_width
 from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.partitions import IntervalPartition, LeastCosts, Width
 from onlinecal.measures.witnesses.weights import LipschitzWeights
-
-Floats = NDArray[np.float64]
 
 # Exact up to here unless the caller says otherwise: some seconds.
 MOST = {"mean": 200_000, "max": 50_000}
@@ -113,9 +111,6 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     """
     lower, upper, _ = _in_blocks(gamma, width, blocks)
     return Bracket(min(smooth_ce(gamma), upper) if lower is None else lower, upper)
-
-
-# ---------------------------------------------------------------- inside
 
 
 def _check_width(width: str) -> None:
@@ -268,7 +263,6 @@ MEASURES = (
         continuous="no",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
-        decisions="",
         witness=interval_ce_witness,
         counterpart=least_costs,
         limit=_limit,
@@ -287,6 +281,5 @@ MEASURES = (
         continuous="no",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
-        decisions="",
     ),
 )

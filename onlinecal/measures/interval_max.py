@@ -139,9 +139,6 @@ def _narrow(prefix, rank, low, high, widest, starts):
     return cost[k], used, before
 
 
-# ---------------------------------------------------------------- a set of ranks, as a tree of words
-
-
 @kernel
 def _put(members, starts, rank):
     for start in starts:

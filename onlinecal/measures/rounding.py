@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.cells import cell
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import FINEST, JointDistribution
+from onlinecal.core.joint import FINEST, Floats, JointDistribution
 from onlinecal.core.validation import check_unit, count, integer, probability, vector
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.grids import grid_bounds
 from onlinecal.measures.witnesses.sums import means_rounded, times
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Ends = tuple[float, float]
 

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.sampling import Change, Ends, Known, mean_of
 
-Floats = NDArray[np.float64]
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
 
 
@@ -234,9 +233,6 @@ def _log_loss(v, w, q):
     return total
 
 
-# ---------------------------------------------------------------- samples
-
-
 def _entropy(b: float) -> float:
     return -b * math.log(b) - (1.0 - b) * math.log1p(-b) if 0.0 < b < 1.0 else 0.0
 
@@ -328,7 +324,6 @@ MEASURES = (
         continuous="yes",
         complete="no",
         sound="yes",
-        decisions="",
         largest=math.inf,
     ),
 )

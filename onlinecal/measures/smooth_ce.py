@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.sampling import seminorm
 from onlinecal.measures.smooth_ce_dual import (
@@ -18,8 +17,6 @@ from onlinecal.measures.smooth_ce_dual import (
     lipschitz_weights,
 )
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
-
-Floats = NDArray[np.float64]
 
 
 @of_gamma
@@ -64,17 +61,13 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
 
     ω_i = ±1 where g jumps up or down at i, and ω_i − ω_{i+1} = ±d_i where P_i is above or below g_i.
     """
-    apart = distances(gamma, metric)
-    _, low, high = chain_dual(apart, gamma.residuals)
-    weights = lipschitz_weights(apart, gamma.residuals, low, high)
-    return LipschitzWeights(gamma.predictions, weights, metric)
+    return _weights(gamma, distances(gamma, metric), metric, 1)
 
 
 @of_gamma
 def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
     """The residuals left after others have been carried to where they cancel: the optimal g of the dual."""
-    _, low, high = chain_dual(distances(gamma, metric), gamma.residuals)
-    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric)
+    return _cancelled(gamma, distances(gamma, metric), metric, 1)
 
 
 @of_gamma
@@ -103,24 +96,19 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     return float(chain_dual(_twice(gamma), gamma.residuals)[0])
 
 
-@of_gamma
-def earthmover_witness(gamma: JointDistribution) -> LipschitzWeights:
-    """The 2-Lipschitz weights that attain `earthmover_distance`."""
-    apart = _twice(gamma)
-    _, low, high = chain_dual(apart, gamma.residuals)
-    weights = lipschitz_weights(apart, gamma.residuals, low, high)
-    return LipschitzWeights(gamma.predictions, weights, slope=2)
-
-
-@of_gamma
-def earthmover_dual(gamma: JointDistribution) -> CancelledResiduals:
-    """The residuals left after others have been carried to where they cancel, at twice the distance."""
-    _, low, high = chain_dual(_twice(gamma), gamma.residuals)
-    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], slope=2)
-
-
 def _twice(gamma: JointDistribution) -> Floats:
     return 2.0 * distances(gamma, "identity")
+
+
+def _weights(gamma: JointDistribution, apart: Floats, metric: Metric, slope: int) -> LipschitzWeights:
+    _, low, high = chain_dual(apart, gamma.residuals)
+    weights = lipschitz_weights(apart, gamma.residuals, low, high)
+    return LipschitzWeights(gamma.predictions, weights, metric, slope)
+
+
+def _cancelled(gamma: JointDistribution, apart: Floats, metric: Metric, slope: int) -> CancelledResiduals:
+    _, low, high = chain_dual(apart, gamma.residuals)
+    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric, slope)
 
 
 def earthmover_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
@@ -141,12 +129,8 @@ def _means(samples: float, *, metric: Metric = "identity") -> Floats | None:
 
 
 def _modulus(moved: float, *, metric: Metric = "identity") -> float:
-    if metric != "identity":
-        # No average of |v − v'| bounds the distance in log odds.
-        raise InvalidParameter(
-            f"smooth_ce: moved predictions with metric = {metric!r}; expected 'identity', for "
-            "nothing is proved about moving them in another metric"
-        )
+    if metric != "identity":  # no average of |v − v'| bounds the distance in log odds
+        raise InvalidParameter(f"smooth_ce: moved predictions with metric = {metric!r}; expected 'identity'")
     return 2.0 * moved
 
 
@@ -181,9 +165,8 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1)",
         sound="yes (s = 2)",
-        decisions="",
-        witness=earthmover_witness,
-        counterpart=earthmover_dual,
+        witness=lambda gamma: _weights(gamma, _twice(gamma), "identity", 2),
+        counterpart=lambda gamma: _cancelled(gamma, _twice(gamma), "identity", 2),
         # As for smCE, with |ω'| ≤ 2.
         sampling=seminorm(
             earthmover_norm,

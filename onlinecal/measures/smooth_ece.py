@@ -6,10 +6,9 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import number
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.sampling import Ends, Known, seminorm
@@ -24,7 +23,6 @@ from onlinecal.measures.smooth_ece_sampling import (
 )
 from onlinecal.measures.witnesses.smoothing import SmoothedSigns
 
-Floats = NDArray[np.float64]
 Transform = Literal["identity", "logit"]
 
 _COARSE = 4096
@@ -297,7 +295,6 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1/2)",
         sound="yes (s = 2)",
-        decisions="",
     ),
     Measure(
         function=smooth_ece_at,
@@ -317,7 +314,6 @@ MEASURES = (
         continuous="yes",
         complete="yes",
         sound="no, for one σ",
-        decisions="",
         example={"sigma": 0.1},
         sampling=seminorm(
             smoothed_norm, cells=sigma_cells, instead="smooth_ece_at with a larger σ", means=one_mean

@@ -6,13 +6,10 @@ import math
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
-
-Floats = NDArray[np.float64]
+from onlinecal.core.joint import Floats, JointDistribution
 
 # A mesh of spacing h errs by at most this times (h/σ)² Σ|r|: twice (linear spreading of the levels, linear
 # interpolation before the integral) 1/8 times E|Z² − 1| = 4 φ(1) = 0.96788, Z normal; rounded up.

@@ -9,11 +9,9 @@ import scipy  # its parts are loaded when they are first used
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.sampling import Change
 from onlinecal.measures.smooth_ece_line import Line, absolute_integral
-
-Floats = NDArray[np.float64]
 
 # Steps of the mesh to a σ: for a norm by itself, and for the many of an interval. The error is at most
 # 0.242/_FINE² Σ|r|, 6e-5 of it; noise is smoothed by σ/√96 more in the second, which is 0.5 % in σ.

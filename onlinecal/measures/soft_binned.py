@@ -299,7 +299,6 @@ MEASURES = (
         continuous="yes",
         complete="yes",
         sound="no",
-        decisions="",
     ),
     Measure(
         function=scdl,

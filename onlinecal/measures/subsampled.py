@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
 from onlinecal.measures.base import Bracket, Measure, Modulus
 from onlinecal.measures.residual_norms import step_norm
@@ -23,7 +23,6 @@ from onlinecal.measures.sampling import seminorm
 from onlinecal.measures.smooth_ce import smooth_norm
 from onlinecal.measures.subsampled_laws import BLOCK, MOST, combinable, enumerated, largest_prefix
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Norm = Callable[[JointDistribution, Floats], Floats]
 
@@ -204,9 +203,6 @@ def subsampled_step_ce_sampled(
     return _sampled(gamma, step_norm, seed, draws, confidence)
 
 
-# ---------------------------------------------------------------- inside
-
-
 def _exact(gamma: JointDistribution, total: float) -> Bracket:
     value = min(total / gamma.weight, 0.5)
     return Bracket(value, value)
@@ -284,7 +280,6 @@ MEASURES = (
         continuous="yes",
         complete="no, but O(1/√T)",
         sound="yes (s = 2)",
-        decisions="",
         modulus=Modulus(
             "δ",
             "smCE of each subset moves by twice what its rounds move, half of all",

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import locked
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Law = tuple[Floats, Floats]
 

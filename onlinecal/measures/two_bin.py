@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.sampling import Change, Ends, Known
-
-Floats = NDArray[np.float64]
 
 
 @of_gamma
@@ -71,7 +68,6 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1)",
         sound="yes (s = 4)",
-        decisions="",
         # Its root is the norm of two functions of t. E‖ρ̂ − ρ‖² = ∫ (Var P̂ + Var Ŝ) dt ≤ E[(y − v)²]/n.
         sampling=Sampling(
             _root,

@@ -16,26 +16,8 @@ from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask
 from onlinecal.measures.witnesses.weights import CancelledResiduals, ErrorWeights, LipschitzWeights
 
 __all__ = [
-    "BestWidth",
-    "Bins",
-    "Bracket",
-    "CalibratedCoupling",
-    "CancelledResiduals",
-    "ErrorWeights",
-    "Explanation",
-    "GridThreshold",
-    "Interval",
-    "IntervalPartition",
-    "KernelWeights",
-    "LeastCosts",
-    "LevelGroups",
-    "LipschitzWeights",
-    "Moment",
-    "Potentials",
-    "PrefixSums",
-    "RegretBound",
-    "ShiftedBins",
-    "SmoothedSigns",
-    "Witness",
-    "WorstTask",
-]
+    "BestWidth", "Bins", "Bracket", "CalibratedCoupling", "CancelledResiduals", "ErrorWeights", "Explanation",
+    "GridThreshold", "Interval", "IntervalPartition", "KernelWeights", "LeastCosts", "LevelGroups",
+    "LipschitzWeights", "Moment", "Potentials", "PrefixSums", "RegretBound", "ShiftedBins", "SmoothedSigns",
+    "Witness", "WorstTask",
+]  # fmt: skip

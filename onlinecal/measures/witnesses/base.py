@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, shown
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.witnesses.sums import SLACK, means_rounded
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Side = Literal["lower", "upper", "both"]
 
@@ -203,9 +202,6 @@ def _same(option: Any, value: Any) -> bool:
         return bool(option == value)
     except ValueError:  # an array, which no option is
         return False
-
-
-# ---------------------------------------------------------------- what a witness holds, checked before it counts
 
 
 def vector(what: str, values: Any, length: int | None = None) -> Floats:

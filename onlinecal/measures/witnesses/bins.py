@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.witnesses.base import Witness, integers, number, whole, word
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, grouped, masses, residuals, running, total
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 

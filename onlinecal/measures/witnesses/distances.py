@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import WRONG, Witness, integers, vector
 from onlinecal.measures.witnesses.sums import SLACK, grouped, masses, running, total
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +170,6 @@ class LevelGroups(Witness):
     def __str__(self) -> str:
         levels, groups = len(self.labels), len(np.unique(self.labels))
         return f"{number_of(levels, 'level')} in {number_of(groups, 'group')}, each moved to its mean outcome"
-
-
-# ---------------------------------------------------------------- inside
 
 
 def _alone(labels: NDArray[np.int64]) -> NDArray[np.bool_]:

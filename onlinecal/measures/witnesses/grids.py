@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import FINEST, JointDistribution
+from onlinecal.core.joint import FINEST, Floats, JointDistribution
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.sums import SLACK, grouped, lines, masses, times
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 

@@ -9,16 +9,14 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel as compiled
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, whole
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, residuals, total
 
-Floats = NDArray[np.float64]
 Kernel = Literal["laplace", "gaussian", "polynomial"]
 
 # With 1/(2 scale²) up to 1000, exp(−1000/2) is still a normal double; a narrower Gaussian goes through the pairs.

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.witnesses.base import WRONG, Witness, vector
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, grouped, masses, residuals, running, total
 
-Floats = NDArray[np.float64]
 Width = Literal["mean", "max"]
 
 

@@ -9,15 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.witnesses.base import Witness, number, vector, whole
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, residuals, running, total
-
-Floats = NDArray[np.float64]
 
 # |f − its linear interpolation|, integrated: h²/8 times ∫ |f''| ≤ Σ|r| E|Z² − 1|/σ² = Σ|r| 4 φ(1)/σ², rounded up.
 _MESH = 0.121

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 UNIT = 2.0**-53

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, shown
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, vector, word
 from onlinecal.measures.witnesses.sums import SLACK, lines, masses, residuals, running, total
 
-Floats = NDArray[np.float64]
 Regret = Literal["swap", "external"]
 
 # By how much actions may differ in expectation where they should tie: rounding of payoffs.

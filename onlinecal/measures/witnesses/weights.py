@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import vector as given_vector
 from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, same_levels, vector
 from onlinecal.measures.witnesses.sums import SLACK, masses, residuals, running, total
 
-Floats = NDArray[np.float64]
 Metric = Literal["identity", "logit"] | Callable[[Floats], ArrayLike]
 METRICS = ("identity", "logit")
 
