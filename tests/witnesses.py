@@ -110,13 +110,13 @@ class Truth:
         """The value and its error as an interval; None for options that the measure does not take."""
         key = f"{name} {options!r}"
         if key not in self.known:
-            record = MEASURES[name]
-            chosen = {**record.example, **options}
             try:
+                record = MEASURES[name]
+                chosen = {**record.example, **options}
                 low, high = ends(record.function(self.gamma, **chosen))
                 room = 1e-9 + (record.within(self.gamma, **chosen) if record.within is not None else 0.0)
                 self.known[key] = low - room, high + room
-            except InvalidParameter:
+            except (InvalidParameter, KeyError, TypeError):  # no measure, or none with such an option
                 self.known[key] = None
         return self.known[key]
 
@@ -127,6 +127,8 @@ class Truth:
             proved = witness.bracket(self.gamma)
         except (InvalidData, InvalidParameter) as error:
             self.refusals.append(str(error))
+            return False
+        except (TypeError, ValueError):  # of `about`, which compares what it holds
             return False
         assert isinstance(proved, Bracket)
         for name, options in claims.items():

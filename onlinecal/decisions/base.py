@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, check_gamma
+from onlinecal.core.joint import Floats, JointDistribution, check_gamma
 from onlinecal.core.validation import number, probability
-
-Floats = NDArray[np.float64]
 
 TIE = 2.0**-50
 """Expected payoffs that differ by no more than this are a tie: so much may come of rounding the payoffs."""
@@ -58,9 +56,6 @@ def is_task(value: Any) -> bool:
     return isinstance(value, Task) and not isinstance(value, type)
 
 
-# -------------------------------------------------------------------- tasks
-
-
 @dataclass(frozen=True)
 class DecisionTask:
     """A decision between finitely many actions with payoffs in [0, 1].
@@ -83,11 +78,6 @@ class DecisionTask:
         `payoffs[a][y]` = u(a, y) in [0, 1], A ≥ 1.
     actions : (A,) sequence of str, optional
         Distinct names. Default: "action 0", "action 1", ….
-
-    Raises
-    ------
-    InvalidParameter
-        On a payoff outside [0, 1], a row without exactly two payoffs, no action, repeated or too few names.
 
     Source
     ------
@@ -164,10 +154,6 @@ class QuadraticTask:
     Source
     ------
     Gopalan & Hu 2025, §4.2.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -246,17 +232,7 @@ _Line = tuple[Fraction, Fraction, int]  # slope, value at v = 0, minus the actio
 def best_actions(
     payoffs: Sequence[tuple[float, float]], tie: float
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1], and where its kinks are.
-
-    Returns
-    -------
-    best : (E,) ints
-        The actions on the envelope from v = 0 to v = 1, of equal ones the first. Those that come within `tie` of it
-        at an end of [0, 1] are on it.
-    low, high : (E − 1,) floats, ascending
-        The action changes from best[j] to best[j + 1] at a v in [low[j], high[j]], where the two pay the same up to
-        `tie`.
-    """
+    """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1], and where its kinks are."""
     lines: list[_Line] = [
         (Fraction(u1) - Fraction(u0), Fraction(u0), -a) for a, (u0, u1) in enumerate(payoffs)
     ]

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import number, vector
 from onlinecal.decisions.base import TIE, DecisionTask, QuadraticTask, Task
 
-Floats = NDArray[np.float64]
 Swap = Callable[[Floats], ArrayLike] | ArrayLike
 
 

@@ -34,8 +34,6 @@ __all__ = [
     "v_shaped",
 ]
 
-# -------------------------------------------------------------------- functions of Γ
-
 
 @of_gamma
 def payoff(gamma: JointDistribution, task: Task | str) -> float:
@@ -43,7 +41,6 @@ def payoff(gamma: JointDistribution, task: Task | str) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     task : Task or str
         A `DecisionTask`, a `QuadraticTask`, or anything with a name and an `account`; or the name of one in `TASKS`.
 
@@ -52,20 +49,9 @@ def payoff(gamma: JointDistribution, task: Task | str) -> float:
     float
         In [0, 1].
 
-    Raises
-    ------
-    UnknownName
-        On the name of no task.
-    InvalidParameter
-        On something that is neither a task nor a name.
-
     Source
     ------
     Gopalan & Hu 2025, §4.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -85,7 +71,6 @@ def swap_regret(gamma: JointDistribution, task: Task | str) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     task : Task or str
         As in `payoff`.
 
@@ -94,20 +79,9 @@ def swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     float
         In [0, 1]; exactly 0 where every level has q_i = v_i.
 
-    Raises
-    ------
-    UnknownName
-        On the name of no task.
-    InvalidParameter
-        On something that is neither a task nor a name.
-
     Source
     ------
     Hu & Wu 2024; Gopalan & Hu 2025, §4 (CFDL).
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -132,7 +106,6 @@ def restricted_swap_regret(
 
     Parameters
     ----------
-    gamma : JointDistribution
     task : Task or str
         As in `payoff`.
     swaps : {"monotone", "lipschitz"} or iterable of swaps, default "monotone"
@@ -147,15 +120,6 @@ def restricted_swap_regret(
         At most `swap_regret`, and at least 0 where κ(v) = v is one of the swaps, else with its sign. Exact up to
         rounding; κ of neighbouring levels may be 2⁻⁵⁰ further apart than L allows, the width of a tie. "monotone" in
         O(k A), "lipschitz" in O(k² A) at worst: some 5 s for k = 20,000.
-
-    Raises
-    ------
-    UnknownName
-        On the name of no task.
-    InvalidParameter
-        On something that is neither a task nor a name; another family or an empty one, values that are not one number
-        in [0, 1] for each level; L < 0; a task other than `DecisionTask` and `QuadraticTask` with a family that is not
-        a list.
 
     Source
     ------
@@ -188,7 +152,6 @@ def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     task : Task or str
         As in `payoff`.
 
@@ -197,20 +160,9 @@ def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     float
         In [0, swap_regret].
 
-    Raises
-    ------
-    UnknownName
-        On the name of no task.
-    InvalidParameter
-        On something that is neither a task nor a name.
-
     Source
     ------
     Blum & Mansour 2007; Hu & Wu 2024.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -231,7 +183,6 @@ def external_regret(gamma: JointDistribution, task: Task | str) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
     task : Task or str
         As in `payoff`.
 
@@ -240,20 +191,9 @@ def external_regret(gamma: JointDistribution, task: Task | str) -> float:
     float
         In [−1, action_swap_regret].
 
-    Raises
-    ------
-    UnknownName
-        On the name of no task.
-    InvalidParameter
-        On something that is neither a task nor a name.
-
     Source
     ------
     Kleinberg, Paes Leme, Schneider & Teng 2023.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -274,9 +214,6 @@ def as_task(where: str, task: Any) -> Task:
     return cast(Task, task)
 
 
-# -------------------------------------------------------------------- named tasks
-
-
 def umbrella(*, cost: float = 0.3) -> DecisionTask:
     """Carry an umbrella at a cost, or leave it and lose everything if it rains (y = 1).
 
@@ -288,18 +225,9 @@ def umbrella(*, cost: float = 0.3) -> DecisionTask:
     cost : float, default 0.3
         In [0, 1].
 
-    Raises
-    ------
-    InvalidParameter
-        On a cost outside [0, 1].
-
     Source
     ------
     Murphy 1977 (cost-loss ratio).
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -321,18 +249,9 @@ def v_shaped(t: float = 0.5) -> DecisionTask:
     t : float, default 0.5
         The kink, in [0, 1].
 
-    Raises
-    ------
-    InvalidParameter
-        On t outside [0, 1].
-
     Source
     ------
     Hu & Wu 2024; Gopalan & Hu 2025, Theorem 4.10.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -356,10 +275,6 @@ def three_action() -> DecisionTask:
     ------
     Gopalan & Hu 2025, §4.2, restricted to three actions.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
     >>> three_action().payoffs
@@ -381,18 +296,9 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     seed : int, default 0
         At least 0; the same seed gives the same task.
 
-    Raises
-    ------
-    InvalidParameter
-        On actions out of range, or seed < 0.
-
     Source
     ------
     The representation of proper scoring rules by kinks (Schervish 1989).
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------

@@ -1,13 +1,8 @@
 """The calibration measures: pure functions of Γ.
 
-To add one: write it in the file of its family, with its row in that file's ``MEASURES``.
-
-Some functions are exported and yet not in the catalogue, so not to be named in a scenario: those of the file
-``estimators`` (``kernel_ce_squared_*``, ``surrogate_interval_ce_sampled``), for what they estimate is there exactly
-and sooner, and ``subsampled_*_sampled``, which are random where the measures without that ending are certain;
-``true_distance``, which needs the sequence of rounds and not only Γ; ``bregman``, which is given a function;
-``distance_in_metric``, which takes a linear program for each draw where others say what a sample tells; and what
-returns something else than one number (``brier_decomposition``, ``soft_rounding``, ``consistency_exponents``).
+Exported and yet not in the catalogue: `subsampled_*_sampled`, which are random; `true_distance`, which needs the
+sequence of rounds; `bregman`, which is given a function; `distance_in_metric`, which has no `Sampling`; and those that
+return more than a number (`brier_decomposition`, `soft_rounding`, `consistency_exponents`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,12 +36,6 @@ from onlinecal.measures.distance_metric import distance_in_metric
 from onlinecal.measures.distance_true import true_distance
 from onlinecal.measures.distance_upper import MEASURES as DISTANCE_UPPER
 from onlinecal.measures.distance_upper import distance_upper
-from onlinecal.measures.estimators import (
-    kernel_ce_squared_binning,
-    kernel_ce_squared_fourier,
-    kernel_ce_squared_pairs,
-    surrogate_interval_ce_sampled,
-)
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.scores import bregman, brier, brier_decomposition, log_loss, nce
@@ -88,16 +77,13 @@ if not TYPE_CHECKING:  # who checks types should go by the imports
 def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     """The value of a measure with the witnesses that prove it.
 
-    A witness is an object that proves a bound: a weight function, a task or an interval proves that a supremum is at
-    least so large, a partition or a coupling that an infimum is at most so large, and a sum that is compared term by
-    term proves both. Every explanation proves both bounds; see `onlinecal.measures.witnesses`. Measures that are plain
-    sums over levels, bins or edges (`atb`, `binned_ce`, `soft_binned_ece`, `soft_binned_loss`, `cfdl`, `weighted_ce`,
-    `brier`, `log_loss`, `nce`), and means over many subsets (`subsampled_smooth_ce`, `subsampled_step_ce`) have no
-    witness.
+    A witness proves a bound: a weight function, a task or an interval bounds a supremum below; a partition or a
+    coupling bounds an infimum above. Plain sums (`atb`, `binned_ce`, `soft_binned_ece`, `soft_binned_loss`, `cfdl`,
+    `weighted_ce`, `brier`, `log_loss`, `nce`) and means over subsets (`subsampled_smooth_ce`, `subsampled_step_ce`)
+    have none.
 
     Parameters
     ----------
-    gamma : JointDistribution
     name : str
         A measure that has a witness.
     **options
@@ -106,18 +92,10 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     Returns
     -------
     Explanation
-        `value`, `witnesses`, each with the `side` that it proves, and `verify()`: the bracket that follows from them
-        alone. It holds the exact value, rounding included, and closes within 1e-9 but for `distance_lower` and
-        `interval_ce_bracket` (their own bracket), `smooth_ece` and `smooth_ece_at` (their stated error), `kernel_ce`
-        with a Gaussian narrower than 0.0224 (1e-7), and `distance_upper` and `interval_ce` with width="max", where
-        nothing is known that closes it in less time than searching anew.
-
-    Raises
-    ------
-    UnknownName
-        No such measure.
-    InvalidParameter
-        The measure has no witness, or no such option.
+        `value`, `witnesses`, and `verify()`: the bracket that follows from them alone. It holds the exact value,
+        rounding included. It closes within 1e-9 but for `distance_lower` and `interval_ce_bracket` (their own bracket),
+        `smooth_ece` and `smooth_ece_at` (their stated error), `kernel_ce` with a Gaussian narrower than 0.0224 (1e-7),
+        `distance_upper` and `interval_ce` with width="max".
 
     Examples
     --------
@@ -128,9 +106,8 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     lower bound: task of 2 actions by swap regret: from 'low' to 'high' at v = 0.45; 'low' pays 1 if y = 0, 0 if y = 1;
     'high' pays 0.181818 if y = 0, 1 if y = 1
     upper bound: no kink t has more swap regret than 0.0909091 -0.181818 (t − 1/2)
-    >>> proved = why.verify()
-    >>> round(proved.lower, 12), round(proved.upper, 12), proved.width < 1e-14
-    (0.181818181818, 0.181818181818, True)
+    >>> round(why.verify().lower, 12), why.verify().width < 1e-14
+    (0.181818181818, True)
     """
     if name not in MEASURES:
         raise UnknownName.of("measure", name, MEASURES, LIST)
@@ -146,18 +123,16 @@ def consistency_exponents(
 ) -> Consistency:
     """The exponents c and s of the consistency of a measure, as they show on families of Γ.
 
-    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. What is known of the
-    distance from Γ alone is the lower and the upper one, so that μ has to be below a power of the lower one and above a
-    power of the upper one. On a family that comes near to calibration, the slopes of ln μ against their logarithms show
-    what powers are possible: c is at most the least slope, s at least the largest.
+    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. Γ alone tells the lower and
+    the upper distance: μ has to be below a power of the lower and above a power of the upper one. On a family that
+    nears calibration, c is at most the least slope of ln μ against their logarithms, and s at least the largest.
 
     Parameters
     ----------
     name : str
         A measure of the catalogue.
     families : mapping, optional
-        Name → function of a size that gives a Γ; the smaller the size, the nearer to calibration. Default: the five of
-        `onlinecal.measures.consistency`, from the lemmas of the paper.
+        Name → function of a size that gives a Γ. Default: the five of `onlinecal.measures.consistency`.
     sizes : two floats, default 2⁻⁵ and 2⁻⁹
         Between which the slopes are taken, the larger first.
     **options
@@ -166,23 +141,11 @@ def consistency_exponents(
     Returns
     -------
     Consistency
-        Slopes by family, and `c` and `s`. They are of two sizes, and only approach exponents; and families that were
-        not tried may have less or more. So they can refute exponents and not prove them.
-
-    Raises
-    ------
-    UnknownName
-        No such measure.
-    InvalidParameter
-        On families that are none, or calibrated; sizes that do not fall; an option that the measure has not.
+        Slopes by family, and `c` and `s`. They can refute exponents and not prove them.
 
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.2; Lemmas 4.5 and 6.8 for the families.
-
-    Deviations
-    ----------
-    None.
 
     Examples
     --------
@@ -202,10 +165,9 @@ def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **option
     Parameters
     ----------
     gamma : JointDistribution
-        After every prediction was moved, as `JointDistribution.round` does; outcomes and weights are the same.
+        After every prediction was moved, as by `JointDistribution.round`; outcomes and weights are the same.
     moved : float, in [0, 1]
-        The mean distance E|v − v'| of the predictions, or more: the sum of all distances over the total weight
-        `gamma.weight`.
+        The mean distance E|v − v'| of the predictions, or more.
     name : str
         A measure with a modulus (`MEASURES[name].modulus`).
     **options
@@ -215,14 +177,6 @@ def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **option
     -------
     Bracket
         It holds the measure of the Γ before; T times its ends bracket the total.
-
-    Raises
-    ------
-    UnknownName
-        No such measure.
-    InvalidParameter
-        The measure has no modulus, or none with these options: it jumps when predictions move however little, so that
-        there is no bracket but the measure's range; a distance that is none; an option that the measure has not.
 
     Examples
     --------
@@ -238,59 +192,13 @@ def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **option
 
 
 __all__ = [
-    "MEASURES",
-    "Bracket",
-    "Consistency",
-    "Explanation",
-    "Measure",
-    "Modulus",
-    "Witness",
-    "atb",
-    "binned_ce",
-    "binned_ece",
-    "binned_ece_width",
-    "bracket_of_moved",
-    "bregman",
-    "brier",
-    "brier_decomposition",
-    "cdl",
-    "cfdl",
-    "consistency_exponents",
-    "cutoff_ce",
-    "distance_in_metric",
-    "distance_lower",
-    "distance_upper",
-    "earthmover_distance",
-    "ece",
-    "explain",
-    "interval_ce",
-    "interval_ce_bracket",
-    "kernel_ce",
-    "kernel_ce_squared_binning",
-    "kernel_ce_squared_fourier",
-    "kernel_ce_squared_pairs",
-    "log_loss",
-    "low_degree_ce",
-    "nce",
-    "random_interval_ce",
-    "scdl",
-    "scdl_binned",
-    "smooth_ce",
-    "smooth_ece",
-    "smooth_ece_at",
-    "soft_binned_ece",
-    "soft_binned_loss",
-    "soft_rounding",
-    "step_ce",
-    "subsampled_smooth_ce",
-    "subsampled_smooth_ce_sampled",
-    "subsampled_step_ce",
-    "subsampled_step_ce_sampled",
-    "surrogate_interval_ce",
-    "surrogate_interval_ce_sampled",
-    "true_distance",
-    "u_calibration",
-    "v_cdl",
-    "weighted_ce",
-    "witnesses",
-]
+    "MEASURES", "Bracket", "Consistency", "Explanation", "Measure", "Modulus", "Witness", "atb", "binned_ce",
+    "binned_ece", "binned_ece_width", "bracket_of_moved", "bregman", "brier", "brier_decomposition", "cdl",
+    "cfdl", "consistency_exponents", "cutoff_ce", "distance_in_metric", "distance_lower", "distance_upper",
+    "earthmover_distance", "ece", "explain", "interval_ce", "interval_ce_bracket", "kernel_ce", "log_loss",
+    "low_degree_ce", "nce", "random_interval_ce", "scdl", "scdl_binned", "smooth_ce", "smooth_ece",
+    "smooth_ece_at", "soft_binned_ece", "soft_binned_loss", "soft_rounding", "step_ce",
+    "subsampled_smooth_ce", "subsampled_smooth_ce_sampled", "subsampled_step_ce",
+    "subsampled_step_ce_sampled", "surrogate_interval_ce", "true_distance", "u_calibration", "v_cdl",
+    "weighted_ce", "witnesses",
+]  # fmt: skip

@@ -13,13 +13,14 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import JointDistribution
+from onlinecal.measures.witnesses.sums import add
 from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask, kink_regrets
 
 
 def worst_task(
     touch: tuple[float, float, float, float, float], regret: Literal["swap", "external"]
 ) -> WorstTask:
-    """The task at which the envelope touches R; `touch` is what `at_half` returns."""
+    """The task at which the envelope touches R; `touch` is returned by `at_half`."""
     share, t1, r1, t2, r2 = touch
     if max(r1, r2) <= 0.0:
         return WorstTask((), ((1.0, 0.0),), regret)
@@ -42,28 +43,6 @@ def regret_bound(
 
     For `cdl` and `u_calibration` it is the line of the concave envelope at t = 1/2, for `v_cdl` a multiple of
     max(t, 1 − t).
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-    measure : {"cdl", "v_cdl", "u_calibration"}, default "cdl"
-        Which of the three is bounded above.
-
-    Source
-    ------
-    The dual of the worst measure of kinks (above).
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
-    >>> print(regret_bound(gamma, measure="v_cdl"))
-    no kink t regrets more than 0.125 max(t, 1 − t)
-    >>> round(regret_bound(gamma).value(gamma), 12)
-    0.2
     """
     t, regret, _ = kink_regrets(gamma, measure)
     if measure == "v_cdl":
@@ -74,7 +53,7 @@ def regret_bound(
 
 @kernel
 def upper_hull(t, y):
-    """Which of the points (t_i, y_i), t ascending, are corners of their upper concave envelope; both ends are."""
+    """The corners of the upper concave envelope of the points (t_i, y_i), t ascending; both ends are corners."""
     hull = np.empty(t.shape[0], np.int64)
     top = -1
     for i in range(t.shape[0]):
@@ -99,19 +78,11 @@ def _slope_at_half(t, y):
 
 
 @kernel
-def add(total, rest, x):
-    """total + rest + x, unevaluated: the sum as rounded, and what rounding left (Knuth's two-sum)."""
-    s = total + x
-    b = s - total
-    return s, rest + ((total - (s - b)) + (x - b))
-
-
-@kernel
 def rising(t, first, n, q, out):
     """Add Σ_l n_l (q_l − t_c)_+, over the l with first[l] ≤ c, to out[c]; t ascends.
 
-    A term is a line that begins at its first point and ends where t reaches q. Lines are followed by their
-    joint slope, a sum of whole numbers where n are counts, so that no large sums cancel.
+    A term is a line from its first point to where t reaches q. Lines are followed by their joint slope, a sum of whole
+    numbers where n are counts, so that no large sums cancel.
     """
     size = t.shape[0]
     jump = np.zeros(size)
@@ -187,10 +158,9 @@ def density(v, n, q):
 def external_density(v, n, q):
     """max(R_ext, 0) at the level sets, weighted by n.
 
-    With G(t) = Σ n (q − t) over v ≤ t and H(t) = Σ n (t − q) over v ≥ t, the regret for a fixed action is the
-    larger of the two. A level at t itself may be left out of either, to the decision maker's harm; but G
-    without it is the line from the level before, which is below 0 at t = 1, so the envelope does not notice
-    (for H it is the line from the level after, and t = 0).
+    With G(t) = Σ n (q − t) over v ≤ t and H(t) = Σ n (t − q) over v ≥ t, the regret for a fixed action is the larger of
+    the two. A level at t may be left out of either, to the decision maker's harm; but G without it is the line from the
+    level before, below 0 at t = 1, so the envelope stays the same (for H, the line from the level after, and t = 0).
     """
     k = v.shape[0]
     out = np.zeros(k)
@@ -213,10 +183,9 @@ def external_density(v, n, q):
 
 @kernel
 def at_half(v, r):
-    """Where the upper concave envelope of the points (v_i, r_i), (0, 0) and (1, 0) touches above 1/2.
+    """The points where the upper concave envelope of the (v_i, r_i), (0, 0) and (1, 0) touches above 1/2.
 
-    Returns λ, t1, r1, t2, r2 with t1 ≤ 1/2 ≤ t2 and λ t1 + (1 − λ) t2 = 1/2; t1 = t2 = 1/2 for one touching
-    point.
+    Returns λ, t1, r1, t2, r2 with t1 ≤ 1/2 ≤ t2 and λ t1 + (1 − λ) t2 = 1/2; t1 = t2 = 1/2 for one touching point.
     """
     k = v.shape[0]
     t = np.empty(k + 2)

@@ -1,4 +1,4 @@
-"""What every measure is made of: its record in the catalogue, and what that can do with any Γ."""
+"""A measure: its record in the catalogue, and its use on any Γ."""
 
 from __future__ import annotations
 
@@ -27,47 +27,36 @@ class Measure:
     function : callable
         `function(gamma, **options) -> float` or, where `bracket`, `-> Bracket`. Pure.
     symbol, source, complexity : str
-        As in the papers, cited by the keys of `catalogue.REFERENCES`; complexity in k, the number of levels
-        (sorting belongs to Γ).
-    bracket : bool
-        Whether the result is a `Bracket` instead of a number.
+        As in the papers, by the keys of `catalogue.REFERENCES`; complexity in k levels.
     accuracy : str
-        What is certain of a number that is not exact up to rounding; "" where it is.
+        The error of a number that is not exact up to rounding.
     continuous, complete, sound : str
         In the sense of BGHN23 Table 1: "yes", "no", or the exponents known.
     decisions : str
-        What it bounds for a decision maker, in a few words; "" for nothing.
+        The bound for a decision maker.
     least, largest : float
-        No value is below or above these.
+        The range of values.
     lasting : bool
-        Whether a value that is infinite for samples is so for what they are drawn from.
-    witness : callable, optional
-        `witness(gamma, **options) -> Witness`. None where the definition is a plain sum: nothing is searched for, so
-        that there is nothing to prove.
-    counterpart : callable, optional
-        The same for the other bound, where `witness` proves one only.
-    within : callable, optional
-        `within(gamma, **options) -> float`: the largest error of a number that is not exact up to rounding.
-    upper : callable, optional
-        `upper(gamma, **options) -> float`: the upper end of the bracket, where it is found sooner alone.
+        Whether an infinite value of samples is that of their population.
+    witness, counterpart : callable, optional
+        `witness(gamma, **options) -> Witness`; the counterpart proves the other bound. Plain sums have none.
+    within, upper : callable, optional
+        The largest error, apart from rounding; the upper end of the bracket, where it is found sooner alone.
     example : mapping
-        Options to show it with where it has some that must be given.
-    limit : callable, optional
-        `limit(**options) -> int`: the number of levels up to which the function goes by itself.
-    fallback : callable, optional
-        `fallback(gamma, most, **options) -> Bracket`: what takes its place above a limit of `most` levels.
+        Options that must be given.
+    limit, fallback : callable, optional
+        `limit(**options) -> int`: the number of levels up to which the function goes by itself. Above, or above a limit
+        given, `fallback(gamma, most, **options) -> Bracket`.
     modulus : Modulus, optional
-        By how much at most the value changes when predictions move by δ on average: `modulus(δ, **options)`. None where
-        it jumps, or nothing is proved.
+        The largest change of the value when predictions move by δ on average.
     sampling : Sampling or Between, optional
-        How far the value on a sample may lie from that of what it is drawn from. None where nothing is known.
+        The distance of the value on a sample from that of its population.
     tail : callable, optional
-        `tail(x) -> float`: the probability that the value of many calibrated forecasts is x σ/√n or more, with
-        σ² = E[v (1 − v)]. None where it has no closed form.
+        `tail(x)`: the probability that the value of many calibrated forecasts is x √(E[v (1 − v)]/n) or more.
     of_rounds : bool
-        Whether the value is that of a number of rounds: not the same for Γ and for twice Γ.
+        Whether the value depends on the number of rounds.
     version : int
-        Raised when its numbers change: results are kept under it (tests/versions.py).
+        Raised when its numbers change (tests/versions.py).
     """
 
     function: Callable[..., Any]
@@ -119,16 +108,9 @@ class Measure:
     def bind(self, **options: Any) -> Callable[[JointDistribution], Any]:
         """The measure with its options fixed, for Γ with any number of levels.
 
-        Every measure takes `max_levels` here, whether its function has such an option or not. Above so many
-        levels (default: its `limit`) the result is a certified `Bracket`: from its `fallback`, or else by moving
-        all predictions to a grid of `max_levels` points and widening the value by the `modulus` of how far they
-        moved (`bracket_of_moved`). `distance_upper` has its own meaning for `max_levels`, which is kept.
-
-        Raises
-        ------
-        InvalidParameter
-            On an option that the measure does not have, or must have and is not given; on `max_levels` below 2, or
-            where nothing is proved about moving predictions. Other values are checked when the measure is called.
+        Every measure takes `max_levels` here. Above it (default: its `limit`) the result is a `Bracket`: from its
+        `fallback`, or by moving predictions to a grid of `max_levels` points and widening by the `modulus`.
+        `distance_upper` has its own.
         """
         own = "max_levels" in self.options and self.fallback is None
         most = None if own else options.pop("max_levels", None)
@@ -144,12 +126,7 @@ class Measure:
     def bind_moved(self, **options: Any) -> Callable[[JointDistribution, float], Bracket]:
         """The measure with its options fixed, as a function of a moved Γ and of the mean distance moved.
 
-        `max_levels`, as in `bind`: Γ with more levels is moved once more, to so many, and the distances add.
-
-        Raises
-        ------
-        InvalidParameter
-            As `bind`; where the measure has no modulus.
+        Γ with more than `max_levels` levels is moved once more, and the distances add.
         """
         most = None if "max_levels" in self.options else options.pop("max_levels", None)
         self._check(options)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.cells import cell
@@ -27,41 +26,27 @@ from onlinecal.measures.sampling import each_level, seminorm
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
 
-Floats = NDArray[np.float64]
-
 MAX_BINS = 10_000_000
 """More bins than this are refused: a memory guard, far above any use."""
 
 
 @of_gamma
 def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
-    """Expected calibration error of order p.
-
-    (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets; p = 1 is Σ |r_i|, p = ∞ the largest |q_i − v_i|.
+    """Expected calibration error of order p: (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets.
 
     Parameters
     ----------
-    gamma : JointDistribution
     order : float, default 1
-        p ≥ 1; `math.inf` is allowed.
+        p ≥ 1: 1 is Σ |r_i|, `math.inf` the largest |q_i − v_i|.
 
     Returns
     -------
     float
         In [0, 1].
 
-    Raises
-    ------
-    InvalidParameter
-        On an order below 1.
-
     Source
     ------
     Foster & Vohra 1998; Błasiok, Gopalan, Hu & Nakkiran 2023, §4.3.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -82,40 +67,9 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
 
 @of_gamma
 def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights:
-    """The weights of the levels that attain `ece`: for order 1 the sign of each residual.
+    """The weights of the levels that attain `ece`, by Hölder's inequality.
 
-    For order p they are sign(q − v) |q − v|^{p − 1}, divided by the largest; for p = ∞ all weight is at one level of
-    the largest error. (What is proved does not change when all are multiplied by a number.)
-
-    Parameters
-    ----------
-    gamma, order
-        As in `ece`.
-
-    Returns
-    -------
-    ErrorWeights
-
-    Raises
-    ------
-    InvalidParameter
-        As `ece`.
-
-    Source
-    ------
-    Hölder's inequality; Gopalan & Hu 2025, Lemma 2.2, for order 1.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.0, 1.0])
-    >>> print(ece_witness(gamma))
-    outcomes exceed predictions at 1 level, fall short of them at 1
-    >>> round(ece_witness(gamma).value(gamma), 12)
-    0.4
+    For order p they are sign(q − v) |q − v|^{p − 1}, divided by the largest; for p = ∞ all weight is at one level.
     """
     value = ece(gamma, order=order)
     errors = gamma.means - gamma.predictions
@@ -133,19 +87,16 @@ def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights
 
 @of_gamma
 def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
-    """Expected calibration error after the predictions are put into bins.
+    """Expected calibration error after the predictions are put into bins: Σ_j |Σ_{v_i ∈ I_j} r_i| over m bins.
 
-    Σ_j |Σ_{v_i ∈ I_j} r_i| over m = `bins` bins. By `width`, I_j = [j/m, (j+1)/m), the last one closed,
-    exactly m of them. By `quantile`, level i is in the bin j with j/m ≤ W_{<i} + w_i/2 < (j+1)/m, where
-    W_{<i} is the mass below it: bins of about equal mass, and no level set is ever divided.
+    By `width`, I_j = [j/m, (j+1)/m), the last one closed. By `quantile`, level i is in the bin j with
+    j/m ≤ W_{<i} + w_i/2 < (j+1)/m, where W_{<i} is the mass below it: no level set is ever divided.
 
-    The bin is found by comparing v_i with the edge j/m as rounded to a float once, never by rounding v_i m.
-    So a grid value i/m' lies where the fraction lies: 0.3 is in bin 3 of 10. What arithmetic has moved off
-    the grid before is another prediction: 1 − 0.9 is 0.09999999999999998, in bin 0.
+    v_i is compared with the edge j/m as rounded once. So a grid value i/m' lies where the fraction lies: 0.3 is in bin
+    3 of 10; but 1 − 0.9 is 0.09999999999999998, in bin 0.
 
     Parameters
     ----------
-    gamma : JointDistribution
     bins : int, default 10
         m, from 1 to 10⁷.
     strategy : {"width", "quantile"}, default "width"
@@ -154,11 +105,6 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
     -------
     float
         In [0, 1]; never above `ece`, and a bound on no distance: errors within a bin cancel.
-
-    Raises
-    ------
-    InvalidParameter
-        On bins < 1, not an integer, or too many; on another strategy.
 
     Source
     ------
@@ -184,15 +130,12 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
 def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Binned ECE plus the average width of the bins: a certified upper bound of the distance to calibration.
 
-    Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j). By `width` each bin is 1/m wide; by `quantile` a bin
-    is the interval from its least to its greatest prediction.
+    Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j). By `width` each bin is 1/m wide; by `quantile` a bin is the
+    interval from its least to its greatest prediction.
 
     Parameters
     ----------
-    gamma : JointDistribution
-    bins : int, default 10
-        m, from 1 to 10⁷.
-    strategy : {"width", "quantile"}, default "width"
+    bins, strategy
         As in `binned_ece`.
 
     Returns
@@ -200,26 +143,15 @@ def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str 
     float
         In [0, 2]; at least `interval_ce`, hence at least `distance_upper`.
 
-    Raises
-    ------
-    InvalidParameter
-        As `binned_ece`.
-
     Source
     ------
     Błasiok et al. 2023, eq. (5) and Definition 6.1.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
     >>> gamma = JointDistribution.from_samples([0.499, 0.501], [0, 1])
-    >>> round(binned_ece_width(gamma, bins=3), 6)
-    0.333333
-    >>> round(binned_ece_width(gamma, bins=1, strategy="quantile"), 6)
-    0.002
+    >>> round(binned_ece_width(gamma, bins=3), 6), round(binned_ece_width(gamma, bins=1, strategy="quantile"), 6)
+    (0.333333, 0.002)
     """
     gap, width = _in_bins("binned_ece_width", gamma, bins, strategy)
     return gap + width
@@ -233,38 +165,7 @@ def bins_witness(
     strategy: Literal["width", "quantile"] = "width",
     measure: Literal["binned_ece", "binned_ece_width"] = "binned_ece",
 ) -> Bins:
-    """Which levels lie in which bin of `binned_ece`.
-
-    Parameters
-    ----------
-    gamma, bins, strategy
-        As in `binned_ece`.
-    measure : {"binned_ece", "binned_ece_width"}, default "binned_ece"
-        For which of the two it is.
-
-    Returns
-    -------
-    Bins
-
-    Raises
-    ------
-    InvalidParameter
-        As `binned_ece`.
-
-    Source
-    ------
-    Naeini, Cooper & Hauskrecht 2015.
-
-    Deviations
-    ----------
-    As `binned_ece`.
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_samples([0.499, 0.501], [0, 1])
-    >>> print(bins_witness(gamma, bins=2))
-    2 bins of equal width, 2 of which hold levels, and the residual in each of them
-    """
+    """The levels in each bin of `binned_ece` or `binned_ece_width`."""
     m = integer(measure, "bins", bins, 1, MAX_BINS)
     by = choice(measure, "strategy", strategy, ("width", "quantile"))
     number, starts = bins_of_levels(gamma, m, by)
@@ -361,7 +262,6 @@ MEASURES = (
         continuous="no",
         complete="yes",
         sound="no",
-        decisions="",
         # Of quantiles, the bins are those of the sample.
         sampling=seminorm(bin_norm, cells=bin_cells, instead=_FEWER, means=bin_means),
     ),

@@ -1,4 +1,4 @@
-"""Binned calibration errors of other orders than 1: root mean square, without its bias, the largest; soft bins."""
+"""Binned calibration errors of any order: root mean square, debiased, the largest; soft bins."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter, shown
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number, positive, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.binned import MAX_BINS
 from onlinecal.measures.residual_norms import bins_of_levels, weighted_norm_of
 from onlinecal.measures.sampling import Change
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Counted = int | Sequence[float] | None
 
@@ -37,39 +36,30 @@ def binned_ce(
     strategy: str = "width",
     debiased: bool = False,
 ) -> float:
-    """Binned calibration error of order p.
+    """Binned calibration error of order p: (Σ_j w_j |q_j − v_j|^p)^{1/p} over bins.
 
-    (Σ_j w_j |q_j − v_j|^p)^{1/p} over the bins of `binned_ece` with their mass w_j, mean outcome q_j and mean
-    prediction v_j; p = ∞ is the largest |q_j − v_j| (MCE). For p = 1 it is `binned_ece`.
-
-    With the strategy "sweep" (ECE_sweep) bins are those of "quantile", and their number is the largest b such that for
-    every number of bins up to b mean outcomes do not fall from one bin to the next.
+    Bins are those of `binned_ece` with mass w_j, mean outcome q_j and mean prediction v_j; p = ∞ is the largest
+    |q_j − v_j| (MCE), p = 1 is `binned_ece`. With the strategy "sweep" (ECE_sweep) bins are those of "quantile", and
+    their number is the largest b such that for every number up to b mean outcomes do not fall from one bin to the next.
 
     Parameters
     ----------
-    gamma : JointDistribution
     order : float, default 2
         p ≥ 1; `math.inf` is allowed.
     bins : int or sequence of float, optional
-        Their number; for a sweep the most that is tried; or, in place of a strategy, edges from 0 to 1 in increasing
-        order: bins are [a, b) from one to the next, and the last one is closed. Default: 10; for a sweep 1000.
+        Their number, for a sweep the most that is tried; or, in place of a strategy, edges that increase from 0 to 1:
+        bins are [a, b), the last one closed. Default: 10; for a sweep 1000.
     strategy : {"width", "quantile", "sweep"}, default "width"
         The first two as in `binned_ece`.
     debiased : bool, default False
         For p = 2, of samples: the root of Σ_j w_j [(q_j − v_j)² − q_j (1 − q_j)/(n_j − 1)], or 0 where that is
-        negative; n_j is the number of samples in the bin. The sum is without bias for the squared error where a bin
-        holds one prediction; a bin with one sample or less keeps its square.
+        negative, with n_j samples in the bin. The sum is unbiased where a bin holds one prediction; a bin with one
+        sample keeps its square.
 
     Returns
     -------
     float
         In [0, 1], in O(k); a sweep to b bins in O(k + b² log k).
-
-    Raises
-    ------
-    InvalidParameter
-        On an order below 1; bins or a strategy as in `binned_ece`; edges that do not increase from 0 to 1, or with a
-        strategy; `debiased` with another order than 2.
 
     Source
     ------
@@ -79,8 +69,8 @@ def binned_ce(
 
     Deviations
     ----------
-    The root of the debiased sum is 0 where the sum is negative. No bin of a sweep divides the rows of one prediction,
-    and bins without rows are none.
+    The root of a negative debiased sum is 0. No bin of a sweep divides the rows of one prediction; bins without rows do
+    not count.
 
     Examples
     --------
@@ -109,12 +99,11 @@ def soft_binned_ece(
     """Binned calibration error with soft bins: each prediction is in all bins, in shares that fall with the distance.
 
     (Σ_j W_j |E_j|^p)^{1/p} with the shares u_j(v) = exp(−(v − c_j)²/T) / Σ_l exp(−(v − c_l)²/T) for the middles
-    c_j = (j − ½)/m, the masses W_j = E[u_j(v)] and the errors E_j = E[u_j(v) (y − v)]/W_j. It is differentiable in the
-    predictions, which is what it was made for: a loss to train with.
+    c_j = (j − ½)/m, the masses W_j = E[u_j(v)] and the errors E_j = E[u_j(v) (y − v)]/W_j: differentiable in the
+    predictions, a loss to train with.
 
     Parameters
     ----------
-    gamma : JointDistribution
     bins : int, default 15
         m, from 1 to 100,000.
     temperature : float, default 0.01, > 0
@@ -127,24 +116,17 @@ def soft_binned_ece(
     float
         In [0, 1]; for p = 1 at most `ece`. O(k m).
 
-    Raises
-    ------
-    InvalidParameter
-        On bins out of range, a temperature that is not positive and finite, an order below 1.
-
     Source
     ------
     Karandikar et al. 2021, equation (11).
 
     Deviations
     ----------
-    They measure the confidence in the top label; here it is the prediction of y = 1. The default temperature is ours:
-    theirs goes by m or is tuned.
+    They measure the confidence in the top label; here it is the prediction of y = 1. The default temperature is ours.
 
     Examples
     --------
-    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
-    >>> round(soft_binned_ece(gamma), 12)
+    >>> round(soft_binned_ece(JointDistribution.from_levels([0.45], [1], [0.55])), 12)
     0.1
     """
     p = number("soft_binned_ece", "order", order, 1.0)
@@ -155,7 +137,7 @@ def soft_binned_ece(
 
 
 def _on_soft_bins(v: Floats, bins: int, temperature: float, *parts: Floats) -> list[Floats]:
-    """What each of the (…, k) parts, which belong to predictions v, comes to in each bin: (…, m)."""
+    """The sum in each bin, (…, m), of the (…, k) parts, which belong to predictions v."""
     m = integer("soft_binned_ece", "bins", bins, 1, MAX_SOFT_BINS)
     width = positive("soft_binned_ece: temperature", temperature, "a positive finite number")
     middles = (np.arange(m) + 0.5) / m
@@ -209,7 +191,7 @@ def _edges(bins: Any) -> Floats:
 
 
 def swept(gamma: JointDistribution, most: int) -> int:
-    """How many bins of equal mass a sweep comes to, at most so many."""
+    """The number of bins of equal mass of a sweep, at most `most`."""
     n, s = gamma.counts, gamma.positives
     middle = 2.0 * np.cumsum(np.append(0.0, n[:-1])) + n
     sums = np.cumsum(np.append(0.0, n)), np.cumsum(np.append(0.0, s))
@@ -315,7 +297,6 @@ MEASURES = (
         continuous="no",
         complete="yes",
         sound="no",
-        decisions="",
         sampling=Sampling(
             _errors,
             "the triangle inequality, over bins",
@@ -333,7 +314,6 @@ MEASURES = (
         continuous="yes",
         complete="yes",
         sound="no",
-        decisions="",
         sampling=Sampling(
             _soft_errors,
             "the triangle inequality, over bins",

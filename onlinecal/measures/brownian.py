@@ -1,4 +1,4 @@
-"""Laws of Brownian motion on [0, 1]: what sums of residuals follow where many forecasts are calibrated."""
+"""Laws of Brownian motion on [0, 1], which sums of residuals follow where many forecasts are calibrated."""
 
 from __future__ import annotations
 
@@ -9,21 +9,7 @@ _SMALL = 0.15
 
 
 def largest_exceeds(x: float) -> float:
-    """P(max |B| ≥ x) = 4 Σ_{k ≥ 0} (−1)^k P(Z ≥ (2k + 1) x), by reflection.
-
-    Parameters
-    ----------
-    x : float
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Source
-    ------
-    Feller, *An Introduction to Probability Theory* II, §X.5; for calibration Arrieta-Ibarra et al. 2022.
-    """
+    """P(max |B| ≥ x) = 4 Σ_{k ≥ 0} (−1)^k P(Z ≥ (2k + 1) x), by reflection (Feller II, §X.5)."""
     if x <= _SMALL:
         return 1.0
     terms = ((-1.0) ** k * _tail((2 * k + 1) * x) for k in range(math.ceil(20.0 / x)))
@@ -31,22 +17,7 @@ def largest_exceeds(x: float) -> float:
 
 
 def range_exceeds(x: float) -> float:
-    """P(max B − min B ≥ x) = 8 Σ_{k ≥ 1} (−1)^{k−1} k P(Z ≥ k x).
-
-    Parameters
-    ----------
-    x : float
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Source
-    ------
-    Feller 1951, *The Asymptotic Distribution of the Range of Sums of Independent Random Variables*; for calibration
-    Arrieta-Ibarra et al. 2022.
-    """
+    """P(max B − min B ≥ x) = 8 Σ_{k ≥ 1} (−1)^{k−1} k P(Z ≥ k x) (Feller 1951)."""
     if x <= _SMALL:
         return 1.0
     terms = ((-1.0) ** (k - 1) * k * _tail(k * x) for k in range(1, math.ceil(40.0 / x)))

@@ -1,4 +1,4 @@
-"""The exponents of consistency of a measure, as they show on families of Γ that come near to calibration."""
+"""Exponents of consistency of a measure, on families of Γ that come near to calibration."""
 
 from __future__ import annotations
 
@@ -50,14 +50,13 @@ FAMILIES: dict[str, Family] = {f.__name__: f for f in (bias, fair_coins, crossed
 
 @dataclass(frozen=True)
 class Consistency:
-    """What `consistency_exponents` has found.
+    """The result of `consistency_exponents`.
 
     Attributes
     ----------
     measure : str
-        Its name.
     complete : mapping
-        Family → slope of ln μ against ln of the lower distance, as the family comes near to calibration.
+        Family → slope of ln μ against ln of the lower distance.
     sound : mapping
         Family → the same against the upper distance; infinite where μ is 0.
     """
@@ -128,7 +127,7 @@ def _middle(value: float | Bracket) -> float:
 
 
 def _slope(far: float, near: float, from_far: float, from_near: float) -> float:
-    """Of ln μ between two distances. Where μ is 0 near to calibration, or infinite, no power bounds it from there."""
+    """Slope of ln μ between two distances; infinite where μ is 0 or infinite near calibration: no power bounds it."""
     if near <= 0.0:
         return math.inf
     if math.isinf(near):

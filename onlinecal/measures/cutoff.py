@@ -1,4 +1,4 @@
-"""Cutoff and step calibration error, and other tests of the residual by given functions of the prediction."""
+"""Cutoff and step calibration error, and other tests of the residual by functions of the prediction."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import as_float, integer, is_number, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.brownian import largest_exceeds, range_exceeds
@@ -19,7 +19,6 @@ from onlinecal.measures.residual_norms import cutoff_norm, extremes, moment_norm
 from onlinecal.measures.sampling import Change, seminorm
 from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
 
-Floats = NDArray[np.float64]
 Weights = (
     Callable[[Floats], ArrayLike] | ArrayLike | Sequence[Callable[[Floats], ArrayLike] | ArrayLike] | None
 )
@@ -30,11 +29,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     """Cutoff calibration error: the largest bias over intervals of predictions.
 
     sup over intervals I of |E[(y − v) 1(v ∈ I)]| = max P − min P with the prefix sums P_j = r_1 + … + r_j,
-    P_0 = 0. It is the Kuiper statistic of the residuals (ECCE-R).
-
-    Parameters
-    ----------
-    gamma : JointDistribution
+    P_0 = 0: the Kuiper statistic of the residuals (ECCE-R).
 
     Returns
     -------
@@ -44,10 +39,6 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     Source
     ------
     Rossellini et al. 2025; Arrieta-Ibarra et al. 2022 (ECCE-R).
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -61,22 +52,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_interval(gamma: JointDistribution) -> Interval:
-    """The interval whose bias is `cutoff_ce`.
-
-    Source
-    ------
-    Rossellini et al. 2025.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.2, 0.4, 0.6], [0.25, 0.25, 0.5], [0.4, 0.4, 0.4])
-    >>> print(worst_interval(gamma))
-    outcomes fall short of predictions on [0.4, 0.6]
-    """
+    """The interval whose bias is `cutoff_ce`."""
     _, low, _, high = extremes(gamma.residuals)
     return _between(gamma, low, high)
 
@@ -87,23 +63,14 @@ def step_ce(gamma: JointDistribution) -> float:
 
     sup over t of |E[(y − v) 1(v ≤ t)]| = max |P_j|, with P_j as in `cutoff_ce` (ECCE-MAD).
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-
     Returns
     -------
     float
-        In [0, 1]. It looks up from 0: by exchange of outcomes it becomes the bias above a threshold, which
-        differs unless E[y] = E[v].
+        In [0, 1]. By exchange of outcomes it becomes the bias above a threshold, which differs unless E[y] = E[v].
 
     Source
     ------
     Qiao & Zhao 2025; Arrieta-Ibarra et al. 2022 (ECCE-MAD).
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -116,21 +83,7 @@ def step_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_prefix(gamma: JointDistribution) -> Interval:
-    """The predictions up to a threshold whose bias is `step_ce`, as an interval from 0.
-
-    Source
-    ------
-    Qiao & Zhao 2025.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> print(worst_prefix(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])))
-    outcomes exceed predictions on [0, 0.5]
-    """
+    """The predictions up to a threshold whose bias is `step_ce`, as an interval from 0."""
     low, at_low, high, at_high = extremes(gamma.residuals)
     if max(-low, high) == 0.0:
         return EMPTY
@@ -142,42 +95,20 @@ def worst_prefix(gamma: JointDistribution) -> Interval:
 def prefix_sums_witness(
     gamma: JointDistribution, *, measure: Literal["cutoff_ce", "step_ce"] = "cutoff_ce"
 ) -> PrefixSums:
-    """Between what all sums of residuals up to a threshold lie: no interval, no threshold has a larger bias.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-    measure : {"cutoff_ce", "step_ce"}, default "cutoff_ce"
-        Which of the two is bounded above.
-
-    Source
-    ------
-    Arrieta-Ibarra et al. 2022.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.2, 0.4, 0.6], [0.25, 0.25, 0.5], [0.4, 0.4, 0.4])
-    >>> round(prefix_sums_witness(gamma).value(gamma), 12)
-    0.1
-    """
+    """The least and greatest sum of residuals up to a threshold: no interval, no threshold has a larger bias."""
     low, _, high, _ = extremes(gamma.residuals)
     return PrefixSums(low, high, measure)
 
 
 @of_gamma
 def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
-    """Weighted calibration error: the bias as seen by a given weight function, or the largest for a list of them.
+    """Weighted calibration error: max |Σ r_i ω(v_i)| over the given weight functions ω.
 
-    max over the given ω of |Σ r_i ω(v_i)|. The supremum over a class of ω is smooth calibration (Lipschitz), cutoff
-    calibration (intervals) or ECE (all |ω| ≤ 1).
+    The supremum over a class of ω is smooth calibration (Lipschitz), cutoff calibration (intervals) or ECE (all |ω| ≤
+    1).
 
     Parameters
     ----------
-    gamma : JointDistribution
     weights : callable, (k,) array_like, list of them, or None
         ω as a function of an array of predictions, or its values at the level sets in ascending order; or several ω.
         None is ω = 1: calibration in the large, |E[y] − E[v]|.
@@ -187,19 +118,10 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     float
         At most max|ω| × ece. O(k) for each ω.
 
-    Raises
-    ------
-    InvalidParameter
-        On an empty list, or weights that are not one finite number per level.
-
     Source
     ------
     Gopalan, Kim, Singhal & Zhao 2022, weighted calibration; Błasiok et al. 2023, Definition 7.1; Gopalan & Hu 2025,
     Definition 3.1.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -216,13 +138,10 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
 
 @of_gamma
 def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
-    """Low-degree calibration error: the largest moment of the residual.
-
-    max over 0 ≤ j ≤ d of |Σ r_i v_i^j| (with 0⁰ = 1).
+    """Low-degree calibration error: the largest moment of the residual, max |Σ r_i v_i^j| over 0 ≤ j ≤ d (0⁰ = 1).
 
     Parameters
     ----------
-    gamma : JointDistribution
     degree : int, default 2
         d, from 0 to 1000. 0 is calibration in the large.
 
@@ -231,18 +150,9 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
     float
         In [0, 1]; at most `ece`.
 
-    Raises
-    ------
-    InvalidParameter
-        On a degree that is not such an integer.
-
     Source
     ------
     Gopalan, Kim, Singhal & Zhao 2022, low-degree multicalibration.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -255,21 +165,7 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
 
 @of_gamma
 def largest_moment(gamma: JointDistribution, *, degree: int = 2) -> Moment:
-    """The moment of the residual that is `low_degree_ce`.
-
-    Source
-    ------
-    Gopalan, Kim, Singhal & Zhao 2022.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> print(largest_moment(JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5])))
-    the moment of order 1 of the residual, E[(y − v) v^1]
-    """
+    """The moment of the residual that is `low_degree_ce`."""
     return Moment(_moments(gamma, degree)[1], int(degree))
 
 
@@ -288,13 +184,11 @@ def _moments(gamma: JointDistribution, degree: Any) -> tuple[float, int]:
 
 def _family(weights: Any, gamma: JointDistribution) -> list[Floats]:
     """The values of each ω at the levels."""
-    if isinstance(weights, Sequence | np.ndarray) and any(callable(w) or _is_list(w) for w in weights):
+    if isinstance(weights, Sequence | np.ndarray) and any(
+        callable(w) or (hasattr(w, "__len__") and not isinstance(w, str)) for w in weights
+    ):
         return [_weights(each, gamma, f"weights[{j}]") for j, each in enumerate(weights)]
     return [_weights(weights, gamma)]
-
-
-def _is_list(value: Any) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, str)
 
 
 def _weights(weights: Any, gamma: JointDistribution, name: str = "weights") -> Floats:
@@ -340,13 +234,9 @@ def _weighted(change: Change, *, weights: Weights = None) -> Floats:
 def _bias_modulus(moved: float, *, weights: Weights = None) -> float:
     if weights is not None:
         raise InvalidParameter(
-            "weighted_ce: moved predictions with weights; expected none, for nothing is known about how they vary"
+            "weighted_ce: moved predictions with weights; expected none, whose change is known"
         )
     return moved
-
-
-def _moment_modulus(moved: float, *, degree: int = 2) -> float:
-    return (integer("low_degree_ce", "degree", degree, 0, 1000) + 1.0) * moved
 
 
 _PREFIX = math.sqrt(0.5 * math.pi)
@@ -395,7 +285,6 @@ MEASURES = (
         continuous="as ω",
         complete="yes",
         sound="no",
-        decisions="",
         largest=math.inf,
         modulus=Modulus("δ where ω = 1", "|E[y − v] − E[y − v']| ≤ E|v − v'|", _bias_modulus),
         sampling=Sampling(
@@ -412,10 +301,9 @@ MEASURES = (
         source="GKSZ22",
         complexity="O(k d)",
         witness=largest_moment,
-        modulus=Modulus("(d + 1) δ", "|d/dv (y − v) v^j| ≤ j + 1", _moment_modulus),
+        modulus=Modulus("(d + 1) δ", "|d/dv (y − v) v^j| ≤ j + 1", lambda δ, degree=2: (degree + 1.0) * δ),
         continuous="yes",
         complete="yes",
         sound="no",
-        decisions="",
     ),
 )

@@ -1,4 +1,4 @@
-"""Calibration as decision makers see it: CDL, its parts for one task and one kink, and U-calibration."""
+"""Calibration for decision makers: CDL, its parts for one task and one kink, and U-calibration."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ from onlinecal.measures.witnesses.tasks import WorstTask
 def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     """Calibration fixed decision loss: the swap regret of one decision task.
 
-    Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)), ties of the best response broken against the forecaster. As a
-    Bregman divergence it is E[D_φ(q‖v)] of the convex φ(p) = max_a (1 − p) u(a, 0) + p u(a, 1).
+    Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)), ties of the best response broken against the forecaster: the Bregman
+    divergence E[D_φ(q‖v)] of the convex φ(p) = max_a (1 − p) u(a, 0) + p u(a, 1).
 
     Parameters
     ----------
-    gamma : JointDistribution
     task : Task or str, default "quadratic"
         A task, or the name of one in `onlinecal.decisions.tasks.TASKS`.
 
@@ -42,20 +41,9 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     float
         In [0, 1]; at most `cdl` for payoffs in [0, 1].
 
-    Raises
-    ------
-    UnknownName
-        On the name of no task.
-    InvalidParameter
-        On something that is neither a task nor a name.
-
     Source
     ------
     Hu & Wu 2024; Gopalan & Hu 2025, §4.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -71,27 +59,17 @@ def cdl(gamma: JointDistribution) -> float:
     """Calibration decision loss: the largest swap regret over all decision tasks with payoffs in [0, 1].
 
     CDL = 2 × (upper concave envelope of R on [0, 1]) at t = 1/2, with the regret density of a kink t
-    R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. Exact: a task with payoffs in
-    [0, 1] is a measure of kinks with bounded moments, and the envelope is the dual of the best one.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
+    R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. A task with payoffs in [0, 1] is a
+    measure of kinks with bounded moments, and the envelope is the dual of the best one.
 
     Returns
     -------
     float
-        In [0, 1]; exactly 0 where every level has q_i = v_i. `worst_decision_task` gives the task that
-        attains it.
+        In [0, 1]; exactly 0 where every level has q_i = v_i. `worst_decision_task` attains it.
 
     Source
     ------
-    Hu & Wu 2024; Gopalan & Hu 2025, §4. The closed form is this package's (checked against the linear
-    program).
-
-    Deviations
-    ----------
-    none
+    Hu & Wu 2024; Gopalan & Hu 2025, §4. The closed form is this package's (checked against the linear program).
 
     Examples
     --------
@@ -105,26 +83,7 @@ def cdl(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_decision_task(gamma: JointDistribution) -> WorstTask:
-    """The decision task whose swap regret is `cdl`: two or three actions, with explicit payoffs.
-
-    Source
-    ------
-    Hu & Wu 2024; the touching points of the envelope in `cdl`.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
-    >>> print(worst_decision_task(gamma))
-    task of 3 actions by swap regret: from 'low' to 'middle' at v = 0.2 and to 'high' at v = 0.8;
-    'low' pays 1 if y = 0, 0 if y = 1; 'middle' pays 0.8 if y = 0, 0.8 if y = 1;
-    'high' pays 0 if y = 0, 1 if y = 1
-    >>> round(worst_decision_task(gamma).value(gamma), 12) == round(cdl(gamma), 12)
-    True
-    """
+    """The decision task whose swap regret is `cdl`: two or three actions, with explicit payoffs."""
     return worst_task(cdl_of_levels(gamma.predictions, gamma.counts, gamma.means), "swap")
 
 
@@ -133,10 +92,6 @@ def v_cdl(gamma: JointDistribution) -> float:
     """The largest swap regret over decision tasks with a single kink (two actions).
 
     sup_t R(t) / max(t, 1 − t), with R as in `cdl`. sup R ≤ v_cdl ≤ cdl ≤ 2 sup R.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
 
     Returns
     -------
@@ -149,8 +104,7 @@ def v_cdl(gamma: JointDistribution) -> float:
 
     Deviations
     ----------
-    The papers bound by sup_t R(t); dividing by max(t, 1 − t) stretches the payoffs over [0, 1], so that the
-    value is the regret of a task.
+    The papers bound by sup_t R(t); dividing by max(t, 1 − t) stretches the payoffs over [0, 1]: the regret of a task.
 
     Examples
     --------
@@ -163,21 +117,7 @@ def v_cdl(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_kink(gamma: JointDistribution) -> WorstTask:
-    """The two-action task whose swap regret is `v_cdl`.
-
-    Source
-    ------
-    Gopalan & Hu 2025, Theorem 4.10.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> worst_kink(JointDistribution.from_levels([0.45], [1], [0.55])).kinks
-    (0.45,)
-    """
+    """The two-action task whose swap regret is `v_cdl`."""
     value, t = _v_cdl(gamma.predictions, gamma.counts, gamma.means)
     if value <= 0.0:
         return WorstTask((), ((1.0, 0.0),), "swap")
@@ -191,14 +131,10 @@ def u_calibration(gamma: JointDistribution) -> float:
     2 × (upper concave envelope of max(R_ext, 0)) at t = 1/2, with b = E[y] and
     R_ext(t) = (b − t)_+ − Σ_{v_i > t} w_i (q_i − t), the worse of the two responses where v_i = t.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-
     Returns
     -------
     float
-        In [0, cdl]; exactly 0 where every level has q_i = v_i. `worst_external_task` gives the task.
+        In [0, cdl]; exactly 0 where every level has q_i = v_i. `worst_external_task` attains it.
 
     Source
     ------
@@ -220,21 +156,7 @@ def u_calibration(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_external_task(gamma: JointDistribution) -> WorstTask:
-    """The decision task whose external regret is `u_calibration`.
-
-    Source
-    ------
-    Kleinberg et al. 2023; the touching points of the envelope.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> worst_external_task(JointDistribution.from_levels([0.5], [1], [0.5])).payoffs
-    ((1.0, 0.0),)
-    """
+    """The decision task whose external regret is `u_calibration`."""
     return worst_task(_u_calibration(gamma.predictions, gamma.counts, gamma.means), "external")
 
 
@@ -246,7 +168,7 @@ def _twice(touch: Any, weight: float) -> float:
 
 @kernel
 def cdl_of_levels(v, n, q):
-    """Where the envelope of R touches, for levels of weight n: CDL is `_twice` that, over the weight."""
+    """The points where the envelope of R touches, for levels of weight n: CDL is `_twice` that, over the weight."""
     r, wrong = density(v, n, q)
     if not wrong:
         return 1.0, 0.5, 0.0, 0.5, 0.0

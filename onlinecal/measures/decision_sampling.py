@@ -1,4 +1,4 @@
-"""How far regrets on a sample may lie from those of what the sample is drawn from.
+"""How far regrets on a sample may lie from those of its population.
 
 A regret is a supremum of means E[u(σ, y) − u(response to v, y)], hence sublinear in the masses of (v, y): with S(D) the
 same supremum for a change D of the masses, the value rises by at most S(D) and falls by at most S(−D). For kinks it is
@@ -14,16 +14,13 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.cells import cells
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.decisions.tasks import Task, as_task
 from onlinecal.measures._kinks import at_half, rising
 from onlinecal.measures.sampling import Change, Ends, Known, halving
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-# ---------------------------------------------------------------- tasks
 
 
 def refuses(*, task: Task | str = "quadratic") -> str:
@@ -60,9 +57,6 @@ def _quadratic(zeros: Floats, ones: Floats, v: Floats) -> Floats:
         top = np.where(mass > 0.0, np.clip(ones / mass, 0.0, 1.0), 0.0)
     gains = [ones * ((1.0 - v) ** 2 - (1.0 - a) ** 2) + zeros * (v**2 - a**2) for a in (0.0, 1.0, top)]
     return np.asarray(np.max(gains, axis=0).sum(axis=1))
-
-
-# ---------------------------------------------------------------- kinks
 
 
 def swap_errors(change: Change) -> Floats:
@@ -177,9 +171,6 @@ def _fixed(t, place, ones, mass, out):
         a += one[c]
         w += all_[c]
         out[c] = max(out[c], max(after, t[c] * w - a))
-
-
-# ---------------------------------------------------------------- soft bins
 
 
 def grid_errors(change: Change, *, m: int = 16, soft: bool = True) -> Floats:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
 from onlinecal.measures.base import Bracket, Measure, Modulus, Sampling
 from onlinecal.measures.distance_lower_bounds import at_home
 from onlinecal.measures.distance_lower_program import bracketed
 from onlinecal.measures.sampling import Change
 from onlinecal.measures.witnesses.distances import CalibratedCoupling
-
-Floats = NDArray[np.float64]
 
 # Numbers of levels up to which the lower distance is closed to 1e-9, and beyond it to 1e-3.
 _CLOSED = 500
@@ -34,30 +31,22 @@ def distance_lower(
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     tolerance : float, optional, > 0
         Width of the bracket wanted. Default: 1e-9 for k ≤ 500, else 1e-3. Below 1e-9 it may not be reached.
     time_limit : float, default 60, > 0
-        Seconds after which no program goes on: the bracket is what has been found until then, or without one, which
-        takes some seconds more at k = 100 000. The only case in which the result depends on the machine.
+        Seconds after which no program goes on; without one, some seconds more at k = 100 000. Only here the result
+        depends on the machine.
 
     Returns
     -------
     Bracket
-        What `distance_lower_witness` proves: above by a coupling, below by a dual function; [0, 0] where the mean of
-        every level, as rounded, is its prediction. No wider than the
-        tolerance, save where 30 refinements, 10 000 nodes or the time do not reach it, or the solver's answer is not
-        good enough: of 5,000 Γ whose levels are 1e-17 to 1e-6 apart none. Never wider than from smCE/2 to the
-        lesser of ECE and, for k ≤ 200 000, intCE, which are found without a program. Levels closer than 1/20 of
-        the tolerance share a node. Up to 500 nodes, all levels are nodes from the start; beyond, nodes are even
-        at first, the program sees each level split linearly onto its two neighbours, and an interior point
-        method solves it. Some 20 ms at k = 60, 3 ms at k = 25 000 by default.
-
-    Raises
-    ------
-    InvalidParameter
-        On a tolerance or a time limit that is not positive.
+        As `distance_lower_witness` proves it: above by a coupling, below by a dual function; [0, 0] where the mean of
+        every level is its prediction. No wider than the tolerance, save where 30 refinements, 10 000 nodes or the time
+        do not reach it, or the solver's answer is not good enough: of 5,000 Γ whose levels are 1e-17 to 1e-6 apart
+        none. Never wider than from smCE/2 to the lesser of ECE and, for k ≤ 200 000, intCE. Levels closer than 1/20 of
+        the tolerance share a node. Up to 500 nodes, all levels are nodes; beyond, nodes are even at first, each level
+        is split linearly onto its two neighbours, and an interior point method solves the program. Some 20 ms at k =
+        60, 3 ms at k = 25 000.
 
     Source
     ------
@@ -65,15 +54,12 @@ def distance_lower(
 
     Deviations
     ----------
-    The program is written with cumulative masses instead of couplings: O(nodes) variables instead of their
-    square. The u between levels, on which it depends, are found one after the other where its dual breaks a
-    constraint; between two levels only one concave quadratic of u remains to be checked.
+    Cumulative masses instead of couplings: O(nodes) variables instead of their square. The u between levels are found
+    where the dual breaks a constraint; between two levels only one concave quadratic of u remains to be checked.
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> bracket = distance_lower(gamma)
+    >>> bracket = distance_lower(JointDistribution.from_samples([0.4, 0.6], [1, 0]))
     >>> round(bracket.lower, 8), bracket.width < 1e-9
     (0.1, True)
     """
@@ -86,38 +72,7 @@ def distance_lower(
 def distance_lower_witness(
     gamma: JointDistribution, *, tolerance: float | None = None, time_limit: float = 60.0
 ) -> CalibratedCoupling:
-    """The coupling and the dual potentials behind `distance_lower`.
-
-    Parameters
-    ----------
-    gamma, tolerance, time_limit
-        As in `distance_lower`.
-
-    Returns
-    -------
-    CalibratedCoupling
-        Its `bracket(gamma)` is that of `distance_lower`.
-
-    Raises
-    ------
-    InvalidParameter
-        As `distance_lower`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), linear programs (11) and (12).
-
-    Deviations
-    ----------
-    As `distance_lower`.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> print(distance_lower_witness(gamma))
-    all forecasts moved to 1 calibrated values (0.5), and potentials which none undercuts
-    """
+    """The coupling and the dual potentials behind `distance_lower`."""
     wanted = 1e-9 if gamma.levels <= _CLOSED else 1e-3
     width = positive("tolerance", wanted if tolerance is None else tolerance, "a positive width")
     seconds = positive("time_limit", time_limit, "a positive number of seconds")
@@ -132,7 +87,7 @@ def _modulus(moved: float, *, tolerance: float | None = None, time_limit: float 
 
 
 def _transport(change: Change, **options: float) -> Floats:
-    """∫ |D_1[0, x]| dx + ∫ |D_0(x, 1]| dx: what 1-Lipschitz potentials a, b with a(1) = b(0) = 0 make of a change.
+    """∫ |D_1[0, x]| dx + ∫ |D_0(x, 1]| dx, for 1-Lipschitz potentials a, b with a(1) = b(0) = 0 of a change.
 
     In the dual a(v) = min over u of |u − v| + (1 − u) s(u), and b(v) of |u − v| − u s(u), with |s| ≤ 1. So both are
     1-Lipschitz, and |a(v)| ≤ 1 − v, |b(v)| ≤ v.
@@ -152,7 +107,6 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1)",
         sound="yes (s = 2)",
-        decisions="",
         witness=distance_lower_witness,
         version=2,
         sampling=Sampling(

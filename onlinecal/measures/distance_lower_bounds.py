@@ -1,4 +1,4 @@
-"""What proves a bound of the lower distance: a calibrated distribution from above, potentials from below.
+"""Bounds of the lower distance: a calibrated distribution from above, potentials from below.
 
 A calibrated distribution puts mass t(u) on nodes u, a share u of it with y = 1; a transport of Γ to it bounds the
 distance from above. Potentials a (of y = 1) and b (of y = 0) are 1-Lipschitz with u a(u) + (1 − u) b(u) ≤ 0 at every u
@@ -11,14 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.interval import MOST, best_partition
 from onlinecal.measures.smooth_ce import smooth_ce_witness
-
-Floats = NDArray[np.float64]
+from onlinecal.measures.witnesses.distances import lipschitz
 
 # Multiples of a smooth weight that are tried as potentials: a half is always feasible, all of it where the error is a
 # bias.
@@ -36,9 +34,6 @@ def at_home(gamma: JointDistribution) -> tuple[Floats, Floats]:
     arriving = np.zeros(len(nodes))
     arriving[np.searchsorted(nodes, gamma.predictions)] = gamma.mass
     return nodes, arriving
-
-
-# ---------------------------------------------------------------- above
 
 
 def moving_cost(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> float:
@@ -83,24 +78,15 @@ def calibrated(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> Flo
     return arriving
 
 
-# ---------------------------------------------------------------- below
-
-
 def dual_value(
     gamma: JointDistribution, nodes: Floats, ones: Floats, zeros: Floats
 ) -> tuple[float, Floats, Floats, Floats, Floats]:
-    """The lower bound that potentials at the nodes prove.
+    """The lower bound of potentials at the nodes; the potentials made 1-Lipschitz, their excess by gap, and where.
 
-    They are made 1-Lipschitz, and lowered by the greatest u a(u) + (1 − u) b(u), over all u in [0, 1]. Between nodes
-    they are linear; where all levels are nodes, so that nothing depends on what is between, they fall as steeply as
-    they can.
-
-    Returns
-    -------
-    value, ones, zeros, excess, where
-        The bound; the potentials, 1-Lipschitz and not lowered; how much they exceed in each gap, and at which u.
+    They are lowered by the greatest u a(u) + (1 − u) b(u), over all u in [0, 1]. Between nodes they are linear; where
+    all levels are nodes, they fall as steeply as they can.
     """
-    ones, zeros = _lipschitz(nodes, ones), _lipschitz(nodes, zeros)
+    ones, zeros = lipschitz(nodes, ones), lipschitz(nodes, zeros)
     excess, where = _linear_excess(nodes, ones, zeros)
     if _are_nodes(nodes, gamma.predictions):
         steep, there = _steep_excess(nodes, ones, zeros)
@@ -133,17 +119,10 @@ def _are_nodes(nodes: Floats, places: Floats) -> bool:
 
 def steeply(nodes: Floats, values: Floats, places: Floats) -> Floats:
     """At other places, the lowest 1-Lipschitz function through the largest one below the values at the nodes."""
-    values = _lipschitz(nodes, values)
+    values = lipschitz(nodes, values)
     j = np.clip(np.searchsorted(nodes, places, side="right") - 1, 0, len(nodes) - 2)
     left, right = values[j] - (places - nodes[j]), values[j + 1] - (nodes[j + 1] - places)
     return np.maximum(left, right)
-
-
-def _lipschitz(nodes: Floats, values: Floats) -> Floats:
-    """The largest 1-Lipschitz function below the values."""
-    left = np.minimum.accumulate(values - nodes) + nodes
-    right = np.minimum.accumulate((values + nodes)[::-1])[::-1] - nodes
-    return np.minimum(left, right)
 
 
 def _linear_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, Floats]:
@@ -181,9 +160,6 @@ def _largest(nodes: Floats, at_nodes: Floats, top: Floats, inside: Callable[[Flo
     best = values.argmax(axis=0)
     gap = np.arange(len(top))
     return values[best, gap], np.stack((u, nodes[:-1], nodes[1:]))[best, gap]
-
-
-# ---------------------------------------------------------------- both, without a program
 
 
 def near_bounds(gamma: JointDistribution) -> tuple[Floats, Floats, Floats, Floats]:

@@ -18,29 +18,12 @@ _BACK = 0.995
 def interior_plan(
     nodes: Floats, ones: Floats, zeros: Floats, gap: float
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Potentials and arriving mass whose values are about `gap` apart, both nearly feasible.
+    """Potentials and arriving mass whose values are about `gap` apart, nearly feasible; None where it is not reached.
 
     Maximises E[a] over the ones + E[b] over the zeros, for 1-Lipschitz a and b with u a(u) + (1 − u) b(u) ≤ 0 at the
-    nodes. The multipliers of the last constraint are the arriving mass. Of the five constraints a node has, each joins
-    it to itself or to the next one, so that the equations of a step are tridiagonal in blocks of two.
-
-    Parameters
-    ----------
-    nodes : (n,) floats
-        From 0 to 1, increasing.
-    ones, zeros : (n,) floats
-        Mass of either outcome at each node; 1 in all.
-    gap : float
-
-    Returns
-    -------
-    a, b, arriving : (n,) floats, or None
-        None where it is not reached, as where all outcomes are equal. Nothing is certified: whoever uses them
-        makes them feasible, and finds their values.
-
-    Source
-    ------
-    Mehrotra 1992, the predictor and the corrector; the blocks are this package's.
+    nodes, by Mehrotra's predictor and corrector (1992). The multipliers of the last constraint are the arriving mass.
+    Of the five constraints a node has, each joins it to itself or to the next one: the equations of a step are
+    tridiagonal in blocks of two.
     """
     a, b, arriving, reached = _interior(nodes, ones, zeros, gap, _STEPS, _BACK)
     return (a, b, arriving) if reached else None

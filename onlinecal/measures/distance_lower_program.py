@@ -9,7 +9,7 @@ import scipy  # its parts are loaded when they are first used
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.distance_lower_bounds import (
     calibrated,
     dual_value,
@@ -21,7 +21,6 @@ from onlinecal.measures.distance_lower_bounds import (
 )
 from onlinecal.measures.distance_lower_interior import interior_plan
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Plan = tuple[Floats, Floats, Floats, Floats]
 
@@ -110,13 +109,13 @@ def spaced(places, apart):
 class _Program:
     """The program on some nodes, and its crossings.
 
-    Variables: t(u) ≥ 0, and the flow of ones and of zeros to the right and to the left across each gap. At
-    node u the ones that are there and flow in, less those that flow out, are u t(u), the zeros (1 − u) t(u).
-    It is written for t less the mass that Γ has at the node, so that the right-hand side is the residual there.
+    Variables: t(u) ≥ 0, and the flow of ones and of zeros to the right and to the left across each gap. At node u the
+    ones that are there and flow in, less those that flow out, are u t(u), the zeros (1 − u) t(u). It is written for t
+    less the mass that Γ has at the node, so that the right-hand side is the residual there.
 
     A crossing is a t(u) inside a gap, whose ones come from the left end and whose zeros from the right one. Where no
-    level is inside, potentials that fall as steeply as they can from both ends leave no other constraint there
-    (see `lower_distance_bounds`), so crossings at the right u make the program exact.
+    level is inside, potentials that fall as steeply as they can from both ends leave no other constraint there, so
+    crossings at the right u make the program exact.
     """
 
     def __init__(self, gamma: JointDistribution, nodes: Floats, every_level: bool) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import integer
 from onlinecal.measures.base import Bracket
 from onlinecal.measures.witnesses.weights import Metric, steps_of
-
-Floats = NDArray[np.float64]
 
 # Where h may be steep: as near to the ends as predictions are told apart from them.
 _NEAR = 1e-9
@@ -32,17 +29,12 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
     have u a(u) + (1 − u) b(u) ≤ 0 for all u: a linear program on finitely many nodes, whose value is above. Below, its
     potentials, linear in h between nodes, lowered by what they break the last bound by in between.
 
-    It cannot be named in a scenario, where every measure says what a sample tells of it: how far this one may move with
-    Γ is a linear program of its own for every change of Γ that is drawn.
-
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     metric : {"identity", "logit"} or callable, default "logit"
         h, as in `smooth_ce`.
     nodes : int, default 400
-        How many nodes there are beside the levels, from 2 to 10,000: half of them even in u, half in h.
+        Nodes beside the levels, from 2 to 10,000: half of them even in u, half in h.
 
     Returns
     -------
@@ -51,23 +43,17 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
         2.8e-4 with "logit" and 2.3e-5 with "identity". Of more levels, those that are no nodes are moved to the nearest
         ones, and how far is added to both sides.
 
-    Raises
-    ------
-    InvalidParameter
-        On another metric, a function that does not increase, or a number of nodes out of range.
-
     Source
     ------
     Błasiok & Nakkiran 2024, Definition 1, Theorem 15 and Corollary 42.
 
     Deviations
     ----------
-    None; only metrics of a line, |h(u) − h(v)|. With "identity" it is not `distance_lower`, for which no outcome may be
-    exchanged, but at most that, and at least a quarter of it.
+    Only metrics of a line, |h(u) − h(v)|. With "identity" it is at most `distance_lower`, for which no outcome may be
+    exchanged, and at least a quarter of it.
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> near, far = (distance_in_metric(gamma, metric=metric) for metric in ("identity", "logit"))
     >>> round(near.lower, 3), round(far.lower, 3), near.width < 1e-4

@@ -25,17 +25,14 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     CalDist(p, y)/T = min over partitions of the rounds into groups, each forecast by its mean outcome, of
     (1/T) Σ_t |p_t − mean of t's group|; of order r, the root ((1/T) Σ_t |p_t − mean of t's group|^r)^{1/r}.
 
-    It takes polynomial time. Among partitions with given numbers of ones and zeros in each group, the cheapest matches
-    the ones in the order of their predictions to the groups in the order of their means, and the zeros likewise, since
-    the cost is convex in the difference. So a program over how many ones and zeros have been used finds the minimum
-    over all partitions.
+    Among partitions with given numbers of ones and zeros in each group, the cheapest matches the ones in the order of
+    their predictions to the groups in the order of their means, and the zeros likewise, since the cost is convex in the
+    difference. So a program over how many ones and zeros have been used finds the minimum over all partitions.
 
     Parameters
     ----------
-    p : (T,) array_like
-        Predictions in [0, 1].
-    y : (T,) array_like
-        Outcomes 0 or 1.
+    p, y : (T,) array_like
+        Predictions in [0, 1] and outcomes 0 or 1.
     order : float, default 1
         r of the ℓ_r distance between predictors, 1 to 20, or ∞.
     max_rounds : int, default 200, 1 to 400
@@ -47,13 +44,6 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     Bracket
         Of width 0 for T ≤ max_rounds; otherwise from `distance_lower`, which is below the distance of every order, to
         the distance of the groups of `distance_upper`.
-
-    Raises
-    ------
-    InvalidData
-        On p or y out of range.
-    InvalidParameter
-        On an option out of range.
 
     Source
     ------
@@ -69,8 +59,6 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     --------
     >>> round(true_distance([0.4, 0.6], [1, 0]).upper, 12)
     0.1
-    >>> round(true_distance([0.1, 0.5, 0.9], [0, 1, 0], order=2).upper, 4)
-    0.238
     """
     most = count("max_rounds", max_rounds, 1, 400)
     order = number("true_distance", "order", order, 1.0)
@@ -88,9 +76,6 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     apart = np.abs(gamma.predictions - distance_upper_witness(gamma).values(gamma))
     upper = float(apart.max()) if order == math.inf else float(gamma.mass @ apart**order) ** (1.0 / order)
     return Bracket(min(lower, upper), upper)
-
-
-# ---------------------------------------------------------------- inside
 
 
 @kernel
@@ -119,7 +104,7 @@ def _cheapest(ones, zeros, order):
 
 @kernel
 def _moved(own, others, order, positive):
-    """[end, i, j]: what the last of so many of these rounds cost in a group of i ones and j zeros; infinite for none.
+    """[end, i, j]: the cost of the last of so many of these rounds in a group of i ones and j zeros; infinite for none.
 
     Numbers with a common divisor are left out: that many groups of one mean cost the same. No term is ever subtracted,
     so that small costs keep their digits: a window of length n is the end of one block of n and the beginning of the

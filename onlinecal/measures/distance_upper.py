@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count
 from onlinecal.measures.base import Between, Bracket, Measure
@@ -27,38 +26,24 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     max_levels : int, default 12, 1 to 16
         Exact by enumeration (O(3^k)) up to this k, else a bracket.
 
     Returns
     -------
     Bracket
-        Of width 0 for k ≤ max_levels. Otherwise below: the lower end of `distance_lower`; above: the best
-        of the partition of `interval_ce`, the levels alone (the ECE), and contiguous groups that end at up
-        to 1000 blocks.
-
-    Raises
-    ------
-    InvalidParameter
-        On max_levels out of range.
+        Of width 0 for k ≤ max_levels. Otherwise below: the lower end of `distance_lower`; above: the best of the
+        partition of `interval_ce`, the levels alone (the ECE), and contiguous groups that end at up to 1000 blocks.
 
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.2.
 
-    Deviations
-    ----------
-    None.
-
     Examples
     --------
     Lemma 4.5: a fair coin forecast as 0.4 or 0.6.
 
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
-    >>> round(distance_upper(gamma).upper, 12)
+    >>> round(distance_upper(JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])).upper, 12)
     0.1
     """
     labels, exact = _grouping(gamma, max_levels)
@@ -70,88 +55,20 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
 
 @of_gamma
 def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) -> LevelGroups:
-    """The groups of levels behind the upper end of `distance_upper`.
-
-    Parameters
-    ----------
-    gamma, max_levels
-        As in `distance_upper`.
-
-    Returns
-    -------
-    LevelGroups
-        Its `value(gamma)` is the upper end of the bracket, up to rounding.
-
-    Raises
-    ------
-    InvalidParameter
-        As `distance_upper`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.2.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.5, 0.5])
-    >>> print(distance_upper_witness(gamma))
-    2 levels in 1 group, each moved to its mean outcome
-    """
+    """The groups of levels behind the upper end of `distance_upper`."""
     return LevelGroups(_grouping(gamma, max_levels)[0])
 
 
 @of_gamma
 def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12) -> Potentials:
-    """Potentials that bound `distance_lower` below, and with it `distance_upper`.
-
-    Nothing is known that proves more in less time than the enumeration itself, which `max_levels` limits.
-
-    Parameters
-    ----------
-    gamma, max_levels
-        As in `distance_upper`.
-
-    Raises
-    ------
-    InvalidParameter
-        As `distance_upper`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Theorem 5.5 and linear program (12).
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(distance_upper_counterpart(gamma).value(gamma), 8)
-    0.1
-    """
-    _enumerable("max_levels", max_levels)
+    """Potentials that bound `distance_lower` below, and with it `distance_upper` (BGHN23, Theorem 5.5)."""
+    count("max_levels", max_levels, most=16)
     return distance_lower_witness(gamma).potentials
-
-
-# ---------------------------------------------------------------- inside
-
-
-def _enumerable(name: str, value: int) -> int:
-    if count(name, value) > 16:
-        raise InvalidParameter(f"{name} = {value!r}; expected at most 16, for 3^16 steps take a second")
-    return int(value)
 
 
 def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int64], bool]:
     """The best groups found, and whether they are the best of all."""
-    most = _enumerable("max_levels", max_levels)
+    most = count("max_levels", max_levels, most=16)  # 3^16 steps take a second
     if not gamma.residuals.any():
         return np.arange(gamma.levels), True
     if gamma.levels <= most:
@@ -180,9 +97,7 @@ def _cost(gamma: JointDistribution, labels: NDArray[np.int64]) -> float:
 def _distances(labels, v, w, q):
     """|v_i − mean outcome of i's group| for each level."""
     groups = labels.max() + 1
-    mass = np.zeros(groups)
-    ones = np.zeros(groups)
-    members = np.zeros(groups, np.int64)
+    mass, ones, members = np.zeros(groups), np.zeros(groups), np.zeros(groups, np.int64)
     for i in range(len(v)):
         mass[labels[i]] += w[i]
         ones[labels[i]] += w[i] * q[i]
@@ -196,14 +111,12 @@ def _distances(labels, v, w, q):
 
 
 def _labels(k: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    steps = np.zeros(k, np.int64)
-    steps[starts[1:]] = 1
-    return np.cumsum(steps)
+    return np.searchsorted(starts, np.arange(k), side="right") - 1
 
 
 @kernel
 def _contiguous(v, mass, ones, moved, cuts):
-    """Where the last group before each cut starts, for the best contiguous groups that end at cuts."""
+    """The start of the last group before each cut, for the best contiguous groups that end at cuts."""
     m = len(cuts) - 1
     cost = np.zeros(m + 1)
     before = np.zeros(m + 1, np.int64)
@@ -240,8 +153,7 @@ def _enumerate(v, w, q):
     full = (1 << k) - 1
     single = np.zeros(full + 1)
     for s in range(1, full + 1):
-        mass = 0.0
-        ones = 0.0
+        mass, ones = 0.0, 0.0
         for i in range(k):
             if s >> i & 1:
                 mass += w[i]
@@ -279,11 +191,6 @@ def _enumerate(v, w, q):
     return cost[full], labels
 
 
-def _upper(gamma: JointDistribution, *, max_levels: int = 12) -> float:
-    """The upper end of `distance_upper`, without the program of the lower one."""
-    return _cost(gamma, _grouping(gamma, max_levels)[0])
-
-
 MEASURES = (
     Measure(
         function=distance_upper,
@@ -294,10 +201,9 @@ MEASURES = (
         continuous="no",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
-        decisions="",
         witness=distance_upper_witness,
         counterpart=distance_upper_counterpart,
-        upper=_upper,
+        upper=lambda gamma, max_levels=12: _cost(gamma, _grouping(gamma, max_levels)[0]),
         sampling=Between(
             "distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6"
         ),

@@ -7,15 +7,13 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count
 from onlinecal.measures.base import Between, Bracket, Measure
 from onlinecal.measures.interval_max import least_max_width
 from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.partitions import IntervalPartition, LeastCosts, Width
 from onlinecal.measures.witnesses.weights import LipschitzWeights
-
-Floats = NDArray[np.float64]
 
 # Exact up to here unless the caller says otherwise: some seconds.
 MOST = {"mean": 200_000, "max": 50_000}
@@ -36,8 +34,6 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     width : {"mean", "max"}, default "mean"
         Which width is added.
     max_levels : int, optional, ≥ 1
@@ -46,28 +42,16 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     Returns
     -------
     float
-        In [0, 1]; exact up to rounding. "mean": O(k²) at worst, O(k^(5/3)) as a rule. "max": O(k log k) for each
-        width tried: a few hundred as a rule, O(k) where nearly all widths are equally good.
-
-    Raises
-    ------
-    InvalidParameter
-        On another width, or where Γ has more than `max_levels` levels: `interval_ce_bracket` is for those.
+        In [0, 1]; exact up to rounding. "mean": O(k²) at worst, O(k^(5/3)) as a rule. "max": O(k log k) for each width
+        tried: a few hundred as a rule, O(k) where nearly all widths are equally good.
 
     Source
     ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1; Gopalan, Hu (2025), Definition 6.10 for the
-    maximum width.
-
-    Deviations
-    ----------
-    None.
+    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1; Gopalan, Hu (2025), Definition 6.10 for the maximum width.
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(interval_ce(gamma), 12)
+    >>> round(interval_ce(JointDistribution.from_samples([0.4, 0.6], [1, 0])), 12)
     0.2
     """
     return best_partition(gamma, width, max_levels)[0]
@@ -77,38 +61,7 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
 def interval_ce_witness(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> IntervalPartition:
-    """The partition that attains `interval_ce`.
-
-    Parameters
-    ----------
-    gamma, width, max_levels
-        As in `interval_ce`.
-
-    Returns
-    -------
-    IntervalPartition
-        Its `value(gamma)` is the interval calibration error.
-
-    Raises
-    ------
-    InvalidParameter
-        As `interval_ce`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> print(interval_ce_witness(gamma))
-    1 intervals ([0.4, 0.6]), the widest 0.2
-    """
+    """The partition that attains `interval_ce`."""
     return _intervals(gamma, best_partition(gamma, width, max_levels)[1], width)
 
 
@@ -116,38 +69,7 @@ def interval_ce_witness(
 def least_costs(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> LeastCosts:
-    """The least cost of the levels up to each, by mean width: no partition costs less, by either width.
-
-    Parameters
-    ----------
-    gamma, width, max_levels
-        As in `interval_ce`; the costs do not depend on the width.
-
-    Returns
-    -------
-    LeastCosts
-        Its `value(gamma)` is `interval_ce` with width="mean", up to rounding.
-
-    Raises
-    ------
-    InvalidParameter
-        As `interval_ce`.
-
-    Source
-    ------
-    The dynamic program of `interval_ce`.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(least_costs(gamma).value(gamma), 12)
-    0.2
-    """
+    """The least cost of the levels up to each, by mean width: no partition costs less, by either width."""
     _check_levels(gamma, width, max_levels)
     v, prefix, mass = gamma.predictions, prefix_sums(gamma.residuals), prefix_sums(gamma.mass)
     before = _mean_program(prefix, mass, v, v)[1]
@@ -166,8 +88,6 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     width : {"mean", "max"}, default "mean"
         As in `interval_ce`.
     blocks : int, default 2000, ≥ 1
@@ -178,34 +98,19 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     Bracket
         O(k log k + m²); "max": O(k log k).
 
-    Raises
-    ------
-    InvalidParameter
-        On another width, or blocks < 1.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1, for the measure; the bracket is ours.
 
-    Deviations
-    ----------
-    None.
-
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> interval_ce_bracket(gamma).width
-    0.0
     >>> bracket = interval_ce_bracket(gamma, blocks=1)
-    >>> round(bracket.lower, 12), round(bracket.upper, 12)
-    (0.06, 0.2)
+    >>> interval_ce_bracket(gamma).width, round(bracket.lower, 12), round(bracket.upper, 12)
+    (0.0, 0.06, 0.2)
     """
     lower, upper, _ = _in_blocks(gamma, width, blocks)
     return Bracket(min(smooth_ce(gamma), upper) if lower is None else lower, upper)
-
-
-# ---------------------------------------------------------------- inside
 
 
 def _check_width(width: str) -> None:
@@ -358,7 +263,6 @@ MEASURES = (
         continuous="no",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
-        decisions="",
         witness=interval_ce_witness,
         counterpart=least_costs,
         limit=_limit,
@@ -377,6 +281,5 @@ MEASURES = (
         continuous="no",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
-        decisions="",
     ),
 )

@@ -1,4 +1,4 @@
-"""The best partition into intervals when the greatest width counts: one pass for a width, and a search over widths.
+"""The best partition into intervals by the greatest width: one pass for a width, and a search over widths.
 
 Levels 1 … k have prefix sums P_0 = 0, …, P_k of their residuals. A group a+1 … b costs |P_b − P_a| and is as wide as
 its levels are apart. H(W) is the least cost of groups of which none is wider than W; wanted is the least H(W) + W.
@@ -24,29 +24,14 @@ _SHIFT = 5
 def least_max_width(
     prefix: Floats, low: Floats, high: Floats, most: float = math.inf
 ) -> tuple[float, float, Ints]:
-    """min over W of H(W) + W, searched until it is found or H was evaluated `most` times.
+    """min over W of H(W) + W, searched until it is found or H was evaluated `most` times: bounds, and a partition.
 
     H falls as W grows. So W in an interval (left, right) cannot give less than H(right) + left, nor can any
     W ≥ best − H(right) give less than the best value so far. The interval with the lowest bound is halved; where the
     groups found for a W are all narrower, those widths from their greatest up to W are done with. Where the lower half
     held no width, the upper half is left from its greatest one. When no bound is below the best value, that is the
-    least. A few hundred evaluations are enough as a rule; never more than a few for each greatest width that such
-    groups have, and that only where nearly all of these are as good as the best.
-
-    Parameters
-    ----------
-    prefix : (k + 1,) floats
-    low, high : (k,) floats
-        From where to where each level reaches; a level may be a block of levels.
-    most : float
-        At least 2.
-
-    Returns
-    -------
-    lower, upper : float
-        Between which the least lies; equal if it was found.
-    before : (k + 1,) ints
-        Where the group that ends at b begins, for a partition that attains `upper`.
+    least. `low` and `high` are where each level, or block of levels, begins and ends. The partition is where the group
+    that ends at b begins, for each b.
     """
     program = _Program(prefix, low, high)
     least, widest = float((high - low).max()), float(high[-1] - low[0])
@@ -152,9 +137,6 @@ def _narrow(prefix, rank, low, high, widest, starts):
         used = max(used, high[b - 1] - low[before[b]])
         b = before[b]
     return cost[k], used, before
-
-
-# ---------------------------------------------------------------- a set of ranks, as a tree of words
 
 
 @kernel

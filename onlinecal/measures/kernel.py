@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel as compiled
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.core.validation import integer, positive
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
+from onlinecal.core.validation import choice, integer, positive
 from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.sampling import seminorm
 from onlinecal.measures.witnesses.kernels import MOST_DEGREE, Kernel, KernelWeights
-
-Floats = NDArray[np.float64]
 
 # exp(−1000/2) is still a normal double; a narrower Gaussian goes through the sum over pairs.
 _WIDEST_SERIES = 1000.0
@@ -38,8 +35,6 @@ def kernel_ce(
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     kernel : {"laplace", "gaussian", "polynomial"}, default "laplace"
         The Gaussian is the contrast: its error can be exponentially small where smCE is not. The polynomial sees no
         more than the first `degree` moments of the residual.
@@ -51,16 +46,10 @@ def kernel_ce(
     Returns
     -------
     float
-        In [0, 1]. Laplace: exact up to rounding, O(k). Gaussian, scale ≥ 0.0224: the features
-        exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the
-        result, rounding aside (some 1e-16/scale², relative); O(k/scale²). Narrower Gaussian:
-        the sum over pairs within 6.3 scales, O(k²) at worst; right to 1e-15 in the square, thus to 4e-8
-        where the result is near 0. Polynomial: exact up to rounding, O(k degree).
-
-    Raises
-    ------
-    InvalidParameter
-        On another kernel, a scale that is not positive and finite, a degree that is not such an integer.
+        In [0, 1]. Laplace: exact up to rounding, O(k). Gaussian, scale ≥ 0.0224: the features exp(−z²/2) zⁿ/sqrt(n!) of
+        z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the result, rounding aside (some 1e-16/scale²,
+        relative); O(k/scale²). Narrower Gaussian: the sum over pairs within 6.3 scales, O(k²) at worst; right to 1e-15
+        in the square, thus to 4e-8 where the result is near 0. Polynomial: exact up to rounding, O(k degree).
 
     Source
     ------
@@ -69,90 +58,28 @@ def kernel_ce(
 
     Deviations
     ----------
-    The papers take scale = 1, the default; the bounds against smCE and the distance hold for it. GH25 does not say
-    which polynomial: this one is at most 1, and does not change by an exchange of outcomes.
+    The papers take scale = 1; the bounds against smCE and the distance hold for it. GH25 does not say which polynomial:
+    this one is at most 1, and does not change by an exchange of outcomes.
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
-    >>> round(kernel_ce(gamma), 12)
+    >>> round(kernel_ce(JointDistribution.from_levels([0.45], [1], [0.55])), 12)
     0.1
     """
-    scale = check_kernel(kernel, scale, degree)
-    v, r = gamma.predictions, gamma.residuals
     # By a power of two, which changes no digit, so that squares of tiny residuals are not lost.
+    r = gamma.residuals
     size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
-    if kernel == "polynomial":
-        return float(np.linalg.norm(_polynomial_moments(v, (size * r)[None, :], degree))) / size
-    if kernel == "laplace":
-        with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
-            fall = np.expm1(-np.diff(v) / scale)
-        return math.sqrt(_laplace_square(fall, size * r)) / size
-    # Products may overflow to infinity or underflow to 0, where a power would raise.
-    widest = max(0.5 * (1.0 / scale) * (1.0 / scale), 1e-300)
-    if widest > _WIDEST_SERIES:
-        return math.sqrt(max(_gaussian_square(v, size * r, scale), 0.0)) / size
-    return float(np.linalg.norm(_gaussian_moments(v, size * r, scale, _terms(widest)))) / size
+    return float(kernel_norm(gamma, (size * r)[None, :], kernel=kernel, scale=scale, degree=degree)[0]) / size
 
 
 @of_gamma
 def kernel_ce_witness(
     gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2
 ) -> KernelWeights:
-    """The weight function of norm 1 that attains `kernel_ce`: w = Σ_i r_i K(v_i, ·) / kCE.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-    kernel, scale, degree
-        As in `kernel_ce`.
-
-    Returns
-    -------
-    KernelWeights
-        With all coefficients 0 where the error is 0.
-
-    Raises
-    ------
-    InvalidParameter
-        As `kernel_ce`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Lemma 8.2.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_levels([0.45], [1], [0.55])
-    >>> round(kernel_ce_witness(gamma).value(gamma), 12)
-    0.1
-    """
+    """The weight function of norm 1 that attains `kernel_ce`: w = Σ_i r_i K(v_i, ·) / kCE."""
     error = kernel_ce(gamma, kernel=kernel, scale=scale, degree=degree)
     coefficients = gamma.residuals / error if error > 0.0 else np.zeros(gamma.levels)
     return KernelWeights(gamma.predictions, coefficients, kernel, float(scale), int(degree))
-
-
-# ---------------------------------------------------------------- inside
-
-
-def check_kernel(kernel: str, scale: float, degree: int = 2) -> float:
-    """Refuse what is not a kernel of this file with a length scale or a degree; the scale as a float."""
-    if kernel not in ("laplace", "gaussian", "polynomial"):
-        raise InvalidParameter(f"kernel = {kernel!r}; expected 'laplace', 'gaussian' or 'polynomial'")
-    integer("kernel_ce", "degree", degree, 0, MOST_DEGREE)
-    return positive("scale", scale, "a positive finite length")
-
-
-def kernel_at(apart: Floats, kernel: Kernel) -> Floats:
-    """K of two predictions that are so many scales apart."""
-    return np.exp(-apart if kernel == "laplace" else -(apart**2))
 
 
 @compiled
@@ -167,7 +94,7 @@ def _laplace_square(fall, r):
 
 
 def _terms(widest: float) -> int:
-    """How many Gaussian features leave a rest ≤ 1e-34 in the square: a Poisson tail."""
+    """The number of Gaussian features that leave a rest ≤ 1e-34 in the square: a Poisson tail."""
     n = math.ceil(2.0 * widest) + 2
     # From n = 2 widest on the weights fall by half or more, so the tail is at most twice its first term.
     while n * math.log(widest) - math.lgamma(n + 1.0) - widest > math.log(0.5e-34):
@@ -232,14 +159,17 @@ def kernel_norm(
     degree: int = 2,
 ) -> Floats:
     """`kernel_ce` as a seminorm: √(r'Kr)."""
-    scale = check_kernel(kernel, scale, degree)
+    choice("kernel_ce", "kernel", kernel, ("laplace", "gaussian", "polynomial"))
+    degree = integer("kernel_ce", "degree", degree, 0, MOST_DEGREE)
+    scale = positive("kernel_ce: scale", scale, "a positive finite length")
     v = gamma.predictions
     if kernel == "polynomial":
-        return np.asarray(np.linalg.norm(_polynomial_moments(v, residuals, degree), axis=1))
+        return np.array([np.linalg.norm(row) for row in _polynomial_moments(v, residuals, degree)])
     if kernel == "laplace":
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
             fall = np.expm1(-np.diff(v) / scale)
         return np.sqrt(_laplace_squares(fall, residuals))
+    # Products may overflow to infinity or underflow to 0, where a power would raise.
     widest = max(0.5 * (1.0 / scale) * (1.0 / scale), 1e-300)
     if widest > _WIDEST_SERIES:
         return np.sqrt([max(_gaussian_square(v, row, scale), 0.0) for row in residuals])
@@ -253,11 +183,9 @@ def _modulus(moved: float, *, kernel: Kernel = "laplace", scale: float = 1.0, de
     return moved + math.sqrt(2.0 * moved / scale if kernel == "laplace" else 2.0 * (moved / scale) ** 2)
 
 
-def _narrow_error(
-    gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2
-) -> float:
+def _narrow_error(gamma: JointDistribution, **options: Any) -> float:
     """The error of a narrow Gaussian, by the sum over pairs: 1e-15 in the square."""
-    narrow = kernel == "gaussian" and 0.5 * (1.0 / scale) * (1.0 / scale) > _WIDEST_SERIES
+    narrow = options.get("kernel") == "gaussian" and 0.5 * options.get("scale", 1.0) ** -2 > _WIDEST_SERIES
     return 4e-8 if narrow else 0.0
 
 
@@ -270,7 +198,6 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1/2, Laplace)",
         sound="yes (s = 2, Laplace); others no",
-        decisions="",
         witness=kernel_ce_witness,
         within=_narrow_error,
         # E‖ρ̂ − ρ‖² = (E[(y − v)²] − ‖ρ‖²)/n.

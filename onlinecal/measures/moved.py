@@ -1,8 +1,4 @@
-"""What is certain of a measure when all that is known is Γ after its predictions were moved, and how far on average.
-
-A measure whose value changes by at most ω(δ) when predictions move by δ on average is bracketed by its value on the
-moved Γ. Measures without such a modulus jump: however little predictions move, nothing follows.
-"""
+"""Brackets of a measure from Γ after its predictions were moved, and the mean distance of the moves."""
 
 from __future__ import annotations
 
@@ -21,17 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Modulus:
-    """By how much at most a measure changes when predictions move by δ on average, whatever their outcomes.
+    """The largest change of a measure when predictions move by δ on average, whatever their outcomes.
 
     Attributes
     ----------
-    formula : str
-        In δ and the options.
-    source : str
-        The theorem, or the reason.
+    formula, source : str
+        In δ and the options; the theorem, or the reason.
     bound : callable
-        `bound(moved, **options) -> float`: the formula at δ = `moved`; it does not decrease in `moved`. Raises
-        `InvalidParameter` on options for which nothing is proved.
+        `bound(moved, **options) -> float`: the formula at δ = `moved`, in which it does not decrease.
     """
 
     formula: str
@@ -44,21 +37,7 @@ class Modulus:
 
 
 def require_modulus(measure: Measure, options: Mapping[str, Any], moves: str) -> Modulus:
-    """The modulus of a measure with these options.
-
-    Parameters
-    ----------
-    measure : Measure
-    options : mapping
-        All of its function's.
-    moves : str
-        Who moves predictions, for the message.
-
-    Raises
-    ------
-    InvalidParameter
-        Nothing is proved for this measure, or not with these options.
-    """
+    """The modulus of a measure with these options; refuses where nothing is proved about `moves`."""
     if measure.modulus is None:
         raise InvalidParameter(
             f"measure {measure.name!r} with {moves}: nothing is proved about its value when predictions are moved; "
@@ -71,30 +50,7 @@ def require_modulus(measure: Measure, options: Mapping[str, Any], moves: str) ->
 def bracket_of_moved(
     measure: Measure, gamma: JointDistribution, moved: float, options: Mapping[str, Any]
 ) -> Bracket:
-    """A bracket of the measure of Γ as it was before its predictions were moved.
-
-    Parameters
-    ----------
-    measure : Measure
-        With a modulus.
-    gamma : JointDistribution
-        After the predictions were moved; outcomes and weights are the same.
-    moved : float, in [0, 1]
-        The mean distance E|v − v'|, or more.
-    options : mapping
-        Of the measure's function.
-
-    Returns
-    -------
-    Bracket
-        value(Γ') ± (ω(δ) + the error of the value + rounding), cut to the measure's range. Where the measure itself
-        returns a bracket, both its ends are widened.
-
-    Raises
-    ------
-    InvalidParameter
-        As `require_modulus`; `moved` that is no distance.
-    """
+    """value(Γ') ± (ω(δ) + the error of the value + rounding), cut to the measure's range; a bracket is widened."""
     moved = number("bracket_of_moved", "moved", moved, 0.0, 1.0)
     modulus = require_modulus(measure, options, "moved predictions")
     value = measure.function(gamma, **options)

@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.sampling import Change
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-# ---------------------------------------------------------------- levels and bins
 
 
 def bins_of_levels(gamma: JointDistribution, m: int, strategy: str) -> tuple[Ints, Ints]:
@@ -90,9 +87,6 @@ def bin_cells(gamma: JointDistribution, *, bins: int = 10, strategy: Any = "widt
 def bin_means(samples: float, *, bins: int = 10, strategy: Any = "width") -> Floats | None:
     # By Cauchy–Schwarz: the variances of the bins add to at most 1.
     return np.array([math.sqrt(bins)]) if strategy == "width" else None
-
-
-# ---------------------------------------------------------------- intervals and moments
 
 
 @kernel

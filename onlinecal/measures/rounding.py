@@ -7,27 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.cells import cell
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import FINEST, JointDistribution
+from onlinecal.core.joint import FINEST, Floats, JointDistribution
 from onlinecal.core.validation import check_unit, count, integer, probability, vector
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.grids import grid_bounds
 from onlinecal.measures.witnesses.sums import means_rounded, times
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SoftRounding(Witness):
     """Round the prediction at random to a neighbouring multiple of 1/m, keeping the mean; then best-respond.
 
-    With the m at which `scdl` attains its minimum, the swap regret of this response is at most 4 SCDL, for
-    every task with payoffs in [0, 1]; for every m it is at most 2 (SCDL_m + 1/m). As a witness of `scdl`, m must be a
-    power of two: max(SCDL_m, 1/m) is an upper bound, and SCDL_m and SCDL_2m, 1/m and 2/m give a lower one.
+    With the m at which `scdl` attains its minimum, the swap regret of this response is at most 4 SCDL, for every task
+    with payoffs in [0, 1]; for every m it is at most 2 (SCDL_m + 1/m). As a witness of `scdl`, m must be a power of
+    two: max(SCDL_m, 1/m) is an upper bound, and SCDL_m and SCDL_2m, 1/m and 2/m give a lower one.
 
     Attributes
     ----------
@@ -38,14 +36,10 @@ class SoftRounding(Witness):
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.2, Theorem 4.2.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
-    >>> SoftRounding(4).law(0.375)
-    ((0.25, 0.5), (0.5, 0.5))
+    >>> SoftRounding(4).law(0.375), SoftRounding(4).draw([0.375, 0.5], seed=1)
+    (((0.25, 0.5), (0.5, 0.5)), array([0.25, 0.5 ]))
     """
 
     side = "both"
@@ -70,45 +64,14 @@ class SoftRounding(Witness):
         return tuple((x, p) for x, p in both if p > 0.0)
 
     def draw(self, p: ArrayLike, *, seed: int) -> Floats:
-        """Predictions rounded at random, each by itself: what `rounded` is the expectation of.
+        """Predictions rounded at random, each by itself; `rounded` is their expectation.
 
-        The loss of the law is that of the draws but for chance: with m points and n predictions, the swap regret of
-        those who best-respond to the draws is at most 2 (SCDL_m + 1/m + √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks
-        with payoffs in [0, 1] at once, with probability 1 − δ or more.
-
-        Parameters
-        ----------
-        p : (n,) array_like
-            Predictions in [0, 1].
-        seed : int
-            At least 0; the same seed gives the same draws.
-
-        Returns
-        -------
-        (n,) floats
-            Multiples of 1/m.
-
-        Raises
-        ------
-        InvalidData
-            On predictions that are no numbers in [0, 1].
-        InvalidParameter
-            On a seed that is no such integer.
-
-        Source
-        ------
-        Bairaktari, Hu, Nguyen & Ullman 2026, Lemma 7.4 and Theorem 4.4.
-
-        Deviations
-        ----------
-        The constants are ours. Mass and mass of ones at the m + 1 points have standard deviations whose sum is at most
-        √((m + 1)/n), the loss at a threshold changes by no more than these do, and one draw changes it by 2/n at
-        most (McDiarmid's inequality). CDL of what lies on the grid is at most 2 (SCDL_m + 1/m) (Lemma 4.3).
-
-        Examples
-        --------
-        >>> SoftRounding(4).draw([0.375, 0.5], seed=1)
-        array([0.25, 0.5 ])
+        With m points and n predictions, the swap regret of best responses to the draws is at most
+        2 (SCDL_m + 1/m + √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks with payoffs in [0, 1] at once, with probability
+        1 − δ or more (Lemma 7.4 and Theorem 4.4, with our constants). Proof: mass and mass of ones at the m + 1 points
+        have standard deviations whose sum is at most √((m + 1)/n), the loss at a threshold changes by no more than
+        these do, and one draw changes it by 2/n at most (McDiarmid). CDL of what lies on the grid is at most 2 (SCDL_m
+        + 1/m) (Lemma 4.3).
         """
         v = vector("p", p)
         if len(v):

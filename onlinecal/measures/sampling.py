@@ -1,11 +1,9 @@
-"""How far the value of a measure on a sample may lie from its value on what the sample is drawn from.
+"""How far the value of a measure on a sample may lie from that of its population.
 
 Let Γ̂ be n independent draws from Γ, and D = Γ̂ − Γ the change of mass of each prediction and outcome. A measure states
-seminorms L_j, or more generally sublinear functions, of D, and what follows for its value on Γ where no L_j(D) is above
-a radius c_j. Whoever knows the law of D, be it by resampling or by an inequality, gets an interval from that.
-
-For a (semi)norm of the residuals, such as a supremum over weights of |E[w(v)(y − v)]|, there is one L, the measure
-itself: |μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ) by the triangle inequality.
+sublinear functions L_j of D, and bounds of its value on Γ where L_j(D) ≤ c_j for all j. The law of D, from resampling
+or an inequality, then gives an interval. For a seminorm of the residuals there is one L, the measure itself:
+|μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ) by the triangle inequality.
 """
 
 from __future__ import annotations
@@ -18,29 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Change:
-    """Changes of the mass of each level and outcome, as many as are drawn at once.
+    """Changes of the mass of each level and outcome: `zeros`, `ones` (B, k).
 
-    Attributes
-    ----------
-    gamma : JointDistribution
-        Whose levels they are.
-    zeros, ones : (B, k) floats
-        Changes of the mass with outcome 0, and 1; of either sign.
-    samples : float
-        n; of weighted samples the effective number (Σ w)²/Σ w².
-    origin : JointDistribution
-        What `gamma` was before its predictions were rounded; mostly the same.
-    place : (k of origin,) ints
-        Which level of `gamma` each level of `origin` has become.
+    `samples` is n, of weighted samples (Σ w)²/Σ w²; `origin` is Γ before its predictions were rounded, and `place` the
+    level of `gamma` for each level of `origin`.
     """
 
     gamma: JointDistribution
@@ -59,19 +46,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the sample when an interval is made.
-
-    Attributes
-    ----------
-    gamma : JointDistribution
-        Of the sample.
-    samples : float
-        As in `Change`.
-    ends : (float, float)
-        The value of the measure, twice, or the ends of its bracket.
-    kept : dict
-        Values at other options, by name, so that several measures which follow from them find them once.
-    """
+    """The Γ of the sample, n, the ends of the value, and values at other options, kept for several measures."""
 
     gamma: JointDistribution
     samples: float
@@ -80,7 +55,7 @@ class Known:
 
 
 def around(known: Known, radii: Floats, **options: Any) -> Ends:
-    """The value, and as much as the one radius to either side."""
+    """The value, and the one radius to either side."""
     return known.ends[0] - float(radii[0]), known.ends[1] + float(radii[0])
 
 
@@ -96,34 +71,23 @@ class Sampling:
     ----------
     deviations : callable
         `deviations(change, **options) -> (B, J) floats`: L_j of each change.
-    source : str
-        Of the inequality.
     limits : callable
-        `limits(known, radii, **options) -> (lower, upper)`: between what the value on Γ lies where L_j(D) ≤ radii[j]
-        for all j. It holds the value on the sample. Default: the value ± the only radius.
+        `limits(known, radii, **options) -> (lower, upper)`, where L_j(D) ≤ radii[j]; they hold the value on the sample.
     norm : callable, optional
-        `norm(gamma, residuals, **options) -> (B,) floats` for residuals (B, k) at the levels of Γ: the measure as a
-        seminorm, where it is one.
-    cells : callable, optional
-        `cells(gamma, **options) -> (k,) ints`: which levels count together. Where cells hold few samples the value on
-        a sample is noise, however many samples there are, and there is no interval.
-    share : callable
-        `share(**options) -> float`: the most that cells with few samples may weigh.
-    instead : str
-        What to use where cells hold few samples.
+        `norm(gamma, residuals, **options) -> (B,) floats`: the measure as a seminorm of residuals (B, k).
+    cells, share, instead :
+        Levels that count together. Where cells with few samples weigh more than `share`, the value is noise: `instead`
+        is named.
     refuses : callable
-        `refuses(**options) -> str`: why there is no interval with these options; "" where there is one.
+        `refuses(**options) -> str`: why there is no interval; "" where there is one.
     means : callable, optional
-        `means(samples, **options) -> (J,) floats` no less than √n E[L_j(D)], for every Γ. None where no such bound
-        is known.
+        `means(samples, **options) -> (J,) floats` no less than √n E[L_j(D)] for every Γ, or None.
     spread : float
         No sample changes an L_j by more than this times 1/n.
     losses : callable, optional
-        `losses(gamma) -> (zeros, ones, most)`, where the measure is the mean of a loss: that of each level with outcome
-        0, (k,) floats, and 1; and the largest that there can be, at predictions in the range of Γ. The least is 0.
+        `losses(gamma) -> (zeros, ones, most)` of a mean loss: at each level for either outcome, and the largest.
     calibrated : bool
-        Whether changes of outcomes alone, drawn as the predictions say, count as well: then intervals of calibrated
-        forecasts are right for every n. Not for scores, which differ between calibrated forecasts.
+        Whether changes of outcomes drawn from the predictions count as well; not for scores.
     """
 
     deviations: Callable[..., Floats]
@@ -142,15 +106,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Between:
-    """An interval from those of two other measures, one below and one above, at once.
-
-    Attributes
-    ----------
-    lower, upper : str
-        Names of measures without options that have a `Sampling`.
-    source : str
-        Of both inequalities.
-    """
+    """An interval from those of two other measures without options, one below and one above."""
 
     lower: str
     upper: str
@@ -158,15 +114,7 @@ class Between:
 
 
 def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
-    """The `Sampling` of a measure that is a seminorm of the residuals.
-
-    Parameters
-    ----------
-    norm : callable
-        As `Sampling.norm`.
-    **facts
-        Other attributes of `Sampling`.
-    """
+    """The `Sampling` of a seminorm of the residuals."""
 
     def deviations(change: Change, **options: Any) -> Floats:
         return norm(change.gamma, change.residuals, **options)[:, None]
@@ -176,15 +124,7 @@ def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
 
 
 def mean_of(losses: Callable[[JointDistribution], tuple[Floats, Floats, float]], **facts: Any) -> Sampling:
-    """The `Sampling` of a measure that is the mean of a loss.
-
-    Parameters
-    ----------
-    losses : callable
-        As `Sampling.losses`.
-    **facts
-        Other attributes of `Sampling`.
-    """
+    """The `Sampling` of the mean of a loss."""
 
     def deviations(change: Change) -> Floats:
         zeros, ones, _ = losses(change.gamma)

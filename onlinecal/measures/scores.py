@@ -7,16 +7,15 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.sampling import Change, Ends, Known, mean_of
 
-Floats = NDArray[np.float64]
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
 
 
@@ -26,11 +25,11 @@ class BrierDecomposition(NamedTuple):
     Attributes
     ----------
     reliability : float
-        Σ w_i (q_i − v_i)²: 0 for a calibrated forecast; it is the swap regret of the quadratic task.
+        Σ w_i (q_i − v_i)²: 0 for a calibrated forecast; the swap regret of the quadratic task.
     resolution : float
         Σ w_i (q_i − E[y])²: how far the forecast separates outcomes.
     uncertainty : float
-        E[y] (1 − E[y]): nothing to do with the forecast.
+        E[y] (1 − E[y]).
     """
 
     reliability: float
@@ -40,13 +39,7 @@ class BrierDecomposition(NamedTuple):
 
 @of_gamma
 def brier(gamma: JointDistribution) -> float:
-    """Brier score, the mean squared error of the forecast.
-
-    E[(y − v)²] = Σ w_i ((q_i − v_i)² + q_i (1 − q_i)).
-
-    Parameters
-    ----------
-    gamma : JointDistribution
+    """Brier score, the mean squared error of the forecast: E[(y − v)²] = Σ w_i ((q_i − v_i)² + q_i (1 − q_i)).
 
     Returns
     -------
@@ -55,11 +48,7 @@ def brier(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Brier 1950.
-
-    Deviations
-    ----------
-    Brier summed over both outcomes, which is twice this.
+    Brier 1950, who summed over both outcomes: twice this.
 
     Examples
     --------
@@ -72,11 +61,7 @@ def brier(gamma: JointDistribution) -> float:
 
 @of_gamma
 def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
-    """Murphy's decomposition of the Brier score over the level sets: it is exact, nothing is binned.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
+    """Murphy's decomposition of the Brier score over the level sets, without bins.
 
     Returns
     -------
@@ -86,10 +71,6 @@ def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     Source
     ------
     Murphy 1973.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -106,29 +87,21 @@ def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
 
 @of_gamma
 def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
-    """Bregman divergence between Γ and what it would be if it were calibrated: the calibration part of a proper score.
+    """Bregman divergence of the means from the predictions: the calibration part of a proper score.
 
-    D_φ(J_Γ ‖ J) = Σ w_i [φ(q_i) − φ(v_i) − φ'(v_i) (q_i − v_i)], for the proper score whose expected payoff is the
-    convex φ: what those who are paid by it lose for acting on v_i instead of q_i.
+    D_φ(J_Γ ‖ J) = Σ w_i [φ(q_i) − φ(v_i) − φ'(v_i) (q_i − v_i)], for the score whose expected payoff is the convex φ.
 
     Parameters
     ----------
-    gamma : JointDistribution
     phi : "log", "quadratic" or a pair of callables, default "log"
-        "log" is x ln x + (1 − x) ln(1 − x): the divergence is the mean KL(q ‖ v), KL calibration, of log loss.
-        "quadratic" is x²: the mean (q − v)², of the Brier score. A pair is a convex φ and its derivative (where φ has a
-        kink, any subgradient), functions of arrays in [0, 1].
+        "log" is x ln x + (1 − x) ln(1 − x): the mean KL(q ‖ v), KL calibration, of log loss. "quadratic" is x²: the
+        mean (q − v)², of the Brier score. A pair is a convex φ and its derivative or subgradient, functions of arrays
+        in [0, 1].
 
     Returns
     -------
     float
         ≥ 0, and 0 for calibrated forecasts; infinite for "log" where what happened was called impossible. O(k).
-
-    Raises
-    ------
-    InvalidParameter
-        On another φ; functions whose values are not finite numbers, one for each argument, or with which a term is
-        negative, so that φ is not convex or the other not its derivative.
 
     Source
     ------
@@ -141,10 +114,8 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
     Examples
     --------
     >>> gamma = JointDistribution.from_levels([0.25], [1], [0.5])
-    >>> round(bregman(gamma), 6), bregman(gamma, phi="quadratic")
-    (0.143841, 0.0625)
-    >>> bregman(gamma, phi=(np.square, lambda x: 2 * x))
-    0.0625
+    >>> round(bregman(gamma), 6), bregman(gamma, phi="quadratic"), bregman(gamma, phi=(np.square, lambda x: 2 * x))
+    (0.143841, 0.0625, 0.0625)
     """
     v, q = gamma.predictions, gamma.means
     if isinstance(phi, str):
@@ -195,27 +166,16 @@ def _part(a: Floats, b: Floats, gap: Floats) -> Floats:
 
 @of_gamma
 def log_loss(gamma: JointDistribution) -> float:
-    """Logarithmic loss (cross-entropy, negative log-likelihood) in nats.
-
-    −E[y ln v + (1 − y) ln(1 − v)] with 0 ln 0 = 0. One outcome that was called impossible makes it infinite;
-    predictions are not clipped.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
+    """Logarithmic loss (cross-entropy, negative log-likelihood) in nats: −E[y ln v + (1 − y) ln(1 − v)], 0 ln 0 = 0.
 
     Returns
     -------
     float
-        In [0, ∞].
+        In [0, ∞]; infinite where an outcome was called impossible, for predictions are not clipped.
 
     Source
     ------
     Good 1952.
-
-    Deviations
-    ----------
-    none; libraries that clip predictions return a number where this returns inf.
 
     Examples
     --------
@@ -231,26 +191,17 @@ def log_loss(gamma: JointDistribution) -> float:
 def nce(gamma: JointDistribution) -> float:
     """Normalised cross-entropy: log loss over that of always predicting the base rate.
 
-    log_loss / H(b) with b = E[y] and H(b) = −b ln b − (1 − b) ln(1 − b). 1 is no better than the base rate, 0
-    is perfect. Where all outcomes are equal, H(b) = 0: then 0 if the log loss is 0, and infinite otherwise.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
+    log_loss / H(b) with b = E[y] and H(b) = −b ln b − (1 − b) ln(1 − b). Where all outcomes are equal, H(b) = 0: then 0
+    if the log loss is 0, and infinite otherwise.
 
     Returns
     -------
     float
-        In [0, ∞].
+        In [0, ∞]; 1 is no better than the base rate, 0 is perfect.
 
     Source
     ------
-    Siu, Gish & Richardson 1997; in this orientation He et al. 2014 ("normalised entropy").
-
-    Deviations
-    ----------
-    Siu et al. report 1 − this, the share of the entropy that the forecast removes. Here smaller is better, as
-    for every other measure (BGHN23 Table 1 calls it sound, that is, 0 only if calibrated).
+    Siu, Gish & Richardson 1997, who report 1 − this; in this orientation He et al. 2014 ("normalised entropy").
 
     Examples
     --------
@@ -280,9 +231,6 @@ def _log_loss(v, w, q):
                 return math.inf
             total -= w[i] * (1.0 - q[i]) * math.log1p(-v[i])
     return total
-
-
-# ---------------------------------------------------------------- samples
 
 
 def _entropy(b: float) -> float:
@@ -316,7 +264,7 @@ def _nce_change(change: Change) -> Floats:
 
 
 def _nce_limits(known: Known, radii: Floats) -> Ends:
-    """The quotients of all pairs of log loss and base rate that the radii leave; near its least value NCE is curved."""
+    """Quotients of all pairs of log loss and base rate that the radii leave; near its least value NCE is curved."""
     b, ratio = known.gamma.base_rate, known.ends[0]
     rates = b + float(radii[1]) * np.linspace(-1.0, 1.0, 129)
     inside = rates[(rates > 0.0) & (rates < 1.0)]
@@ -376,7 +324,6 @@ MEASURES = (
         continuous="yes",
         complete="no",
         sound="yes",
-        decisions="",
         largest=math.inf,
     ),
 )

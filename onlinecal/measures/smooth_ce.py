@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.measures.base import Measure, Modulus
 from onlinecal.measures.sampling import seminorm
 from onlinecal.measures.smooth_ce_dual import (
@@ -18,8 +17,6 @@ from onlinecal.measures.smooth_ce_dual import (
     lipschitz_weights,
 )
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
-
-Floats = NDArray[np.float64]
 
 
 @of_gamma
@@ -34,36 +31,23 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     metric : {"identity", "logit"} or callable, default "identity"
-        d(u, v) = |h(u) − h(v)|, h itself where it is callable: an increasing function of an array of predictions. With
-        "logit" the levels 0 and 1 are infinitely far from all others, so their weights are free in [−1, 1].
+        h, an increasing function of an array of predictions. With "logit" the levels 0 and 1 are infinitely far from
+        all others, so their weights are free in [−1, 1].
 
     Returns
     -------
     float
         In [0, 1]; exact up to rounding. O(k log k) time at worst, O(k) memory.
 
-    Raises
-    ------
-    InvalidParameter
-        On another metric, or one whose function does not increase.
-
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 7.2 and Theorem 7.14 (there a linear program);
     Błasiok, Nakkiran (2024), Definition 14, for the metric.
 
-    Deviations
-    ----------
-    None in the value. The algorithm is not the papers' linear program but the dual above.
-
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(smooth_ce(gamma), 12)
+    >>> round(smooth_ce(JointDistribution.from_samples([0.4, 0.6], [1, 0])), 12)
     0.06
     """
     if metric == "identity":
@@ -73,99 +57,25 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
 
 @of_gamma
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
-    """The Lipschitz weights that attain `smooth_ce`, found by walking back through the dual.
+    """The Lipschitz weights that attain `smooth_ce`, by complementary slackness of its dual.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-    metric : {"identity", "logit"} or callable, default "identity"
-        As in `smooth_ce`.
-
-    Returns
-    -------
-    LipschitzWeights
-        Its `value(gamma)` is the smooth calibration error; O(k log k).
-
-    Raises
-    ------
-    InvalidParameter
-        On another metric.
-
-    Source
-    ------
-    Complementary slackness of the dual in `smooth_ce`: ω_i = ±1 where g jumps up or down at i, and
-    ω_i − ω_{i+1} = ±d_i where P_i is above or below g_i.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> witness = smooth_ce_witness(gamma)
-    >>> print(witness)
-    weights on 2 levels, 1-Lipschitz in the identity metric, from +0.8 at v = 0.6 to +1 at v = 0.4
-    >>> round(witness.value(gamma), 12)
-    0.06
+    ω_i = ±1 where g jumps up or down at i, and ω_i − ω_{i+1} = ±d_i where P_i is above or below g_i.
     """
-    apart = distances(gamma, metric)
-    _, low, high = chain_dual(apart, gamma.residuals)
-    weights = lipschitz_weights(apart, gamma.residuals, low, high)
-    return LipschitzWeights(gamma.predictions, weights, metric)
+    return _weights(gamma, distances(gamma, metric), metric, 1)
 
 
 @of_gamma
 def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
-    """The residuals that are left when others have been carried to where they cancel: the optimal g of the dual.
-
-    Parameters
-    ----------
-    gamma, metric
-        As in `smooth_ce`.
-
-    Returns
-    -------
-    CancelledResiduals
-        Its `value(gamma)` is the smooth calibration error; O(k log k).
-
-    Raises
-    ------
-    InvalidParameter
-        On another metric.
-
-    Source
-    ------
-    The dual in `smooth_ce`.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(smooth_ce_dual(gamma).value(gamma), 12)
-    0.06
-    """
-    _, low, high = chain_dual(distances(gamma, metric), gamma.residuals)
-    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric)
+    """The residuals left after others have been carried to where they cancel: the optimal g of the dual."""
+    return _cancelled(gamma, distances(gamma, metric), metric, 1)
 
 
 @of_gamma
 def earthmover_distance(gamma: JointDistribution) -> float:
-    """Earth mover's distance between Γ and what it would be if the predictions were right, (v, ỹ) with ỹ ~ Ber(v).
+    """Earth mover's distance between Γ and the same predictions with right outcomes, (v, ỹ) with ỹ ~ Ber(v).
 
     With the metric |u − v| + |y − z| of points (u, y), (v, z) it is, by Kantorovich and Rubinstein, the largest
     Σ_i r_i ω_i over |ω_i| ≤ 1 that are 2-Lipschitz in v: such are the differences f(v, 1) − f(v, 0) of 1-Lipschitz f.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
 
     Returns
     -------
@@ -175,15 +85,10 @@ def earthmover_distance(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Gopalan & Hu 2025, §3.2 and Lemma 3.4.
-
-    Deviations
-    ----------
-    None. The duality is that of the lemma's proof, taken to both sides.
+    Gopalan & Hu 2025, §3.2 and Lemma 3.4, whose proof of the duality is taken to both sides.
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
     >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
     >>> round(earthmover_distance(gamma), 12), round(smooth_ce(gamma), 12)
     (0.12, 0.06)
@@ -191,56 +96,19 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     return float(chain_dual(_twice(gamma), gamma.residuals)[0])
 
 
-@of_gamma
-def earthmover_witness(gamma: JointDistribution) -> LipschitzWeights:
-    """The 2-Lipschitz weights that attain `earthmover_distance`.
-
-    Source
-    ------
-    Gopalan & Hu 2025, Lemma 3.4.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> print(earthmover_witness(gamma))
-    weights on 2 levels, 2-Lipschitz in the identity metric, from +0.6 at v = 0.6 to +1 at v = 0.4
-    """
-    apart = _twice(gamma)
-    _, low, high = chain_dual(apart, gamma.residuals)
-    weights = lipschitz_weights(apart, gamma.residuals, low, high)
-    return LipschitzWeights(gamma.predictions, weights, slope=2)
-
-
-@of_gamma
-def earthmover_dual(gamma: JointDistribution) -> CancelledResiduals:
-    """The residuals that are left when others have been carried to where they cancel, at twice the distance.
-
-    Source
-    ------
-    Gopalan & Hu 2025, Lemma 3.4.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(earthmover_dual(gamma).value(gamma), 12)
-    0.12
-    """
-    _, low, high = chain_dual(_twice(gamma), gamma.residuals)
-    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], slope=2)
-
-
 def _twice(gamma: JointDistribution) -> Floats:
     return 2.0 * distances(gamma, "identity")
+
+
+def _weights(gamma: JointDistribution, apart: Floats, metric: Metric, slope: int) -> LipschitzWeights:
+    _, low, high = chain_dual(apart, gamma.residuals)
+    weights = lipschitz_weights(apart, gamma.residuals, low, high)
+    return LipschitzWeights(gamma.predictions, weights, metric, slope)
+
+
+def _cancelled(gamma: JointDistribution, apart: Floats, metric: Metric, slope: int) -> CancelledResiduals:
+    _, low, high = chain_dual(apart, gamma.residuals)
+    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric, slope)
 
 
 def earthmover_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
@@ -261,12 +129,8 @@ def _means(samples: float, *, metric: Metric = "identity") -> Floats | None:
 
 
 def _modulus(moved: float, *, metric: Metric = "identity") -> float:
-    if metric != "identity":
-        # No average of |v − v'| bounds the distance in log odds.
-        raise InvalidParameter(
-            f"smooth_ce: moved predictions with metric = {metric!r}; expected 'identity', for "
-            "nothing is proved about moving them in another metric"
-        )
+    if metric != "identity":  # no average of |v − v'| bounds the distance in log odds
+        raise InvalidParameter(f"smooth_ce: moved predictions with metric = {metric!r}; expected 'identity'")
     return 2.0 * moved
 
 
@@ -301,9 +165,8 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1)",
         sound="yes (s = 2)",
-        decisions="",
-        witness=earthmover_witness,
-        counterpart=earthmover_dual,
+        witness=lambda gamma: _weights(gamma, _twice(gamma), "identity", 2),
+        counterpart=lambda gamma: _cancelled(gamma, _twice(gamma), "identity", 2),
         # As for smCE, with |ω'| ≤ 2.
         sampling=seminorm(
             earthmover_norm,

@@ -4,8 +4,6 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 
-# ---------------------------------------------------------------- the value, where distances add to at most 1
-
 
 @kernel
 def isotonic_dual(v, r):
@@ -104,9 +102,6 @@ def _sink(at, mass, size, key, weight):
         child = 2 * j + 1
     at[j] = key
     mass[j] = weight
-
-
-# ---------------------------------------------------------------- any distances, and the way back
 
 
 @kernel

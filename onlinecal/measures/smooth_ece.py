@@ -6,10 +6,9 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import number
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.sampling import Ends, Known, seminorm
@@ -24,7 +23,6 @@ from onlinecal.measures.smooth_ece_sampling import (
 )
 from onlinecal.measures.witnesses.smoothing import SmoothedSigns
 
-Floats = NDArray[np.float64]
 Transform = Literal["identity", "logit"]
 
 _COARSE = 4096
@@ -49,8 +47,6 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     sigma : float, in [1e-4, 10]
         Width of the Gaussian, in v or in log odds.
     transform : {"identity", "logit"}, default "identity"
@@ -59,29 +55,18 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
     Returns
     -------
     float
-        In [0, 1]. Levels are spread linearly on a mesh of spacing h = L/N and transformed (scipy.fft); the
-        error is at most 0.242 (h/σ)² Σ|r_i|, and N is chosen to make that 1e-7, up to N = 2^20. So it is ≤
-        1e-7 for "identity" and σ ≥ 5e-4, and ≤ 2.3e-5 at σ = 1e-4. For "logit" L is the range of the log
-        odds plus 18 σ; gaps wider than 18 σ are cut to that. O(k + N log N).
-
-    Raises
-    ------
-    InvalidParameter
-        On another transform, or σ out of range.
+        In [0, 1]. Levels are spread linearly on a mesh of spacing h = L/N and transformed (scipy.fft); the error is at
+        most 0.242 (h/σ)² Σ|r_i|, and N is chosen to make that 1e-7, up to N = 2^20. So it is ≤ 1e-7 for "identity" and
+        σ ≥ 5e-4, and ≤ 2.3e-5 at σ = 1e-4. For "logit" L is the range of the log odds plus 18 σ; gaps wider than 18 σ
+        are cut to that. O(k + N log N).
 
     Source
     ------
     Błasiok, Nakkiran (2024), §3 and, for the transform, §5.3.
 
-    Deviations
-    ----------
-    None beyond the stated error.
-
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(smooth_ece_at(gamma, sigma=0.05), 5)
+    >>> round(smooth_ece_at(JointDistribution.from_samples([0.4, 0.6], [1, 0]), sigma=0.05), 5)
     0.5727
     """
     width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
@@ -99,37 +84,24 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     transform : {"identity", "logit"}, default "identity"
         As in `smooth_ece_at`.
 
     Returns
     -------
     float
-        In [0, 1]; exactly 0 if all r_i = 0. "identity": error at most 1.1e-6 where the value is 5e-4 or more or
-        k ≤ 50, at most 1e-4 always. "logit": error at most 1.1e-5 where k ≤ 100, or where the log odds are within
-        ±12 and the value is 4e-3 or more; otherwise half of what is left when the finest mesh (N = 2^20) resolves no
-        more. The error of a value is the `within` of its `explain`. O(k + N log N), N some 350/σ* ("identity").
-
-    Raises
-    ------
-    InvalidParameter
-        On another transform.
+        In [0, 1]; exactly 0 if all r_i = 0. "identity": error at most 1.1e-6 where the value is 5e-4 or more or k ≤ 50,
+        at most 1e-4 always. "logit": error at most 1.1e-5 where k ≤ 100, or where the log odds are within ±12 and the
+        value is 4e-3 or more; otherwise half of what is left when the finest mesh (N = 2^20) resolves no more. The
+        error of a value is the `within` of its `explain`. O(k + N log N), N some 350/σ* ("identity").
 
     Source
     ------
     Błasiok, Nakkiran (2024), Definition 3 and Theorem 7; §5.3 for the transform.
 
-    Deviations
-    ----------
-    None beyond the stated error.
-
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.45], [1])
-    >>> round(smooth_ece(gamma), 9)
+    >>> round(smooth_ece(JointDistribution.from_samples([0.45], [1])), 9)
     0.55
     """
     return _fixed_point(gamma, transform)[0]
@@ -168,74 +140,16 @@ def _fixed_point(gamma: JointDistribution, transform: Transform) -> tuple[float,
 def smoothed_signs_at(
     gamma: JointDistribution, *, sigma: float, transform: Transform = "identity"
 ) -> SmoothedSigns:
-    """Where the residual smoothed at scale σ changes sign: what proves `smooth_ece_at`.
-
-    Parameters
-    ----------
-    gamma, sigma, transform
-        As in `smooth_ece_at`.
-
-    Returns
-    -------
-    SmoothedSigns
-
-    Raises
-    ------
-    InvalidParameter
-        As `smooth_ece_at`.
-
-    Source
-    ------
-    Błasiok, Nakkiran (2024), §3.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> print(smoothed_signs_at(gamma, sigma=0.05))
-    the residual, smoothed in the prediction by σ = 0.05, is positive at first; changes of sign: 1
-    """
+    """The places where the residual smoothed at scale σ changes sign: the proof of `smooth_ece_at`."""
     width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
     return _signs(gamma, width, transform, "smooth_ece_at")
 
 
 @of_gamma
 def smoothed_signs(gamma: JointDistribution, *, transform: Transform = "identity") -> SmoothedSigns:
-    """The signs of the residual smoothed at the scale that is `smooth_ece`: they prove that it is a fixed point.
+    """The signs of the residual smoothed at the scale that is `smooth_ece`: the proof of the fixed point.
 
-    Parameters
-    ----------
-    gamma, transform
-        As in `smooth_ece`.
-
-    Returns
-    -------
-    SmoothedSigns
-        With a larger scale where the proof does not resolve that one, so that its error is below the scale.
-
-    Raises
-    ------
-    InvalidParameter
-        As `smooth_ece`.
-
-    Source
-    ------
-    Błasiok, Nakkiran (2024), Definition 3.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.45], [1])
-    >>> round(smoothed_signs(gamma).value(gamma), 9)
-    0.55
+    The scale is larger where the proof does not resolve that one, so that its error is below the scale.
     """
     return _signs(gamma, smooth_ece(gamma, transform=transform), transform, "smooth_ece")
 
@@ -313,8 +227,8 @@ def _root(
 ) -> tuple[float, float]:
     """σ with |smECE_σ − σ| ≤ accuracy on this mesh, and that difference.
 
-    F(σ) = smECE_σ − σ falls with slope ≤ −1, so σ + F(σ) lies beyond the root: each evaluation gives both
-    ends of an interval. Within it, a secant, and the middle where the secant gains too little.
+    F(σ) = smECE_σ − σ falls with slope ≤ −1, so σ + F(σ) lies beyond the root: each evaluation gives both ends of an
+    interval. Within it, a secant, and the middle where the secant gains too little.
     """
     sigma = around if around is not None else 0.5 * (low + high)
     points: list[tuple[float, float]] = []
@@ -340,7 +254,7 @@ def _root(
 
 
 def _limits(known: Known, radii: Floats, *, transform: Transform = "identity") -> Ends:
-    """Where σ* of what is sampled lies, if smECE_σ(ρ̂ − ρ) ≤ c_j at σ_j, and so at all larger σ.
+    """The interval of σ* of the population, if smECE_σ(ρ̂ − ρ) ≤ c_j at σ_j, and so at all larger σ.
 
     If σ* > σ_j, then σ* = smECE_σ* ≤ smECE_σj ≤ its value on the sample + c_j; if σ* < σ_j, it is at least that − c_j.
     So at each σ_j, and at σ* of the sample with the c_j of the next smaller σ_j.
@@ -381,7 +295,6 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1/2)",
         sound="yes (s = 2)",
-        decisions="",
     ),
     Measure(
         function=smooth_ece_at,
@@ -390,7 +303,8 @@ MEASURES = (
         complexity="O(k + N log N), N ≈ 1600/σ",
         witness=smoothed_signs_at,
         within=_at_error,
-        # ∫|r̂ − r̂'| ≤ E|v − v'| + E‖K_σ(v, ·) − K_σ(v', ·)‖_1; reflection shortens this norm; it is concave in |v − v'|.
+        # ∫|r̂ − r̂'| ≤ E|v − v'| + E‖K_σ(v, ·) − K_σ(v', ·)‖_1; reflection shortens this norm; it is concave in |v −
+        # v'|.
         modulus=Modulus(
             "δ + 2 erf(δ/(√8 σ)) ≤ δ + √(2/π) δ/σ",
             "two Gaussians d apart differ by 2 erf(d/(√8 σ)); BN24 §3",
@@ -400,7 +314,6 @@ MEASURES = (
         continuous="yes",
         complete="yes",
         sound="no, for one σ",
-        decisions="",
         example={"sigma": 0.1},
         sampling=seminorm(
             smoothed_norm, cells=sigma_cells, instead="smooth_ece_at with a larger σ", means=one_mean

@@ -1,4 +1,4 @@
-"""The residuals of Γ on a line, smoothed by a Gaussian on a mesh: what SmoothECE is computed with."""
+"""The residuals of Γ on a line, smoothed by a Gaussian on a mesh, for SmoothECE."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import math
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
-
-Floats = NDArray[np.float64]
+from onlinecal.core.joint import Floats, JointDistribution
 
 # A mesh of spacing h errs by at most this times (h/σ)² Σ|r|: twice (linear spreading of the levels, linear
 # interpolation before the integral) 1/8 times E|Z² − 1| = 4 φ(1) = 0.96788, Z normal; rounded up.
@@ -25,16 +22,10 @@ _REACH = 9.0
 
 
 class Line:
-    """The residuals on a line of length L, cut to where anything is.
+    """The residuals on a line of length L, cut to where anything is; `width` is the largest σ that it is for.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-    transform : str
-        "identity" or "logit".
-    width : float
-        The largest σ that the line is for: Gaussians further apart than 2 · 9 σ do not meet, and wider gaps between
-        levels are cut to that, so that no mesh is spent on them. The ends fade out likewise.
+    Gaussians further apart than 2 · 9 σ do not meet: wider gaps between levels are cut to that, and no mesh is spent on
+    them. The ends fade out likewise.
     """
 
     def __init__(self, gamma: JointDistribution, transform: str, width: float) -> None:
@@ -110,7 +101,7 @@ class Line:
         return sigma * mesh >= _STEPS * self.length
 
     def around(self, sigma: float, mesh: int) -> tuple[float, float]:
-        """Between what σ* = smECE_{σ*} lies, as this mesh tells near σ: for every σ, between σ and smECE_σ."""
+        """Bounds of σ* = smECE_{σ*} from this mesh near σ: for every σ, it is between σ and smECE_σ."""
         # Below this the mesh may err by more than σ.
         sigma = max(
             sigma,

@@ -1,4 +1,4 @@
-"""How far SmoothECE on a sample may lie from its value on what the sample is drawn from."""
+"""How far SmoothECE on a sample may lie from its value on the population."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import scipy  # its parts are loaded when they are first used
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.sampling import Change
 from onlinecal.measures.smooth_ece_line import Line, absolute_integral
-
-Floats = NDArray[np.float64]
 
 # Steps of the mesh to a σ: for a norm by itself, and for the many of an interval. The error is at most
 # 0.242/_FINE² Σ|r|, 6e-5 of it; noise is smoothed by σ/√96 more in the second, which is 0.5 % in σ.
@@ -29,10 +27,7 @@ def smoothed_norm(
 
 
 def scales(samples: float) -> Floats:
-    """Scales σ that are looked at: from 1 down to 1/(2√n) by factors of 2^(1/3), fixed before any outcome.
-
-    None is below 2^−13, for `smooth_ece_at` goes down to 1e-4.
-    """
+    """Scales σ from 1 down to 1/(2√n) by factors of 2^(1/3), fixed before any outcome; none below 2^−13."""
     last = min(max(math.ceil(3.0 * math.log2(2.0 * math.sqrt(samples))), 0), 39)
     return np.asarray(2.0 ** (-np.arange(last + 1) / 3.0))
 

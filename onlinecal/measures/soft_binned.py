@@ -1,4 +1,4 @@
-"""Soft-binned calibration decision loss, and the response to a forecast that it vouches for."""
+"""Soft-binned calibration decision loss, and the response to a forecast whose regret it bounds."""
 
 from __future__ import annotations
 
@@ -37,37 +37,25 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
 
     Parameters
     ----------
-    gamma : JointDistribution
     m : int, default 16
         From 1 to 2⁵⁰.
     soft : bool, default True
-        False rounds down instead (hard bins, [j/m, (j+1)/m)).
+        False rounds down instead: hard bins [j/m, (j+1)/m), the paper's contrast.
 
     Returns
     -------
     float
         In [0, 1]; soft: SCDL_m ≤ SCDL_2m ≤ cdl. Exactly 0 where every level has q_i = v_i.
 
-    Raises
-    ------
-    InvalidParameter
-        On m that is not such an integer, or soft that is not a boolean.
-
     Source
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 1.1, 3.1.
 
-    Deviations
-    ----------
-    none; hard bins are the paper's contrast (its discretisation of binned ECE).
-
     Examples
     --------
     >>> gamma = JointDistribution.from_samples([0.499, 0.501], [0, 1])
-    >>> round(scdl_binned(gamma, m=2), 6), scdl_binned(gamma, m=2, soft=False)
-    (0.0, 0.0)
-    >>> round(scdl_binned(gamma, m=1024), 4)
-    0.2485
+    >>> round(scdl_binned(gamma, m=2), 6), scdl_binned(gamma, m=2, soft=False), round(scdl_binned(gamma, m=1024), 4)
+    (0.0, 0.0, 0.2485)
     """
     m = integer("scdl_binned", "m", m, 1, FINEST)
     _check_soft("scdl_binned", soft)
@@ -81,11 +69,10 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     """Soft-binned decision loss at one threshold of the grid of multiples of 1/m.
 
     Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+, with W_j and Q_j as in `scdl_binned`, which is the
-    largest of these: what one decision maker loses, whose action changes between (i − 1)/m and i/m.
+    largest of these: the loss of a decision maker whose action changes between (i − 1)/m and i/m.
 
     Parameters
     ----------
-    gamma : JointDistribution
     m : int
         From 1 to 2⁵⁰.
     threshold : int
@@ -98,24 +85,13 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     float
         In [0, scdl_binned]. O(k).
 
-    Raises
-    ------
-    InvalidParameter
-        On m or i that is not such an integer, or soft that is not a boolean.
-
     Source
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Definition 3.1.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
     >>> gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.0, 1.0])
-    >>> [soft_binned_loss(gamma, m=4, threshold=i) for i in (1, 2, 3, 4)]
-    [0.0, 0.0, 0.0, 0.0]
     >>> [soft_binned_loss(gamma, m=16, threshold=i) for i in (1, 4, 5, 16)]
     [0.0, 0.09375, 0.0, 0.0]
     """
@@ -136,32 +112,7 @@ def _check_soft(where: str, soft: Any) -> None:
 
 @of_gamma
 def worst_grid_threshold(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> GridThreshold:
-    """The threshold of the grid at which `scdl_binned` is attained.
-
-    Parameters
-    ----------
-    gamma, m, soft
-        As in `scdl_binned`.
-
-    Raises
-    ------
-    InvalidParameter
-        As `scdl_binned`.
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definition 1.1.
-
-    Deviations
-    ----------
-    none
-
-    Examples
-    --------
-    >>> print(worst_grid_threshold(JointDistribution.from_samples([0.25, 0.75], [1, 0]), m=4))
-    predictions rounded at random to a neighbouring multiple of 1/4; who acts one way up to 0.25 and another from 0.5 on
-    loses most
-    """
+    """The threshold of the grid at which `scdl_binned` is attained."""
     scdl_binned(gamma, m=m, soft=soft)  # checks the options
     at, losses = threshold_losses(gamma, m, soft)
     return GridThreshold(int(at[int(np.argmax(losses))]), int(m), soft)
@@ -173,10 +124,6 @@ def scdl(gamma: JointDistribution) -> float:
 
     min over m = 1, 2, 4, … of max(SCDL_m, 1/m): the grid is as fine as the error allows. SCDL_m rises and 1/m
     falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ CDL ≤ 2 ECE, it begins late.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
 
     Returns
     -------
@@ -208,10 +155,6 @@ def soft_rounding(gamma: JointDistribution) -> SoftRounding:
     Source
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Theorem 4.2.
-
-    Deviations
-    ----------
-    none
 
     Examples
     --------
@@ -356,7 +299,6 @@ MEASURES = (
         continuous="yes",
         complete="yes",
         sound="no",
-        decisions="",
     ),
     Measure(
         function=scdl,

@@ -1,8 +1,8 @@
 """Calibration errors of random subsets of the rounds: smooth and step calibration, subsampled.
 
-Whoever may say something else than the probabilities that he knows can cancel the bias that chance has left behind. In
-a random half of the rounds it does not cancel, so that there is little to be gained: these measures are truthful up to
-a constant, in the sense of Haghtalab et al. 2024. They are functions of Γ and of the number of rounds.
+A forecaster that knows the probabilities can cancel the bias of chance by false forecasts. In a random half of the
+rounds it does not cancel, so that little is gained: these measures are truthful up to a constant (Haghtalab et al.
+2024). They are functions of Γ and of the number of rounds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
 from onlinecal.measures.base import Bracket, Measure, Modulus
 from onlinecal.measures.residual_norms import step_norm
@@ -23,7 +23,6 @@ from onlinecal.measures.sampling import seminorm
 from onlinecal.measures.smooth_ce import smooth_norm
 from onlinecal.measures.subsampled_laws import BLOCK, MOST, combinable, enumerated, largest_prefix
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Norm = Callable[[JointDistribution, Floats], Floats]
 
@@ -37,11 +36,10 @@ class Estimate:
     value : float
         The mean of the draws.
     lower, upper : float
-        They hold what is estimated with a probability of at least `confidence` over the draws, and always `value`.
+        They hold the estimated value with a probability of at least `confidence` over the draws, and always `value`.
     confidence : float
         1 − δ.
     draws, seed : int
-        How many, and the seed of their generator.
     """
 
     value: float
@@ -57,44 +55,38 @@ def subsampled_smooth_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Br
     """Subsampled smooth calibration error SSCE: the mean of the smooth calibration error over subsets of the rounds.
 
     T · SSCE = E_S [ sup over ω of Σ_{t ∈ S} (y_t − p_t) ω(p_t) ], ω 1-Lipschitz with values in [−1, 1], where each of
-    the T rounds belongs to S with probability 1/2, independently. The bracket has no width where at most `subsets`
-    classes of subsets have different residuals, which are enumerated. Beyond it is what is proved without drawing:
-    with e_t = y_t − p_t, at least ½ smCE and ‖e‖/√8 over T, at most ½ smCE + R/2 with R no less than the mean supremum
-    over random signs of the e_t, and at most ½ E|y − p|. `subsampled_smooth_ce_sampled` estimates it.
+    the T rounds belongs to S with probability 1/2, independently. At most `subsets` classes of subsets with different
+    residuals are enumerated; then the bracket has no width. Beyond, with e_t = y_t − p_t: at least ½ smCE and ‖e‖/√8
+    over T, at most ½ smCE + R/2 with R no less than the mean supremum over random signs of the e_t, and at most ½ E|y −
+    p|.
 
     Parameters
     ----------
     gamma : JointDistribution
-        Γ of T rounds. A whole weight counts as so many rounds of weight 1; of a level whose weights are not whole it is
-        not known which rounds there were, and the bracket holds for all that there can have been.
+        Γ of T rounds. A whole weight counts as so many rounds of weight 1; where weights are not whole, the bracket
+        holds for all rounds that there can have been.
     subsets : int, default 4096, from 1 to 10^7
         The most classes that are enumerated, each in O(k log k).
 
     Returns
     -------
     Bracket
-        Within [0, 1/2]; exact up to rounding where its ends are equal. Calibrated forecasts do not have 0, but a value
-        that falls with T: at most R/2, of the order of 1/√T.
-
-    Raises
-    ------
-    InvalidParameter
-        On a number of subsets out of range.
+        Within [0, 1/2]; exact up to rounding where its ends are equal. For calibrated forecasts it falls with T: at
+        most R/2, of the order of 1/√T.
 
     Source
     ------
-    Haghtalab, Qiao, Yang & Zhao 2024 (NeurIPS; arXiv 2407.13979), the definition of SSCE, taken from its statement in
+    Haghtalab, Qiao, Yang & Zhao 2024 (NeurIPS; arXiv 2407.13979), the definition of SSCE, from its statement in
     abstracts and in later papers. The bounds: Jensen's inequality for the mean residuals, half of those of all rounds;
     Khinchine's inequality E|Σ ε_t e_t| ≥ ‖e‖/√2; and ω(p) = ω(c) + ∫_c^p ω' with c = ½.
 
     Deviations
     ----------
-    Divided by T, as all measures here: the paper's number is the total T · SSCE.
+    Divided by T, as all measures here.
 
     Examples
     --------
-    >>> gamma = JointDistribution.from_samples([0.5, 0.5], [0, 1])     # nobody, one, one, or both that cancel
-    >>> subsampled_smooth_ce(gamma)
+    >>> subsampled_smooth_ce(JointDistribution.from_samples([0.5, 0.5], [0, 1]))  # of no, one, one, both that cancel
     Bracket(lower=0.125, upper=0.125)
     """
     most = count("subsets", subsets, most=MOST)
@@ -110,9 +102,8 @@ def subsampled_step_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Brac
 
     T · StepCE_sub = E_S [ max over t of |Σ_{s ∈ S, p_s ≤ t} (y_s − p_s)| ], where each of the T rounds belongs to S
     with probability 1/2, independently. The bracket has no width where at most `subsets` pairs of a prefix sum and its
-    largest size so far come up at any level: on a grid these are few, though subsets are many. Beyond it is what is
-    proved without drawing: with e_t = y_t − p_t, at least ½ stepCE and ‖e‖/√8 over T, at most ½ stepCE + ‖e‖/(√2 T),
-    and at most ½ E|y − p|. `subsampled_step_ce_sampled` estimates it.
+    largest size so far come up at any level, as on a grid. Beyond, with e_t = y_t − p_t: at least ½ stepCE and ‖e‖/√8
+    over T, at most ½ stepCE + ‖e‖/(√2 T), and at most ½ E|y − p|.
 
     Parameters
     ----------
@@ -126,20 +117,15 @@ def subsampled_step_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Brac
     Bracket
         Within [0, 1/2]; exact up to rounding where its ends are equal.
 
-    Raises
-    ------
-    InvalidParameter
-        On a number of subsets out of range.
-
     Source
     ------
-    Qiao & Zhao 2025 (COLT; arXiv 2503.02384), subsampled step calibration, taken from its abstract and from the step
-    calibration error of the same paper. The bounds: Jensen's and Khinchine's inequalities; above that of Lévy,
-    P(max |M_j| > x) ≤ 2 P(|M_T| > x), so that E max M_j² ≤ 2 ‖e‖² for sums M_j of terms ε_t e_t with random signs.
+    Qiao & Zhao 2025 (COLT; arXiv 2503.02384), subsampled step calibration, from its abstract and its step calibration
+    error. The bounds: Jensen's and Khinchine's inequalities; above that of Lévy, P(max |M_j| > x) ≤ 2 P(|M_T| > x), so
+    that E max M_j² ≤ 2 ‖e‖² for sums M_j of terms ε_t e_t with random signs.
 
     Deviations
     ----------
-    Divided by T, as all measures here: the paper's number is the total T · StepCE_sub.
+    Divided by T, as all measures here.
 
     Examples
     --------
@@ -163,7 +149,7 @@ def subsampled_smooth_ce_sampled(
     gamma : JointDistribution
         Γ of rounds of weight 1, or of whole weights.
     seed : int, ≥ 0
-        Of the generator; the same seed gives the same estimate.
+        The same seed gives the same estimate.
     draws : int, default 1000, from 1 to 10^7
         Number of subsets R, O(k log k) each.
     confidence : float, default 1 − 10^−6, in (0, 1)
@@ -172,29 +158,16 @@ def subsampled_smooth_ce_sampled(
     Returns
     -------
     Estimate
-        The interval is the mean ± √(Σ (y_t − p_t)² ln(2/δ) / (2R)) / T: without a round t the supremum changes by at
-        most |y_t − p_t|, and McDiarmid's inequality holds for every T and R. It is cut at 0. The bracket of
-        `subsampled_smooth_ce` is certain, and may be shorter.
-
-    Raises
-    ------
-    InvalidParameter
-        On a seed, number or confidence out of range.
-    InvalidData
-        On weights that are not whole.
+        The interval is the mean ± √(Σ (y_t − p_t)² ln(2/δ) / (2R)) / T, cut at 0: without a round t the supremum
+        changes by at most |y_t − p_t|, and McDiarmid's inequality holds for every T and R.
 
     Source
     ------
     As `subsampled_smooth_ce`; McDiarmid 1989.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
-    >>> gamma = JointDistribution.from_samples([0.5, 0.5], [0, 1])
-    >>> found = subsampled_smooth_ce_sampled(gamma, seed=1)
+    >>> found = subsampled_smooth_ce_sampled(JointDistribution.from_samples([0.5, 0.5], [0, 1]), seed=1)
     >>> found.lower <= 0.125 <= found.upper, found.draws
     (True, 1000)
     """
@@ -217,32 +190,17 @@ def subsampled_step_ce_sampled(
     Estimate
         As from `subsampled_smooth_ce_sampled`.
 
-    Raises
-    ------
-    InvalidParameter
-        On a seed, number or confidence out of range.
-    InvalidData
-        On weights that are not whole.
-
     Source
     ------
     As `subsampled_step_ce`; McDiarmid 1989.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
-    >>> gamma = JointDistribution.from_samples([0.25, 0.75], [1, 0])
-    >>> found = subsampled_step_ce_sampled(gamma, seed=1)
+    >>> found = subsampled_step_ce_sampled(JointDistribution.from_samples([0.25, 0.75], [1, 0]), seed=1)
     >>> found.lower <= 0.28125 <= found.upper
     True
     """
     return _sampled(gamma, step_norm, seed, draws, confidence)
-
-
-# ---------------------------------------------------------------- inside
 
 
 def _exact(gamma: JointDistribution, total: float) -> Bracket:
@@ -276,7 +234,7 @@ def _random_signs(gamma: JointDistribution) -> float:
 
 
 def _bounds(gamma: JointDistribution, norm: Norm, signs: float) -> Bracket:
-    """What follows from the mean residuals and from random signs."""
+    """Bounds from the mean residuals and from random signs."""
     half = 0.5 * float(norm(gamma, gamma.residuals[None, :])[0])
     mass, q, v = gamma.mass, gamma.means, gamma.predictions
     upper = min(half + 0.5 * signs, 0.5 * float(mass @ (q * (1.0 - v) + (1.0 - q) * v)))
@@ -322,7 +280,6 @@ MEASURES = (
         continuous="yes",
         complete="no, but O(1/√T)",
         sound="yes (s = 2)",
-        decisions="",
         modulus=Modulus(
             "δ",
             "smCE of each subset moves by twice what its rounds move, half of all",

@@ -1,4 +1,4 @@
-"""What the residuals of random subsets of the rounds can be, and how likely: for the subsampled measures."""
+"""The laws of residuals of random subsets of the rounds, for the subsampled measures."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import locked
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Law = tuple[Floats, Floats]
 
@@ -33,7 +32,7 @@ _SPREAD = 5.4
 
 
 def _laws(gamma: JointDistribution, most: int) -> Iterator[Law | None]:
-    """Of each level the values that Σ_{t ∈ S} (y_t − p_t) has, and their probabilities.
+    """The values of Σ_{t ∈ S} (y_t − p_t) at each level, and their probabilities.
 
     None where weights are not whole, or pairs of numbers of outcomes 1 and 0 more than 16 for each of `most` values.
     """

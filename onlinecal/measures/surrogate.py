@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.sampling import Change, Ends, Known, halving, seminorm
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
-
-Floats = NDArray[np.float64]
 
 # Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points,
 # but not fewer than 4, with which predictions move by 1/8 of the width at most, nor more than 32.
@@ -33,8 +31,6 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
 
     Parameters
     ----------
-    gamma : JointDistribution
-        Γ with k levels.
     epsilon : float, > 0
         Bin width ε.
 
@@ -43,24 +39,13 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     float
         In [0, 1]; exact up to rounding. O(k log k).
 
-    Raises
-    ------
-    InvalidParameter
-        On ε that is not positive and finite.
-
     Source
     ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    None; the paper samples r.
+    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2, which samples r.
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(random_interval_ce(gamma, epsilon=0.5), 12)
+    >>> round(random_interval_ce(JointDistribution.from_samples([0.4, 0.6], [1, 0]), epsilon=0.5), 12)
     0.24
     """
     return float(random_bin_norm(gamma, gamma.residuals[None, :], epsilon=epsilon)[0])
@@ -75,26 +60,18 @@ def random_bin_norm(gamma: JointDistribution, residuals: Floats, *, epsilon: flo
     return np.asarray(_averages(residuals, *_places(v, epsilon), epsilon))
 
 
-# The last places for each width. Outcomes are drawn anew for the same predictions hundreds of times, and sorting them
-# takes longer than all else.
+# The last places for each width: outcomes are drawn hundreds of times for the same predictions, and sorting is slow.
 _KEPT: dict[float, tuple[weakref.ref[Floats], tuple[Floats, Floats, NDArray[np.int64]]]] = {}
 
 
 def _places(v: Floats, epsilon: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """The number of each level's bin, where in it the level is, and the order of the latter."""
     of, places = _KEPT.get(epsilon, (None, None))
-    if of is not None and places is not None and of() is v:  # what is locked does not change
-        return places
-    # fmod is exact, so v − fmod is a multiple of ε up to one rounding; a plain division could pass an
-    # integer.
-    phase = np.fmod(v, epsilon)
-    places = np.rint((v - phase) / epsilon), phase, np.argsort(phase, kind="stable")
-
-    def forget(gone: weakref.ref[Floats]) -> None:
-        if _KEPT.get(epsilon, (None,))[0] is gone:
-            _KEPT.pop(epsilon, None)
-
-    _KEPT[epsilon] = weakref.ref(v, forget), places
+    if of is None or of() is not v or places is None:  # arrays of Γ are locked
+        # fmod is exact, so v − fmod is a multiple of ε up to one rounding; a plain division could pass an integer.
+        phase = np.fmod(v, epsilon)
+        places = np.rint((v - phase) / epsilon), phase, np.argsort(phase, kind="stable")
+        _KEPT[epsilon] = weakref.ref(v, lambda gone: _KEPT.pop(epsilon, None)), places
     return places
 
 
@@ -105,11 +82,6 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
     SintCE(Γ) = inf over j ≥ 0 of RintCE(Γ, 2^−j) + 2^−j. Halving ε only splits bins: RintCE grows with j, and
     the search ends when it alone reaches the best sum; below the smallest gap it is the ECE.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
-
     Returns
     -------
     float
@@ -117,17 +89,11 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    None; the paper estimates it by sampling, here `surrogate_interval_ce_sampled`.
+    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2, which samples.
 
     Examples
     --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(surrogate_interval_ce(gamma), 12)
+    >>> round(surrogate_interval_ce(JointDistribution.from_samples([0.4, 0.6], [1, 0])), 12)
     0.6
     """
     return _best_width(gamma)[0]
@@ -135,49 +101,15 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def shifted_bins(gamma: JointDistribution, *, epsilon: float) -> ShiftedBins:
-    """The bins of `random_interval_ce`, whose average error their witness finds as an integral.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    >>> round(shifted_bins(gamma, epsilon=0.5).value(gamma), 12)
-    0.24
-    """
+    """The bins of `random_interval_ce`."""
     epsilon = positive("epsilon", epsilon, "a positive finite width")
     return ShiftedBins(float(epsilon))
 
 
 @of_gamma
 def best_width(gamma: JointDistribution) -> BestWidth:
-    """The width of bins at which `surrogate_interval_ce` is attained.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2.
-
-    Deviations
-    ----------
-    None.
-
-    Examples
-    --------
-    >>> from onlinecal.core.joint import JointDistribution
-    >>> print(best_width(JointDistribution.from_samples([0.4, 0.6], [1, 0])))
-    bins so fine that each holds one level
-    """
+    """The width of bins at which `surrogate_interval_ce` is attained."""
     return BestWidth(_best_width(gamma)[1])
-
-
-# ---------------------------------------------------------------- inside
 
 
 def _best_width(gamma: JointDistribution) -> tuple[float, int | None]:
@@ -239,18 +171,6 @@ def _average_over_shifts(prefix, number, phase, order, epsilon):
     return integral / epsilon
 
 
-# ---------------------------------------------------------------- samples
-
-
-def _cells(gamma: JointDistribution, *, epsilon: float) -> NDArray[np.int64]:
-    return np.unique(np.floor(gamma.predictions / epsilon), return_inverse=True)[1]
-
-
-def _means(samples: float, *, epsilon: float) -> Floats:
-    # By Cauchy–Schwarz, of so many bins.
-    return np.array([math.sqrt(math.ceil(1.0 / epsilon) + 1.0)])
-
-
 def _width_errors(change: Change) -> Floats:
     """RintCE of the changed residuals at the widths 1/m; of many levels by sums over all windows of a grid."""
     columns = []
@@ -272,19 +192,13 @@ def _width_errors(change: Change) -> Floats:
 def _width_limits(known: Known, radii: Floats) -> Ends:
     """The best width of those tried from above; from below also all finer ones, for RintCE grows with m."""
     widths = halving(known.samples)
-    if "random_interval_ce" not in known.kept:
-        known.kept["random_interval_ce"] = np.array(
-            [random_interval_ce(known.gamma, epsilon=1.0 / m) for m in widths]
-        )
-    values = known.kept["random_interval_ce"]
+    if (values := known.kept.get("random_interval_ce")) is None:
+        values = np.array([random_interval_ce(known.gamma, epsilon=1.0 / m) for m in widths])
+        known.kept["random_interval_ce"] = values
     upper = float((values + radii + 1.0 / widths).min())
     sums = np.minimum.accumulate(np.append(np.inf, values - radii + 1.0 / widths))
     lower = float(np.minimum(sums[:-1], values - radii).max())
     return min(lower, known.ends[0]), max(upper, known.ends[1])
-
-
-def _width_means(samples: float) -> Floats:
-    return np.sqrt(halving(samples) + 1.0)
 
 
 @kernel
@@ -298,14 +212,6 @@ def _averages(rows, number, phase, order, epsilon):
     return out
 
 
-def _modulus(moved: float, *, epsilon: float) -> float:
-    return moved + 2.0 * moved / epsilon
-
-
-def _surrogate_modulus(moved: float) -> float:
-    return moved + 4.0 * math.sqrt(moved)
-
-
 MEASURES = (
     Measure(
         function=random_interval_ce,
@@ -316,17 +222,23 @@ MEASURES = (
         continuous="yes",
         complete="yes",
         sound="no, for one ε",
-        decisions="",
         example={"epsilon": 0.1},
         # Residuals change by as much; and the edges of the bins come between v and v' for a share of at most |v − v'|/ε
         # of the shifts, whereupon a residual of at most 1 leaves one bin for another.
         sampling=seminorm(
             random_bin_norm,
-            cells=_cells,
+            cells=lambda gamma, epsilon: np.unique(
+                np.floor(gamma.predictions / epsilon), return_inverse=True
+            )[1],
             instead="random_interval_ce with a larger ε, or smooth_ce",
-            means=_means,
+            # By Cauchy–Schwarz, of so many bins.
+            means=lambda samples, epsilon: np.array([math.sqrt(math.ceil(1.0 / epsilon) + 1.0)]),
         ),
-        modulus=Modulus("δ + 2δ/ε", "an edge comes between v and v' for |v − v'|/ε of the shifts", _modulus),
+        modulus=Modulus(
+            "δ + 2δ/ε",
+            "an edge comes between v and v' for |v − v'|/ε of the shifts",
+            lambda moved, epsilon: moved + 2.0 * moved / epsilon,
+        ),
     ),
     Measure(
         function=surrogate_interval_ce,
@@ -337,15 +249,18 @@ MEASURES = (
         continuous="1/2-Hölder",
         complete="yes (c = 1/2)",
         sound="yes (s = 1)",
-        decisions="",
         # With s = √δ: a best width of s or more is kept, for at most δ + 2s; a narrower one gives way to the multiple
         # in [s, 2s), which does not raise RintCE, for at most 2s more.
         sampling=Sampling(
             _width_errors,
             "RintCE(2^−j) is a seminorm that grows with j (BGHN23 §6.2)",
             limits=_width_limits,
-            means=_width_means,
+            means=lambda samples: np.sqrt(halving(samples) + 1.0),
         ),
-        modulus=Modulus("δ + 4√δ", "that of random_interval_ce, at widths from √δ on", _surrogate_modulus),
+        modulus=Modulus(
+            "δ + 4√δ",
+            "that of random_interval_ce, at widths from √δ on",
+            lambda moved: moved + 4.0 * math.sqrt(moved),
+        ),
     ),
 )

@@ -1,15 +1,12 @@
-"""The averaged two-bin calibration error, which nobody makes smaller in expectation than by telling the truth."""
+"""The averaged two-bin calibration error: in expectation, the truth makes it least."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.measures.base import Measure, Modulus, Sampling
 from onlinecal.measures.sampling import Change, Ends, Known
-
-Floats = NDArray[np.float64]
 
 
 @of_gamma
@@ -18,14 +15,8 @@ def atb(gamma: JointDistribution) -> float:
 
     ATB(Γ) = ∫_0^1 [ (Σ_{v_i < t} r_i)² + (Σ_{v_i ≥ t} r_i)² ] dt = Σ_ij r_i r_j (1 − |v_i − v_j|).
 
-    Of samples it is truthful: given the probabilities of the events, no predictions have a smaller expected ATB than
-    these probabilities. For the variances of the two sums add to the same whatever is predicted, and only the truth
-    has no squared bias beside them.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Γ with k levels.
+    Of samples it is truthful: given the probabilities of the events, no predictions have a smaller expected ATB. The
+    variances of the two sums add to the same whatever is predicted, and only the truth has no squared bias beside them.
 
     Returns
     -------
@@ -34,14 +25,10 @@ def atb(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Hartline, Hu, Wu 2026 (COLT; arXiv 2508.13100), the definition of ATB, with 1/T² before the squares of sums over T
-    samples. The sum over pairs follows by integration, and both inequalities: ω(v) = Σ_j r_j (1 − |v − v_j|) is
-    1-Lipschitz and at most 1, so that ATB = Σ r_i ω(v_i) ≤ smCE; by parts from t = 1/2, the sum of residuals against
-    any such ω is at most ∫ (|P| + |S| + max(|P|, |S|)) dt ≤ √5 √ATB, with P and S the two sums at t.
-
-    Deviations
-    ----------
-    none
+    Hartline, Hu, Wu 2026 (COLT; arXiv 2508.13100), with 1/T² before the squares of sums over T samples. Integration
+    gives the sum over pairs. ω(v) = Σ_j r_j (1 − |v − v_j|) is 1-Lipschitz and at most 1, so ATB = Σ r_i ω(v_i) ≤ smCE.
+    By parts from t = 1/2, residuals against any such ω sum to at most ∫ (|P| + |S| + max(|P|, |S|)) dt ≤ √5 √ATB, with
+    P and S the two sums at t.
 
     Examples
     --------
@@ -81,7 +68,6 @@ MEASURES = (
         continuous="yes",
         complete="yes (c = 1)",
         sound="yes (s = 4)",
-        decisions="",
         # Its root is the norm of two functions of t. E‖ρ̂ − ρ‖² = ∫ (Var P̂ + Var Ŝ) dt ≤ E[(y − v)²]/n.
         sampling=Sampling(
             _root,

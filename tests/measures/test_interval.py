@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.estimators import surrogate_interval_ce_sampled
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket, interval_ce_witness, prefix_sums
 from onlinecal.measures.interval_max import least_max_width
 from onlinecal.measures.smooth_ce import smooth_ce
@@ -243,22 +242,6 @@ def test_the_average_over_shifts_has_no_edge_cases_on_a_grid():
     )
 
 
-# Hoeffding with δ = 1e-12, whatever the seed: each drawn shift gives a number in [0, ECE].
-SHIFTS = 5000
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_sampled_surrogate(seed):
-    """Each mean misses RintCE by more than the slack with probability < 1e-12, their minimum 8e-12."""
-    gamma = JointDistribution.from_levels([0.1, 0.35, 0.6, 0.62], [1, 2, 1, 2], [0.4, 0.2, 0.9, 0.5])
-    slack = ece(gamma) * math.sqrt(math.log(2e12) / (2.0 * SHIFTS))
-    exact = min(random_interval_ce(gamma, epsilon=2.0**-j) + 2.0**-j for j in range(8))
-    sampled = surrogate_interval_ce_sampled(gamma, seed=seed, shifts=SHIFTS, finest=7)
-    assert abs(sampled - exact) <= slack
-    # What the check can see: the next best width misses the exact value by more than the slack.
-    assert abs(random_interval_ce(gamma, epsilon=0.5) + 0.5 - exact) > slack
-
-
 def test_a_partition_that_is_none_is_refused():
     gamma = JointDistribution.from_samples([0.2, 0.4, 0.9], [1, 0, 1])
     witness = interval_ce_witness(gamma)
@@ -279,5 +262,3 @@ def test_bad_options():
     for epsilon in (0.0, -1.0, math.nan, math.inf, "1"):
         with pytest.raises(InvalidParameter, match="epsilon"):
             random_interval_ce(gamma, epsilon=epsilon)
-    with pytest.raises(InvalidParameter, match="seed"):
-        surrogate_interval_ce_sampled(gamma, seed=-1)

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.estimators import (
-    kernel_ce_squared_binning,
-    kernel_ce_squared_fourier,
-    kernel_ce_squared_pairs,
-    surrogate_interval_ce_sampled,
-)
 from onlinecal.measures.kernel import kernel_ce, kernel_ce_witness, kernel_norm
 from onlinecal.measures.smooth_ce import smooth_ce
-from onlinecal.measures.surrogate import surrogate_interval_ce
 from tests.gammas_metric import ANY, many_levels, split
 from tests.oracles import smooth as oracle
 
@@ -152,54 +145,6 @@ def test_gaussian_is_not_sound():
     assert ratios[-1] < 1e-9 < 1e-2 < ratios[0]
 
 
-# Hoeffding: the mean of N terms in an interval of length c misses its expectation by more than
-# c sqrt(ln(2/δ) / (2N)) with probability < δ. Each check below has δ = 1e-12, whatever the seed.
-DELTA = 1e-12
-RUNS = 20_000
-
-
-def _slack(length: float) -> float:
-    return length * math.sqrt(math.log(2.0 / DELTA) / (2.0 * RUNS))
-
-
-BIASED = JointDistribution.from_levels([0.05, 0.3, 0.7, 0.9], [1, 1, 1, 1], [0.9, 1.0, 0.0, 0.0])
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("scale", [1.0, 0.3])
-def test_estimators_are_unbiased(seed, scale):
-    """A bias of 2 slack (0.02 for the last two, of a square of 0.07) is seen with probability 1 − 2e-12."""
-    square = kernel_ce(BIASED, scale=scale) ** 2
-    widest = float(np.abs(BIASED.means - BIASED.predictions).max())
-    pairs = kernel_ce_squared_pairs(BIASED, seed=seed, pairs=RUNS, scale=scale)
-    assert abs(pairs - square) <= _slack(2.0 * widest**2)
-    total = float(np.abs(BIASED.residuals).sum()) ** 2
-    for estimator in (kernel_ce_squared_fourier, kernel_ce_squared_binning):
-        assert abs(estimator(BIASED, seed=seed, draws=RUNS, scale=scale) - square) <= _slack(total)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_unbiasedness_test_can_fail(seed):
-    """Negative control: estimates at another scale are told apart from the square at scale 1."""
-    square = kernel_ce(BIASED) ** 2
-    total = float(np.abs(BIASED.residuals).sum()) ** 2
-    for estimator in (kernel_ce_squared_fourier, kernel_ce_squared_binning):
-        assert abs(estimator(BIASED, seed=seed, draws=RUNS, scale=0.1) - square) > _slack(total)
-
-
-def test_gaussian_pairs_are_unbiased():
-    square = kernel_ce(BIASED, kernel="gaussian", scale=0.5) ** 2
-    estimate = kernel_ce_squared_pairs(BIASED, seed=0, pairs=RUNS, kernel="gaussian", scale=0.5)
-    widest = float(np.abs(BIASED.means - BIASED.predictions).max())
-    assert abs(estimate - square) <= _slack(2.0 * widest**2)
-
-
-def test_a_seed_fixes_an_estimate():
-    gamma = many_levels(3, 40)
-    for estimator in (kernel_ce_squared_pairs, kernel_ce_squared_fourier, kernel_ce_squared_binning):
-        assert estimator(gamma, seed=7) == estimator(gamma, seed=7) != estimator(gamma, seed=8)
-
-
 def test_a_witness_of_larger_norm_is_refused():
     gamma = JointDistribution.from_samples([0.4, 0.6, 0.9], [1, 0, 1])
     witness = kernel_ce_witness(gamma)
@@ -222,70 +167,3 @@ def test_bad_options(options):
     gamma = JointDistribution.from_samples([0.4], [1])
     with pytest.raises(InvalidParameter, match="expected"):
         kernel_ce(gamma, **options)
-    with pytest.raises((InvalidParameter, TypeError), match=r"expected|degree"):
-        kernel_ce_squared_pairs(gamma, seed=1, **options)
-    with pytest.raises(InvalidParameter, match="expected 'laplace' or 'gaussian'"):
-        kernel_ce_squared_pairs(gamma, seed=1, kernel="polynomial")
-
-
-@pytest.mark.parametrize(
-    ("estimator", "option"),
-    [
-        (kernel_ce_squared_pairs, "pairs"),
-        (kernel_ce_squared_fourier, "draws"),
-        (kernel_ce_squared_binning, "draws"),
-        (surrogate_interval_ce_sampled, "shifts"),
-        (surrogate_interval_ce_sampled, "finest"),
-    ],
-)
-def test_more_draws_than_there_is_memory_for_are_refused(estimator, option):
-    with pytest.raises(InvalidParameter, match=f"{option} = 1000000000000; expected an integer ≥ 1 and ≤"):
-        estimator(BIASED, seed=1, **{option: 10**12})
-
-
-@pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 0.5}, {"seed": 1, "draws": 0}])
-def test_bad_draws(options):
-    gamma = JointDistribution.from_samples([0.4], [1])
-    for estimator in (kernel_ce_squared_fourier, kernel_ce_squared_binning):
-        with pytest.raises(InvalidParameter, match="expected an integer"):
-            estimator(gamma, **options)
-
-
-@pytest.mark.parametrize("precision", [0.3, 0.1])
-def test_the_surrogate_within_a_precision(precision, seed):
-    """Each fails with a probability of at most 1e-8."""
-    rng = np.random.default_rng([seed, 7])
-    p = rng.random(60)
-    for gamma in (BIASED, JointDistribution.from_samples(p, rng.random(60) < 1.0 - p)):
-        truth = surrogate_interval_ce(gamma)
-        drawn = surrogate_interval_ce_sampled(gamma, seed=seed, precision=precision, failure=1e-8)
-        assert abs(drawn - truth) <= precision
-
-
-def test_fewer_shifts_than_the_precision_asks_for_may_miss_it():
-    """The control: one shift of one width."""
-    gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [1.0, 0.0])
-    truth = surrogate_interval_ce(gamma)
-    assert (
-        max(abs(surrogate_interval_ce_sampled(gamma, seed=s, shifts=1, finest=1) - truth) for s in range(40))
-        > 0.1
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"precision": 0.0}, "precision = 0"),
-        ({"precision": 1.5}, "precision = 1.5"),
-        ({"precision": math.nan}, "precision = nan"),
-        ({"precision": 0.1, "failure": 0.0}, "failure = 0"),
-        ({"precision": 1e-3}, "shifts, and 200,000 are the most; expected a larger one"),
-        ({"precision": 5e-324}, "shifts, and 200,000 are the most"),
-        ({"precision": 0.1, "shifts": 5}, "expected one or the other"),
-        ({"precision": 0.1, "finest": 5}, "expected one or the other"),
-    ],
-    ids=str,
-)
-def test_what_is_no_precision(options, said):
-    with pytest.raises(InvalidParameter, match=said):
-        surrogate_interval_ce_sampled(BIASED, seed=0, **options)

@@ -284,39 +284,23 @@ ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
 @pytest.mark.parametrize(
     ("witness", "gamma", "says"),
     [
-        (
-            WorstTask((0.9,), ((1.0, 0.0), (0.0, 1.0)), "swap"),
-            ONE,
-            r"at the kink 0.9 actions 0 and 1 differ by 0.8",
-        ),
-        (
-            WorstTask((0.5,), ((100.0, 0.0), (0.0, 100.0)), "swap"),
-            ONE,
-            r"payoffs\[0\]\[0\] = 100.0; expected .*\[0, 1\]",
-        ),
+        (WorstTask((0.9,), ((1.0, 0.0), (0.0, 1.0)), "swap"), ONE, "at the kink 0.9 actions 0 and 1 pay"),
+        (WorstTask((0.5,), ((100.0, 0.0), (0.0, 100.0)), "swap"), ONE, r"expected payoffs in \[0, 1\]"),
         (WorstTask((0.5,), ((1.0, 0.0),), "swap"), ONE, "1 actions and 1 kinks"),
         (WorstTask((0.5,), ((0.0, 1.0), (1.0, 0.0)), "swap"), ONE, "the wrong order"),
-        (WorstTask((math.nan,), ((1.0, 0.0), (0.0, 1.0)), "swap"), ONE, r"kinks\[0\] = nan"),
-        (WorstTask((0.5,), ((1.0, 0.0), (0.0, 1.0)), "worst"), ONE, "regret = 'worst'"),  # type: ignore[arg-type]
+        (WorstTask((math.nan,), ((1.0, 0.0), (0.0, 1.0)), "swap"), ONE, "kinks, of shape"),
         (Interval(0.0, 1.0, 5), TWO, "sign = 5"),
         (Interval(0.0, 1.0, 0), TWO, "sign = 0"),
-        (Interval(math.nan, 1.0, 1), TWO, "lower = nan"),
         (IntervalPartition(((0.4, 0.4),)), TWO, "level 0.6 lies in none"),
         (IntervalPartition(((0.4, 0.6), (0.5, 0.6))), TWO, "overlap"),
-        (LevelGroups(np.array([0.0, 0.5])), TWO, r"labels\[1\] = 0.5"),
+        (LevelGroups(np.array([0.0, 0.5])), TWO, "labels are not all whole"),
         (LipschitzWeights(TWO.predictions, np.array([1.0, 0.0])), TWO, "differ by 0.8"),
         (LipschitzWeights(TWO.predictions, np.array([2.0, 2.0])), TWO, r"largest \|weight\| is 2.0"),
         (LipschitzWeights(ONE.predictions, np.array([1.0])), TWO, "not the levels"),
         (PrefixSums(-1e-3, 1e-3, "cutoff_ce"), TWO, "outside of"),
         (RegretBound(0.0, 0.0, "cdl"), TWO, "the kink .* regrets"),
         (KernelWeights(TWO.predictions, np.array([3.0, 3.0]), "laplace", 1.0), TWO, "squared norm"),
-        (
-            CalibratedCoupling(
-                np.array([0.0, 0.5, 1.0]), np.array([-0.5, 2.0, -0.5]), np.zeros(3), np.zeros(3)
-            ),
-            TWO,
-            "negative",
-        ),
+        (CalibratedCoupling([0.0, 0.5, 1.0], [-0.5, 2.0, -0.5], np.zeros(3), np.zeros(3)), TWO, "negative"),
         (SoftRounding(3), TWO, "a power of two"),
         (SoftRounding(None), TWO, "not calibrated"),
     ],
@@ -437,8 +421,6 @@ def test_an_explanation_holds_only_for_its_own_measure_options_and_value():
     # A task of two kinks says nothing of one.
     with pytest.raises(InvalidParameter, match="WorstTask is about 'cdl'; expected a witness about 'v_cdl'"):
         replace(why, name="v_cdl").verify()
-    with pytest.raises(InvalidParameter, match="'a task' is no witness"):
-        replace(why, witnesses=("a task",)).verify()
     mean = explain(gamma, "interval_ce")
     with pytest.raises(InvalidParameter, match="with width = 'mean'; expected one about width = 'max'"):
         replace(mean, options={**mean.options, "width": "max"}).verify()

@@ -1,8 +1,7 @@
-"""Witnesses: what proves the values of the measures, each from the definition alone.
+"""Witnesses: proofs of the values of the measures, each from the definition alone; no measure is imported here.
 
-Nothing here knows how a value was found: these files import no measure, and no measure's algorithm. A witness holds a
-few numbers; `bracket` tells what follows from them for a given Γ. To add one: a class of `base.Witness` in the file of
-its kind, and a function that finds it, named in the row of the measure.
+A witness holds a few numbers; `bracket` computes the bounds that follow for a given Γ. To add one: a class of
+`base.Witness` in the file of its kind, and a function that finds it, named in the row of the measure.
 """
 
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
@@ -17,26 +16,8 @@ from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask
 from onlinecal.measures.witnesses.weights import CancelledResiduals, ErrorWeights, LipschitzWeights
 
 __all__ = [
-    "BestWidth",
-    "Bins",
-    "Bracket",
-    "CalibratedCoupling",
-    "CancelledResiduals",
-    "ErrorWeights",
-    "Explanation",
-    "GridThreshold",
-    "Interval",
-    "IntervalPartition",
-    "KernelWeights",
-    "LeastCosts",
-    "LevelGroups",
-    "LipschitzWeights",
-    "Moment",
-    "Potentials",
-    "PrefixSums",
-    "RegretBound",
-    "ShiftedBins",
-    "SmoothedSigns",
-    "Witness",
-    "WorstTask",
-]
+    "BestWidth", "Bins", "Bracket", "CalibratedCoupling", "CancelledResiduals", "ErrorWeights", "Explanation",
+    "GridThreshold", "Interval", "IntervalPartition", "KernelWeights", "LeastCosts", "LevelGroups",
+    "LipschitzWeights", "Moment", "Potentials", "PrefixSums", "RegretBound", "ShiftedBins", "SmoothedSigns",
+    "Witness", "WorstTask",
+]  # fmt: skip

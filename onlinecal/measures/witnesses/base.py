@@ -1,4 +1,4 @@
-"""What a witness is: an object that proves a bound of a measure on a given Γ; and the explanation made of them."""
+"""Witnesses, objects that prove a bound of a measure on a given Γ, and explanations made of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, shown
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.witnesses.sums import SLACK, means_rounded
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Side = Literal["lower", "upper", "both"]
 
@@ -26,26 +26,16 @@ WRONG = 1e-9
 # What products below 1e-308 lose is absolute, not relative; far more than that, also after division by a small mass.
 _UNDERFLOW = 1e-250
 
-_IN_WORDS: dict[Side, str] = {
-    "lower": "lower bound",
-    "upper": "upper bound",
-    "both": "lower and upper bound",
-}
+_IN_WORDS: dict[Side, str] = {"lower": "lower bound", "upper": "upper bound", "both": "lower and upper bound"}
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """A certified interval that holds the value of a measure where the exact value is out of reach.
+    """A certified interval, lower ≤ measure ≤ upper, where the exact value is out of reach.
 
     Attributes
     ----------
     lower, upper : float
-        lower ≤ measure ≤ upper.
-
-    Raises
-    ------
-    InvalidData
-        Unless lower ≤ upper.
     """
 
     lower: float
@@ -72,17 +62,16 @@ def ends(value: float | Bracket) -> tuple[float, float]:
 class Witness(ABC):
     """An object that proves a bound of a measure, for any Γ that it fits.
 
-    `bracket` computes from the definition of the measure and from this object alone, nothing of the algorithm that
-    found it. Whatever the object holds, the result is a true bound for just that Γ, with rounding on the safe side; an
-    object from which none follows is refused. Where Γ was given counts the bound is for their quotients, and where it
-    was given means for these.
+    `bracket` computes from the definition of the measure and from this object alone. Whatever the object holds, the
+    result is a true bound for just that Γ, with rounding on the safe side; an object from which none follows is
+    refused. Where Γ was given counts the bound is for their quotients, and where it was given means for these.
 
     Attributes
     ----------
     side : {"lower", "upper", "both"}
         Which bound it proves.
     about : mapping
-        The measures that it bounds: name → those options that must have just these values; others do not matter.
+        The measures that it bounds: name → those options that must have just these values.
     """
 
     side: ClassVar[Side]
@@ -96,19 +85,15 @@ class Witness(ABC):
         """Lower and upper bound, rounded outwards; −inf or inf where nothing is proved."""
 
     def bracket(self, gamma: JointDistribution) -> Bracket:
-        """The bounds that follow for Γ: 0 below or infinity above on a side of which nothing is proved.
-
-        Raises
-        ------
-        InvalidData
-            If the object fits no Γ, or not this one; the message says why.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            lower, upper = self._prove(gamma)
+        """The bounds that follow for Γ, 0 and infinity where nothing is proved; `InvalidData` if it does not fit."""
+        name = type(self).__name__
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                lower, upper = self._prove(gamma)
+        except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+            raise InvalidData(f"{name}: {error}; expected a witness that was made for this Γ") from error
         if math.isnan(lower) or math.isnan(upper):
-            raise InvalidData(
-                f"{type(self).__name__}: its numbers are too large to be added; expected moderate ones"
-            )
+            raise InvalidData(f"{name}: its numbers are too large to be added; expected moderate ones")
         # Proofs start from means as rounded. No measure moves by more than twice what the farthest mean does.
         lost = 2.0 * (1.0 + SLACK) * means_rounded(gamma)
         lost += 0.0 if (gamma.means == gamma.predictions).all() else _UNDERFLOW
@@ -126,7 +111,7 @@ class Witness(ABC):
 
 @dataclass(frozen=True)
 class Explanation:
-    """A value and what proves it.
+    """A value and its proof.
 
     Attributes
     ----------
@@ -161,20 +146,14 @@ class Explanation:
         return sides.pop() if len(sides) == 1 else "both"
 
     def verify(self) -> Bracket:
-        """What the witnesses prove of this measure on this Γ, without the algorithm that found the value.
+        """The bracket that the witnesses prove of this measure on this Γ, without the algorithm that found the value.
 
         Returns
         -------
         Bracket
-            It holds the exact value of the measure; rounding is included. 0 or infinity on a side of which no witness
-            proves anything.
-
-        Raises
-        ------
-        InvalidData
-            If a witness does not fit Γ, or the value lies outside of what is proved by more than `within` + 1e-9.
-        InvalidParameter
-            If a witness is about another measure, or about other options.
+            It holds the exact value of the measure; rounding is included. `InvalidData` if a witness does not fit Γ, or
+            the value lies outside by more than `within` + 1e-9; `InvalidParameter` if a witness is about something
+            else.
         """
         lower, upper = 0.0, math.inf
         for witness in self.witnesses:
@@ -205,9 +184,7 @@ class Explanation:
         value = f"= {least:.6g}" if least == most else f"in [{least:.6g}, {most:.6g}]"
         return "\n".join([f"{self.name} {value}", *(f"{_IN_WORDS[w.side]}: {w}" for w in self.witnesses)])
 
-    def _check_about(self, witness: Any) -> None:
-        if not isinstance(witness, Witness):
-            raise InvalidParameter(f"{witness!r} is no witness; expected an object of a class of witnesses")
+    def _check_about(self, witness: Witness) -> None:
         about, kind = witness.about, type(witness).__name__
         if self.name not in about:
             names = ", ".join(map(repr, about))
@@ -227,54 +204,34 @@ def _same(option: Any, value: Any) -> bool:
         return False
 
 
-# ---------------------------------------------------------------- what a witness holds, checked before it counts
-
-
 def vector(what: str, values: Any, length: int | None = None) -> Floats:
-    """The values as finite floats in one dimension, of this length if one is given; or the error that says why not."""
-    try:
-        if np.iscomplexobj(values):
-            raise TypeError("complex numbers")
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidData(f"{what}: not an array of numbers ({error}); expected real numbers") from None
-    if array.ndim != 1 or (length is not None and len(array) != length):
-        many = "one dimension" if length is None else f"({length},)"
-        raise InvalidData(f"{what} has shape {array.shape}; expected {many}")
-    finite = np.isfinite(array)
-    if not finite.all():
-        i = int(np.argmin(finite))
-        raise InvalidData(f"{what}[{i}] = {float(array[i])!r}; expected finite numbers")
+    """The values as finite floats in one dimension, of this length if one is given."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or length not in (None, len(array)) or not np.isfinite(array).all():
+        raise InvalidData(f"{what}, of shape {array.shape}; expected {length or 'some'} finite numbers")
     return array
 
 
 def integers(what: str, values: Any, length: int | None = None) -> Ints:
     """The same for whole numbers below 2⁵³."""
     array = vector(what, values, length)
-    whole = (array == np.rint(array)) & (np.abs(array) < 2.0**53)
-    if not whole.all():
-        i = int(np.argmin(whole))
-        raise InvalidData(f"{what}[{i}] = {float(array[i])!r}; expected whole numbers")
+    if not ((array == np.rint(array)) & (np.abs(array) < 2.0**53)).all():
+        raise InvalidData(f"{what} are not all whole; expected whole numbers")
     return array.astype(np.int64)
 
 
 def number(what: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
     """The value as a finite float in [least, most]."""
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not real or not -math.inf < value < math.inf or not least <= value <= most:
-        where = "a finite number" if most == math.inf else f"a number in [{least:g}, {most:g}]"
-        raise InvalidData(f"{what} = {value!r}; expected {where}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise InvalidData(f"{what} is an integer that no float holds; expected a moderate number") from None
+    if not (least <= value <= most and abs(value) < math.inf):
+        raise InvalidData(f"{what} = {value!r}; expected a finite number in [{least:g}, {most:g}]")
+    return float(value)
 
 
 def whole(what: str, value: Any, least: int, most: int) -> int:
     """The value as an int in [least, most]."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+    if not least <= index(value) <= most:
         raise InvalidData(f"{what} = {shown(value)}; expected an integer from {least} to {most}")
-    return int(value)
+    return index(value)
 
 
 def word(what: str, value: Any, known: tuple[str, ...]) -> str:

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.witnesses.base import Witness, integers, number, whole, word
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, grouped, masses, residuals, running, total
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -50,8 +49,8 @@ class Bins(Witness):
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
-        options = {"bins": self.bins, "strategy": self.strategy}
-        return {word("measure", self.measure, ("binned_ece", "binned_ece_width")): options}
+        name = word("measure", self.measure, ("binned_ece", "binned_ece_width"))
+        return {name: {"bins": self.bins, "strategy": self.strategy}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         m = whole("bins", self.bins, 1, 2**53)
@@ -62,21 +61,17 @@ class Bins(Witness):
             raise InvalidData(f"starts do not divide {k} levels; expected 0 first, then ascending below {k}")
         if not ((np.diff(numbers) > 0).all() and numbers[0] >= 0 and numbers[-1] < m):
             raise InvalidData(f"numbers are not those of bins; expected ascending ones from 0 to {m - 1}")
-        by_width = word("strategy", self.strategy, ("width", "quantile")) == "width"
+        by_width = self.strategy == "width"
         group = np.repeat(np.arange(len(starts)), np.diff(starts, append=k))
-        outside = (
-            _outside_width(gamma, numbers[group], m) if by_width else _outside_mass(gamma, numbers[group], m)
-        )
+        outside = (_outside_width if by_width else _outside_mass)(gamma, numbers[group], m)
         if outside.any():
             i = int(np.argmax(outside))
-            v = float(gamma.predictions[i])
-            raise InvalidData(
-                f"level {v!r} is not in bin {int(numbers[group[i]])} of {m}; expected the bins of the measure"
-            )
+            v, bin_ = float(gamma.predictions[i]), int(numbers[group[i]])
+            raise InvalidData(f"level {v!r} is not in bin {bin_} of {m}; expected the bins of the measure")
         w, r = masses(gamma), residuals(gamma)
         value = total(np.abs(grouped(r, group, len(starts))))
         size = total(np.abs(r))
-        if word("measure", self.measure, ("binned_ece", "binned_ece_width")) == "binned_ece_width":
+        if self.measure == "binned_ece_width":
             ends = np.append(starts[1:], k) - 1
             widths = gamma.predictions[ends] - gamma.predictions[starts]
             average = 1.0 / m if by_width else total(w * widths[group])

@@ -38,19 +38,14 @@ class Interval(Witness):
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
-        lower, upper = self._ends()
-        step = ("step_ce",) if lower == 0.0 or lower > upper else ()
+        step = ("step_ce",) if self.lower == 0.0 or self.lower > self.upper else ()
         return {name: {} for name in ("cutoff_ce", *step)}
 
-    def _ends(self) -> tuple[float, float]:
-        return number("lower", self.lower, 0.0, 1.0), number("upper", self.upper, 0.0, 1.0)
-
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        lower, upper = self._ends()
-        if whole("sign", self.sign, -1, 1) == 0:
-            raise InvalidData("sign = 0; expected 1 or -1")
+        if self.sign not in (1, -1):
+            raise InvalidData(f"sign = {self.sign!r}; expected 1 or -1")
         v = gamma.predictions
-        r = residuals(gamma)[(v >= lower) & (v <= upper)]
+        r = residuals(gamma)[(v >= self.lower) & (v <= self.upper)]
         return self.sign * total(r) - SLACK * total(np.abs(r)), math.inf
 
     def __str__(self) -> str:
@@ -102,13 +97,13 @@ class PrefixSums(Witness):
         return -math.inf, max(-lower, upper) + outside if thresholds else upper - lower + 2.0 * outside
 
     def __str__(self) -> str:
+        so = (
+            "none is larger"
+            if self.measure == "step_ce"
+            else "an interval has the difference of two such sums"
+        )
         return (
-            f"up to every threshold, residuals sum to something in [{self.lower:.6g}, {self.upper:.6g}]; "
-            + (
-                "none is larger"
-                if self.measure == "step_ce"
-                else "an interval has the difference of two such sums"
-            )
+            f"up to every threshold, residuals sum to something in [{self.lower:.6g}, {self.upper:.6g}]; {so}"
         )
 
 

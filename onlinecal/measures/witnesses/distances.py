@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import WRONG, Witness, integers, vector
 from onlinecal.measures.witnesses.sums import SLACK, grouped, masses, running, total
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,23 +136,7 @@ class LevelGroups(Witness):
         return {"distance_upper": {}}
 
     def values(self, gamma: JointDistribution) -> Floats:
-        """What each level is made: the mean outcome of its group.
-
-        Returns
-        -------
-        (k,) floats
-
-        Raises
-        ------
-        InvalidData
-            Γ has another number of levels.
-
-        Examples
-        --------
-        >>> gamma = JointDistribution.from_samples([0.2, 0.2, 0.4, 0.6], [0, 1, 0, 1])
-        >>> LevelGroups([0, 1, 0]).values(gamma).round(4).tolist()
-        [0.6667, 0.0, 0.6667]
-        """
+        """The new value of each level: the mean outcome of its group."""
         labels = self._labels(gamma)
         w = masses(gamma)
         groups = labels.max() + 1
@@ -163,19 +145,7 @@ class LevelGroups(Witness):
         return np.where(_alone(labels), gamma.means, means[labels])
 
     def applied(self, gamma: JointDistribution) -> JointDistribution:
-        """The joint distribution of what predictions are made and the outcomes, which is calibrated.
-
-        Raises
-        ------
-        InvalidData
-            Γ has another number of levels.
-
-        Examples
-        --------
-        >>> gamma = JointDistribution.from_samples([0.2, 0.2, 0.4, 0.6], [0, 1, 0, 1])
-        >>> LevelGroups([0, 1, 1]).applied(gamma)
-        JointDistribution(1 level in [0.5, 0.5], weight 4, base rate 0.5)
-        """
+        """The joint distribution of the new predictions and the outcomes, which is calibrated."""
         values = self.values(gamma)
         order = np.argsort(values, kind="stable")
         v = values[order]
@@ -202,9 +172,6 @@ class LevelGroups(Witness):
         return f"{number_of(levels, 'level')} in {number_of(groups, 'group')}, each moved to its mean outcome"
 
 
-# ---------------------------------------------------------------- inside
-
-
 def _alone(labels: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which levels are groups of their own."""
     return np.bincount(labels)[labels] == 1
@@ -229,7 +196,7 @@ def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> flo
     """The lower bound that the potentials prove."""
     v = gamma.predictions
     a, b = (
-        _lipschitz(v, np.interp(v, nodes, vector(what, values, len(nodes))))
+        lipschitz(v, np.interp(v, nodes, vector(what, values, len(nodes))))
         for what, values in (("ones", ones), ("zeros", zeros))
     )
     w = masses(gamma)
@@ -238,7 +205,7 @@ def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> flo
     return float(gain - max(_largest(v, a, b), 0.0) - 4.0 * SLACK * size)
 
 
-def _lipschitz(v: Floats, values: Floats) -> Floats:
+def lipschitz(v: Floats, values: Floats) -> Floats:
     """The largest 1-Lipschitz function below the values, each within some units of |value| + 1."""
     left = np.minimum.accumulate(values - v) + v
     right = np.minimum.accumulate((values + v)[::-1])[::-1] - v

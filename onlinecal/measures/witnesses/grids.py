@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import FINEST, JointDistribution
+from onlinecal.core.joint import FINEST, Floats, JointDistribution
 from onlinecal.measures.witnesses.base import Witness, whole
 from onlinecal.measures.witnesses.sums import SLACK, grouped, lines, masses, times
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -45,8 +44,6 @@ class GridThreshold(Witness):
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         m = whole("m", self.m, 1, FINEST)
         i = whole("threshold", self.threshold, 1, m)
-        if not isinstance(self.soft, bool | np.bool_):
-            raise InvalidData(f"soft = {self.soft!r}; expected True or False")
         if (gamma.means == gamma.predictions).all():
             return 0.0, 0.0
         at, losses = threshold_losses(gamma, m, bool(self.soft), i)

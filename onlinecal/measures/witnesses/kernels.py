@@ -9,16 +9,14 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel as compiled
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, whole, word
+from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.measures.witnesses.base import Witness, number, same_levels, vector, whole
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, add, residuals, total
 
-Floats = NDArray[np.float64]
 Kernel = Literal["laplace", "gaussian", "polynomial"]
 
 # With 1/(2 scale²) up to 1000, exp(−1000/2) is still a normal double; a narrower Gaussian goes through the pairs.
@@ -77,8 +75,7 @@ class KernelWeights(Witness):
         c = vector("coefficients", self.coefficients, gamma.levels)
         scale = number("scale", self.scale, 5e-324)
         r = residuals(gamma)
-        kernel = word("kernel", self.kernel, ("laplace", "gaussian", "polynomial"))
-        narrow = kernel == "gaussian" and scale < _NARROW
+        narrow = self.kernel == "gaussian" and scale < _NARROW
         # By a power of two, which loses nothing, so that squares of tiny residuals are not lost.
         size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
         lower, upper = (_by_pairs if narrow else self._by_coordinates)(gamma.predictions, size * r, c, scale)

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.witnesses.base import WRONG, Witness, vector, word
+from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.measures.witnesses.base import WRONG, Witness, vector
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, grouped, masses, residuals, running, total
 
-Floats = NDArray[np.float64]
 Width = Literal["mean", "max"]
 
 
@@ -42,10 +40,7 @@ class IntervalPartition(Witness):
         return {name: {"width": self.width} for name in ("interval_ce", "interval_ce_bracket")}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        try:
-            ends = vector("intervals", [end for low, high in self.intervals for end in (low, high)])
-        except (TypeError, ValueError) as error:
-            raise InvalidData(f"intervals: not pairs of numbers ({error}); expected (low, high)") from None
+        ends = vector("intervals", [end for low, high in self.intervals for end in (low, high)])
         steps = np.diff(ends)
         if not (len(ends) and (steps[::2] >= 0.0).all() and (steps[1::2] > 0.0).all()):
             raise InvalidData("the intervals overlap or are out of order; expected an ascending partition")
@@ -57,8 +52,7 @@ class IntervalPartition(Witness):
             raise InvalidData(f"level {v!r} lies in none of the intervals; expected a partition")
         r, widths = residuals(gamma), high - low
         binned = total(np.abs(grouped(r, index, len(low))))
-        mean = word("width", self.width, ("mean", "max")) == "mean"
-        added = total(masses(gamma) * widths[index]) if mean else float(widths.max())
+        added = total(masses(gamma) * widths[index]) if self.width == "mean" else float(widths.max())
         return -math.inf, binned + added + SLACK * (total(np.abs(r)) + added)
 
     def __str__(self) -> str:

@@ -9,15 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.witnesses.base import Witness, number, vector, whole, word
+from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.measures.witnesses.base import Witness, number, vector, whole
 from onlinecal.measures.witnesses.sums import SLACK, UNIT, residuals, running, total
-
-Floats = NDArray[np.float64]
 
 # |f − its linear interpolation|, integrated: h²/8 times ∫ |f''| ≤ Σ|r| E|Z² − 1|/σ² = Σ|r| 4 φ(1)/σ², rounded up.
 _MESH = 0.121
@@ -64,8 +61,8 @@ class SmoothedSigns(Witness):
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
-        at = word("measure", self.measure, ("smooth_ece_at", "smooth_ece")) == "smooth_ece_at"
-        return {self.measure: {"transform": self.transform} | ({"sigma": self.sigma} if at else {})}
+        at = {"sigma": self.sigma} if self.measure == "smooth_ece_at" else {}
+        return {self.measure: {"transform": self.transform, **at}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         sigma = number("sigma", self.sigma, 0.0, 10.0)
@@ -73,7 +70,7 @@ class SmoothedSigns(Witness):
             raise InvalidData(f"sigma = {sigma!r}; expected 0 or a width from 1e-9 to 10")
         changes = vector("changes", self.changes)
         first = whole("first", self.first, -1, 1)
-        logit = word("transform", self.transform, ("identity", "logit")) == "logit"
+        logit = self.transform == "logit"
         if first == 0 or not (np.diff(changes) >= 0.0).all():
             raise InvalidData(
                 "signs do not alternate at ascending places; expected first = 1 or -1, changes ascending"
@@ -81,9 +78,7 @@ class SmoothedSigns(Witness):
         if not logit and len(changes) and not (changes[0] >= 0.0 and changes[-1] <= 1.0):
             raise InvalidData("a sign changes outside of [0, 1]; expected places of predictions")
         lower, upper = _integrals(gamma, sigma, changes, first, logit)
-        if word("measure", self.measure, ("smooth_ece_at", "smooth_ece")) == "smooth_ece":
-            lower, upper = min(sigma, lower), max(sigma, upper)
-        return lower, upper
+        return (min(sigma, lower), max(sigma, upper)) if self.measure == "smooth_ece" else (lower, upper)
 
     def __str__(self) -> str:
         where = "the prediction" if self.transform == "identity" else "the log odds"

@@ -1,4 +1,4 @@
-"""Sums for proofs: compensated, so that their error is known and small, and Γ's masses and residuals made with them.
+"""Compensated sums for proofs, with known small errors, and Γ's masses and residuals made with them.
 
 The error of each sum below is at most `SLACK` times the sum of the absolute values of its terms, where the terms are
 products of at most three numbers of Γ. For n terms a compensated sum errs by u·|sum| + (n·u)²·Σ|terms|, u = 2⁻⁵³, which
@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 UNIT = 2.0**-53
@@ -34,9 +33,9 @@ def residuals(gamma: JointDistribution) -> Floats:
 
 
 def means_rounded(gamma: JointDistribution) -> float:
-    """The largest |q_i − s_i/n_i| of the levels: by how much rounding has moved the mean of n_i rounds with s_i ones.
+    """The largest |q_i − s_i/n_i| of the levels: how far rounding has moved the mean of n_i rounds with s_i ones.
 
-    A larger difference than 4 units is that of outcomes 1 whose mass underflowed: there the mean is what was given.
+    A larger difference than 4 units is that of outcomes 1 whose mass underflowed: there the mean was given.
     """
     return float(_means_rounded(np.array(gamma.counts), np.array(gamma.positives), np.array(gamma.means)))
 

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, shown
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, vector, word
 from onlinecal.measures.witnesses.sums import SLACK, lines, masses, residuals, running, total
 
-Floats = NDArray[np.float64]
 Regret = Literal["swap", "external"]
 
 # By how much actions may differ in expectation where they should tie: rounding of payoffs.
@@ -38,12 +36,10 @@ class WorstTask(Witness):
     Attributes
     ----------
     kinks : tuple of float
-        Predictions t_1 ≤ … at which the best response moves from one action to the next; none if there is
-        nothing to regret.
+        Predictions t_1 ≤ … at which the best response moves from one action to the next.
     payoffs : tuple of pairs
         For each action, from the lowest predictions up, the payoffs for y = 0 and y = 1, in [0, 1].
     regret : {"swap", "external"}
-        The regret that attains the value.
     """
 
     side = "lower"
@@ -54,17 +50,15 @@ class WorstTask(Witness):
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
-        if word("regret", self.regret, ("swap", "external")) == "external":
+        if self.regret == "external":
             return {"u_calibration": {}}
-        names = ("cdl", "v_cdl") if len(vector("kinks", self.kinks)) <= 1 else ("cdl",)
-        return {name: {} for name in names}
+        return {"cdl": {}, "v_cdl": {}} if len(self.kinks) <= 1 else {"cdl": {}}
 
     @property
     def task(self) -> DecisionTask:
         """Its regret by `onlinecal.decisions.tasks` is the value unless levels lie within 1e-12 of a kink."""
-        n = len(self.payoffs)
         few = {1: ("any",), 2: ("low", "high"), 3: ("low", "middle", "high")}
-        names = few.get(n) or tuple(f"action {j}" for j in range(1, n + 1))
+        names = few.get(n := len(self.payoffs)) or tuple(f"action {j}" for j in range(1, n + 1))
         return DecisionTask(f"worst task ({self.regret} regret)", self.payoffs, names)
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
@@ -73,43 +67,30 @@ class WorstTask(Witness):
             return 0.0, math.inf
         span = max(1.0, float(share @ t), float(share @ (1.0 - t))) * (1.0 + SLACK)
         v, q, w = gamma.predictions, gamma.means, masses(gamma)
-        if word("regret", self.regret, ("swap", "external")) == "swap":
-            each = [
-                total(w * np.where((v <= x) & (x < q) | (q < x) & (x <= v), np.abs(q - x), 0.0)) for x in t
-            ]
+        if self.regret == "swap":
+            at = [(v <= x) & (x < q) | (q < x) & (x <= v) for x in t]
+            each = [total(w * np.where(there, np.abs(q - x), 0.0)) for there, x in zip(at, t, strict=True)]
             return float(share @ each) * (1.0 - SLACK) / span, math.inf
         gains = [w * (q - x) for x in t]
         # Fixed action a is higher than what levels below a kink up to the a-th answer, and lower than what those
         # above a later kink do. A level on a kink answers as the decision maker comes to regret.
-        up = [
-            total(np.where(v < x, g, np.where(v == x, np.maximum(g, 0.0), 0.0)))
-            for x, g in zip(t, gains, strict=True)
-        ]
-        down = [
-            total(np.where(v > x, -g, np.where(v == x, np.maximum(-g, 0.0), 0.0)))
-            for x, g in zip(t, gains, strict=True)
-        ]
+        pairs = list(zip(t, gains, strict=True))
+        up = [total(np.where(v < x, g, np.where(v == x, np.maximum(g, 0.0), 0.0))) for x, g in pairs]
+        down = [total(np.where(v > x, -g, np.where(v == x, np.maximum(-g, 0.0), 0.0))) for x, g in pairs]
         size = float(share @ [total(np.abs(g)) for g in gains])
         best = max(float(share[:a] @ up[:a] + share[a:] @ down[a:]) for a in range(len(t) + 1))
         return (best - SLACK * size) / span, math.inf
 
     def _mixture(self) -> tuple[Floats, Floats]:
         """The kinks and their shares c_j, checked against each other."""
-        try:
-            flat = [u for row in self.payoffs for u in row]
-            pairs = all(len(row) == 2 for row in self.payoffs)
-        except TypeError as error:
+        u = vector("payoffs", [u for low, high in self.payoffs for u in (low, high)])
+        t = vector("kinks", self.kinks)
+        if len(u) != 2 * (len(t) + 1):
             raise InvalidData(
-                f"payoffs: not pairs of numbers ({error}); expected two for each action"
-            ) from None
-        u, t = vector("payoffs", flat), vector("kinks", self.kinks)
-        if not pairs or len(u) != 2 * (len(t) + 1):
-            raise InvalidData(
-                f"{len(self.payoffs)} actions and {len(t)} kinks; expected two payoffs for one action more"
+                f"{len(u) // 2} actions and {len(t)} kinks; expected one action more than kinks"
             )
         if not ((u >= 0.0) & (u <= 1.0)).all():
-            i = int(np.argmin((u >= 0.0) & (u <= 1.0)))
-            raise InvalidData(f"payoffs[{i // 2}][{i % 2}] = {float(u[i])!r}; expected payoffs in [0, 1]")
+            raise InvalidData(f"payoffs = {shown(self.payoffs)}; expected payoffs in [0, 1]")
         if not ((np.diff(t) >= 0.0).all() and (t >= 0.0).all() and (t <= 1.0).all()):
             raise InvalidData(f"kinks = {shown(self.kinks)}; expected ascending numbers in [0, 1]")
         fall, rise = -np.diff(u[::2]), np.diff(u[1::2])
@@ -117,10 +98,9 @@ class WorstTask(Witness):
         wrong = (share < 0.0) | (np.abs(fall - share * t) > _TIE)
         if wrong.any():
             j = int(np.argmax(wrong))
-            apart = float(abs(fall[j] - share[j] * t[j]))
             raise InvalidData(
-                f"at the kink {float(t[j])!r} actions {j} and {j + 1} differ by {apart!r} in expectation, or stand in "
-                "the wrong order; expected a tie there, the later one better above"
+                f"at the kink {float(t[j])!r} actions {j} and {j + 1} pay unequally, or stand in the wrong order; "
+                "expected a tie there, the later one better above"
             )
         return t, share
 
@@ -128,13 +108,10 @@ class WorstTask(Witness):
         if not self.kinks:
             return "no task regrets anything: a single action, payoff 1 if y = 0 and 0 if y = 1"
         task = self.task
-        moves = " and ".join(
-            f"to {name!r} at v = {t:.6g}" for name, t in zip(task.actions[1:], self.kinks, strict=True)
-        )
-        pays = "; ".join(
-            f"{name!r} pays {u0:.6g} if y = 0, {u1:.6g} if y = 1"
-            for name, (u0, u1) in zip(task.actions, self.payoffs, strict=True)
-        )
+        steps = zip(task.actions[1:], self.kinks, strict=True)
+        rows = zip(task.actions, self.payoffs, strict=True)
+        moves = " and ".join(f"to {name!r} at v = {t:.6g}" for name, t in steps)
+        pays = "; ".join(f"{name!r} pays {u0:.6g} if y = 0, {u1:.6g} if y = 1" for name, (u0, u1) in rows)
         return f"task of {len(task.actions)} actions by {self.regret} regret: from {task.actions[0]!r} {moves}; {pays}"
 
 

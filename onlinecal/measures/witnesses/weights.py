@@ -1,4 +1,4 @@
-"""Witnesses of the ECE and of smooth calibration: functions that see the error, and residuals that cancel."""
+"""Witnesses of the ECE and of smooth calibration: weights that see the error, and residuals that cancel."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import vector as given_vector
 from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import WRONG, Witness, number, same_levels, vector
 from onlinecal.measures.witnesses.sums import SLACK, masses, residuals, running, total
 
-Floats = NDArray[np.float64]
 Metric = Literal["identity", "logit"] | Callable[[Floats], ArrayLike]
 METRICS = ("identity", "logit")
 
@@ -58,8 +57,7 @@ class ErrorWeights(Witness):
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         same_levels("predictions", self.predictions, gamma)
         omega = vector("weights", self.weights, gamma.levels)
-        infinite = isinstance(self.order, float) and self.order == math.inf
-        p = math.inf if infinite else number("order", self.order, 1.0)
+        p = math.inf if self.order == math.inf else number("order", self.order, 1.0)
         w, errors = masses(gamma), gamma.means - gamma.predictions
         if p == math.inf:
             return _largest(errors, omega)
@@ -129,10 +127,8 @@ class LipschitzWeights(Witness):
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
         known = _about(self.metric, self.slope)
-        also = (
-            ("interval_ce", "interval_ce_bracket") if known == {"smooth_ce": {"metric": "identity"}} else ()
-        )
-        return known | {name: {} for name in also}
+        both: dict[str, Mapping[str, Any]] = {"interval_ce": {}, "interval_ce_bracket": {}}
+        return known | both if known == {"smooth_ce": {"metric": "identity"}} else known
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         same_levels("predictions", self.predictions, gamma)
@@ -210,11 +206,11 @@ class CancelledResiduals(Witness):
 
 
 def _about(metric: Metric, slope: int) -> dict[str, Mapping[str, Any]]:
-    """What Lipschitz weights bound; refuses what is no metric, and other slopes."""
+    """The measures that Lipschitz weights bound; refuses other metrics and slopes."""
     metric = _metric(metric)
-    if type(slope) is int and slope == 1:
+    if slope == 1:
         return {"smooth_ce": {"metric": metric}}
-    if type(slope) is int and slope == 2 and metric == "identity":
+    if slope == 2 and metric == "identity":
         return {"earthmover_distance": {}}
     raise InvalidData(f"slope = {slope!r}; expected 1, or 2 in the identity metric")
 
@@ -267,8 +263,6 @@ def _steps_given(metric: Any, v: Floats) -> Floats:
         steps = np.diff(h)
     # Neighbouring floats may have the same h.
     if np.isnan(h).any() or not (steps >= 0.0).all():
-        i = int(np.argmin(steps >= 0.0)) if len(steps) else 0
-        raise InvalidParameter(
-            f"metric(v) does not increase at v = {float(v[i])!r}; expected an increasing function"
-        )
+        at = float(v[int(np.argmin(steps >= 0.0)) if len(steps) else 0])
+        raise InvalidParameter(f"metric(v) does not increase at v = {at!r}; expected an increasing function")
     return steps
