@@ -26,14 +26,13 @@ from onlinecal.report.curves import Study
 from onlinecal.study.executors import Serial, executor_of
 from onlinecal.study.executors.base import Fault
 from onlinecal.study.gammas import KEEP
-from onlinecal.study.lineup import Entry, Lineup
 from onlinecal.study.panel import Panel, listed
-from onlinecal.study.plan import Cell, plan
+from onlinecal.study.plan import Cell, Entry, plan
 from onlinecal.study.played import Given
 from onlinecal.study.playing import play_cells
 from onlinecal.study.store import Store
 from onlinecal.sweeping import (
-    Combinations,
+    combinations,
     decision_makers_of,
     finder,
     lineup,
@@ -43,20 +42,18 @@ from onlinecal.sweeping import (
 )
 
 
-def _lineup(kind: Literal["forecaster", "nature"], given: Any) -> Lineup:
-    """Who plays, of one or a list of what `play` takes."""
-    several = isinstance(given, list | tuple | Lineup)
-    return Lineup.of(
-        each
-        if isinstance(each, Entry | Lineup)
-        else lineup(kind, [each], Path())
-        if isinstance(each, str | Mapping)
-        else Entry.of(as_forecaster(each) if kind == "forecaster" else as_nature(each))
-        for each in ([given] if not several or isinstance(given, Lineup) else given)
-    )
+def _entries(kind: Literal["forecaster", "nature"], given: Any) -> list[Entry]:
+    """The strategies in what `play` takes: one of them, or a list, in which lists may stand."""
+    if isinstance(given, list | tuple):
+        return [entry for each in given for entry in _entries(kind, each)]
+    if isinstance(given, Entry):
+        return [given]
+    if isinstance(given, str | Mapping):
+        return lineup(kind, [given], Path())
+    return [Entry.of(as_forecaster(given) if kind == "forecaster" else as_nature(given))]
 
 
-def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> Lineup:
+def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> list[Entry]:
     """A forecaster or nature with every combination of several values of its parameters, for `play`.
 
     Parameters
@@ -74,8 +71,8 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> L
 
     Returns
     -------
-    Lineup
-        A sequence of entries, each a strategy and its label.
+    list of Entry
+        Each a strategy and its label.
 
     Raises
     ------
@@ -109,7 +106,7 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> L
     def build(table: dict[str, Any]) -> Any:
         return take(thing, with_strategies(kind, thing, {k: v for k, v in table.items() if k != "name"}))
 
-    return Lineup([Combinations(kind, combined, build, label)])
+    return combinations(kind, combined, build, label)
 
 
 def _found(strategy: Any) -> tuple[Any, str]:
@@ -224,8 +221,8 @@ def play(
     horizons = list(horizon) if isinstance(horizon, Iterable) else [horizon]
     rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
     cells = plan(
-        _lineup("forecaster", forecaster),
-        _lineup("nature", nature),
+        _entries("forecaster", forecaster),
+        _entries("nature", nature),
         horizons=horizons,
         runs=runs,
         seed=seed,
@@ -243,16 +240,16 @@ def play(
             stacklevel=2,
         )
     executor = Serial() if jobs is None and scheduler is None else executor_of(jobs, scheduler)
-    todo, played = list(cells), {}
+    played = {}
     # Before the game, whatever becomes of a plug-in's source meanwhile.
-    origins = [_origin(cell) for cell in todo]
+    origins = [_origin(cell) for cell in cells]
     with executor, Progress(cells.work, shown=progress) as bar:
-        for cell, result in play_cells(todo, bar, executor):
+        for cell, result in play_cells(cells, bar, executor):
             if isinstance(result, Fault):
                 raise result.error()
             played[id(cell)] = result
     return Study(
-        tuple(replace(played[id(cell)], origin=origin) for cell, origin in zip(todo, origins, strict=True))
+        tuple(replace(played[id(cell)], origin=origin) for cell, origin in zip(cells, origins, strict=True))
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from onlinecal.naming import (
     task_of,
 )
 from onlinecal.schedules import ARRIVALS, DELAYS, Arrivals, Delays, Schedule, as_arrivals, as_delays
-from onlinecal.study.lineup import Entry, Family, Lineup, One
+from onlinecal.study.plan import Entry
 
 #: what can be named, by the role of its table
 _KNOWN: Mapping[str, Mapping[str, Any]] = {
@@ -78,48 +78,31 @@ def finder(folder: Path | None = None) -> Callable[[str, Mapping[str, Any]], Thi
 # ---------------------------------------------------------------- strategies
 
 
-@dataclass(frozen=True)
-class Combinations:
-    """A family: the combinations of a table, or of what stands in Python.
+def combinations(
+    kind: str,
+    found: Sweep,
+    build: Callable[[dict[str, Any]], Any],
+    label: str | None = None,
+    longest: int | None = None,
+) -> list[Entry]:
+    """An entry of each combination; `build` makes the strategy of a table with single values.
 
-    Attributes
-    ----------
-    kind : {"forecaster", "nature"}
-    sweep : Sweep
-    build : callable
-        Table with single values → strategy.
-    given : str, optional
-        What labels begin with.
-    longest : int, optional
+    Raises
+    ------
+    InvalidParameter
+        With the values that are refused.
     """
-
-    kind: str
-    sweep: Sweep
-    build: Callable[[dict[str, Any]], Any]
-    given: str | None = None
-    longest: int | None = None
-
-    def __len__(self) -> int:
-        return len(self.sweep)
-
-    def label(self, place: int) -> str:
-        """The given label, or the name, with the values that were chosen."""
-        return self.sweep.label(place, self.given)
-
-    def make(self, place: int) -> Entry:
-        """The strategy, or InvalidParameter with the values that it refuses."""
-        label = self.label(place)
+    entries = []
+    for place, case in enumerate(found):
+        own = found.label(place, label)
         try:
-            return Entry(self.build(self.sweep[place].table), label, self.longest)
+            entries.append(Entry(build(case.table), own, longest))
         except OnlinecalError as error:
-            raise InvalidParameter(f"{self.kind} {label!r}: {error}") from error
-
-    def samples(self) -> Iterable[int]:
-        """See `Sweep.samples`."""
-        return self.sweep.samples()
+            raise InvalidParameter(f"{kind} {own!r}: {error}") from error
+    return entries
 
 
-def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -> Lineup:
+def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -> list[Entry]:
     """The strategies of a scenario.
 
     Parameters
@@ -130,15 +113,11 @@ def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -
         value or with several (see `core.sweeps`).
     folder : Path
         Where the scenario lies.
-
-    Raises
-    ------
-    ScenarioError, UnknownName, InvalidParameter
     """
-    return Lineup(_family(kind, table, folder) for table in tables)
+    return [entry for table in tables for entry in _entries(kind, table, folder)]
 
 
-def _family(kind: str, table: str | Mapping[str, Any], folder: Path) -> Family:
+def _entries(kind: str, table: str | Mapping[str, Any], folder: Path) -> list[Entry]:
     options: dict[str, Any] = {"name": table} if isinstance(table, str) else dict(table)
     name, label, longest = (options.get(key) for key in RESERVED)
     if not isinstance(name, str):
@@ -152,12 +131,12 @@ def _family(kind: str, table: str | Mapping[str, Any], folder: Path) -> Family:
     options = {key: value for key, value in options.items() if key not in RESERVED}
     found = sweep(kind, {"name": name, **options}, finder(folder))
     if not found.axes:
-        return One(Entry.of(strategy_of(kind, name, options, folder), label, longest))
+        return [Entry.of(strategy_of(kind, name, options, folder), label, longest)]
 
     def build(chosen: dict[str, Any]) -> Any:
         return strategy_of(kind, name, {k: v for k, v in chosen.items() if k != "name"}, folder)
 
-    return Combinations(kind, found, build, label, longest)
+    return combinations(kind, found, build, label, longest)
 
 
 # ---------------------------------------------------------------- the rest of a scenario

@@ -4,9 +4,8 @@ import random
 import sqlite3
 from contextlib import closing
 
-from onlinecal.study.executors.base import Executor, Lost
-from onlinecal.study.executors.kit import Packed, opened
-from onlinecal.study.executors.serial import attempt
+from onlinecal.study.executors.base import Executor, Lost, attempt
+from onlinecal.study.executors.kit import opened, packed
 
 
 class Disorderly(Executor):
@@ -21,7 +20,7 @@ class Disorderly(Executor):
         self.order = []
 
     def begin(self, cells, worked):
-        self._kit, self._worked = Packed(cells), worked
+        self._kit, self._worked = packed(cells), worked
 
     @property
     def room(self):
@@ -37,9 +36,8 @@ class Disorderly(Executor):
             self._lost[unit] += 1
             return [Lost(unit, "it was lost")]
         self.order.append(unit)
-        task = self._kit.task(unit)
-        cell = opened(self._kit.name, self._kit.blob).cell(task)
-        return [attempt(cell, task.unit, 1, lambda rounds: self._worked(unit, rounds))]
+        cell = opened(*self._kit)[unit.cell]
+        return [attempt(cell, unit, 1, lambda rounds: self._worked(unit, rounds))]
 
     def close(self):
         self._held.clear()

@@ -31,7 +31,7 @@ VALUE = 30
 #: up to this number of combinations every one is looked at before anything is played
 LOOKED_AT = 10_000
 #: more combinations than this are a mistake
-LARGEST = 10**9
+LARGEST = 10**6
 
 #: keys of a table of a strategy that are no parameters
 RESERVED = ("name", "label", "longest")
@@ -162,7 +162,7 @@ def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     template = _template(role, table, thing, (), find, axes)
     size = math.prod(len(axis.values) for axis in axes)
     if size > LARGEST:
-        raise InvalidParameter(f"{size:.3g} combinations of values; expected at most 10^9")
+        raise InvalidParameter(f"{size:.3g} combinations of values; expected at most 10^6")
     return Sweep(thing.title, _fixed(role, template, thing, find), tuple(axes), template)
 
 

@@ -7,20 +7,20 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 
 from onlinecal.core.progress import Progress
-from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault, Lost
+from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault
 from onlinecal.study.executors.units import Unit, units
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Played
 from onlinecal.study.run import join
 
-#: how often a unit whose worker is gone is played again
+#: how often a unit is played again where its worker is gone
 AGAIN = 3
 
 
 def play_cells(
     cells: Sequence[Cell], progress: Progress, executor: Executor
 ) -> Iterator[tuple[Cell, Played | Fault]]:
-    """Plays the cells; each is yielded when it is finished, so that the caller can put it away, in whatever order.
+    """Plays the cells; each is yielded when it is finished, in whatever order.
 
     The numbers do not depend on the executor, nor on the order in which units are finished.
 
@@ -35,7 +35,7 @@ def play_cells(
     ------
     cell : Cell
     played : Played or Fault
-        What came out, or why nothing did. What else of that cell was being played is forgotten.
+        What came out, or why nothing did: other units of that cell are forgotten.
     """
     with closing(play_groups(cells, progress, executor)) as groups:
         for group in groups:
@@ -45,9 +45,10 @@ def play_cells(
 def play_groups(
     cells: Sequence[Cell], progress: Progress, executor: Executor
 ) -> Generator[list[tuple[Cell, Played | Fault]], None, None]:
-    """The same, and together what has been finished since the caller last came back: it may put that away at once."""
+    """The same in lists: all that has been finished since the last."""
     try:
-        yield from _Playing(cells, progress, executor).through()
+        if cells:
+            yield from _Playing(cells, progress, executor).through()
     finally:
         executor.close()
 
@@ -55,18 +56,16 @@ def play_groups(
 class _Playing:
     def __init__(self, cells: Sequence[Cell], progress: Progress, executor: Executor) -> None:
         self.cells, self.progress, self.executor = cells, progress, executor
-        self.first: deque[Unit] = deque()  # those that are played again
+        self.again: deque[Unit] = deque()
         self.under_way: dict[Unit, int] = {}  # and how many run-rounds of them have been told
-        self.times: dict[Unit, int] = defaultdict(int)
+        self.lost: dict[Unit, int] = defaultdict(int)
         self.played: dict[int, list[Done]] = defaultdict(list)
         self.failed: set[int] = set()
 
     def through(self) -> Iterator[list[tuple[Cell, Played | Fault]]]:
-        if not self.cells:
-            return
         self.executor.begin(self.cells, self._worked)
-        waiting = self._waiting()
-        unit = next(waiting, None)
+        fresh = units(self.cells, self.executor.workers, self.executor.beside)
+        unit = self._next(fresh)
         while unit is not None or self.under_way:
             while unit is not None and self.executor.room > 0:
                 self.under_way[unit] = 0
@@ -75,25 +74,18 @@ class _Playing:
                     f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}"
                 )
                 self.executor.submit(unit)
-                unit = next(waiting, None)
+                unit = self._next(fresh)
             taken = [(self.cells[event.unit.cell], self._take(event)) for event in self.executor.events()]
             if finished := [(cell, what) for cell, what in taken if what is not None]:
                 yield finished
-            if unit is None and self.first:
-                waiting = self._waiting_again()
-                unit = next(waiting, None)
+            unit = unit or self._next(fresh)
 
-    def _waiting(self) -> Iterator[Unit]:
-        for unit in units(self.cells, self.executor.workers, self.executor.beside):
-            yield from self._waiting_again()
-            if unit.cell not in self.failed:
-                yield unit
-        yield from self._waiting_again()
-
-    def _waiting_again(self) -> Iterator[Unit]:
-        while self.first:
-            if (unit := self.first.popleft()).cell not in self.failed:
-                yield unit
+    def _next(self, fresh: Iterator[Unit]) -> Unit | None:
+        """Of cells that have not failed: first the units that are played again."""
+        while self.again:
+            if (unit := self.again.popleft()).cell not in self.failed:
+                return unit
+        return next((unit for unit in fresh if unit.cell not in self.failed), None)
 
     def _worked(self, unit: Unit, rounds: int) -> None:
         if unit in self.under_way:
@@ -101,7 +93,7 @@ class _Playing:
             self.progress.advance(rounds)
 
     def _take(self, event: Event) -> Played | Fault | None:
-        """What has become of its cell, if that is known now."""
+        """The result of its cell, if it is known now."""
         unit, cell = event.unit, self.cells[event.unit.cell]
         told = self.under_way.pop(unit)
         if unit.cell in self.failed:
@@ -116,21 +108,18 @@ class _Playing:
             parts.sort(key=lambda part: part.unit.first)
             return join(cell, [part.batch for part in parts], sum(part.seconds for part in parts))
         self.progress.advance(-told)
-        if isinstance(event, Lost):
-            self.times[unit] += event.times
-            if self.times[unit] <= AGAIN:
-                self.first.append(unit)
+        if isinstance(event, Failed):
+            fault = event.fault
+        else:
+            self.lost[unit] += event.times
+            if self.lost[unit] <= AGAIN:
+                self.again.append(unit)
                 return None
             fault = Fault(
                 "WorkerError",
-                f"its worker was gone {self.times[unit]} times ({event.why}); expected that it fits "
-                "into memory and does not end its process",
+                f"its worker was gone {self.lost[unit]} times ({event.why}); expected that it fits into memory and "
+                "does not end its process",
             )
-        elif isinstance(event, Failed):
-            fault = event.fault
-        else:
-            self.first.appendleft(unit)
-            return None
         self.failed.add(unit.cell)
         self.played.pop(unit.cell, None)
         return fault

@@ -1,115 +1,64 @@
-"""What is proved of a cell: the guarantees of both players, what follows from them, and the tightest of these; and on
-which grid the forecaster plays.
-"""
+"""Bounds that are proved of a cell: the tightest of both players' guarantees; and the grid on which it is played."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
 
-from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import following, tightest_of
 from onlinecal.core.validation import is_whole
 from onlinecal.schedules.base import load
-from onlinecal.study.lineup import Entry
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Promise
 
-_Found = TypeVar("_Found")
-
-#: of how many questions the answers are kept
-MOST = 2**16
-
-# Cells are many and players few: each player is asked once for all its opponents, and what follows from a guarantee is
-# found once for each column. With what is found stands whom it is of, so that nothing else has the same identity.
-_FOUND: dict[tuple[Any, ...], tuple[object, Any]] = {}
-
 
 def promises(cell: Cell) -> tuple[Promise, ...]:
-    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure.
-
-    Raises
-    ------
-    InvalidParameter
-        A bound that is not a number.
-    """
-    forecaster, nature = cell.forecaster, cell.nature
-    stated = [
-        guarantee
-        for player in (forecaster, nature)
-        for guarantee in _once(player, _stated)
-        if guarantee.binds(forecaster.strategy, nature.strategy)
-    ]
-    for guarantee in stated:
+    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure."""
+    players = cell.forecaster, cell.nature
+    strategies = [entry.strategy for entry in players]
+    stated = [(entry, g) for entry in players for g in entry.guarantees if g.binds(*strategies)]
+    for _, guarantee in stated:
         if math.isnan(guarantee.bound(cell.horizon)):
             raise InvalidParameter(
                 f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
-    bounds = _bounds if cell.schedule.immediate else following
-    if not cell.schedule.immediate:
-        stated = _under_delay(stated, cell)
+    late = None if cell.schedule.immediate else _under_delay([g for _, g in stated], cell)
+    found = []
     # Certificates are no columns of the panel; their bounds are stated.
-    certified = (g.column for g in stated if g.column.kind == "certificate")
-    return tuple(
-        Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
-        for column in dict.fromkeys([*cell.panel.columns, *certified])
-        for g in tightest_of(bounds(stated, column), cell.horizon)
-    )
+    certified = [
+        g.column for g in ([g for _, g in stated] if late is None else late) if g.column.kind == "certificate"
+    ]
+    for column in dict.fromkeys([*cell.panel.columns, *certified]):
+        bounds = []
+        if late is not None:
+            bounds = following(late, column)
+        else:
+            for entry, g in sorted(stated, key=lambda each: each[1].column != column):
+                bounds += entry.following(g, column)
+        found += [
+            Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
+            for g in tightest_of(bounds, cell.horizon)
+        ]
+    return tuple(found)
 
 
 def steps(cell: Cell) -> int | None:
-    """The m of the grid on which the forecaster plays, as it says itself; it may be anybody's class.
-
-    Raises
-    ------
-    InvalidParameter
-        What it says is no number of steps.
-    """
-    return _once(cell.forecaster, _steps, cell.horizon)
-
-
-def _steps(entry: Entry, horizon: int) -> int | None:
-    m = entry.strategy.steps_at(horizon)
+    """The m of the grid on which the forecaster plays, as it states it itself."""
+    m = cell.forecaster.strategy.steps_at(cell.horizon)
     if m is not None and not (is_whole(m) and 1 <= m <= 10**6):
         raise InvalidParameter(
-            f"forecaster {entry.label!r}: steps_at({horizon}) = {shown(m)}; expected None, or an integer from 1 to 10^6"
+            f"forecaster {cell.forecaster.label!r}: steps_at({cell.horizon}) = {shown(m)}; expected None, or an "
+            "integer from 1 to 10^6"
         )
     return None if m is None else int(m)
 
 
-def _stated(entry: Entry) -> tuple[Guarantee, ...]:
-    return tuple(entry.strategy.guarantees)
-
-
-def _bounds(guarantees: Iterable[Guarantee], column: Column) -> list[Guarantee]:
-    """As `following`, of guarantees that will be asked for again."""
-    own_first = sorted(guarantees, key=lambda g: g.column != column)
-    return [found for guarantee in own_first for found in _once(guarantee, _follows, column)]
-
-
-def _follows(guarantee: Guarantee, column: Column) -> list[Guarantee]:
-    return following([guarantee], column)
-
-
-def _once(whom: Any, find: Callable[..., _Found], *asked: Hashable) -> _Found:
-    """What `find(whom, *asked)` returns, which is kept."""
-    key = id(whom), find, *asked
-    if key not in _FOUND:
-        # Players that a plan has made anew are others: of very many, all is forgotten from time to time.
-        if len(_FOUND) >= MOST:
-            _FOUND.clear()
-        _FOUND[key] = whom, find(whom, *asked)
-    found: _Found = _FOUND[key][1]
-    return found
-
-
 def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
-    """What guarantees say where outcomes become known late; most say nothing."""
+    """The guarantees that still hold where outcomes become known late; most do not."""
     if not any(g.delayed for g in stated):
         return []
     most, resolved = load(cell.schedule, cell.horizon, cell.seed)

@@ -11,7 +11,7 @@ from onlinecal.core.errors import WorkerError
 from onlinecal.core.progress import Progress
 from onlinecal.study import play_cells
 from onlinecal.study.executors import executor_of
-from onlinecal.study.executors.serial import Serial
+from onlinecal.study.executors.base import Serial
 from tests.results import cells
 from tests.study.test_killed import Dask, command_of, playable, wait_for, workers_of
 
@@ -57,10 +57,8 @@ def before(monkeypatch, phase, act):
             hooked(executor, "begin")
         case "sent":
             hooked(client, "submit", lambda _, function, *args: function is cluster._same)
-        case "looked at":
-            hooked(client, "submit", lambda _, function, *args: function is cluster._look)
-        case "looking":
-            hooked(executor, "_results")
+        case "merging":
+            hooked(executor, "_present")
         case "given":
             hooked(executor, "submit")
         case "played":
@@ -69,7 +67,7 @@ def before(monkeypatch, phase, act):
             hooked(executor, "_take", lambda _, happened: not isinstance(happened, tuple | list))
 
 
-PHASES = ["connected", "begin", "sent", "looked at", "looking", "given", "played", "returned"]
+PHASES = ["connected", "begin", "sent", "given", "played", "returned"]
 
 
 @pytest.fixture
@@ -87,14 +85,13 @@ def leaves(local, worker):
     wait_for(lambda: worker.address not in local.scheduler.workers)
 
 
-def test_a_worker_that_leaves_before_it_has_looked_is_not_waited_for(threads, monkeypatch):
-    """What it was to look at is looked at by another."""
-    before(monkeypatch, "looked at", lambda: leaves(threads, threads.workers[0]))
+def test_a_worker_that_leaves_before_it_has_played_is_not_waited_for(threads, monkeypatch):
+    before(monkeypatch, "given", lambda: leaves(threads, threads.workers[0]))
     found = totals(PLANNED, executor_of(scheduler=threads.scheduler_address))
     assert found == totals(PLANNED, Serial())
 
 
-@pytest.mark.parametrize("phase", ["looked at", "given"])
+@pytest.mark.parametrize("phase", ["sent", "given"])
 def test_without_any_worker_a_study_stops_in_a_stated_time(threads, monkeypatch, phase):
     monkeypatch.setattr(cluster, "GONE", 1.0)
     before(monkeypatch, phase, lambda: [leaves(threads, worker) for worker in threads.workers.values()])
@@ -123,7 +120,7 @@ def test_a_scheduler_that_no_longer_answers_is_gone(threads, monkeypatch):
 
 def test_a_merge_without_any_worker_stops_too(threads, monkeypatch):
     monkeypatch.setattr(cluster, "GONE", 1.0)
-    before(monkeypatch, "looking", lambda: [leaves(threads, worker) for worker in threads.workers.values()])
+    before(monkeypatch, "merging", lambda: [leaves(threads, worker) for worker in threads.workers.values()])
     with (
         executor_of(scheduler=threads.scheduler_address) as executor,
         pytest.raises(WorkerError, match=r"the last worker at .* is gone"),

@@ -57,7 +57,7 @@ def test_a_scenario_goes_on_with_what_was_saved(tmp_path, monkeypatch):
         measures=["ece"],
     )  # fmt: skip
     made.save(tmp_path / "a.db")
-    monkeypatch.setattr("onlinecal.study.executors.serial.play_batch", lambda *_, **__: pytest.fail("played"))
+    monkeypatch.setattr("onlinecal.study.executors.base.play_batch", lambda *_, **__: pytest.fail("played"))
     kept, remarks, new = played(tmp_path / "a.db", planned, resume=True)
     assert (remarks, new) == ([], set())
     assert equal(kept, study(planned))

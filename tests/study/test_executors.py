@@ -20,9 +20,9 @@ from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells
 from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
 from onlinecal.study.executors.base import Fault
-from onlinecal.study.executors.kit import Packed, unfit, versions
+from onlinecal.study.executors.kit import packed, unfit, versions
 from onlinecal.study.executors.processes import Processes
-from onlinecal.study.executors.units import Estimate, Unit, units
+from onlinecal.study.executors.units import Unit, rates_of, units
 from onlinecal.study.panel import Panel
 from onlinecal.study.playing import AGAIN
 from onlinecal.study.run import join
@@ -84,15 +84,20 @@ def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_long
         for place, cell in enumerate(planned):
             runs = [run for unit in cut if unit.cell == place for run in range(unit.first, unit.last)]
             assert sorted(runs) == list(range(cell.first, cell.runs))
-    estimate = Estimate()
+    rates = rates_of()
+
+    def seconds(cell, runs):
+        a, b = rates(cell)
+        return cell.horizon * (a + b * runs)
+
     two = list(units(planned, 2))
-    long = [estimate.seconds(planned[unit.cell], planned[unit.cell].runs) for unit in two]
+    long = [seconds(planned[unit.cell], planned[unit.cell].runs) for unit in two]
     assert [planned[unit.cell].horizon for unit in two[:4]] == [100] * 4
     assert long[4:] == sorted(long[4:], reverse=True)
     assert [unit.cell for unit in units(planned, 1)] == sorted(unit.cell for unit in units(planned, 1))
     # No unit takes more than its share, where runs can be parted.
-    share = sum(estimate.seconds(cell, cell.runs) for cell in planned) / 8
-    assert max(estimate.seconds(planned[u.cell], u.last - u.first) for u in two) <= 1.01 * share
+    share = sum(seconds(cell, cell.runs) for cell in planned) / 8
+    assert max(seconds(planned[u.cell], u.last - u.first) for u in two) <= 1.01 * share
 
 
 def test_what_does_not_become_shorter_is_not_cut():
@@ -443,9 +448,9 @@ PLAYS = """
 import pickle, sys
 from onlinecal.study.executors.kit import opened
 from onlinecal.study import play_batch
-name, blob, tasks = pickle.load(open(sys.argv[1], "rb"))
-kit = opened(name, blob)
-batches = [play_batch(kit.cell(task), range(task.unit.first, task.unit.last)) for task in tasks]
+kit, units = pickle.load(open(sys.argv[1], "rb"))
+cells = opened(*kit)
+batches = [play_batch(cells[unit.cell], range(unit.first, unit.last)) for unit in units]
 pickle.dump(batches, open(sys.argv[2], "wb"))
 """
 
@@ -459,16 +464,17 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
     (tmp_path / mark / "__init__.py").write_text("")
     (tmp_path / mark / "deep.py").write_text("class Rate:\n    def __init__(self, r): self.r = r\n")
     (tmp_path / f"{mark}_own.py").write_text(
-        f"from {mark}.deep import Rate\n"
+        f"from {mark}.deep import Rate\nimport {mark}_late as {mark}_deep\n"
         "class Own:\n"
         "    def __init__(self, rate=Rate(0.25)): self.rate = rate\n"
-        "    def forecast(self):\n"
-        f"        import {mark}_late\n"
-        f"        return {{self.rate.r: 0.5, {mark}_late.HIGH: 0.5}}\n"
+        f"    def forecast(self): return {{self.rate.r: 0.5, {mark}_deep.high(0): 0.5}}\n"
         "    def update(self, forecast, outcome): pass\n"
         "def measure(gamma): return gamma.predictions.max()\n"
     )
-    (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.75\n")
+    (tmp_path / f"{mark}_late.py").write_text(
+        "from numba import njit\nHIGH = 0.75\n@njit\ndef high(i): return HIGH + twice(i)\n"
+        "@njit\ndef twice(i): return 2 * i\n"
+    )
     (tmp_path / "s.toml").write_text(
         f'runs = 3\nhorizons = [20, 40]\nmeasures = ["ece", "{mark}_own:measure"]\nnatures = ["drift"]\n'
         f'[[forecasters]]\nname = "{mark}_own:Own"\n'
@@ -478,12 +484,12 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
     maker = sys.modules[f"{mark}_own"]
     given = oc.forecasters.base.as_forecaster(maker.Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
     planned = own + list(cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)]))
-    kit = Packed(planned)
+    kit = packed(planned)
     cut = list(units(planned, 2))
     here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
     for file in sorted(tmp_path.rglob("*.py")):
         file.unlink()
-    (tmp_path / "in").write_bytes(pickle.dumps((kit.name, kit.blob, [kit.task(unit) for unit in cut])))
+    (tmp_path / "in").write_bytes(pickle.dumps((kit, cut)))
     # What lies there under the name is not what is played.
     (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
     subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=tmp_path, check=True)

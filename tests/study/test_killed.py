@@ -125,8 +125,8 @@ def more_is_done(playing, path, before):
 def alone(folder):
     """What the study gives where nobody is killed."""
     done = begin(folder, "--output", "alone.db", "--jobs", "1")
-    _, err = done.communicate(timeout=120)
-    assert (done.returncode, err) == (0, "")
+    done.communicate(timeout=120)
+    assert done.returncode == 0
     return tables(folder / "alone.db")
 
 
@@ -170,7 +170,7 @@ def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
         nonlocal killed
         while killed < 10 and slow.exists():
             time.sleep(random.uniform(0.0, 0.3))
-            busy = [w for w in list(executor._team) if w.unit is not None and lost.get(w.unit, 0) < AGAIN]
+            busy = [w for w in list(executor._team) if w.ready and w.unit and lost.get(w.unit, 0) < AGAIN]
             if busy:
                 worker = random.choice(busy)
                 # One that has just been given another is not known to have been killed at that one.
@@ -200,7 +200,7 @@ def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(folder):
     assert f"process {playing.pid} on " in status.writer
     assert status.left == status.cells - status.done
     assert 0 < status.run_rounds_left < 6 * 4 * (40 + 50 + 60 + 70 + 80)
-    workers = workers_of(playing.pid)
+    workers = [pid for pid in workers_of(playing.pid) if "spawn_main" in command_of(pid)]
     assert len(workers) == 2
     playing.send_signal(signal.SIGINT)
     began = time.monotonic()
@@ -399,7 +399,7 @@ def test_workers_of_another_version_are_refused_by_name(tmp_path, dask):
         try:
             with executor_of(scheduler=dask.address) as executor:
                 if executor.workers == workers:
-                    executor.begin(cells(), lambda unit, rounds: None)
+                    list(play_cells(cells(horizons=range(100, 120)), Progress(1), executor))
                     return "not refused"
                 return ""
         except WorkerError as error:

@@ -4,25 +4,32 @@ What `--resume` takes is bounded in calls and not in seconds, which depend on th
 10,000 finished cells is opened, found to be finished and shown in 3 s of processor time, of which 1 s are imports.
 """
 
+import sys
+
 import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import StoreError
 from onlinecal.schedules.base import Clock
 from onlinecal.study import panel as panels
-from onlinecal.study import promises as promised
 from onlinecal.study.database import Database
 from onlinecal.study.panel import Panel
+from onlinecal.study.promises import promises
 from onlinecal.study.store import Store
 from onlinecal.study.tables import Tables
 from tests.results import F, N, cells, change, played, read, session
 
+plans = sys.modules["onlinecal.study.plan"]
 #: so many forecasters, and so many natures
 MANY = 8
 
 
 @pytest.fixture(scope="module")
 def planned():
+    return many()
+
+
+def many():
     forecasters = [F.ForecastHedging(m) for m in range(2, MANY + 2)]
     return cells(
         (4,), runs=1, forecasters=forecasters, natures=[N.Bernoulli(i / 100) for i in range(1, MANY + 1)]
@@ -50,32 +57,24 @@ def counted(monkeypatch, owner, name):
     return calls
 
 
-def test_what_is_proved_is_found_once_for_each_player_and_column(planned, monkeypatch):
+def test_bounds_are_found_once_for_each_player_and_column(monkeypatch):
     asked = []
     guarantees = F.ForecastHedging.guarantees.fget
     monkeypatch.setattr(
         F.ForecastHedging, "guarantees", property(lambda self: asked.append(self) or guarantees(self))
     )
-    followed = counted(monkeypatch, promised, "following")
-    found = [promised.promises(cell) for cell in planned]
+    followed = counted(monkeypatch, plans, "following")
+    fresh = many()
+    found = [promises(cell) for cell in fresh]
     assert len(asked) == MANY
-    stated = sum(len(e.strategy.guarantees) for e in (*planned.forecasters, *planned.natures))
-    assert len(followed) <= stated * len(planned.panel.columns) < len(planned) * len(planned.panel.columns)
+    stated = sum(len(cell.forecaster.guarantees) for cell in fresh[:MANY]) + sum(
+        len(cell.nature.guarantees) for cell in fresh[::MANY]
+    )
+    assert len(followed) <= stated * len(fresh[0].panel.columns) < len(fresh) * len(fresh[0].panel.columns)
     assert any(found)
-
-
-def test_promises_are_those_of_the_pair_whoever_was_asked_before(planned, monkeypatch):
-    found = [promised.promises(cell) for cell in planned]
-    again = []
-    for cell in planned:
-        promised._FOUND.clear()
-        again.append(promised.promises(cell))
-    assert found == again
+    # Each is that of its pair, whichever was asked for before.
+    assert found == [promises(many()[i]) for i in range(len(fresh))]
     assert len(set(found)) > 1
-    monkeypatch.setattr(promised, "MOST", 3)
-    promised._FOUND.clear()
-    assert [promised.promises(cell) for cell in planned] == found
-    assert 0 < len(promised._FOUND) <= 3
 
 
 def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(planned, finished, path, monkeypatch):
@@ -104,7 +103,7 @@ def test_nothing_is_measured_or_drawn_to_see_that_a_study_can_be_played(planned,
         Clock, "check", lambda *_: pytest.fail("a clock that is always the same was looked at")
     )
     assert Panel.of(["ece", "cdl"], ["umbrella"]).names[0] == "ece"
-    planned.check()
+    many()
 
 
 @pytest.mark.parametrize(

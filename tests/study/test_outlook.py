@@ -1,5 +1,6 @@
 """What a run would be, before it begins: counts are exact, loops are those that play, times are near what it takes."""
 
+import sys
 import time
 
 import pytest
@@ -136,21 +137,22 @@ def test_what_takes_over_ten_minutes_is_slow():
 
 
 @pytest.mark.parametrize("tables", ["both", "one"])
-def test_a_million_cells_are_described(tmp_path, tables):
-    many = {"from": 0.01, "to": 0.99, "steps": 1000}
+def test_many_cells_are_described(tables, monkeypatch):
+    """Of more strategies than are looked at some are, and the others taken for the same."""
+    monkeypatch.setattr(sys.modules["onlinecal.study.plan"], "LOOKED_AT", 50)
+    many = {"from": 0.01, "to": 0.99, "steps": 60}
     if tables == "both":
         who, whom = oc.sweep(F.Constant, p=many), oc.sweep(N.Bernoulli, q=many)
     else:
-        who, whom = Entry.of(F.Constant()), oc.sweep(N.RandomWalk, step=many, first=many)
-    planned = plan([who], [whom], horizons=[100], runs=2, seed=1, panel=PANEL)
-    found = outlook(planned, 0.2)
-    assert (found.cells, found.work) == (10**6, 10**6 * 200)
-    assert found.loops == {"compiled": 10**6}
-    assert found.looked_at == 2000  # of one table 1 + 1999 of a million strategies
-    assert found.disk > 10**9
+        who, whom = [Entry.of(F.Constant())], oc.sweep(N.RandomWalk, step=many, first=many)
+    found = outlook(plan(who, whom, horizons=[10**6], runs=16, seed=1, panel=PANEL), 0.01)
+    assert (found.cells, found.work, found.loops) == (3600, 3600 * 16 * 10**6, {"compiled": 3600})
+    assert found.looked_at == (30 + 30 if tables == "both" else 1 + 50)
+    assert found.disk > 10**7
+    assert "others taken for as fast as the slowest" in found.estimate.how
     said = "\n".join(lines(found))
-    assert "1,000,000 cells: 1,000,000 new" in said
-    assert "results file: about" in said
+    assert "3,600 cells: 3,600 new" in said
+    assert f"strategies {found.looked_at} were looked at" in said
 
 
 def test_memory_is_of_histories_and_of_players():

@@ -31,7 +31,7 @@ def interrupt_after(monkeypatch, count):
         done.append(cell)
         return play_batch(cell, *args, **kwargs)
 
-    monkeypatch.setattr("onlinecal.study.executors.serial.play_batch", stop)
+    monkeypatch.setattr("onlinecal.study.executors.base.play_batch", stop)
 
 
 # ---------------------------------------------------------------- keeping and going on

@@ -7,7 +7,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
-from onlinecal.core.sweeps import LOOKED_AT
+from onlinecal.core.strategy import strategy_key
 from onlinecal.report.plots import plot_curves
 from onlinecal.rounds import protocol
 from onlinecal.study.session import Session
@@ -137,41 +137,33 @@ def test_errors_say_which_value(tmp_path, forecasters, said):
     assert "\n" not in str(raised.value)
 
 
-@pytest.fixture
-def started(monkeypatch):
-    """The roles of what has been started."""
-    roles = []
+def test_every_strategy_is_started_once_and_of_very_many_some_are(tmp_path, monkeypatch):
+    count = [0]
 
     def counted(role, *rest):
-        roles.append(role)
+        count[0] += 1
         return protocol.start(role, *rest)
 
-    monkeypatch.setattr(sys.modules["onlinecal.study.plan"], "start", counted)
-    return roles
-
-
-def test_a_million_cells_are_planned_without_being_made(tmp_path, started):
-    """Every strategy is started once."""
-    planned = cells(
-        tmp_path,
-        '[{name = "forecast_hedging", m = {from = 1, to = 1000, step = 1}}]',
-        '[{name = "bernoulli", q = {from = 0, to = 1, steps = 1000}}]',
+    plans = sys.modules["onlinecal.study.plan"]
+    monkeypatch.setattr(plans, "start", counted)
+    tables = (
+        '[{name = "forecast_hedging", m = {from = 1, to = 100, step = 1}}]',
+        '[{name = "bernoulli", q = {from = 0, to = 1, steps = 100}}]',
     )
-    assert (len(planned), planned.work, len(started)) == (10**6, 10**6 * 30 * 2, 2000)
-    assert planned[999_999].forecaster.strategy.m == 1000
+    planned = cells(tmp_path, *tables)
+    assert len(planned) == 10**4
+    assert planned.work == 10**4 * 30 * 2
+    assert planned[9_999].forecaster.strategy.m == 100
+    assert count[0] == 200
+    monkeypatch.setattr(plans, "LOOKED_AT", 50)
+    cells(tmp_path, *tables)
+    assert count[0] == 200 + 2 * 50
+    monkeypatch.setattr(plans, "MOST", 9_999)
+    with pytest.raises(ScenarioError, match="the study has up to 10,000 cells; expected at most 9,999"):
+        cells(tmp_path, *tables)
 
 
-def test_of_many_combinations_each_value_is_looked_at(tmp_path, started):
-    """More than can be started in a short time: one parameter has each of its values, the others their first."""
-    walk = '[{name = "random_walk", step = %s, first = {from = 0.1, to = 0.9, steps = 101}}]'
-    planned = cells(tmp_path, natures=walk % "{from = 0.01, to = 0.5, steps = 101}")
-    assert len({cell.nature.label for cell in planned}) == len(planned) == 101**2 > LOOKED_AT
-    assert started.count("nature") == 201
-    with pytest.raises(ScenarioError, match=r"'random walk, step = 8, first = 0\.1': step = 8"):
-        cells(tmp_path, natures=walk % "[{from = 0.01, to = 0.5, steps = 101}, 8]")
-
-
-def test_cells_by_place_are_those_in_order(tmp_path):
+def test_cells_of_several_horizons_and_schedules(tmp_path):
     (tmp_path / "rain.csv").write_text("outcome\n" + "1\n0\n" * 10)
     planned = loaded(
         tmp_path,
@@ -188,13 +180,9 @@ natures = ["drift", {name = "replay", file = "rain.csv"}, {name = "bernoulli", q
     def said(cell):
         return cell.forecaster.label, cell.nature_label, cell.horizon
 
-    assert [said(c) for c in planned] == [said(planned[i]) for i in range(len(planned))]
-    assert [said(c) for c in planned[-3:]] == [said(c) for c in planned][-3:]
     assert len(set(map(said, planned))) == len(planned) == (3 + 3 + 2) * 2 * 5
     assert planned.work == sum(c.work for c in planned)
     assert {c.horizon for c in planned if c.nature.label == 'replay (file="rain.csv")'} <= {5, 10, 20}
-    with pytest.raises(IndexError):
-        planned[len(planned)]
 
 
 TWO = f'{HEAD}measures = ["ece"]\nforecasters = [{{name = "constant", p = [0.2, 0.4]}}]\nnatures = ["drift"]'

@@ -1,19 +1,18 @@
-"""Who plays the units of a study: this process, processes beside it, or a cluster; all behind one interface."""
+"""Executors of the units of a study: this process, processes beside it, or a cluster; all behind one interface."""
 
 from __future__ import annotations
 
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
-from onlinecal.study.executors.base import Executor
-from onlinecal.study.executors.serial import Serial
+from onlinecal.study.executors.base import Executor, Serial
 from onlinecal.study.run import cores
 
 __all__ = ["Executor", "Serial", "executor_of", "most_jobs"]
 
 
 def most_jobs() -> int:
-    """How many processes may be asked for: more than there are cores help nobody, but do little harm."""
+    """The largest number of processes that may be asked for: more than there are cores do little harm."""
     return max(16, 4 * cores())
 
 
@@ -27,13 +26,6 @@ def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Execut
         takes no more than some seconds.
     scheduler : str, optional
         Address of a Dask scheduler, ``tcp://host:port``; its workers play.
-
-    Raises
-    ------
-    InvalidParameter
-        Both, or a number of jobs out of range.
-    WorkerError
-        What a cluster needs is not installed.
     """
     if jobs is not None and scheduler is not None:
         raise InvalidParameter(

@@ -1,7 +1,7 @@
-"""Plays on a Dask cluster: on any number of machines, whose workers have the same versions of what makes them.
+"""Plays on a Dask cluster: on any number of machines, whose workers have the same versions of what makes the numbers.
 
-The scheduler of Dask gives units to workers, and those of a worker that dies to others. What units need is a task of
-its own, so that the scheduler can have it made anew wherever it is missing, and it is gone with the last unit.
+Dask's scheduler gives units to workers, and those of a worker that dies to others. The cells are a task of their own:
+the scheduler has them made again wherever they are missing.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ import time
 import uuid
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from onlinecal.core.errors import WorkerError
-from onlinecal.study.executors.base import Event, Executor, Lost
-from onlinecal.study.executors.kit import PACKAGES, Packed, Task, opened, python_version, unfit
-from onlinecal.study.executors.serial import Abandoned, attempt
+from onlinecal.study.executors.base import Abandoned, Event, Executor, Lost, attempt
+from onlinecal.study.executors.kit import PACKAGES, opened, packed, python_version, unfit
 from onlinecal.study.executors.units import Unit
-from onlinecal.study.executors.worker import Told
 from onlinecal.study.plan import Cell
 
 try:
@@ -44,10 +42,8 @@ FAN = 8
 #: seconds between two messages about progress
 TELL = 1.0
 
-#: what calls of a scheduler or a worker that is gone, and what was to come of them, come to
+#: the errors of calls of a scheduler or a worker that is gone, and of tasks that were lost with it
 CANCELLED = (asyncio.CancelledError, FutureCancelledError, FuturesCancelledError, OSError, TimeoutError)
-
-_GO_ON = "finished cells are kept; go on with --resume"
 
 
 class Cluster(Executor):
@@ -67,7 +63,7 @@ class Cluster(Executor):
         the packages that make the numbers. From every method: the scheduler or all workers are gone.
     """
 
-    def __init__(self, address: str, after: str = _GO_ON) -> None:
+    def __init__(self, address: str, after: str = "finished cells are kept; go on with --resume") -> None:
         self.address, self.after = address, after
         self.remarks, self.workers = [], 0
         self._client: Any = None
@@ -77,7 +73,7 @@ class Cluster(Executor):
         self._by_key: dict[str, Unit] = {}
         self._levels: list[tuple[logging.Logger, int]] = []
         self._submitted = 0
-        self._mark = uuid.uuid4().hex  # several may play the same on one cluster
+        self._mark = f"onlinecal-{uuid.uuid4().hex}"  # several may play the same on one cluster
 
     def __enter__(self) -> Cluster:
         self._silence()
@@ -129,89 +125,54 @@ class Cluster(Executor):
         raise WorkerError(f"{what}; begin one with `dask scheduler`, and give its address as tcp://host:port")
 
     def _silence(self) -> None:
-        """What is wrong with a cluster is said by errors, in a line; Dask has several loggers that say it in more."""
-        noisy = "distributed", "tornado"
-        names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in noisy]
+        """Turns off Dask's loggers: faults of a cluster are raised as errors of one line."""
+        names = [
+            n for n in logging.root.manager.loggerDict if n.partition(".")[0] in ("distributed", "tornado")
+        ]
         self._levels = [(logger, logger.level) for logger in map(logging.getLogger, names)]
         for logger, _ in self._levels:
             logger.setLevel(logging.CRITICAL + 1)
 
     def _count(self) -> None:
-        """How many units the workers play at once."""
+        """Counts how many units the workers play at once."""
         if self.workers:
             self._seen = time.monotonic()
         try:
-            self._threads = self._client.nthreads(callback_timeout=PATIENCE)
+            self.workers = sum(self._client.nthreads(callback_timeout=PATIENCE).values())
             self._answers = True
         except (OSError, TimeoutError, RuntimeError):
-            self._threads, self._answers = {}, False
-        self.workers = sum(self._threads.values())
+            self.workers, self._answers = 0, False
         self._counted = time.monotonic()
 
     def _present(self) -> None:
-        """Counts the workers once a second.
-
-        Raises
-        ------
-        WorkerError
-            There have been none for `GONE` seconds.
-        """
+        """Counts the workers once a second; there being none for `GONE` seconds is an error."""
         if time.monotonic() - self._counted > TELL:
             self._count()
             if time.monotonic() - self._seen > GONE:
                 raise self._gone()
 
-    def _results(self, futures: Sequence[Any]) -> list[Any]:
-        """The results of tasks, waited for as long as there are workers."""
-        done = threading.Semaphore(0)
-        for future in futures:
-            future.add_done_callback(lambda _: done.release())
-        for _ in futures:
-            while not done.acquire(timeout=TELL):
-                self._present()
-        return [future.result(timeout=GONE) for future in futures]
-
     def _compare(self) -> None:
-        """Refuses workers that have other versions; `_look` asks those that are there more closely."""
+        """Refuses workers that have other versions; each compares more closely before it plays."""
         told = self._client.get_versions(check=False, packages=list(PACKAGES))
 
         def said(of: Any) -> dict[str, Any]:
             named = {name: of["packages"].get(name) for name in PACKAGES}
             return {"python": python_version(of["host"]["python"]), **named}
 
-        ours = said(told["client"])
         for address, worker in told["workers"].items():
-            if difference := unfit(said(worker), ours):
+            if difference := unfit(said(worker), said(told["client"])):
                 raise WorkerError(
                     f"the worker {address} has {difference}; install the same there and start it anew"
                 )
 
     def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        """Sends what all units need, and has every worker that is there look at it."""
+        """Sends the cells."""
         self._worked = worked
-        self._kit = Packed(cells)
-        self._topic = f"onlinecal-{self._mark}"
-        with self._explained():
-            self._client.subscribe_topic(self._topic, lambda event: self._happened.put(event[1]))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that it is large: it is sent once
-                self._blob = self._client.submit(_same, self._kit.blob, key=f"kit-{self._mark}", pure=False)
-            looks = [
-                # By another worker if that one has died meanwhile: a task for it alone would wait for ever.
-                self._client.submit(
-                    _look,
-                    self._blob,
-                    self._kit.name,
-                    workers=[address],
-                    allow_other_workers=True,
-                    key=f"look-{self._mark}-{i}",
-                    pure=False,
-                )
-                for i, address in enumerate(self._threads)
-            ]
-            for said in self._results(looks):
-                if said:
-                    raise WorkerError(said)
+        self._name, blob = packed(cells)
+        with self._explained(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it is large: it is sent once
+            self._client.subscribe_topic(self._mark, lambda event: self._happened.put(event[1]))
+            self._blob = self._client.submit(_same, blob, key=f"kit-{self._mark}", pure=False)
 
     @property
     def room(self) -> int:
@@ -219,12 +180,12 @@ class Cluster(Executor):
         return self.workers + max(1, self.workers // 4) - len(self._units)
 
     def submit(self, unit: Unit) -> None:
-        """To the scheduler."""
+        """Gives it to the scheduler."""
         self._submitted += 1
-        key = f"onlinecal-{self._mark}-{self._submitted}"
+        key = f"{self._mark}-{self._submitted}"
         with self._explained():
             future = self._client.submit(
-                _play, self._blob, self._kit.name, self._kit.task(unit), self._topic, key, key=key, pure=False
+                _play, self._blob, self._name, unit, self._mark, key, key=key, pure=False
             )
         self._units[future], self._by_key[key] = unit, unit
         future.add_done_callback(self._happened.put)
@@ -240,7 +201,7 @@ class Cluster(Executor):
         return found
 
     def _take(self, happened: Any) -> list[Event]:
-        if isinstance(happened, tuple | list):  # what a worker has told
+        if isinstance(happened, tuple | list):  # told by a worker
             kind, key, rounds = happened
             if key in self._by_key:
                 self._begun[key] += kind == "begun"
@@ -252,7 +213,8 @@ class Cluster(Executor):
         self._by_key.pop(happened.key, None)
         begun = self._begun.pop(happened.key, 0)
         try:
-            kind, what = happened.result(timeout=GONE)
+            event: Event = happened.result(timeout=GONE)
+            return [event]
         except KilledWorker:
             # It is said of all units that a worker had when it died; the one that it was playing is known.
             return [Lost(unit, "it died", max(1, begun))]
@@ -260,24 +222,18 @@ class Cluster(Executor):
             if self._client.status != "running":
                 raise self._gone() from None
             return [Lost(unit, "what it had played was lost with it")]
+        except WorkerError:
+            raise
         except Exception as error:  # of Dask, such as that something cannot be unpickled
             why = f"{type(error).__name__}: {_line(error)}"
             raise WorkerError(f"the cluster at {self.address} cannot play: {why}") from None
-        if kind == "unfit":
-            raise WorkerError(what)
-        assert what is not None
-        return [what]
 
     def merged(
         self, function: Callable[[Any], Any], parts: Sequence[Any], merge: Callable[[Any], Any]
     ) -> Any:
-        """`merge` of what a function makes of each part, found on the workers, in a tree of `FAN` at a time.
+        """`merge` of the values of a function of each part, found on the workers, in a tree of `FAN` at a time.
 
-        Raises
-        ------
-        WorkerError
-        OnlinecalError
-            Of the function.
+        Errors of the function are raised as they are.
         """
         self._submitted += 1
         made: list[Any] = []
@@ -294,13 +250,17 @@ class Cluster(Executor):
                     sent(merge, level[i : i + FAN]) if i + 1 < len(level) else level[i]
                     for i in range(0, len(level), FAN)
                 ]
+            done = threading.Event()
+            level[0].add_done_callback(lambda _: done.set())
             try:
-                return self._results(level)[0]
+                while not done.wait(timeout=TELL):
+                    self._present()
+                return level[0].result(timeout=GONE)
             finally:
                 self._client.cancel(made)
 
     @contextlib.contextmanager
-    def _explained(self) -> Any:
+    def _explained(self) -> Iterator[None]:
         try:
             yield
         except KilledWorker:
@@ -316,7 +276,7 @@ class Cluster(Executor):
         return WorkerError(f"{what} at {self.address} is gone; {self.after}")
 
     def close(self) -> None:
-        """What is being played stops soon: its worker sees that nobody waits for it."""
+        """Cancels all units: their workers see it, and stop soon."""
         client, self._client = self._client, None
         if client is not None:
             with contextlib.suppress(Exception):  # whatever is wrong with a cluster that is left
@@ -340,35 +300,27 @@ def _same(blob: bytes) -> bytes:
     return blob
 
 
-def _look(blob: bytes, name: str) -> str:
-    """What keeps this worker from playing; "" if nothing does."""
-    try:
-        opened(name, blob)
-    except WorkerError as error:
-        return _whose(error)
-    return ""
-
-
-def _whose(error: WorkerError) -> str:
-    return str(error).replace("a worker", f"the worker {distributed.get_worker().address}", 1)
-
-
-def _play(blob: bytes, name: str, task: Task, topic: str, key: str) -> tuple[str, Any]:
-    """Plays a unit: what has become of it, or why this worker cannot."""
+def _play(blob: bytes, name: str, unit: Unit, topic: str, key: str) -> Event | None:
+    """Plays a unit on a worker."""
     worker = distributed.get_worker()
     try:
-        kit = opened(name, blob)
+        cells = opened(name, blob)
     except WorkerError as error:
-        return "unfit", _whose(error)
+        raise WorkerError(str(error).replace("a worker", f"the worker {worker.address}", 1)) from None
     worker.log_event(topic, ("begun", key, 0))
+    told, last = 0, time.monotonic()
 
     def tell(rounds: int) -> None:
+        nonlocal told, last
         known = worker.state.tasks.get(key)
-        if known is None or known.state == "cancelled":  # whoever wanted it is gone
+        if known is None or known.state == "cancelled":  # its study is over
             raise Abandoned
-        worker.log_event(topic, ("worked", key, rounds))
+        told += rounds
+        if time.monotonic() - last >= TELL:
+            worker.log_event(topic, ("worked", key, told))
+            told, last = 0, time.monotonic()
 
     try:
-        return "event", attempt(kit.cell(task), task.unit, 1, Told(tell, TELL))
+        return attempt(cells[unit.cell], unit, 1, tell)
     except Abandoned:
-        return "event", None
+        return None

@@ -1,29 +1,31 @@
 """Plays in processes beside this one, each with one thread.
 
-What is over soon is played here: a process takes longer to begin than a small study to be played. A process that dies
-is replaced, and it is known which unit it played. They are begun like any program, and not forked, since compiled code
-and threads do not survive that; a script that plays needs no ``if __name__ == "__main__"``, as it is not run again.
+What is over soon is played here: a process takes longer to begin than a small study to be played. Each process is a
+pool of its own: of one that dies it is known which unit it played. They are spawned, not forked, since compiled code
+and threads do not survive that; and they do not run the script that plays again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
-import pickle
-import queue
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection
+from types import ModuleType
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, WorkerError
-from onlinecal.study.executors.base import Event, Executor, Lost, Returned
-from onlinecal.study.executors.serial import Abandoned, attempt
-from onlinecal.study.executors.units import Estimate, Unit
+from onlinecal.study.executors.base import Abandoned, Done, Event, Executor, Failed, Fault, Lost, attempt
+from onlinecal.study.executors.kit import opened, packed
+from onlinecal.study.executors.units import Unit, rates_of
 from onlinecal.study.plan import Cell
 
 #: seconds of play in this process before others are begun
@@ -32,18 +34,20 @@ ALONE = 1.0
 WORTH = 6.0
 #: how many processes may end before they are ready, in a row
 STILLBORN = 3
+#: seconds between two looks at what processes have done
+LOOK = 0.2
 
-_CODE = "import sys; sys.path[:] = {path!r}; from onlinecal.study.executors.worker import main; main()"
+_CONTEXT = multiprocessing.get_context("spawn")
 
 
 class Processes(Executor):
-    """Plays in this process first, and in so many others where there is more to do.
+    """Plays in this process first, and in `workers` others where there is more to do.
 
     Parameters
     ----------
     workers : int
     asked : bool
-        Whether somebody asked for them. What cannot be sent to other processes is then refused; otherwise this process
+        Whether they were asked for. What cannot be sent to other processes is then refused; otherwise this process
         plays it, with a remark.
     alone : float, optional
         Seconds of play in this process before others are begun. Default: `ALONE`; with 0 it plays nothing.
@@ -54,214 +58,245 @@ class Processes(Executor):
         self._asked, self._alone = asked, ALONE if alone is None else alone
         self.remarks = []
         self._team: list[_Worker] = []
-        self._messages: queue.SimpleQueue[tuple[_Worker, tuple[Any, ...]]] = queue.SimpleQueue()
-        self._heard: deque[tuple[_Worker, tuple[Any, ...]]] = deque()
         self._waiting: deque[Unit] = deque()
-        self._here = True
         self._unable = False
         self._stillborn = 0
 
     def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        """Sees what there is to do."""
+        """Estimates what there is to do."""
         self._cells, self._worked = cells, worked
-        self._kit: Any = None
-        if self._asked:
-            self._pack()
-        estimate = Estimate()
-        self._weights = [estimate.seconds(c, 1) for c in cells]
-        self._left = sum(w * (c.runs - c.first) for w, c in zip(self._weights, cells, strict=True))
+        self._kit = packed(cells) if self._asked else None
+        rates = rates_of()
+        self._weights = [sum(rates(cell)) for cell in cells]
+        self._left = sum(weight * cell.work for weight, cell in zip(self._weights, cells, strict=True))
         self._did, self._began = 0.0, time.perf_counter()
         if self._alone <= 0:
             self._start()
-            self._here = self._unable
 
     @property
     def room(self) -> int:
         """As many as there are processes that have nothing to do."""
         busy = sum(worker.unit is not None for worker in self._team)
-        return (1 if self._here else self.workers - busy) - len(self._waiting)
+        return max(1, len(self._team)) - busy - len(self._waiting)
 
     def submit(self, unit: Unit) -> None:
-        """It is given to the first process that has nothing to do."""
+        """Gives it to the first process that has nothing to do."""
         self._waiting.append(unit)
         self._hand_out()
 
     def events(self) -> list[Event]:
         """Plays the next unit here, or waits for the others."""
-        if self._here:
-            unit = self._waiting.popleft()
-            try:
-                return [attempt(self._cells[unit.cell], unit, self.workers, lambda n: self._told(unit, n))]
-            except Abandoned:
-                self._here = False
-                return [Returned(unit)]
+        if not self._team:
+            return self._play_here(self._waiting.popleft())
+        busy = [worker for worker in self._team if worker.unit is not None]
+        wait([worker.future for worker in busy], LOOK, FIRST_COMPLETED)
         found: list[Event] = []
-        heard = bool(self._heard)
-        while self._heard:
-            found += self._take(*self._heard.popleft())
-        with contextlib.suppress(queue.Empty):
-            # What was heard while this process played has made others ready: they are not left waiting.
-            found += self._take(*self._messages.get(timeout=0.0 if heard else 1.0))
-            while True:
-                found += self._take(*self._messages.get_nowait())
-        for worker in self._team:
+        for worker in busy:
+            assert worker.unit is not None
+            if rounds := worker.progress():
+                self._worked(worker.unit, rounds)
             worker.look()
+            if worker.future.done():
+                found.append(self._taken(worker, worker.unit))
         self._hand_out()
         return found
 
     def close(self) -> None:
-        """Kills them all."""
-        self._end()
+        """Ends all processes."""
         self._waiting.clear()
-
-    # ---------------------------------------------------------------- here, before there are others
-
-    def _told(self, unit: Unit, rounds: int) -> None:
-        """Progress of what is played here: the time to see whether others should be begun, or take over."""
-        self._worked(unit, rounds)
-        self._did += self._weights[unit.cell] / self._cells[unit.cell].horizon * rounds
-        if self._unable:
-            return
-        if not self._team:
-            took = time.perf_counter() - self._began
-            if took > self._alone and took * (self._left / max(self._did, 1e-9) - 1.0) > WORTH:
-                self._start()
-            return
-        with contextlib.suppress(queue.Empty):
-            while True:
-                # What is wrong with them is no fault of what is played here, and is looked at after it.
-                self._heard.append(self._messages.get_nowait())
-        said = [message[0] for _, message in self._heard]
-        if len(said) == len(self._team) or set(said) - {"ready"}:
-            raise Abandoned
-
-    def _start(self) -> None:
-        try:
-            self._pack()
-            for _ in range(self.workers):
-                self._team.append(_Worker(self._kit, self._messages))
-        except (InvalidParameter, WorkerError) as error:
-            self._unable = True
-            self.remarks.append(f"played by this process alone: {error}")
-            self._end()
-
-    def _pack(self) -> None:
-        if self._kit is None:
-            from onlinecal.study.executors.kit import Packed
-
-            self._kit = Packed(self._cells)
-
-    # ---------------------------------------------------------------- the others
-
-    def _end(self) -> None:
         team, self._team = self._team, []
         for worker in team:
             worker.end()
 
+    # ---------------------------------------------------------------- this process
+
+    def _play_here(self, unit: Unit) -> list[Event]:
+        told = 0
+
+        def tell(rounds: int) -> None:
+            nonlocal told
+            told += rounds
+            self._worked(unit, rounds)
+            self._did += rounds * self._weights[unit.cell]
+            took = time.perf_counter() - self._began
+            if not self._unable and took > self._alone and took * (self._left / self._did - 1.0) > WORTH:
+                raise Abandoned
+
+        try:
+            return [attempt(self._cells[unit.cell], unit, self.workers, tell)]
+        except Abandoned:  # to be played to its end by others
+            self._worked(unit, -told)
+            self._waiting.appendleft(unit)
+            self._start()
+            self._hand_out()
+            return []
+
+    def _start(self) -> None:
+        try:
+            self._kit = self._kit or packed(self._cells)
+        except InvalidParameter as error:
+            self._unable = True
+            self.remarks.append(f"played by this process alone: {error}")
+        else:
+            self._team = [_Worker(*self._kit) for _ in range(self.workers)]
+
+    # ---------------------------------------------------------------- the others
+
     def _hand_out(self) -> None:
         for worker in self._team:
-            if self._waiting and worker.ready and worker.unit is None:
-                worker.unit = self._waiting.popleft()
-                worker.send(self._kit.task(worker.unit))
+            if self._waiting and worker.unit is None:
+                worker.play(self._waiting.popleft())
 
-    def _take(self, worker: _Worker, message: tuple[Any, ...]) -> list[Event]:
-        """What a process has said, or that it is gone."""
-        if worker not in self._team:
-            return []
-        kind, *what = message
-        if kind == "ready":
-            worker.ready, self._stillborn = True, 0
-        elif kind == "worked" and worker.unit is not None:
-            self._worked(worker.unit, *what)
-        elif kind == "event":
-            worker.unit = None
-            return list(what)
-        elif kind == "unfit":
-            raise WorkerError(*what)
-        elif kind == "gone":
-            return self._replace(worker, *what)
-        return []
-
-    def _replace(self, worker: _Worker, why: str) -> list[Event]:
-        worker.end()
-        if not worker.ready:
-            self._stillborn += 1
-            if self._stillborn >= STILLBORN:
-                raise WorkerError(
-                    f"processes that should play end before they begin ({why}); expected enough memory for "
-                    f"{self.workers}, else fewer jobs"
-                )
-        self._team[self._team.index(worker)] = _Worker(self._kit, self._messages)
-        return [] if worker.unit is None else [Lost(worker.unit, why)]
+    def _taken(self, worker: _Worker, unit: Unit) -> Event:
+        """The result of a process, or that it is gone and another takes its place."""
+        worker.unit = None
+        try:
+            event: Event = worker.future.result()
+            self._stillborn = 0
+            return event
+        except BrokenProcessPool:
+            why = worker.end()
+        except WorkerError:
+            raise
+        except Exception as error:  # a result that cannot be pickled
+            return Failed(unit, Fault.of(error))
+        self._stillborn = 0 if worker.ready else self._stillborn + 1
+        if self._stillborn >= STILLBORN:
+            raise WorkerError(
+                f"processes that should play end before they begin ({why}); expected enough memory for "
+                f"{self.workers}, else fewer jobs"
+            )
+        assert self._kit is not None
+        self._team[self._team.index(worker)] = _Worker(*self._kit)
+        return Lost(unit, why)
 
 
 class _Worker:
-    """A process, and the thread that listens to it."""
+    """A pool of one process."""
 
-    def __init__(self, kit: Any, messages: queue.SimpleQueue[tuple[_Worker, tuple[Any, ...]]]) -> None:
+    future: Future[Any]
+
+    def __init__(self, name: str, blob: bytes) -> None:
+        #: run-rounds that it has played, and whether it is ready
+        self._told = _CONTEXT.RawArray("q", 2)
+        self._pool = ProcessPoolExecutor(1, _CONTEXT, _ready, (self._told,))
+        self._kit: tuple[str, bytes | None] = name, blob
+        self._process: Any = None
         self.unit: Unit | None = None
-        self.ready = False
-        # In a group of its own: Ctrl-C in a terminal is for the process that plays the study.
-        own_group: dict[str, Any] = {} if sys.platform == "win32" else {"process_group": 0}
+        self._seen = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process, once it has been given something."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has begun to play."""
+        return bool(self._told[1])
+
+    def play(self, unit: Unit) -> None:
+        """Gives it a unit; the process begins with the first."""
+        self.unit = unit
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _CODE.format(path=sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                **own_group,
-            )
+            with _apart():
+                self.future = self._pool.submit(_play, *self._kit, unit)
         except OSError as error:
             raise WorkerError(
                 f"no process can be begun: {error.strerror or error}; expected fewer jobs"
             ) from None
-        self.pid = self._process.pid
-        self._thread = threading.Thread(target=self._listen, args=(kit, messages), daemon=True)
-        self._thread.start()
+        except BrokenProcessPool as error:
+            self.future = Future()
+            self.future.set_exception(error)
+        if self._process is None:
+            (self._process,) = self._pool._processes.values()
+        self._kit = self._kit[0], None  # sent once
 
-    def send(self, thing: Any) -> None:
-        """Once it is ready; it hears of its end otherwise."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # that it is gone is said by who listens
-            pickle.dump(thing, self._process.stdin, 5)
-            self._process.stdin.flush()
-
-    def _listen(self, kit: Any, messages: queue.SimpleQueue[tuple[_Worker, tuple[Any, ...]]]) -> None:
-        self.send((kit.name, kit.blob))
-        assert self._process.stdout is not None
-        try:
-            while True:
-                messages.put((self, pickle.load(self._process.stdout)))
-        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
-            messages.put((self, ("gone", _ending(self._process.wait()))))
+    def progress(self) -> int:
+        """Run-rounds since the last call."""
+        before, self._seen = self._seen, self._told[0]
+        return self._seen - before
 
     def look(self) -> None:
-        """Whether it is gone: while processes that players have begun are left, its output does not end by itself."""
-        if self._process.returncode is None and self._process.poll() is not None:
+        """Ends what players have begun in a process that is gone: while that is left, its pool does not see its end."""
+        if not self._process.is_alive():
             self._kill_group()
 
     def _kill_group(self) -> None:
         if sys.platform != "win32":
-            with contextlib.suppress(OSError):  # nobody is left
-                os.killpg(self.pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):  # none is left
+                os.killpg(self._process.pid, signal.SIGKILL)
 
-    def end(self) -> None:
-        """Whatever it plays, and what players have begun beside it."""
-        if self._process.returncode is None:  # else its number may be somebody else's by now
-            self._kill_group()
-            self._process.kill()
-        self._process.wait()
-        self._thread.join()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(OSError):
-                pipe.close()
+    def end(self) -> str:
+        """Ends it with all that players have begun in it; why it ended, in words."""
+        status = None
+        if self._process is not None:
+            if self._process.is_alive():
+                self._kill_group()
+                self._process.kill()
+            self._process.join()
+            status = self._process.exitcode
+        self._pool.shutdown(cancel_futures=True)
+        return _ending(status)
 
 
-def _ending(status: int) -> str:
-    if status >= 0:
+def _ending(status: int | None) -> str:
+    if status is None or status >= 0:
         return f"it ended with status {status}"
     try:
         name = signal.Signals(-status).name
     except ValueError:
         name = f"signal {-status}"
     return f"it was killed by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
+
+
+@contextlib.contextmanager
+def _apart() -> Iterator[None]:
+    """A process that begins within does not run this one's script, and does not hear Ctrl-C, not even as it begins."""
+    main = sys.modules["__main__"]
+    masks = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# ---------------------------------------------------------------- in such a process
+
+_TOLD: Any = None
+
+
+def _ready(told: Any) -> None:
+    global _TOLD
+    _TOLD = told
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":
+        os.setpgid(0, 0)  # with what players begin in it
+    os.dup2(2, 1)  # what players print is no result
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    """Ends this process with the one that plays the study, in whatever way that ends, also from a game."""
+    connection.wait([parent])
+    os._exit(0)
+
+
+_CELLS: list[Cell] = []
+
+
+def _play(name: str, blob: bytes | None, unit: Unit) -> Done | Failed:
+    if blob is not None:
+        _CELLS[:] = opened(name, blob)
+        _TOLD[1] = 1
+
+    def tell(rounds: int) -> None:
+        _TOLD[0] += rounds
+
+    return attempt(_CELLS[unit.cell], unit, 1, tell)

@@ -1,9 +1,9 @@
-"""What is played at a time: a study cut into units, each some runs of a cell, that keep all workers busy."""
+"""Units of play: runs of a cell, cut so that all workers are busy to the end."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from onlinecal.core.plain import Plain
@@ -16,9 +16,9 @@ from onlinecal.study.run import batch_size
 COMPILED, PLAIN, EVENT = (0.0, 5e-8), (0.0, 2e-6), (2e-5, 1e-7)
 #: seconds, roughly, below which a unit is not cut
 LEAST = 0.1
-#: units that there are to be for each worker, so that all end at about the same time
+#: how many units each worker is to have, so that all end at about the same time
 EACH = 4
-#: what takes so many times less than a unit should is played first
+#: a unit that takes this many times less than its share is played first
 SHORT = 16
 
 
@@ -30,66 +30,52 @@ class Unit(NamedTuple):
     last: int
 
 
-class Estimate:
-    """How long cells take, roughly: only the order in which they are played, and in which parts, depends on it."""
+def rates_of() -> Callable[[Cell], tuple[float, float]]:
+    """A function of a cell: seconds, roughly, of a round and of a run-round. Only the order of play depends on it."""
+    kinds: dict[int, tuple[Any, str]] = {}
 
-    def __init__(self) -> None:
-        self._kinds: dict[int, tuple[Any, str]] = {}
+    def kind(role: str, cell: Cell) -> str:
+        entry = getattr(cell, role)
+        if id(entry) not in kinds:
+            own = "plain" if isinstance(entry.strategy, Plain) else ""
+            if not own and made_of_steps(start(role, entry.strategy, cell.horizon, range(1), cell.seed)):
+                own = "steps"
+            kinds[id(entry)] = entry, own
+        return kinds[id(entry)][1]
 
-    def seconds(self, cell: Cell, runs: int) -> float:
-        """Of so many runs of a cell."""
-        a, b = self.rates(cell)
-        return cell.horizon * (a + b * runs)
-
-    def rates(self, cell: Cell) -> tuple[float, float]:
-        """Seconds of a round, and of a run-round."""
-        kinds = [self._kind("forecaster", cell.forecaster, cell), self._kind("nature", cell.nature, cell)]
-        if "" in kinds or cell.panel.keeps:
+    def rates(cell: Cell) -> tuple[float, float]:
+        both = kind("forecaster", cell), kind("nature", cell)
+        if "" in both or cell.panel.keeps:
             return EVENT
-        return PLAIN if "plain" in kinds else COMPILED
+        return PLAIN if "plain" in both else COMPILED
 
-    def _kind(self, role: str, entry: Any, cell: Cell) -> str:
-        if id(entry) not in self._kinds:
-            if isinstance(entry.strategy, Plain):
-                kind = "plain"
-            else:
-                player = start(role, entry.strategy, cell.horizon, range(1), cell.seed)
-                kind = "steps" if made_of_steps(player) else ""
-            self._kinds[id(entry)] = entry, kind
-        return self._kinds[id(entry)][1]
+    return rates
 
 
 def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
     """The units of a study, in the order in which they are to be begun.
 
     One worker plays cells in their order, in batches as large as memory allows. Several play what is short first, which
-    soon shows what fails, and then the longest cells before others, so that all end at about the same time. Cells that
-    would keep one busy while the others have nothing to do are cut, where that costs little: a round of the event loop
-    takes about as long for one run as for a hundred.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-    workers : int
-        How many play at once.
-    beside : int, default 1
-        How many of them share the memory of a machine.
+    soon shows what fails, and then the longest cells first, so that all end at about the same time. Long cells are cut
+    where that costs little: a round of the event loop takes about as long for one run as for a hundred. `beside` is how
+    many workers share the memory of a machine.
     """
     if workers == 1:
         for place, cell in enumerate(cells):
             yield from _cut(place, cell, batch_size(cell))
         return
-    estimate = Estimate()
-    long = [estimate.seconds(cell, cell.runs - cell.first) for cell in cells]
+    rates = list(map(rates_of(), cells))
+    long = [
+        cell.horizon * (a + b * (cell.runs - cell.first)) for cell, (a, b) in zip(cells, rates, strict=True)
+    ]
     share = max(LEAST, sum(long) / (EACH * workers))
     order = sorted(
         range(len(cells)), key=lambda place: -long[place] if long[place] > share / SHORT else -math.inf
     )
     for place in order:
-        cell, size = cells[place], batch_size(cells[place], beside)
+        cell, (a, b), size = cells[place], rates[place], batch_size(cells[place], beside)
         if long[place] > share:
-            a, b = estimate.rates(cell)
-            # So many runs take the share, and a round at least twice as long as it takes of itself.
+            # As many runs as take the share, and a round at least twice as long as it takes of itself.
             size = min(size, max(1, int((share / cell.horizon - a) / b), int(a / b)))
         yield from _cut(place, cell, size)
 
