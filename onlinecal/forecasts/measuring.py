@@ -202,10 +202,7 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     """
     settings = _checked(settings or Settings())
     groups: Mapping[str, Any] = log.groups or {}
-    if len(groups) > GROUPS:
-        raise InvalidData(
-            f"{log.source}: {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
-        )
+    few_groups(log.source, log.by, len(groups))
     columns = [_column(log, name, settings) for name in log.forecasts]
     lags = 0 if log.times is None else math.floor(math.cbrt(log.rows))
     said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])
@@ -215,6 +212,12 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
         score_differences(log.forecasts, log.outcomes, log.weights, lags), lags,
         log.by, log.time, list(log.said), said, settings,
     )  # fmt: skip
+
+
+def few_groups(source: str, by: str, many: int) -> None:
+    """Refuses too many groups."""
+    if many > GROUPS:
+        raise InvalidData(f"{source}: {by!r} has {many} different values; expected at most {GROUPS} groups")
 
 
 def measure_gamma(

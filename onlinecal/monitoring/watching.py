@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
 import os
 import signal
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import is_parquet
+from onlinecal.core.files import is_parquet, opened, unpacking
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring.alarms import Alarm
@@ -74,7 +72,7 @@ def watch(
         raise InvalidData(f"{name}: a Parquet file has no lines that come one by one; expected CSV")
     feed = Feed(monitor, name, asked, delimiter=delimiter, encoding=encoding, say=say)
     if source is None:
-        feed.begin_anew()
+        feed.begin_again()
         if monitor.events:
             say(
                 f"{name} goes on after {number_of(monitor.events, 'event')}: none of its lines may be one of these"
@@ -131,41 +129,39 @@ def _standard_input() -> Iterator[Read]:
 
 @contextlib.contextmanager
 def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
-    """What reads the next bytes of a file, from where the feed stopped last."""
-    if source.is_dir():
-        raise InvalidData(f"{source} is a directory; expected a CSV file")
-    packed = source.suffix.lower() == ".gz"
+    """A function that reads the next bytes of a file, from where the feed stopped last."""
+    name = str(source)
+    with unpacking(name):
+        file: Any = opened(source, name)
+    packed = not isinstance(file, io.BufferedReader)
     if packed and follow:
-        raise InvalidData(f"{source}: a packed file does not grow; expected one without .gz, or no --follow")
-    try:
-        # Without a buffer: what has been read is known to the byte.
-        file: Any = (gzip.GzipFile if packed else io.FileIO)(source)
-    except FileNotFoundError:
-        raise InvalidData(f"{source}: no such file") from None
+        raise InvalidData(f"{name}: a packed file does not grow; expected one that is not, or no --follow")
+    # Without a buffer, so that a pipe gives what there is.
+    file = file if packed else file.detach()
+
+    def part(size: int) -> bytes:
+        with unpacking(name):
+            return bytes(file.read(size))
 
     def read() -> bytes:
         nonlocal file
-        data: bytes = file.read(CHUNK)
+        data = part(CHUNK)
         if data or packed:
             return data
         if os.fstat(file.fileno()).st_size < file.tell():
-            raise InvalidData(f"{source} has become shorter while it was watched; expected it to grow")
+            raise InvalidData(f"{name} has become shorter while it was watched; expected it to grow")
         if follow and (other := _replacement(source, file)) is not None:
             file.close()
             file = other
-            feed.skip(file.read)
-            return bytes(file.read(CHUNK))
+            feed.skip(part)
+            return part(CHUNK)
         return data
 
-    with contextlib.ExitStack() as stack:
-        stack.callback(lambda: file.close())
-        try:
-            feed.skip(file.read)
-            yield read
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise InvalidData(
-                f"{source} is not a whole gzip file; expected one, or a name without .gz"
-            ) from None
+    try:
+        feed.skip(part)
+        yield read
+    finally:
+        file.close()
 
 
 def _replacement(source: Path, file: Any) -> Any:

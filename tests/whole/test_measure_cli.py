@@ -38,7 +38,6 @@ def test_the_example_from_file_to_table_and_page(tmp_path):
 
 
 def test_the_example_is_made_by_its_command(tmp_path):
-    pytest.importorskip("vega_datasets")
     script = tmp_path / "make_rain.py"
     script.write_text((EXAMPLE / "make_rain.py").read_text())
     subprocess.run([sys.executable, script], check=True, cwd=README.parent, timeout=120)
