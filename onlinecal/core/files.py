@@ -72,23 +72,7 @@ def times(table: Rows, column: str) -> Floats:
 
 
 class Table(Rows):
-    """A whole file.
-
-    Parameters
-    ----------
-    source : str or Path
-        A Parquet file (``.parquet``, ``.pq``), any other name is CSV, perhaps packed (``.gz``, ``.bz2``, ``.xz``,
-        ``.zip``); ``-`` is standard input.
-    delimiter : str, optional
-        What stands between cells. Default: that of comma, semicolon, tab and bar which the header has most of.
-    encoding : str, optional
-        Default: what the first bytes say, else UTF-8.
-
-    Raises
-    ------
-    InvalidData
-        With the path, and the line where one is at fault.
-    """
+    """A whole file."""
 
     def __init__(
         self, source: str | Path, *, delimiter: str | None = None, encoding: str | None = None
@@ -109,19 +93,7 @@ def pieces(
     part: tuple[int, int] | None = None,
     wanted: Sequence[str] | None = None,
 ) -> Iterator[Rows]:
-    """The rows of a file, all at once or some at a time; once at least, if only with no rows.
-
-    Parameters
-    ----------
-    source, delimiter, encoding
-        As for `Table`.
-    size : int, optional
-        Bytes of CSV, or rows of Parquet, at a time. Default: all.
-    part : (int, int), optional
-        Only the lines that begin at one of these bytes, of CSV in UTF-8; or these rows, of Parquet.
-    wanted : sequence of str, optional
-        Columns of Parquet. Default: all.
-    """
+    """The rows of a file, all at once or some at a time; once at least, if only with no rows."""
     name = "standard input" if str(source) == "-" else str(source)
     check_delimiter(delimiter)
     if is_parquet(source):

@@ -23,21 +23,7 @@ SIGNS = "{}: column {!r} has per cent signs; expected plain numbers, or --percen
 
 
 class Rows:
-    """Rows of a file, whose columns are read when they are asked for.
-
-    Attributes
-    ----------
-    name : str
-        The file, for messages.
-    columns : list of str
-        As they stand in the header; a name may be there twice.
-    frame : polars.DataFrame
-        Its columns are "0", "1", …; of CSV all are texts.
-    delimiter : str
-        Of CSV; "" of Parquet.
-    first : int
-        How many rows of the file stand before.
-    """
+    """Rows of a file, whose columns are read when they are asked for."""
 
     def __init__(
         self, name: str, columns: Sequence[str], frame: pl.DataFrame, delimiter: str = "", first: int = 0

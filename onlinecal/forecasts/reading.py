@@ -30,98 +30,45 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class Asked:
-    """Which columns of a file are what.
+    """Which columns of a file are what."""
 
-    Attributes
-    ----------
-    forecasts : tuple of str
-        Names of columns of forecasts; empty to guess.
-    outcome, time, weight : str, optional
-        Names of columns; the outcome is guessed where it is not named.
-    by : tuple of str
-        Names of columns of groups.
-    resolved : str, optional
-        The column of times at which outcomes became known; empty for never.
-    key : str, optional
-        The column that tells questions apart, where outcomes come in lines of their own.
-    positive : str, optional
-        The word for 1 in the column of outcomes. Default: 1 or true.
-    open : bool
-        Whether outcomes may be missing, as they are not known yet; else that is an error.
-    percent : bool
-        Whether forecasts are per cent.
-    skip_missing : bool
-        Whether rows without a forecast or an outcome are left out; else they are an error.
-    sort : bool
-        Whether rows are brought into the order of time; else rows out of order are an error.
-    """
-
-    forecasts: tuple[str, ...] = ()
-    outcome: str | None = None
-    positive: str | None = None
+    forecasts: tuple[str, ...] = ()  # names of columns; empty to guess
+    outcome: str | None = None  # guessed where it is not named
+    positive: str | None = None  # the word for 1 in the column of outcomes. Default: 1 or true
     by: tuple[str, ...] = ()
     time: str | None = None
     weight: str | None = None
     percent: bool = False
+    # whether rows without a forecast or an outcome are left out; else they are an error
     skip_missing: bool = False
+    # whether rows are brought into the order of time; else rows out of order are an error
     sort: bool = False
-    resolved: str | None = None
+    resolved: str | None = None  # the column of times at which outcomes became known; empty for never
+    # the column that tells questions apart, where outcomes come in lines of their own
     key: str | None = None
-    open: bool = False
+    open: bool = False  # whether outcomes may be missing, as they are not known yet; else that is an error
 
 
 @dataclass(frozen=True)
 class Log:
-    """Forecasts and outcomes, row by row.
-
-    Attributes
-    ----------
-    source : str
-        The file.
-    forecasts : dict of str to (n,) floats
-        By the name of the column, in [0, 1].
-    outcomes : (n,) floats
-        Each 0 or 1; NaN where it may be missing.
-    outcome : str
-        The name of their column.
-    weights, times : (n,) floats, optional
-        Times do not descend; dates are days since 1970.
-    time_words : callable, optional
-        The time of a row as it is written.
-    groups : dict of str to (m,) ints, optional
-        Numbers of the rows of each group, in order (`group_name`).
-    by, time : str
-        The names of those columns, with commas between several; "" for none.
-    said : tuple of str
-        What was guessed, left out or sorted.
-    duplicates : int
-        Rows that are equal to an earlier one, in all columns of the file.
-    places : (n,) ints, optional
-        Which rows of the file these are, from 0.
-    known : (n,) floats, optional
-        When outcomes became known, not before `times`; NaN for never.
-    total : int
-        Rows of the file, with those that are left out.
-    zeros : tuple of str
-        With `positive`, the words that stand for 0.
-    """
+    """Forecasts and outcomes, row by row."""
 
     source: str
-    forecasts: dict[str, Floats]
-    outcomes: Floats
-    outcome: str
+    forecasts: dict[str, Floats]  # by the name of the column, in [0, 1]
+    outcomes: Floats  # each 0 or 1; NaN where it may be missing
+    outcome: str  # the name of their column
     weights: Floats | None = None
-    times: Floats | None = None
-    time_words: Callable[[int], str] | None = None
-    groups: dict[str, Ints] | None = None
-    by: str = ""
-    time: str = ""
-    said: tuple[str, ...] = ()
-    duplicates: int = 0
-    places: Ints | None = None
-    known: Floats | None = None
-    total: int = 0
-    zeros: tuple[str, ...] = ()
+    times: Floats | None = None  # they do not descend; dates are days since 1970
+    time_words: Callable[[int], str] | None = None  # the time of a row as it is written
+    groups: dict[str, Ints] | None = None  # numbers of the rows of each group, in order (`group_name`)
+    by: str = ""  # the names of those columns, with commas between several; "" for none
+    time: str = ""  # the names of those columns, with commas between several; "" for none
+    said: tuple[str, ...] = ()  # what was guessed, left out or sorted
+    duplicates: int = 0  # rows that are equal to an earlier one, in all columns of the file
+    places: Ints | None = None  # which rows of the file these are, from 0
+    known: Floats | None = None  # when outcomes became known, not before `times`; NaN for never
+    total: int = 0  # rows of the file, with those that are left out
+    zeros: tuple[str, ...] = ()  # with `positive`, the words that stand for 0
 
     @property
     def rows(self) -> int:

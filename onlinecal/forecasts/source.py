@@ -37,22 +37,7 @@ def report_of(
     in_parts: bool | None = None,
     scheduler: str | None = None,
 ) -> Report:
-    """The report of a file.
-
-    Parameters
-    ----------
-    source : str
-        As in `Table`.
-    asked : Asked
-    settings : Settings
-    delimiter, encoding : str, optional
-        As in `Table`.
-    in_parts : bool, optional
-        Whether it is read in parts though there may be memory for all of it, or in memory. Default: in parts where
-        memory would not do, or where it is large and no column of times or weights needs its rows one by one.
-    scheduler : str, optional
-        Address of a Dask cluster, ``tcp://host:port``, whose workers read it in parts, all under this name.
-    """
+    """The report of a file."""
     if source == "-" and (in_parts or scheduler is not None):
         raise InvalidData("standard input cannot be read in parts, for it is read twice; expected a file")
     if scheduler is not None:

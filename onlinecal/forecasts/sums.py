@@ -22,21 +22,13 @@ from onlinecal.forecasts.reading import Asked, Log, remarks
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Γ of one column of forecasts: of all of them, or, where there are too many different ones, of a grid.
-
-    Attributes
-    ----------
-    gamma : JointDistribution
-    groups : dict of str to JointDistribution
-    moved : float or None
-        How far the forecasts were moved to the grid, in all; None where there is none.
-    chances : JointDistribution or None
-        The same as `gamma` with the sum of forecasts in place of outcomes 1, on a grid.
-    """
+    """Γ of one column of forecasts: of all of them, or, where there are too many different ones, of a grid."""
 
     gamma: JointDistribution
     groups: dict[str, JointDistribution]
+    # how far the forecasts were moved to the grid, in all; None where there is none
     moved: float | None = None
+    # the same as `gamma` with the sum of forecasts in place of outcomes 1, on a grid
     chances: JointDistribution | None = None
 
     def on_grid(self, steps: int) -> Column:
@@ -82,23 +74,13 @@ def _merged(gammas: Iterable[JointDistribution], whole: bool = True) -> JointDis
 
 @dataclass(frozen=True)
 class Pair:
-    """The differences of a score between two columns.
+    """The differences of a score between two columns."""
 
-    Attributes
-    ----------
-    score, first, second : str
-        As in `Difference`.
-    count : int
-        Of those that are finite.
-    mean, power : float
-        Their mean, and the sum of squares of what they are more or less.
-    """
-
-    score: str
+    score: str  # as in `Difference`
     first: str
     second: str
-    count: int
-    mean: float
+    count: int  # of those that are finite
+    mean: float  # their mean, and the sum of squares of what they are more or less
     power: float
 
     def merge(self, other: Pair) -> Pair:
@@ -114,26 +96,13 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a report is made of.
+    """What a report is made of."""
 
-    Attributes
-    ----------
-    total, rows : int
-        How many there are, and how many have all forecasts and an outcome.
-    zeros : set of str
-        Words that stand for outcome 0.
-    largest : dict of str to float
-        The largest forecast of each column.
-    columns : dict of str to Column
-        Empty where there are no rows.
-    pairs : tuple of Pair
-    """
-
-    total: int
+    total: int  # how many there are, and how many have all forecasts and an outcome
     rows: int
-    zeros: frozenset[str]
-    largest: dict[str, float]
-    columns: dict[str, Column]
+    zeros: frozenset[str]  # words that stand for outcome 0
+    largest: dict[str, float]  # the largest forecast of each column
+    columns: dict[str, Column]  # empty where there are no rows
     pairs: tuple[Pair, ...]
 
 

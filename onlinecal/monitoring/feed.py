@@ -39,19 +39,6 @@ class Feed:
     columns, and how they are read. A feed of a saved monitor goes on in the same way, and refuses another one.
 
     With a positive word no line is taken before one holds it: `measure` refuses a file in which it never stands.
-
-    Parameters
-    ----------
-    monitor : Monitor
-    name : str
-        Of the file, for messages.
-    asked : Asked
-        Which columns are what; those that are not named are known by their usual names. Not used: `by`, `weight`,
-        `resolved`, `skip_missing`, `sort`.
-    delimiter, encoding : str, optional
-        As for `Table`. No cell holds the end of a line.
-    say : callable, optional
-        Told what was guessed.
     """
 
     def __init__(

@@ -38,35 +38,7 @@ def watch(
     found: Callable[[Alarm], None] = lambda alarm: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> bool:
-    """Feeds a monitor, from where it stopped last.
-
-    Parameters
-    ----------
-    monitor : Monitor
-        Of a saved one, its `note` says how far the file has been taken.
-    source : Path or None
-        A CSV file, which may be packed (``.gz``) if it does not grow; None for standard input.
-    asked, delimiter, encoding, say
-        As for `Feed`.
-    follow : bool, default False
-        Whether to wait for more at the end of the file.
-    state : Path, optional
-        Where the monitor is saved: after every alarm, every 5 seconds, and in the end, whatever ends it.
-    found : callable, optional
-        Told every alarm.
-
-    Returns
-    -------
-    bool
-        Whether somebody stopped it (SIGINT, SIGTERM) before the end.
-
-    Raises
-    ------
-    InvalidData
-        A line that is none, after all before it have been taken and saved; a file that is not there, has become
-        shorter, or has been replaced by another one than itself with more at its end.
-    OSError
-    """
+    """Feeds a monitor, from where it stopped last."""
     name = "standard input" if source is None else str(source)
     if source is not None and is_parquet(source):
         raise InvalidData(f"{name}: a Parquet file has no lines that come one by one; expected CSV")

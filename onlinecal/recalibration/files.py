@@ -34,35 +34,7 @@ def recalibrate_file(
     progress: bool | None = False,
     **options: Any,
 ) -> tuple[Recalibrated, tuple[str, ...]]:
-    """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`.
-
-    Parameters
-    ----------
-    source : str
-        As for `Table`.
-    output : Path
-        Another file, ``.csv``, in which cells are as they were, with what stood between them, and the new numbers have
-        all their digits, or ``.parquet``.
-    forecaster : str
-        A name, or a table in braces.
-    column : str
-        Of the recalibrated forecasts, in [0, 1] whatever those of the file are in; none that is there.
-    asked : Asked, optional
-        Outcomes may be missing. Rows that are left out have nothing in the new column; rows that are sorted are so
-        while they are recalibrated, and stay in their places.
-    delimiter, encoding : str, optional
-        As for `Table`.
-    overwrite : bool, default False
-        Whether an existing `output` is replaced, when the new file is whole.
-    progress : bool, optional
-        As `shown` of `Progress`.
-
-    Returns
-    -------
-    Recalibrated
-    tuple of str
-        What was guessed, left out or sorted.
-    """
+    """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`."""
     if output.suffix not in FORMATS:
         raise InvalidParameter(f"{output}: expected a name that ends with {' or '.join(FORMATS)}")
     if source != "-" and os.path.realpath(output) == os.path.realpath(local(source)):
