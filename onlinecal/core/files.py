@@ -1,31 +1,41 @@
-"""Files with columns, CSV or Parquet, read column by column; whatever is wrong is named with its line."""
+"""Files with columns, CSV or Parquet: the one reader of all commands. What is wrong is named with its line."""
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import contextlib
+import csv
 import gzip
 import importlib.util
+import io
 import lzma
-import math
 import os
 import re
-import signal
-import threading
+import stat
+import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidData, suggestion
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.memory import GIB, free_memory
+from onlinecal.core.rows import Floats, Rows
 
-Floats = NDArray[np.float64]
+#: what may stand between cells, the most likely first
+DELIMITERS = ",;\t|"
+#: memory that a row takes while it is read, over its size in a CSV file
+ROOM = 20
+
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+#: bytes that are read at a time; and of lines, at most, until a quotation mark ends
+_CHUNK, _CELL = 2**24, 2**28
+_UNPACKED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 
 
 def located(file: str) -> Path:
@@ -43,30 +53,10 @@ def located(file: str) -> Path:
 
 
 def local(file: str | Path) -> Path:
-    """The path of a file, where ``~`` is a home folder; of a user that there is not it stays as it is."""
+    """The path of a file, where ``~`` is a home folder; of an unknown user it stays as it is."""
     if "\0" in str(file):
         raise InvalidData(f"{str(file)!r}: no such file, for its name has a NUL character")
     return Path(os.path.expanduser(file))
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """While it lasts an interrupt is an exception with a value: one without, as Python's own, pandas' parser loses."""
-
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
-        yield
-        return
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def is_parquet(path: str | Path) -> bool:
@@ -74,241 +64,287 @@ def is_parquet(path: str | Path) -> bool:
     return Path(path).suffix.lower() in (".parquet", ".pq")
 
 
-def times(table: Table, column: str) -> Floats:
+def times(table: Rows, column: str) -> Floats:
     """A column of numbers or dates that do not descend; dates as days since 1970."""
     values = table.numbers(column, dates=True)
-    later = np.concatenate([[True], values[1:] >= values[:-1]])
-    if not later.all():
-        i = int(np.argmin(later))
-        raise InvalidData(
-            f"{table.path}, {table.line(i)}: column {column!r} goes back in time, from {table.cell(column, i - 1)} to "
-            f"{table.cell(column, i)}; expected rows in order"
-        )
+    table.check_order(column, values, np.arange(len(values)), "rows in order")
     return values
 
 
-class Table:
-    """A CSV or Parquet file whose columns are asked for one by one.
+class Table(Rows):
+    """A whole file."""
 
-    Raises
-    ------
-    InvalidData
-        With the path, and the line where one is at fault.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.parquet = is_parquet(path)
-        self.frame = parquet(path) if self.parquet else _csv(path)
-
-    def line(self, row: int) -> str:
-        """Where row `row`, from 0, is in the file, for people."""
-        return f"row {row + 1}" if self.parquet else f"line {row + 2}"
-
-    def cell(self, column: str, row: int) -> Any:
-        """What is written there."""
-        return self.frame[column].iloc[row]
-
-    def numbers(self, column: str, dates: bool = False, gaps: float | None = None) -> Floats:
-        """One numeric column; with `dates`, dates too, as days since 1970.
-
-        An empty cell is an error, or (with `gaps`) this number.
-        """
-        import pandas as pd
-
-        frame = self.frame
-        if column not in frame.columns:
-            raise InvalidData(
-                f"{self.path} has no column {column!r}{suggestion(column, map(str, frame.columns))}"
-            )
-        if len(frame) == 0:
-            head = "columns" if self.parquet else "a header"
-            raise InvalidData(f"{self.path} has {head} and no rows; expected at least one")
-        cells = frame[column]
-        if isinstance(cells, pd.DataFrame):
-            raise InvalidData(f"{self.path} has several columns {column!r}; expected one")
-        values = moments(cells) if dates else _numbers(cells)
-        good = np.isfinite(values)
-        if gaps is not None:
-            empty = cells.isna().to_numpy()
-            values[empty], good = gaps, good | empty
-        if not good.all():
-            i = int(np.argmin(good))
-            cell = cells.iloc[i]
-            what = "is missing" if pd.isna(cell) else f"is {cell!r}"
-            expected = "a number or a date like those before" if dates else "a number"
-            raise InvalidData(f"{self.path}, {self.line(i)}: column {column!r} {what}; expected {expected}")
-        return values
-
-    def refuse(self, column: str, values: Floats, good: Any, expected: str) -> None:
-        """Stops at the first row that is not good."""
-        if not good.all():
-            i = int(np.argmin(good))
-            raise InvalidData(
-                f"{self.path}, {self.line(i)}: column {column!r} holds {values[i]:g}; {expected}"
-            )
+    def __init__(
+        self, source: str | Path, *, delimiter: str | None = None, encoding: str | None = None
+    ) -> None:
+        one = next(pieces(source, delimiter=delimiter, encoding=encoding))
+        super().__init__(one.name, one.columns, one.frame, one.delimiter)
 
 
-def _numbers(cells: Any) -> Floats:
-    """NaN where a cell is no number; true and false are 1 and 0.
-
-    A date is no number, though pandas would count its nanoseconds.
-    """
-    import pandas as pd
-
-    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        return np.full(len(cells), np.nan)
-    values = np.asarray(pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)).copy()
-    if pd.api.types.is_string_dtype(cells.dtype) and not np.isfinite(values).all():
-        words = (
-            cells.str.strip()
-            .str.lower()
-            .map({"true": 1.0, "false": 0.0})
-            .to_numpy(np.float64, na_value=np.nan)
-        )
-        values = np.where(np.isnan(words), values, words)
-    return values
+# ---------------------------------------------------------------- from bytes to rows
 
 
-def as_time(cell: str) -> tuple[float | None, bool]:
-    """The number of a cell that holds a time, or None; and whether it is a date.
-
-    A finite number is itself. A date of ISO 8601, with or without a time of day and a zone (default UTC), is days since
-    1970, to the microsecond; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
-    """
-    text = cell.strip()
-    number = _number(text)
-    return (number, False) if number is not None else (_days(text), True)
-
-
-def moments(cells: Any) -> Floats:
-    """A column of a table, each cell as `as_time` reads it; NaN for none, and for a kind other than the first."""
-    import pandas as pd
-
-    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        dates = pd.to_datetime(cells, utc=True).dt.tz_localize(None)
-        return np.asarray((dates.to_numpy("datetime64[us]") - _ZERO) / _DAY)
-    if pd.api.types.is_numeric_dtype(cells.dtype):
-        return np.asarray(cells.to_numpy(np.float64, na_value=np.nan)).copy()
-    texts = [str(cell).strip() for cell in cells]
-    joined = "\n".join(texts)
-    # Two quick ways, of which a test holds that they read as `as_time` does.
-    if joined.isascii() and "_" not in joined:
-        with contextlib.suppress(ValueError):
-            values = np.array(texts, dtype=object).astype(np.float64)
-            return np.where(np.isfinite(values), values, np.nan)
-    if _PLAIN.fullmatch(joined):
-        dates = pd.to_datetime(pd.Series(texts, dtype=object), errors="coerce", format="ISO8601", utc=True)
-        values = (dates.dt.tz_localize(None).to_numpy("datetime64[us]") - _ZERO) / _DAY
-        if np.count_nonzero(np.isnan(values)) == texts.count("nan"):
-            return values
-    first = next((dated for value, dated in map(as_time, texts) if value is not None), False)
-    read = map(_days if first else _number, texts)
-    return np.array([np.nan if value is None else value for value in read], dtype=np.float64)
+def pieces(
+    source: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    size: int | None = None,
+    part: tuple[int, int] | None = None,
+    wanted: Sequence[str] | None = None,
+) -> Iterator[Rows]:
+    """The rows of a file, all at once or some at a time; once at least, if only with no rows."""
+    name = "standard input" if str(source) == "-" else str(source)
+    check_delimiter(delimiter)
+    if is_parquet(source):
+        yield from _parquet(local(source), name, size, part, wanted)
+        return
+    with unpacking(name), opened(source, name) as file:
+        yield from _csv(file, name, delimiter, encoding, size, part)
 
 
-def _number(text: str) -> float | None:
+@contextlib.contextmanager
+def unpacking(name: str) -> Iterator[None]:
+    """While it lasts, what is wrong with the bytes of a file is said in plain words."""
     try:
-        value = float(text)
-    except ValueError:
-        return None
-    # Python would read 1_0 as 10, and digits of all scripts.
-    return value if math.isfinite(value) and text.isascii() and "_" not in text else None
-
-
-def _days(text: str) -> float | None:
-    usual = text[4:8:3] == "--" and text[9:10].isdigit()
-    if not usual and (found := _LOOSE.fullmatch(text)):
-        year, month, day, rest = found.group(1, 3, 4, 5)
-        text = f"{year}-{month:0>2}-{day or 1:0>2}{rest}"
-    # Python takes any character between date and time, also the sign of a zone; and eight digits are a number.
-    if text.isdigit() or text[10 if text[4:5] == "-" else 8 :][:1] not in ("", "T", "t", " "):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (moment - (_EPOCH if moment.tzinfo else _NAIVE)) / _ONE
-
-
-#: year, month and day that are not written as in ISO 8601; and 1970
-_LOOSE = re.compile(r"(\d{4})([-/.])(\d\d?)(?:\2(\d\d?))?((?:[T ].*)?)", re.ASCII)
-_EPOCH, _NAIVE, _ONE = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1), timedelta(days=1)
-#: lines of dates that are read at once, near enough to 1970 for microseconds to be exact in float64; and NumPy's 1970
-_PLAIN = re.compile(
-    r"(?:(?:nan|(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?"
-    r"(?:Z|[+-][01]\d:[0-5]\d)?)?)(?:\n|\Z))*+",
-    re.ASCII,
-)
-_ZERO, _DAY = np.datetime64(0, "us"), np.timedelta64(1, "D")
-
-
-def _csv(path: Path) -> Any:
-    import pandas as pd
-
-    _check_file(path)
-    try:
-        # Text first: pandas would turn a column with one bad cell into objects and lose which cell it was. The header
-        # by itself: it would give another name to the second of two columns of one, and take the first column for names
-        # of rows where these have more cells than the header.
-        read = partial(
-            pd.read_csv, path, header=None, dtype=str, skip_blank_lines=False, sep=_delimiter(path),
-            encoding="utf-8-sig", skipinitialspace=True,
-        )  # fmt: skip
-        with interruptible():
-            frame = read().iloc[1:].reset_index(drop=True)
-            frame.columns = read(nrows=1, keep_default_na=False).iloc[0].to_list()
-        return frame
-    except pd.errors.EmptyDataError:
-        raise InvalidData(f"{path} is empty; expected a header line and rows") from None
-    except (pd.errors.ParserError, UnicodeError) as error:
-        raise InvalidData(f"{path} is not a CSV file: {str(error).strip()}") from None
-    except OSError as error:
-        raise InvalidData(f"{path} cannot be read: {error.strerror or error}") from None
-    except (EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, ImportError) as error:
-        raise InvalidData(f"{path} cannot be unpacked: {str(error).strip()}") from None
-
-
-#: what may stand between columns; where the header has several of them, the one that it has most often
-_DELIMITERS = ",;\t|"
-#: endings of compressed files whose first line is looked at
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-
-def _delimiter(path: Path) -> str:
-    """What stands between the columns, by the header."""
-    if path.suffix.lower() == ".zip":
-        return ","
-    with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-        header = file.readline(2**20).decode("utf-8", "replace")
-    plain = re.sub('"[^"]*"', "", header)
-    return max(_DELIMITERS, key=plain.count)  # the comma where there is none
-
-
-def _check_file(path: Path) -> None:
-    """Refuses what is no file: a device has no end."""
-    try:
-        there, good = path.exists(), path.is_file()
-    except (OSError, ValueError) as error:
-        raise InvalidData(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if not good:
-        what = "is a directory" if path.is_dir() else "is not a file"
-        raise InvalidData(f"{path} {what}; expected a file" if there else f"{path}: no such file")
-
-
-def parquet(path: Path) -> Any:
-    """The data frame in a Parquet file."""
-    import pandas as pd
-
-    _check_file(path)
-    try:
-        import pyarrow as engine
-    except ImportError:
+        yield
+    except _UNPACKED as error:
         raise InvalidData(
-            f"{path}: Parquet files are read by pyarrow, which is not installed; install it (pip install pyarrow, or "
-            "onlinecal's extra 'data')"
+            f"{name} cannot be unpacked: {str(error).strip()}; expected a whole packed file"
         ) from None
+    except OSError as error:
+        raise InvalidData(f"{name} cannot be read: {error.strerror or error}") from None
+
+
+def _csv(
+    file: Any,
+    name: str,
+    delimiter: str | None,
+    encoding: str | None,
+    size: int | None,
+    part: tuple[int, int] | None,
+) -> Iterator[Rows]:
+    columns, between, first, left = list[str](), "", 0, None if part is None else part[1]
+    if part is not None and part[0]:
+        between, columns = header_of(file.readline().decode(errors="replace"), name, delimiter)
+        # A line that begins before belongs to the part before; one that begins here is not skipped.
+        file.seek(part[0] - 1)
+        file.readline()
+        left, first, name = part[1] - file.tell(), -1, f"{name}, after byte {file.tell()}"
+    rows = None
+    for data in _blocks(_utf8(file, name, encoding, left, min(size or _CHUNK, _CHUNK)), size):
+        # Between two cuts outside of quotation marks there is an even number of them.
+        if part is not None and data.count(b'"') % 2:
+            raise InvalidData(
+                f"{name}: a cell holds the end of a line, so that the file cannot be cut between lines; expected "
+                "Parquet, or no --scheduler"
+            )
+        if not columns:
+            data = data if b"\n" in data else data.replace(b"\r", b"\n")
+            header, _, data = data.partition(b"\n")
+            between, columns = header_of(header.decode(), name, delimiter)
+        rows = csv_rows(data, name, columns, between, first)
+        first += rows.rows
+        yield rows
+    if rows is None:
+        if not columns:
+            raise InvalidData(f"{name} is empty; expected a header line and rows")
+        yield csv_rows(b"", name, columns, between)
+
+
+def _utf8(file: Any, name: str, encoding: str | None, left: int | None, chunk: int) -> Iterator[bytes]:
+    """The bytes of a file in UTF-8; with `left`, so many of them and the rest of the last line."""
+    decoder: Any = None
     try:
-        return pd.read_parquet(path, engine="pyarrow")
-    except (engine.ArrowException, ValueError, OSError) as error:
-        raise InvalidData(f"{path} is not a Parquet file: {str(error).strip().splitlines()[0]}") from None
+        while data := file.read(chunk if left is None else max(min(chunk, left), 0)):
+            if left is not None:
+                left -= len(data)
+                data += b"" if left or data.endswith(b"\n") else file.readline()
+            if decoder is None:
+                decoder = codecs.getincrementaldecoder(codec(encoding or encoding_of(data)))()
+                yield decoder.decode(data).removeprefix("\ufeff").encode()
+            else:
+                yield decoder.decode(data).encode()
+        if decoder is not None:
+            yield decoder.decode(b"", True).encode()
+    except UnicodeError as error:
+        raise not_encoded(name, error, encoding) from None
+
+
+def _blocks(chunks: Iterator[bytes], size: int | None) -> Iterator[bytes]:
+    """Whole lines, of `size` bytes or some more at a time, or all of them; no cell that holds line ends is cut."""
+    rest = b"" if size is not None else b"".join(chunks)
+    for data in chunks:
+        rest += data
+        if len(rest) < (size or 0):
+            continue
+        cut = rest.rfind(b"\n") + 1
+        if cut and (len(rest) > _CELL or rest.count(b'"', 0, cut) % 2 == 0):
+            yield rest[:cut]
+            rest = rest[cut:]
+    if rest:
+        yield rest
+
+
+def csv_rows(data: bytes, name: str, columns: Sequence[str], between: str, first: int = 0) -> Rows:
+    """Whole lines of CSV in UTF-8, without the header.
+
+    Polars reads what is plain, and Python's reader what has odd quotation marks or cells.
+    """
+    import polars as pl
+
+    names = [str(i) for i in range(len(columns))]
+    schema = dict.fromkeys(names, pl.String)
+    if len(columns) > 1:
+        data = data.rstrip(b"\r\n") + b"\n"  # blank lines at the end, as editors leave them
+    frame = None
+    if not data.strip(b"\n") and (len(columns) > 1 or not data):
+        frame = pl.DataFrame(schema=schema)
+    elif between.isascii() and f'{between} "'.encode() not in data:
+        with contextlib.suppress(pl.exceptions.PolarsError):
+            frame = pl.read_csv(between.join(names).encode() + b"\n" + data, separator=between, schema=schema)
+    if frame is None:
+        cells = zip_longest(*_odd_rows(data.decode(), name, len(columns), between, first))
+        frame = pl.DataFrame([[cell or None for cell in column] for column in cells], schema=schema)
+    return Rows(name, columns, frame, between, first)
+
+
+def _odd_rows(text: str, name: str, width: int, between: str, first: int) -> list[list[str | None]]:
+    """Rows of so many cells, one by one."""
+    lines = io.StringIO(text if text.endswith("\n") else text + "\n", newline="")
+    rows: list[list[str | None]] = []
+    try:
+        for row in csv.reader(lines, delimiter=between, skipinitialspace=between != " "):
+            if len(row) > width:
+                raise InvalidData(
+                    f"{name}, line {first + len(rows) + 2} has {len(row)} cells; expected {width}, as in the header"
+                )
+            rows.append([*row, *[None] * (width - len(row))])
+    except csv.Error as error:
+        raise InvalidData(f"{name} is not a CSV file with {between!r} between cells: {error}") from None
+    if any((cell or "").endswith("\n") for cell in rows[-1]) and not text.rstrip("\r\n").endswith('"'):
+        raise InvalidData(
+            f"{name} is not a CSV file: in line {first + len(rows) + 1} a quotation mark does not end"
+        )
+    return rows
+
+
+def _parquet(
+    path: Path, name: str, size: int | None, part: tuple[int, int] | None, wanted: Sequence[str] | None
+) -> Iterator[Rows]:
+    import polars as pl
+
+    with opened(path, name):
+        pass
+    try:
+        rows = pl.scan_parquet(path, glob=False)
+        rows = rows if wanted is None else rows.select(wanted)
+        first, last = part or (0, rows.select(pl.len()).collect().item())
+        step = size or max(last - first, 1)
+        for start in range(first, max(last, first + 1), step):
+            frame = rows.slice(start, min(step, last - start)).collect()
+            columns, frame.columns = frame.columns, [str(i) for i in range(frame.width)]
+            yield Rows(name, columns, frame, first=start)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InvalidData(f"{name} is not a Parquet file: {str(error).strip().splitlines()[0]}") from None
+
+
+def parquet_rows(source: str) -> int:
+    """How many rows a Parquet file has."""
+    import polars as pl
+
+    try:
+        return int(pl.scan_parquet(local(source), glob=False).select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InvalidData(f"{source} is not a Parquet file: {str(error).strip().splitlines()[0]}") from None
+
+
+def opened(source: str | Path, name: str) -> Any:
+    """A stream of the bytes of a file, unpacked; a device has no end, and is refused."""
+    if str(source) == "-":
+        return io.BytesIO(_standard_input())
+    path = local(source)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise InvalidData(f"{name}: no such file") from None
+    except OSError as error:
+        raise InvalidData(f"{name} cannot be read: {error.strerror or error}") from None
+    if stat.S_ISDIR(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        what = "a directory" if stat.S_ISDIR(mode) else "not a file"
+        raise InvalidData(f"{name} is {what}; expected a file")
+    suffix = path.suffix.lower()
+    if suffix == ".zip":
+        archive = zipfile.ZipFile(path)
+        if len(archive.namelist()) != 1:
+            raise InvalidData(f"{name} cannot be unpacked: it holds several files; expected one")
+        try:
+            return archive.open(archive.namelist()[0])
+        except RuntimeError as error:  # it is encrypted
+            raise InvalidData(f"{name} cannot be unpacked: {error}") from None
+    if suffix == ".zst":
+        raise InvalidData(f"{name} cannot be unpacked; expected .gz, .bz2, .xz or .zip")
+    return _OPENERS.get(suffix, open)(path, "rb")
+
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def _standard_input() -> bytes:
+    """All of it, as long as there is memory for its rows."""
+    parts, size, most = [], 0, free_memory() / ROOM
+    while part := sys.stdin.buffer.read(_CHUNK):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise InvalidData(
+                f"standard input has more than {size / GIB:.1f} GiB, for which there is no memory; expected a file, "
+                "which is read in parts"
+            )
+    return b"".join(parts)
+
+
+# ---------------------------------------------------------------- headers and encodings
+
+
+def check_delimiter(delimiter: str | None) -> None:
+    """Refuses what is not one character that can stand between cells."""
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise InvalidData(f"delimiter = {delimiter!r}; expected one character, such as ; or a tab")
+
+
+def header_of(line: str, name: str, delimiter: str | None = None) -> tuple[str, list[str]]:
+    """What stands between the cells of a file, and the names of its columns, by its first line."""
+    if not line.strip("\r\n\ufeff\x00 "):
+        raise InvalidData(f"{name} is empty; expected a header line and rows")
+    if "\x00" in line:
+        raise InvalidData(f"{name} is not a text file; expected CSV, or a name that ends in .parquet")
+    between = delimiter or max(DELIMITERS, key=re.sub('"[^"]*"', "", line).count)
+    try:
+        cells = next(csv.reader([line], delimiter=between, skipinitialspace=between != " "))
+    except csv.Error as error:
+        raise InvalidData(f"{name} is not a CSV file: its first line is no header ({error})") from None
+    return between, [cell.strip() for cell in cells]
+
+
+def encoding_of(start: bytes) -> str:
+    """The encoding by the first bytes."""
+    return next((encoding for bom, encoding in _BOMS if start.startswith(bom)), "utf-8")
+
+
+def codec(name: str) -> str:
+    """The name that Python has for an encoding of text."""
+    try:
+        "".encode(name)
+        return codecs.lookup(name).name
+    except LookupError:
+        raise InvalidData(f"encoding = {name!r} is not known; expected utf-8, latin-1, cp1252, …") from None
+
+
+def not_encoded(where: str, error: UnicodeError, encoding: str | None) -> InvalidData:
+    """The refusal of bytes that are no text in the encoding of a file."""
+    what = error.encoding if isinstance(error, UnicodeDecodeError) else encoding
+    return InvalidData(
+        f"{where} is not {what or 'UTF-8'} throughout ({getattr(error, 'reason', error)}); expected one encoding: "
+        "save it as UTF-8, or say --encoding latin-1"
+    )

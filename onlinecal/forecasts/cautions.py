@@ -31,21 +31,7 @@ def cautions(
     rows: int | None = None,
     level: float = 0.05,
 ) -> list[str]:
-    """Warnings about one column of forecasts, in sentences; none where there is nothing to say.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Of the predictions as they are written.
-    drift : Drift, optional
-        Of the rows in order of time.
-    samples : float, optional
-        How many samples of equal weight vary as much, where samples have weights.
-    rows : int, optional
-        How many samples have a weight above 0, where samples have weights; default: the weight of `gamma`.
-    level : float, default 0.05
-        p-values below it are spoken of.
-    """
+    """Warnings about one column of forecasts, in sentences; none where there is nothing to say."""
     said = []
     n = gamma.weight if samples is None else samples
     many = gamma.weight if rows is None else rows
@@ -124,16 +110,7 @@ def _on_grid(v: Floats, m: int) -> bool:
 
 
 def duplicates(equal: int, rows: int, more_columns: bool, gammas: Sequence[JointDistribution]) -> list[str]:
-    """A warning about rows that are equal to earlier ones, where chance would hardly make them so.
-
-    Parameters
-    ----------
-    equal, rows : int
-    more_columns : bool
-        Whether rows have more than forecasts and an outcome, such as a date.
-    gammas : sequence of JointDistribution
-        Of all columns of forecasts.
-    """
+    """A warning about rows that are equal to earlier ones, where chance would hardly make them so."""
     distinct = any(gamma.levels > DISTINCT * gamma.weight for gamma in gammas)
     if equal == 0 or not (more_columns or distinct):
         return []

@@ -21,23 +21,14 @@ MOST_LEVELS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Recalibration:
-    """The recalibrated probability of each prediction.
+    """The recalibrated probability of each prediction."""
 
-    Attributes
-    ----------
-    predictions, means : (k,) floats
-        The levels, or what they are rounded to, and `isotonic` of them.
-    lower, upper : (k,) floats
-        Between what `means` lies at each of them if forecasts are calibrated; NaN without a band.
-    rounded : bool
-        Whether predictions are rounded to multiples of 1/1000.
-    """
-
-    predictions: Floats
+    predictions: Floats  # the levels, or what they are rounded to, and `isotonic` of them
     means: Floats
+    # between what `means` lies at each of them if forecasts are calibrated; NaN without a band
     lower: Floats
     upper: Floats
-    rounded: bool
+    rounded: bool  # whether predictions are rounded to multiples of 1/1000
 
 
 @of_gamma
@@ -49,37 +40,10 @@ def recalibration(
     For the band outcomes are drawn anew, each 1 with the probability forecast, and recalibrated in the same way; at
     each level it leaves out equally many of the least and of the largest values.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-        Without whole counts there is no band.
-    level : float, default 0.95
-        Of each level by itself: if predictions were fixed before and outcomes are calibrated and independent, the curve
-        of the samples lies in the band there with at least this probability, whatever their number, since it is one
-        more such draw. 0 for no band.
-    draws : int, default 399
-    seed : int, default 0
+    Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007.
 
-    Returns
-    -------
-    Recalibration
-        With too few draws the band is from 0 to 1.
+    Deviation: Predictions stay as they are. More than 1000 levels are rounded first, of the samples and of the draws.
 
-    Raises
-    ------
-    InvalidParameter
-        A level or a number of draws out of range.
-
-    Source
-    ------
-    Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007.
-
-    Deviations
-    ----------
-    Predictions stay as they are. More than 1000 levels are rounded first, of the samples and of the draws.
-
-    Examples
-    --------
     >>> found = recalibration(JointDistribution.from_counts([0.1, 0.9], [100, 100], [10, 90]))
     >>> bool((found.lower < found.means).all() and (found.means < found.upper).all())
     True

@@ -75,10 +75,6 @@ def decomposition(gamma: JointDistribution, score: Score = "brier") -> Decomposi
     gamma : JointDistribution
     score : "brier" or "log", default "brier"
 
-    Returns
-    -------
-    Decomposition
-
     Raises
     ------
     InvalidParameter

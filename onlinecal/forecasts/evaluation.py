@@ -263,15 +263,7 @@ def _wider(interval: Interval, record: Measure, moved: float, options: dict[str,
 
 
 def p_large_n(record: Measure, value: float, resample: Resample) -> float | None:
-    """The p-value of calibration for large n, where it is in closed form.
-
-    Parameters
-    ----------
-    record : Measure
-    value : float
-        Of the measure on the Γ of `resample`.
-    resample : Resample
-    """
+    """The p-value of calibration for large n, where it is in closed form."""
     if record.tail is None:
         return None
     v = resample.gamma.predictions

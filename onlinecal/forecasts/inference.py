@@ -35,21 +35,7 @@ def calibration_test(gamma: JointDistribution, seed: int, squares: Floats | None
     Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n; for more than
     `DRAWN_LEVELS` levels, or with weights, it is the limit for large n.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-    seed : int
-    squares : (k,) floats, optional
-        Sums of squared weights in each level, of weighted samples.
-
-    Returns
-    -------
-    float
-        In (0, 1].
-
-    Source
-    ------
-    Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
+    Source: Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
     """
     value, v = cutoff_ce(gamma), gamma.predictions
     if squares is not None or gamma.levels > DRAWN_LEVELS:
@@ -76,21 +62,8 @@ def calibration_test(gamma: JointDistribution, seed: int, squares: Floats | None
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values for as many tests at once: the probability of any false rejection stays below the level.
 
-    Parameters
-    ----------
-    p_values : sequence of float
+    Source: Holm 1979.
 
-    Returns
-    -------
-    list of float
-        In the same order, each at most 1.
-
-    Source
-    ------
-    Holm 1979.
-
-    Examples
-    --------
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
@@ -107,44 +80,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Drift:
-    """Whether the bias of forecasts changes over time.
-
-    Attributes
-    ----------
-    statistic : float
-        sup over times of |S_t − (t/n) S_n|/(σ √n), S the sums of outcome − prediction in order, σ their standard
-        deviation.
-    p_value : float
-        Its probability under the law of Kolmogorov, if there is no change: right for many rows.
-    correlation : float
-        Of outcome − prediction in neighbouring rows.
-    correlation_p : float
-        Two-sided, by √n times it being normal for independent rows.
-    """
+    """Whether the bias of forecasts changes over time."""
 
     statistic: float
-    p_value: float
-    correlation: float
-    correlation_p: float
+    p_value: float  # its probability under the law of Kolmogorov, if there is no change: right for many rows
+    correlation: float  # of outcome − prediction in neighbouring rows
+    correlation_p: float  # two-sided, by √n times it being normal for independent rows
 
 
 def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
     """Tests the residuals of rows in order of time for a change of their mean.
 
-    Parameters
-    ----------
-    p, y : (n,) floats
-        In order.
-    weights : (n,) floats, optional
-        Residuals are multiplied by them.
-
-    Returns
-    -------
-    Drift
-
-    Source
-    ------
-    Brown, Durbin & Evans 1975 (sums of residuals); Kolmogorov's law of the greatest value of a Brownian bridge.
+    Source: Brown, Durbin & Evans 1975 (sums of residuals); Kolmogorov's law of the greatest value of a Brownian bridge.
     """
     residuals = (y - p) * (1.0 if weights is None else weights)
     centred = residuals - residuals.mean()
@@ -159,9 +106,7 @@ def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
 def bridge_exceeds(x: float) -> float:
     """P(max |B| ≥ x) of a Brownian bridge on [0, 1]: 2 Σ_{k ≥ 1} (−1)^{k−1} exp(−2 k² x²).
 
-    Source
-    ------
-    Kolmogorov 1933.
+    Source: Kolmogorov 1933.
     """
     if x <= 0.15:  # 1 to the last digit
         return 1.0
@@ -179,44 +124,21 @@ def two_sided(z: float) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean difference of a score between two columns of forecasts of the same rows.
+    """The mean difference of a score between two columns of forecasts of the same rows."""
 
-    Attributes
-    ----------
-    score : str
-        "brier" or "log".
-    first, second : str
-        Names; the difference is that of the first less that of the second, so that it is negative where the first is
-        better.
-    mean, error : float
-        Mean difference, and its standard error.
-    p_value : float or None
-        Two-sided, that the expected difference is 0 (`paired_p`).
-    adjusted : float or None
-        The same for all pairs and scores at once (Holm).
-    """
-
-    score: str
+    score: str  # "brier" or "log"
     first: str
     second: str
-    mean: float
+    mean: float  # mean difference, and its standard error
     error: float
-    p_value: float | None
-    adjusted: float | None
+    p_value: float | None  # two-sided, that the expected difference is 0 (`paired_p`)
+    adjusted: float | None  # the same for all pairs and scores at once (Holm)
 
 
 def paired_p(mean: float, error: float, samples: float) -> float | None:
     """The two-sided p-value of a mean difference by Student's law; None of fewer than `FEW` samples.
 
-    Parameters
-    ----------
-    mean, error : float
-    samples : float
-        How many samples of equal weights vary as much: their number less 1 is the degrees of freedom.
-
-    Source
-    ------
-    Student 1908; Kish 1965 for the number of samples, (Σ w)²/Σ w².
+    Source: Student 1908; Kish 1965 for the number of samples, (Σ w)²/Σ w².
     """
     from scipy.special import stdtr
 
@@ -238,24 +160,7 @@ def score_differences(
 ) -> list[Difference]:
     """Paired tests of all pairs of columns, by Brier score and by log score.
 
-    Parameters
-    ----------
-    forecasts : mapping of str to (n,) floats
-        Columns by name.
-    y : (n,) floats
-    weights : (n,) floats, optional
-    lags : int, default 0
-        Up to which distance, in rows, differences may depend on each other: 0 for independent rows, else with weights
-        as of Bartlett.
-
-    Returns
-    -------
-    list of Difference
-        Without the log score where it is infinite for one of the two, and without both where one row has all weight.
-
-    Source
-    ------
-    Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
+    Source: Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
     """
     found: list[tuple[str, str, str, float, float, float | None]] = []
     share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()

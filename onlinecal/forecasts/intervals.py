@@ -41,17 +41,10 @@ FINITE = "for every number of samples and every Γ: McDiarmid's inequality"
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval, or why there is none.
-
-    Attributes
-    ----------
-    ends : (float, float) or None
-    how : str
-        How it was made, or why there is none.
-    """
+    """An interval, or why there is none."""
 
     ends: Ends | None
-    how: str
+    how: str  # how it was made, or why there is none
 
 
 @dataclass(frozen=True)
@@ -102,16 +95,6 @@ def mean_interval(
 
     One more sample has the least loss for the lower end, and the largest for the upper one. Of two losses these are the
     quantiles of Clopper and Pearson, and as n grows those of the normal law.
-
-    Parameters
-    ----------
-    loss, mass, squares : (c,) floats
-        Of each cell of samples with one loss: the sums of their weights and of squared weights. It is taken for
-        mass²/squares samples. Above `MOST_LEVELS` cells, those of neighbouring losses are joined.
-    within : (float, float)
-        The least and the largest loss that there can be.
-    times, level, seed
-        As for `intervals`.
     """
     order = np.argsort(loss)
     mass, squares, loss = (part[order] for part in (mass, squares, loss))
@@ -243,18 +226,7 @@ def limits(
 def intervals(
     asked: Sequence[Asked], resample: Resample, times: int, level: float, seed: int, method: Method
 ) -> list[Interval]:
-    """The interval of each measure that has a record of its own.
-
-    Parameters
-    ----------
-    asked : sequence of Asked
-    resample : Resample
-    times : int
-        Draws of either kind; not used by method "finite-sample".
-    level : float
-    seed : int
-    method : {"bootstrap", "finite-sample"}
-    """
+    """The interval of each measure that has a record of its own."""
     found: dict[int, Interval] = {}
     wanted = []
     for i, one in enumerate(asked):

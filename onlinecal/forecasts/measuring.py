@@ -47,96 +47,49 @@ BLOCKS = 8
 
 @dataclass(frozen=True)
 class Settings:
-    """What is found besides values.
+    """What is found besides values."""
 
-    Attributes
-    ----------
-    draws : int
-        Of either kind for intervals, and for p-values; 0 for neither.
-    level : float
-        Of the intervals.
-    seed : int
-    measures : tuple, optional
-        As in `evaluate`; None for the whole catalogue.
-    distinct, grid : int
-        Of more than `distinct` predictions, measures are those of a grid of `grid` steps, as brackets.
-    """
-
-    draws: int = 200
+    draws: int = 200  # of either kind for intervals, and for p-values; 0 for neither
     level: float = 0.95
     seed: int = 0
     measures: tuple[Any, ...] | None = None
+    # of more than `distinct` predictions, measures are those of a grid of `grid` steps, as brackets
     distinct: int = DISTINCT
     grid: int = GRID
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the rows: a group, or a stretch of time.
-
-    Attributes
-    ----------
-    name : str
-    rows : int
-    forecast, event : float
-        Mean forecast, and share of outcomes 1.
-    error : float
-        Standard error of event − forecast, if outcomes are drawn as forecast.
-    brier : float
-    p_value : float
-        Of calibration, by the cutoff calibration error.
-    adjusted : float
-        The same for all parts at once (Holm).
-    """
+    """Some of the rows: a group, or a stretch of time."""
 
     name: str
     rows: int
-    forecast: float
-    event: float
-    error: float
+    forecast: float  # the mean
+    event: float  # the share of outcomes 1
+    error: float  # standard error of event − forecast, if outcomes are drawn as forecast
     brier: float
-    p_value: float
-    adjusted: float
+    p_value: float  # of calibration, by the cutoff calibration error
+    adjusted: float  # the same for all parts at once (Holm)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One column of forecasts.
-
-    Attributes
-    ----------
-    name : str
-    gamma : JointDistribution
-        Of the predictions as they are written; of a file that was read in parts, where they are too many, on a grid.
-    evaluation : Evaluation
-        The table.
-    brier, log : Decomposition
-        Of the two scores.
-    threshold : Threshold
-        The worst one.
-    by_chance : float or None
-        What it would lose on average if forecasts were calibrated; of forecasts on a grid, the worst of its thresholds.
-    threshold_p : float or None
-        How often as much, then: a p-value of calibration, for all pairs of thresholds at once.
-    advises : bool
-        Whether `threshold_p` is at most 1 − level: calibrated forecasts lead to advice with this probability at most.
-    worst_task : str
-        The worst of all decision tasks, where the p-value of its regret is as small; else "".
-    cautions : list of str
-    groups, blocks : list of Part
-    drift : Drift, optional
-    """
+    """One column of forecasts."""
 
     name: str
+    # of the predictions as they are written; of a file that was read in parts, where they are too many, on a grid
     gamma: JointDistribution
     evaluation: Evaluation
     brier: Decomposition
     log: Decomposition
     threshold: Threshold
+    # what it would lose on average if forecasts were calibrated; of forecasts on a grid, the worst of its thresholds
     by_chance: float | None
+    # how often as much, then: a p-value of calibration, for all pairs of thresholds at once
     threshold_p: float | None
+    # whether `threshold_p` is at most 1 − level: calibrated forecasts lead to advice with this probability at most
     advises: bool
-    worst_task: str
+    worst_task: str  # the worst of all decision tasks, where the p-value of its regret is as small; else ""
     cautions: list[str]
     groups: list[Part]
     blocks: list[Part]
@@ -145,67 +98,26 @@ class Measured:
 
 @dataclass(frozen=True)
 class Report:
-    """A log of forecasts.
-
-    Attributes
-    ----------
-    source, outcome : str
-        The file, and its column of outcomes.
-    rows : int
-    columns : list of Measured
-    differences : list of Difference
-        Of the scores of all pairs of columns.
-    lags : int
-        Up to which distance, in rows, their errors are taken to depend on each other.
-    by, time : str
-        The columns of groups and of times, "" for none.
-    said : list of str
-        What was guessed, left out or sorted.
-    cautions : list of str
-        About the rows.
-    settings : Settings
-    """
+    """A log of forecasts."""
 
     source: str
     outcome: str
     rows: int
     columns: list[Measured]
-    differences: list[Difference]
-    lags: int
-    by: str
+    differences: list[Difference]  # of the scores of all pairs of columns
+    lags: int  # up to which distance, in rows, their errors are taken to depend on each other
+    by: str  # the columns of groups and of times, "" for none
     time: str
-    said: list[str]
-    cautions: list[str]
+    said: list[str]  # what was guessed, left out or sorted
+    cautions: list[str]  # about the rows
     settings: Settings
 
 
 def measure_log(log: Log, settings: Settings | None = None, more_columns: bool = False) -> Report:
-    """The report of a log.
-
-    Parameters
-    ----------
-    log : Log
-    settings : Settings, optional
-    more_columns : bool, default False
-        Whether rows of the file have more than forecasts and outcomes.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    InvalidData
-        More than `GROUPS` groups, weights that sum to 0.
-    InvalidParameter
-        On settings out of range.
-    """
+    """The report of a log."""
     settings = _checked(settings or Settings())
     groups: Mapping[str, Any] = log.groups or {}
-    if len(groups) > GROUPS:
-        raise InvalidData(
-            f"{log.source}: {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
-        )
+    few_groups(log.source, log.by, len(groups))
     columns = [_column(log, name, settings) for name in log.forecasts]
     lags = 0 if log.times is None else math.floor(math.cbrt(log.rows))
     said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])
@@ -217,6 +129,12 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     )  # fmt: skip
 
 
+def few_groups(source: str, by: str, many: int) -> None:
+    """Refuses too many groups."""
+    if many > GROUPS:
+        raise InvalidData(f"{source}: {by!r} has {many} different values; expected at most {GROUPS} groups")
+
+
 def measure_gamma(
     name: str,
     gamma: JointDistribution,
@@ -225,19 +143,7 @@ def measure_gamma(
     groups: list[Part],
     chances: Floats | None = None,
 ) -> Measured:
-    """The same of a column of which only Γ is known.
-
-    Parameters
-    ----------
-    name : str
-    gamma : JointDistribution
-    moved : float, optional
-        How far its predictions were moved to the grid of the settings, on average.
-    settings : Settings
-    groups : list of Part
-    chances : (k,) floats, optional
-        The mean forecast of each level, where these were moved to the grid.
-    """
+    """The same of a column of which only Γ is known."""
     settings = _checked(settings)
     steps = None if moved is None else (settings.grid, moved)
     return _measured(name, _Given(gamma), steps, settings, None, groups, [], chances)
@@ -371,17 +277,7 @@ def _chance(
 
 
 def part_of(name: str, rows: int, gamma: JointDistribution, seed: int, squares: Floats | None = None) -> Part:
-    """Some of the rows, not yet corrected for their number.
-
-    Parameters
-    ----------
-    name : str
-    rows : int
-    gamma : JointDistribution
-    seed : int
-    squares : (k,) floats, optional
-        As in `calibration_test`.
-    """
+    """Some of the rows, not yet corrected for their number."""
     v = gamma.predictions
     power = float(((gamma.counts if squares is None else squares) * v * (1.0 - v)).sum())
     p_value = calibration_test(gamma, seed, squares)

@@ -60,10 +60,6 @@ def binary_forecasts(
     Ramdas 2022 call "top-label" what also conditions on which class was on top: for this keep the rows with
     `np.argmax(probabilities, axis=1) == k`, class by class.
 
-    Deviations
-    ----------
-    none
-
     Examples
     --------
     >>> P = [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidData, InvalidParameter, suggestion
-from onlinecal.forecasts.cells import SIGNS, UNIT, WORDS, as_number, as_outcome, hardly_per_cent, outside
-from onlinecal.forecasts.sheet import Sheet
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.rows import Rows
+from onlinecal.core.spellings import WORDS, as_number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,98 +27,48 @@ OUTCOMES = {
     "ytrue", "truth", "resolution", "resolved", "happened", "correct", "class", "iscorrect",
 }  # fmt: skip
 
-#: rows that are looked at to guess which columns are which
-LOOKED_AT = 1000
-
 
 @dataclass(frozen=True)
 class Asked:
-    """Which columns of a file are what.
+    """Which columns of a file are what."""
 
-    Attributes
-    ----------
-    forecasts : tuple of str
-        Names of columns of forecasts; empty to guess.
-    outcome, time, weight : str, optional
-        Names of columns; the outcome is guessed where it is not named.
-    by : tuple of str
-        Names of columns of groups.
-    resolved : str, optional
-        The column of times at which outcomes became known; empty for never.
-    key : str, optional
-        The column that tells questions apart, where outcomes come in lines of their own.
-    positive : str, optional
-        What stands in the column of outcomes where the event happened. Default: 1 or true.
-    open : bool
-        Whether outcomes may be missing, as they are not known yet; else that is an error.
-    percent : bool
-        Whether forecasts are per cent.
-    skip_missing : bool
-        Whether rows without a forecast or an outcome are left out; else they are an error.
-    sort : bool
-        Whether rows are brought into the order of time; else rows out of order are an error.
-    """
-
-    forecasts: tuple[str, ...] = ()
-    outcome: str | None = None
-    positive: str | None = None
+    forecasts: tuple[str, ...] = ()  # names of columns; empty to guess
+    outcome: str | None = None  # guessed where it is not named
+    positive: str | None = None  # the word for 1 in the column of outcomes. Default: 1 or true
     by: tuple[str, ...] = ()
     time: str | None = None
     weight: str | None = None
     percent: bool = False
+    # whether rows without a forecast or an outcome are left out; else they are an error
     skip_missing: bool = False
+    # whether rows are brought into the order of time; else rows out of order are an error
     sort: bool = False
-    resolved: str | None = None
+    resolved: str | None = None  # the column of times at which outcomes became known; empty for never
+    # the column that tells questions apart, where outcomes come in lines of their own
     key: str | None = None
-    open: bool = False
+    open: bool = False  # whether outcomes may be missing, as they are not known yet; else that is an error
 
 
 @dataclass(frozen=True)
 class Log:
-    """Forecasts and outcomes, row by row.
-
-    Attributes
-    ----------
-    source : str
-        The file.
-    forecasts : dict of str to (n,) floats
-        By the name of the column, in [0, 1].
-    outcomes : (n,) floats
-        Each 0 or 1; NaN where it may be missing.
-    outcome : str
-        The name of their column.
-    weights, times : (n,) floats, optional
-        Times do not descend; dates are days since 1970.
-    time_words : (n,) list of str, optional
-        Times as they are written.
-    groups : dict of str to (m,) ints, optional
-        Numbers of the rows of each group, in order (`group_name`).
-    by, time : str
-        The names of those columns, with commas between several; "" for none.
-    said : tuple of str
-        What was guessed, left out or sorted.
-    duplicates : int
-        Rows that are equal to an earlier one, in all columns of the file.
-    places : (n,) ints, optional
-        Which rows of the file these are, from 0.
-    known : (n,) floats, optional
-        When outcomes became known, not before `times`; NaN for never.
-    """
+    """Forecasts and outcomes, row by row."""
 
     source: str
-    forecasts: dict[str, Floats]
-    outcomes: Floats
-    outcome: str
+    forecasts: dict[str, Floats]  # by the name of the column, in [0, 1]
+    outcomes: Floats  # each 0 or 1; NaN where it may be missing
+    outcome: str  # the name of their column
     weights: Floats | None = None
-    times: Floats | None = None
-    time_words: Callable[[int], str] | None = None
-    groups: dict[str, Ints] | None = None
-    by: str = ""
-    time: str = ""
-    said: tuple[str, ...] = field(default=())
-    duplicates: int = 0
-    places: Ints | None = None
-    known: Floats | None = None
+    times: Floats | None = None  # they do not descend; dates are days since 1970
+    time_words: Callable[[int], str] | None = None  # the time of a row as it is written
+    groups: dict[str, Ints] | None = None  # numbers of the rows of each group, in order (`group_name`)
+    by: str = ""  # the names of those columns, with commas between several; "" for none
+    time: str = ""  # the names of those columns, with commas between several; "" for none
+    said: tuple[str, ...] = ()  # what was guessed, left out or sorted
+    duplicates: int = 0  # rows that are equal to an earlier one, in all columns of the file
+    places: Ints | None = None  # which rows of the file these are, from 0
+    known: Floats | None = None  # when outcomes became known, not before `times`; NaN for never
+    total: int = 0  # rows of the file, with those that are left out
+    zeros: tuple[str, ...] = ()  # with `positive`, the words that stand for 0
 
     @property
     def rows(self) -> int:
@@ -126,101 +76,113 @@ class Log:
         return len(self.outcomes)
 
 
-def read_log(sheet: Sheet, asked: Asked) -> Log:
-    """The columns of a file that are asked for or guessed, checked row by row.
+def read_log(table: Rows, asked: Asked) -> Log:
+    """The columns of a file that are asked for or guessed, checked row by row."""
+    named, guessed = columns_of(table, asked)
+    log = rows_of(table, named)
+    largest = {name: float(values.max(initial=0.0)) for name, values in log.forecasts.items()}
+    said = remarks(
+        table.name, named, log.total, log.rows, int((log.outcomes == 1.0).sum()), largest, log.zeros
+    )
+    return replace(log, said=(*guessed, *said, *log.said), duplicates=table.duplicates())
 
-    Parameters
-    ----------
-    sheet : Sheet
-    asked : Asked
 
-    Returns
-    -------
-    Log
-
-    Raises
-    ------
-    InvalidData
-        Columns that are missing, double, or cannot be guessed; cells that are no forecasts or outcomes. The message
-        names the line.
-    InvalidParameter
-        A column that is asked for twice.
-    """
-    if sheet.rows == 0:
-        raise InvalidData(f"{sheet.name} has a header and no rows; expected at least one")
-    forecasts, outcome, said = columns_of(sheet, asked)
-    number = {name: _probabilities(sheet, name, asked) for name in forecasts}
-    said += [
-        UNIT.format(name=name)
-        for name, p in number.items()
-        if asked.percent and hardly_per_cent(np.nanmax(p, initial=0.0))
-    ]
-    outcomes, words = _outcomes(sheet, outcome, asked.positive)
-    said += words
+def rows_of(table: Rows, asked: Asked) -> Log:
+    """The same of columns that are named, for all rows of a file or some of them."""
+    number = {name: probabilities(table, name, asked.percent) for name in asked.forecasts}
+    outcomes, zeros = table.outcomes(str(asked.outcome), asked.positive)
     keep = np.isfinite(outcomes) | asked.open
     for values in number.values():
         keep &= np.isfinite(values)
-    if not keep.all():
-        if not asked.skip_missing:
-            i = int(np.argmin(keep))
-            empty = next((name for name, values in number.items() if np.isnan(values[i])), outcome)
-            raise InvalidData(
-                f"{sheet.name}, {sheet.line(i)}: column {empty!r} is missing, as in {np.count_nonzero(~keep)} of "
-                f"{sheet.rows} rows; expected a value, or --skip-missing to leave such rows out"
-            )
-        lacking = "no forecast" if asked.open else "no forecast or outcome"
-        said.append(f"{np.count_nonzero(~keep)} of {sheet.rows} rows have {lacking} and are left out")
-        if not keep.any():
-            both = "a forecast" if asked.open else "both a forecast and an outcome"
-            raise InvalidData(f"{sheet.name}: no row has {both}; expected at least one")
-    weights = None if asked.weight is None else _weights(sheet, asked.weight, keep)
-    times = None if asked.time is None else sheet.times(asked.time)
-    known = None if asked.resolved is None else _resolved(sheet, asked, times)
-    rows = np.flatnonzero(keep)
-    if times is not None and (back := np.diff(times[rows]) < 0.0).any():
+    if not (keep.all() or asked.skip_missing):
+        i = int(np.argmin(keep))
+        empty = next((name for name, values in number.items() if np.isnan(values[i])), asked.outcome)
+        raise InvalidData(
+            f"{table.where(i)}: column {empty!r} is missing, as in {np.count_nonzero(~keep)} of {table.rows} rows; "
+            "expected a value, or --skip-missing to leave such rows out"
+        )
+    weights = None if asked.weight is None else _weights(table, asked.weight, keep)
+    times = None if asked.time is None else table.numbers(asked.time, dates=True)
+    known = None if asked.resolved is None else _resolved(table, asked, times)
+    rows, said = np.flatnonzero(keep), tuple[str, ...]()
+    if times is not None and (np.diff(times[rows]) < 0.0).any():
         if not asked.sort:
-            i = int(np.argmax(back))
-            raise InvalidData(
-                f"{sheet.name}, {sheet.line(int(rows[i + 1]))}: column {asked.time!r} goes back in time, from "
-                f"{sheet.cell(str(asked.time), int(rows[i]))} to {sheet.cell(str(asked.time), int(rows[i + 1]))}; "
-                "expected rows in order, or --sort"
-            )
+            table.check_order(str(asked.time), times, rows, "rows in order, or --sort")
         rows = rows[np.argsort(times[rows], kind="stable")]
-        said.append(f"rows are brought into the order of {asked.time!r}")
+        said = (f"rows are brought into the order of {asked.time!r}",)
     groups = dict[str, Ints]()
     for name in asked.by:
-        found = _groups(sheet.texts(name)[rows])
-        groups |= {group_name(asked, name, group): places for group, places in found.items()}
+        place, texts = table.groups(name)
+        order = np.argsort(place[rows], kind="stable")
+        ends = np.searchsorted(place[rows][order], np.arange(len(texts) + 1))
+        for i, text in enumerate(texts):
+            if ends[i] < ends[i + 1]:
+                groups[group_name(asked, name, text)] = order[ends[i] : ends[i + 1]]
     return Log(
-        source=sheet.name,
+        source=table.name,
         forecasts={name: values[rows] for name, values in number.items()},
         outcomes=outcomes[rows],
-        outcome=outcome,
+        outcome=str(asked.outcome),
         weights=None if weights is None else weights[rows],
         times=None if times is None else times[rows],
-        time_words=None if asked.time is None else _words_of(sheet, asked.time, rows),
+        time_words=None if asked.time is None else _words_of(table, asked.time, rows),
         groups=dict(sorted(groups.items())) or None,
         by=", ".join(asked.by),
         time=asked.time or "",
-        said=tuple(said),
-        duplicates=sheet.duplicates(),
+        said=said,
         places=rows,
         known=None if known is None else known[rows],
+        total=table.rows,
+        zeros=tuple(zeros),
     )
+
+
+def remarks(
+    source: str,
+    asked: Asked,
+    total: int,
+    rows: int,
+    ones: int,
+    largest: dict[str, float],
+    zeros: Iterable[str],
+) -> list[str]:
+    """What is said of all rows together, after the refusal of those of which nothing can be measured."""
+    there = sorted(set(zeros))
+    if total == 0:
+        raise InvalidData(f"{source} has a header and no rows; expected at least one")
+    said = [unit_caution(name) for name, most in largest.items() if asked.percent and 0.0 < most <= 0.01]
+    if rows == 0:
+        both = "a forecast" if asked.open else "both a forecast and an outcome"
+        raise InvalidData(f"{source}: no row has {both}; expected at least one")
+    if asked.positive is not None:
+        if not ones:
+            raise never_positive(source, str(asked.outcome), asked.positive, there)
+        listed = ", ".join(map(repr, there[:5])) + (", …" if len(there) > 5 else "")
+        said.append(f"outcome 1 is {asked.positive!r} in {asked.outcome!r}, and 0 is {listed or 'nothing'}")
+    if rows < total:
+        lacking = "no forecast" if asked.open else "no forecast or outcome"
+        said.append(f"{total - rows} of {total} rows have {lacking} and are left out")
+    return said
 
 
 # ---------------------------------------------------------------- which columns
 
 
-def columns_of(sheet: Any, asked: Asked) -> tuple[list[str], str, list[str]]:
-    """Names of the columns of forecasts and of the outcome, and what was guessed.
+def columns_of(table: Any, asked: Asked) -> tuple[Asked, list[str]]:
+    """The same with all columns named; and what was guessed.
 
-    Parameters
-    ----------
-    sheet : object
-        With `name`, the file; `columns`, names as they stand there; and `sample(column)`, its first cells as text.
-    asked : Asked
+    `table` has `name`, `columns`, `check_column` and `sample(column)`, the first cells of a column as text.
     """
+    if len(table.columns) == 1 and " " in table.columns[0]:
+        raise InvalidData(
+            f"{table.name}: the header {table.columns[0][:60]!r} has none of , ; tab |; expected one between names, or "
+            "--delimiter"
+        )
+    if all(as_number(column)[0] is not None and column for column in table.columns):
+        raise InvalidData(
+            f"{table.name}: the first line holds numbers ({', '.join(table.columns[:4])}); expected a header with the "
+            "names of the columns"
+        )
     named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.key]
     wanted = [name for name in named if name is not None]
     if asked.resolved is not None:
@@ -233,80 +195,56 @@ def columns_of(sheet: Any, asked: Asked) -> tuple[list[str], str, list[str]]:
     for name in wanted:
         if wanted.count(name) > 1:
             raise InvalidParameter(f"column {name!r} is asked for twice; expected each column in one place")
-        check_column(sheet, name)
+        table.check_column(name)
     # Doubled names cannot be told apart, so that none of them is guessed.
-    free = [name for name in sheet.columns if name not in wanted and sheet.columns.count(name) == 1 and name]
+    free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
     said = []
     outcome, forecasts = asked.outcome, list(asked.forecasts)
     if outcome is None:
-        outcome = _guessed_outcome(sheet, free, asked)
+        found = _known(free, OUTCOMES) or [n for n in free if _is_binary(table.sample(n), asked.positive)]
+        if len(found) != 1:
+            raise _unclear(table, "outcomes", found, "--outcome", "holds 0 and 1")
+        outcome = found[0]
         free.remove(outcome)
         said.append(f"outcomes are read from column {outcome!r}")
     if not forecasts:
-        forecasts = _guessed_forecasts(sheet, free, asked)
+        most = 100.0 if asked.percent else 1.0
+        forecasts = _known(free, FORECASTS) or [n for n in free if _is_unit(table.sample(n), most)]
+        if not forecasts:
+            raise _unclear(table, "forecasts", [], "--forecast", "holds numbers between 0 and 1")
         several = "s" if len(forecasts) > 1 else ""
         said.append(f"forecasts are read from column{several} {', '.join(map(repr, forecasts))}")
-    return forecasts, outcome, said
-
-
-def one_forecast(sheet: Any, asked: Asked) -> tuple[Asked, list[str]]:
-    """The same with all columns named, of which one has forecasts; and what was guessed."""
-    forecasts, outcome, said = columns_of(sheet, asked)
-    if len(forecasts) > 1:
-        listed = ", ".join(map(repr, forecasts[:6])) + (", …" if len(forecasts) > 6 else "")
-        raise InvalidData(
-            f"{sheet.name}: columns {listed} might all be the forecasts; expected one: --forecast COLUMN"
-        )
     return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
 
 
-def check_column(sheet: Any, name: str) -> None:
-    """Refuses a column that is not there, or there more than once."""
-    times = sheet.columns.count(name)
-    if times == 0:
+def one_forecast(table: Any, asked: Asked) -> tuple[Asked, list[str]]:
+    """The same, of one column of forecasts."""
+    named, said = columns_of(table, asked)
+    if len(named.forecasts) > 1:
+        listed = ", ".join(map(repr, named.forecasts[:6])) + (", …" if len(named.forecasts) > 6 else "")
         raise InvalidData(
-            f"{sheet.name} has no column {name!r}{suggestion(name, [c for c in sheet.columns if c])}"
+            f"{table.name}: columns {listed} might all be the forecasts; expected one: --forecast COLUMN"
         )
-    if times > 1:
-        raise InvalidData(f"{sheet.name} has {times} columns {name!r}; expected one")
+    return named, said
 
 
-def _guessed_outcome(sheet: Any, free: Sequence[str], asked: Asked) -> str:
-    known = [name for name in free if _plain(name) in OUTCOMES]
-    if len(known) == 1:
-        return known[0]
-    found = known or [name for name in free if _is_binary(sheet.sample(name), asked.positive)]
-    if len(found) == 1:
-        return found[0]
-    raise InvalidData(_unclear(sheet, "outcomes", found, "--outcome", "holds 0 and 1"))
+def _known(free: Sequence[str], names: set[str]) -> list[str]:
+    return [name for name in free if "".join(c for c in name.lower() if c.isalnum()) in names]
 
 
-def _guessed_forecasts(sheet: Any, free: Sequence[str], asked: Asked) -> list[str]:
-    known = [name for name in free if _plain(name) in FORECASTS]
-    if known:
-        return known
-    most = 100.0 if asked.percent else 1.0
-    found = [name for name in free if _is_unit(sheet.sample(name), most)]
-    if found:
-        return found
-    raise InvalidData(_unclear(sheet, "forecasts", found, "--forecast", "holds numbers between 0 and 1"))
-
-
-def _unclear(sheet: Any, what: str, found: Sequence[str], option: str, holds: str) -> str:
-    columns = ", ".join(map(repr, sheet.columns[:12])) + (", …" if len(sheet.columns) > 12 else "")
+def _unclear(table: Any, what: str, found: Sequence[str], option: str, holds: str) -> InvalidData:
+    columns = ", ".join(map(repr, table.columns[:12])) + (", …" if len(table.columns) > 12 else "")
     if found:
         reason = f"columns {', '.join(map(repr, found))} might be"
     else:
         # Of a file that grows the names are all that is known.
-        looked = any(sheet.sample(name) for name in sheet.columns if sheet.columns.count(name) == 1)
+        looked = any(table.sample(name) for name in table.columns if table.columns.count(name) == 1)
         reason = "no column is named so" + (f" or {holds}" if looked else "")
-        doubled = sorted({name for name in sheet.columns if name and sheet.columns.count(name) > 1})
+        doubled = sorted({name for name in table.columns if name and table.columns.count(name) > 1})
         reason += f" (there are several {', '.join(map(repr, doubled))})" if doubled else ""
-    return f"{sheet.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: {columns}"
-
-
-def _plain(name: str) -> str:
-    return "".join(c for c in name.lower() if c.isalnum())
+    return InvalidData(
+        f"{table.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: {columns}"
+    )
 
 
 def _is_binary(cells: Sequence[str], positive: str | None) -> bool:
@@ -321,67 +259,37 @@ def _is_unit(cells: Sequence[str], most: float) -> bool:
     if None in found:
         return False
     numbers = [x for x in found if x is not None and not math.isnan(x)]
-    inside = all(0.0 <= x <= most for x in numbers)
-    return inside and any(0.0 < x < most for x in numbers)
+    return all(0.0 <= x <= most for x in numbers) and any(0.0 < x < most for x in numbers)
 
 
 # ---------------------------------------------------------------- what stands in them
 
 
-def _probabilities(sheet: Sheet, name: str, asked: Asked) -> Floats:
-    """In [0, 1]; NaN where a cell is empty."""
-    values, marked = sheet.numbers(name)
-    if asked.percent:
-        values = values / 100.0
-    with np.errstate(invalid="ignore"):
-        bad = ~(((values >= 0.0) & (values <= 1.0)) | np.isnan(values))
-    if marked and not asked.percent:
-        raise InvalidData(SIGNS.format(where=sheet.name, name=name))
-    if bad.any():
-        i = int(np.argmax(bad))
-        where = f"{sheet.name}, {sheet.line(i)}"
-        raise InvalidData(outside(where, name, sheet.cell(name, i), asked.percent, values[~np.isnan(values)]))
+def probabilities(table: Rows, name: str, percent: bool) -> Floats:
+    """A column of forecasts in [0, 1]; NaN where a cell is empty."""
+    values = table.numbers(name, gaps=np.nan, percent=percent)
+    if percent:
+        values /= 100.0
+    good = ((values >= 0.0) & (values <= 1.0)) | np.isnan(values)
+    if not good.all():
+        i = int(np.argmin(good))
+        # Probabilities that rounding or a slip has lifted above 1 are few, and hardly above 1.
+        there = values[~np.isnan(values)]
+        looks = there.min() >= 0.0 and there.max() <= 100.0 and np.median(there) >= 2.0
+        hint = "; these look like per cent: --percent" if looks and not percent else ""
+        expected = "per cent from 0 to 100" if percent else "a probability in [0, 1]"
+        raise InvalidData(
+            f"{table.where(i)}: column {name!r} holds {table.cell(name, i)}; expected {expected}{hint}"
+        )
     return values + 0.0
 
 
-def check_probability(
-    source: str, where: str, name: str, cell: str, value: float, marked: bool, percent: bool
-) -> float:
-    """The same of one cell that holds a number, or NaN for nothing."""
-    if marked and not percent:
-        raise InvalidData(SIGNS.format(where=source, name=name))
-    p = value / 100.0 if percent else value
-    if p == p and not 0.0 <= p <= 1.0:
-        raise InvalidData(outside(where, name, repr(cell), percent, [value]))
-    return p + 0.0
-
-
-def _outcomes(sheet: Sheet, name: str, positive: str | None) -> tuple[Floats, list[str]]:
-    """0 and 1; NaN where a cell is empty. And what was said of words."""
-    if positive is None:
-        found = sheet.plain_outcomes(name)
-        if found is not None:
-            return found, []
-    texts = sheet.texts(name)
-    place, words = _distinct(texts)
-    known = [as_outcome(word, positive) for word in map(str, words)]
-    if None in known:
-        strange = np.array([value is None for value in known], dtype=bool)
-        i = int(np.argmax(strange[place]))
-        shown = ", ".join(map(repr, map(str, words[:6]))) + (", …" if len(words) > 6 else "")
-        hint = f"; --positive {str(words[-1])!r} says which word is 1" if len(words) <= 20 else ""
-        raise InvalidData(
-            f"{sheet.name}, {sheet.line(i)}: column {name!r} holds {sheet.cell(name, i)}; expected 0 or 1 "
-            f"(there are: {shown}){hint}"
-        )
-    values = np.array(known, dtype=np.float64)
-    if positive is None:
-        return values[place], []
-    if not (values == 1.0).any():
-        raise never_positive(sheet.name, name, positive, [str(word) for word in words if word])
-    others = [str(word) for word in words[values == 0.0]]
-    listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
-    return values[place], [f"outcome 1 is {positive!r} in {name!r}, and 0 is {listed or 'nothing'}"]
+def unit_caution(name: str) -> str:
+    """The caution about `percent` where all forecasts might have been probabilities."""
+    return (
+        f"caution: no cell of column {name!r} is above 1, and --percent divides all of them by 100; leave it out if "
+        "they are probabilities"
+    )
 
 
 def never_positive(source: str, column: str, positive: str, there: Sequence[str]) -> InvalidData:
@@ -390,31 +298,25 @@ def never_positive(source: str, column: str, positive: str, there: Sequence[str]
     return InvalidData(f"{source}: no row of column {column!r} holds {positive!r}; there are: {listed}")
 
 
-def _resolved(sheet: Sheet, asked: Asked, times: Floats | None) -> Floats:
+def _resolved(table: Rows, asked: Asked, times: Floats | None) -> Floats:
     """When outcomes became known."""
     column, begun = str(asked.resolved), str(asked.time)
-    known = sheet.times(column, gaps=True)
+    known = table.numbers(column, dates=True, gaps=np.nan)
     early = known < (-np.inf if times is None else times)
     if early.any():
         i = int(np.argmax(early))
         raise InvalidData(
-            f"{sheet.name}, {sheet.line(i)}: the outcome is known ({sheet.text(column, i)}) before the question is "
-            f"asked ({sheet.text(begun, i)}); expected it at that time or later"
+            f"{table.where(i)}: the outcome is known ({table.text(column, i)}) before the question is asked "
+            f"({table.text(begun, i)}); expected it at that time or later"
         )
     return known
 
 
-def _weights(sheet: Sheet, name: str, keep: NDArray[np.bool_]) -> Floats:
-    values, _ = sheet.numbers(name)
-    bad = ~((values >= 0.0) & (values < np.inf)) & keep
-    if bad.any():
-        i = int(np.argmax(bad))
-        what = "is missing" if np.isnan(values[i]) else f"holds {sheet.cell(name, i)}"
-        raise InvalidData(
-            f"{sheet.name}, {sheet.line(i)}: column {name!r} {what}; expected a finite weight ≥ 0"
-        )
+def _weights(table: Rows, name: str, keep: NDArray[np.bool_]) -> Floats:
+    values = table.numbers(name, gaps=np.nan)
+    table.refuse(name, values, (values >= 0.0) | ~keep, "expected a finite weight ≥ 0")
     if not (values[keep] > 0.0).any():
-        raise InvalidData(f"{sheet.name}: all weights in column {name!r} are 0; expected a positive one")
+        raise InvalidData(f"{table.name}: all weights in column {name!r} are 0; expected a positive one")
     return values
 
 
@@ -423,19 +325,5 @@ def group_name(asked: Asked, column: str, group: str) -> str:
     return group if len(asked.by) == 1 else f"{column}: {group or '(empty)'}"
 
 
-def _groups(texts: NDArray[Any]) -> dict[str, Ints]:
-    place, names = _distinct(texts)
-    order = np.argsort(place, kind="stable")
-    ends = np.searchsorted(place[order], np.arange(len(names) + 1))
-    return {str(name): order[ends[i] : ends[i + 1]] for i, name in enumerate(names)}
-
-
-def _distinct(texts: NDArray[Any]) -> tuple[Ints, NDArray[Any]]:
-    """The place of each text among the different ones, in order, and these; NumPy's own texts lose zeros at the end."""
-    import pandas as pd
-
-    return pd.factorize(texts, sort=True)
-
-
-def _words_of(sheet: Sheet, name: str, rows: Ints) -> Callable[[int], str]:
-    return lambda row: sheet.text(name, int(rows[row]))
+def _words_of(table: Rows, name: str, rows: Ints) -> Callable[[int], str]:
+    return lambda row: table.text(name, int(rows[row]))

@@ -21,27 +21,13 @@ MOST_LEVELS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """The mean outcome near each prediction.
+    """The mean outcome near each prediction."""
 
-    Attributes
-    ----------
-    sigma : float
-        The width of the Gaussian.
-    at : (n,) floats
-        From 0 to 1.
-    means : (n,) floats
-        Σ n_i q_i K(t, v_i) / Σ n_i K(t, v_i).
-    density : (n,) floats
-        Of predictions: Σ w_i K(t, v_i), with integral 1.
-    samples : (n,) floats
-        How many samples of equal weight would have as much to say: (Σ n_i K)² / Σ n_i K².
-    """
-
-    sigma: float
-    at: Floats
-    means: Floats
-    density: Floats
-    samples: Floats
+    sigma: float  # the width of the Gaussian
+    at: Floats  # from 0 to 1
+    means: Floats  # Σ n_i q_i K(t, v_i) / Σ n_i K(t, v_i)
+    density: Floats  # of predictions: Σ w_i K(t, v_i), with integral 1
+    samples: Floats  # how many samples of equal weight would have as much to say: (Σ n_i K)² / Σ n_i K²
 
     def band(self, level: float) -> tuple[Floats, Floats]:
         """Between what the mean outcome near each prediction lies, each by itself, of what samples are drawn from.
@@ -63,35 +49,10 @@ class Smoothed:
 def smoothed(gamma: JointDistribution, *, sigma: float | None = None, points: int = 1001) -> Smoothed:
     """Kernel regression of outcomes on predictions with a Gaussian that is reflected at 0 and 1.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
-    sigma : float, in [0.002, 1], optional
-        Width of the Gaussian. Default: `smooth_ece` of Γ, or 0.002 where that is less.
-    points : int, default 1001
-        So many predictions from 0 to 1.
+    Source: Błasiok, Nakkiran 2024, §1.1 and §4 (Nadaraya 1964, Watson 1964); the band: Korn, Graubard 1998.
 
-    Returns
-    -------
-    Smoothed
-        Exact for up to 1000 levels; of more, each is spread on the two multiples of 1/1000 beside it, which changes the
-        kernel by a share of at most (0.001/σ)²/8.
+    Deviation: The band is an interval for a number of samples, where the paper resamples.
 
-    Raises
-    ------
-    InvalidParameter
-        A width or a number of points out of range.
-
-    Source
-    ------
-    Błasiok, Nakkiran 2024, §1.1 and §4 (Nadaraya 1964, Watson 1964); the band: Korn, Graubard 1998.
-
-    Deviations
-    ----------
-    The band is an interval for a number of samples, where the paper resamples.
-
-    Examples
-    --------
     >>> found = smoothed([0.2, 0.8], [1, 0], sigma=0.1, points=3)
     >>> found.means.round(3)
     array([1. , 0.5, 0. ])

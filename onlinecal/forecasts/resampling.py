@@ -99,16 +99,7 @@ class Resample:
         return self._gamma(self.weights, generator.random(len(self.level)) < chances[self.level])
 
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
-        """What new samples change in the masses of levels and outcomes, some at a time.
-
-        Parameters
-        ----------
-        kind : {"resampled", "calibrated"}
-            Normal changes with the covariance of resampled masses, to which two outcomes of either kind are added,
-            spread like the predictions; or of the same predictions, with outcomes drawn as these say, to the letter.
-        times : int
-        generator : numpy.random.Generator
-        """
+        """What new samples change in the masses of levels and outcomes, some at a time."""
         gamma, place = self.gamma, np.arange(self.gamma.levels)
         if gamma.levels > MOST_LEVELS:
             gamma, _ = self.gamma.round(MOST_LEVELS - 1)

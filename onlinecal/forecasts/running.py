@@ -20,26 +20,14 @@ _STAKES = 16
 
 @dataclass(frozen=True, eq=False)
 class RunningBias:
-    """Σ (y − p) of the first forecasts.
+    """Σ (y − p) of the first forecasts."""
 
-    Attributes
-    ----------
-    rounds : (n,) ints
-        How many forecasts; ascending.
-    total : (n,) floats
-    lower, upper : (n,) floats
-        Between what the total stays at all times at once if every outcome has the probability predicted.
-    level : float
-        With at least this probability.
-    left : int or None
-        The first of `rounds` at which the total is outside.
-    """
-
-    rounds: Ints
+    rounds: Ints  # how many forecasts; ascending
     total: Floats
+    # between what the total stays at all times at once if every outcome has the probability predicted
     lower: Floats
     upper: Floats
-    level: float
+    level: float  # with at least this probability
 
     @property
     def left(self) -> int | None:
@@ -60,29 +48,8 @@ def running_bias(p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int
     before. By Ville's inequality it exceeds 2/(1 − level) at any time with probability at most (1 − level)/2. The band
     is where neither the mean over positive stakes nor that over negative ones does.
 
-    Parameters
-    ----------
-    p, y : (n,) array_like
-        Predictions and outcomes in the order in which they were made.
-    level : float, default 0.95
-    points : int, default 500
-        So many numbers of forecasts at most are told of; the band holds at all of them and between.
+    Source: Ville 1939; Howard, Ramdas, McAuliffe, Sekhon 2021, for mixtures of stakes.
 
-    Returns
-    -------
-    RunningBias
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
-        As `JointDistribution.from_samples`; a level or a number of points out of range.
-
-    Source
-    ------
-    Ville 1939; Howard, Ramdas, McAuliffe, Sekhon 2021, for mixtures of stakes.
-
-    Examples
-    --------
     >>> found = running_bias([0.5] * 100, [1] * 100)
     >>> float(found.total[-1]), found.left
     (50.0, 10)

@@ -9,149 +9,78 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.cautions import tiny_groups
-from onlinecal.forecasts.cells import SIGNS, UNIT, as_number, hardly_per_cent, outside
-from onlinecal.forecasts.inference import Difference, differences_of, paired_p
-from onlinecal.forecasts.measuring import GROUPS, Report, Settings, measure_gamma, part_of, with_holm
-
-if TYPE_CHECKING:
-    from onlinecal.forecasts.large import Question
-
-Floats = NDArray[np.float64]
+from onlinecal.forecasts.inference import Difference, differences_of, paired_p, scores
+from onlinecal.forecasts.measuring import Report, Settings, few_groups, measure_gamma, part_of, with_holm
+from onlinecal.forecasts.reading import Asked, Log, remarks
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """What decides whether rows can be measured, and how.
+class Column:
+    """Γ of one column of forecasts: of all of them, or, where there are too many different ones, of a grid."""
 
-    Attributes
-    ----------
-    total, rows : int
-        How many there are, and how many have all forecasts and an outcome.
-    ones : int
-        Outcomes 1.
-    cells : tuple of (int, str or None, float or None, float or None)
-        Of each column of forecasts, and of outcomes: how many are empty, one that is no number (no outcome), one out of
-        [0, 1], and the largest.
-    different : tuple of arrays or None
-        The different forecasts of each column in order; None for more than are looked for.
-    """
+    gamma: JointDistribution
+    groups: dict[str, JointDistribution]
+    # how far the forecasts were moved to the grid, in all; None where there is none
+    moved: float | None = None
+    # the same as `gamma` with the sum of forecasts in place of outcomes 1, on a grid
+    chances: JointDistribution | None = None
 
-    total: int
-    rows: int
-    ones: int
-    cells: tuple[tuple[int, str | None, float | None, float | None], ...]
-    different: tuple[Floats | None, ...]
+    def on_grid(self, steps: int) -> Column:
+        """With every forecast at the nearest i/steps."""
+        if self.moved is not None:
+            return self
+        v, n = self.gamma.predictions, self.gamma.counts
+        gamma, distance = self.gamma.round(steps)
+        chances, _ = JointDistribution.from_sorted_levels(v, n, n * v).round(steps)
+        groups = {name: one.round(steps)[0] for name, one in self.groups.items()}
+        return Column(gamma, groups, distance * gamma.weight, chances)
 
-    def moved(self, settings: Settings) -> tuple[bool, ...]:
-        """Which columns of forecasts go to the grid."""
-        return tuple(values is None or len(values) > settings.distinct for values in self.different)
-
-    def judged(self, question: Question) -> list[str]:
-        """What is left out, in words.
-
-        Raises
-        ------
-        InvalidData
-            What keeps the rows from being measured.
-        """
-        source, asked = question.source, question.asked
-        if self.total == 0:
-            raise InvalidData(f"{source} has a header and no rows; expected at least one")
-        said = []
-        for name, (_, strange, wrong, largest) in zip(question.forecasts, self.cells, strict=False):
-            if strange is not None and as_number(strange)[1]:
-                raise InvalidData(SIGNS.format(where=source, name=name))
-            if strange is not None:
-                raise InvalidData(f"{source}: column {name!r} holds {strange!r}; expected a number")
-            if wrong is not None:
-                written = 100.0 * wrong if asked.percent else wrong
-                raise InvalidData(outside(source, name, f"{written:.15g}", asked.percent, [written]))
-            if asked.percent and largest is not None and hardly_per_cent(largest):
-                said.append(UNIT.format(name=name))
-        if (strange := self.cells[-1][1]) is not None:
-            raise InvalidData(
-                f"{source}: column {question.outcome!r} holds {strange!r}; expected 0 or 1, or --positive WORD"
-            )
-        if asked.positive is not None and not self.ones:
-            raise InvalidData(f"{source}: no row of column {question.outcome!r} holds {asked.positive!r}")
-        missing = sum(empty for empty, *_ in self.cells)
-        if not missing:
-            return said
-        if not asked.skip_missing:
-            raise InvalidData(
-                f"{source}: {missing} cells of forecasts or outcomes are missing; expected a value, or --skip-missing "
-                "to leave such rows out"
-            )
-        if self.rows == 0:
-            raise InvalidData(f"{source}: no row has both a forecast and an outcome; expected at least one")
-        return [
-            *said, f"{self.total - self.rows} of {self.total} rows have no forecast or outcome and are left out"
-        ]  # fmt: skip
-
-
-def merged_facts(parts: Sequence[Facts], most: int) -> Facts:
-    """Of all rows.
-
-    Parameters
-    ----------
-    parts : sequence of Facts
-    most : int
-        So many different forecasts are looked for.
-    """
-    cells = tuple(
-        (
-            sum(cell[0] for cell in column),
-            _first(cell[1] for cell in column),
-            _first(cell[2] for cell in column),
-            max((cell[3] for cell in column if cell[3] is not None), default=None),
+    @classmethod
+    def merged(cls, parts: Sequence[Column], settings: Settings) -> Column:
+        """Of all rows: on a grid if there are more than `settings.distinct` different forecasts in them."""
+        whole = None
+        if all(part.moved is None for part in parts):
+            whole = _merged(part.gamma for part in parts)
+            if whole.levels > settings.distinct:
+                whole = None
+        if whole is None:
+            parts = [part.on_grid(settings.grid) for part in parts]
+        names = sorted(set().union(*(part.groups for part in parts)))
+        groups = {name: _merged(part.groups[name] for part in parts if name in part.groups) for name in names}
+        if whole is not None:
+            return cls(whole, groups)
+        return cls(
+            _merged(part.gamma for part in parts),
+            groups,
+            math.fsum(part.moved for part in parts if part.moved is not None),
+            _merged((part.chances for part in parts if part.chances is not None), whole=False),
         )
-        for column in zip(*(part.cells for part in parts), strict=True)
-    )
-    different = tuple(
-        _union(column, most) for column in zip(*(part.different for part in parts), strict=True)
-    )
-    total, rows, ones = (sum(getattr(part, name) for part in parts) for name in ("total", "rows", "ones"))
-    return Facts(total, rows, ones, cells, different)
 
 
-def _first(values: Iterable[Any]) -> Any:
-    return next((value for value in values if value is not None), None)
-
-
-def _union(columns: Sequence[Floats | None], most: int) -> Floats | None:
-    if any(values is None for values in columns):
-        return None
-    found: Floats = np.unique(np.concatenate([values for values in columns if values is not None]))
-    return None if len(found) > most else found
+def _merged(gammas: Iterable[JointDistribution], whole: bool = True) -> JointDistribution:
+    first, *others = gammas
+    gamma = first.merge(*others)
+    if not whole:
+        return gamma
+    # Means of whole numbers do not depend on the order of the parts.
+    return JointDistribution.from_counts(gamma.predictions, gamma.counts, np.rint(gamma.positives))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The differences of a score between two columns.
+    """The differences of a score between two columns."""
 
-    Attributes
-    ----------
-    score, first, second : str
-        As in `Difference`.
-    count : int
-        Of those that are finite.
-    mean, power : float
-        Their mean, and the sum of squares of what they are more or less.
-    """
-
-    score: str
+    score: str  # as in `Difference`
     first: str
     second: str
-    count: int
-    mean: float
+    count: int  # of those that are finite
+    mean: float  # their mean, and the sum of squares of what they are more or less
     power: float
 
     def merge(self, other: Pair) -> Pair:
@@ -167,90 +96,82 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a report is made of.
+    """What a report is made of."""
 
-    Attributes
-    ----------
-    gammas : tuple of JointDistribution or None
-        Of each column of forecasts; None of no rows.
-    chances : tuple of JointDistribution or None
-        The same with the sum of forecasts in place of outcomes 1, of columns that were moved to the grid.
-    distances : tuple of float
-        How far the forecasts of each column were moved to the grid, in all.
-    groups : tuple of dict of str to JointDistribution
-        Of each column, by group.
-    pairs : tuple of Pair
-    """
-
-    gammas: tuple[JointDistribution | None, ...]
-    chances: tuple[JointDistribution | None, ...]
-    distances: tuple[float, ...]
-    groups: tuple[dict[str, JointDistribution | None], ...]
+    total: int  # how many there are, and how many have all forecasts and an outcome
+    rows: int
+    zeros: frozenset[str]  # words that stand for outcome 0
+    largest: dict[str, float]  # the largest forecast of each column
+    columns: dict[str, Column]  # empty where there are no rows
     pairs: tuple[Pair, ...]
 
 
-def merged_sums(parts: Sequence[Sums]) -> Sums:
-    """Of all rows."""
-    groups = []
-    for column in zip(*(part.groups for part in parts), strict=True):
-        names = sorted(set().union(*column))
-        groups.append({name: _merged([one.get(name) for one in column]) for name in names})
+def sums_of(log: Log, settings: Settings) -> Sums:
+    """The sums of some rows."""
+    columns = dict[str, Column]()
+    for name, p in log.forecasts.items() if log.rows else ():
+        groups = {
+            group: JointDistribution.from_samples(p[rows], log.outcomes[rows])
+            for group, rows in (log.groups or {}).items()
+        }
+        one = Column(JointDistribution.from_samples(p, log.outcomes), groups)
+        columns[name] = Column.merged([one], settings)
+    largest = {name: float(p.max(initial=0.0)) for name, p in log.forecasts.items()}
+    return Sums(log.total, log.rows, frozenset(log.zeros), largest, columns, tuple(_pairs(log)))
+
+
+def merged_sums(parts: Sequence[Sums], settings: Settings) -> Sums:
+    """The sums of all rows."""
+    there = [part for part in parts if part.rows]
+    columns = {
+        name: Column.merged([part.columns[name] for part in there], settings)
+        for name in (there[0].columns if there else ())
+    }
     return Sums(
-        tuple(_merged(column) for column in zip(*(part.gammas for part in parts), strict=True)),
-        tuple(_merged(column) for column in zip(*(part.chances for part in parts), strict=True)),
-        tuple(math.fsum(column) for column in zip(*(part.distances for part in parts), strict=True)),
-        tuple(groups),
-        tuple(reduce(Pair.merge, column) for column in zip(*(part.pairs for part in parts), strict=True)),
+        sum(part.total for part in parts),
+        sum(part.rows for part in parts),
+        frozenset().union(*(part.zeros for part in parts)),
+        {name: max(part.largest[name] for part in parts) for name in parts[0].largest},
+        columns,
+        tuple(reduce(Pair.merge, pairs) for pairs in zip(*(part.pairs for part in parts), strict=True)),
     )
 
 
-def _merged(gammas: Sequence[JointDistribution | None]) -> JointDistribution | None:
-    there = [gamma for gamma in gammas if gamma is not None]
-    return there[0].merge(*there[1:]) if there else None
+def _pairs(log: Log) -> Iterable[Pair]:
+    of = (
+        {name: scores(p, log.outcomes) for name, p in log.forecasts.items()} if len(log.forecasts) > 1 else {}
+    )
+    for a, b in combinations(of, 2):
+        for score in ("brier", "log"):
+            with np.errstate(invalid="ignore"):
+                difference = of[a][score] - of[b][score]
+            finite = difference[np.isfinite(difference)]
+            mean = float(finite.mean()) if len(finite) else 0.0
+            yield Pair(score, a, b, len(finite), mean, float(((finite - mean) ** 2).sum()))
 
 
 def report_of_sums(
-    question: Question, facts: Facts, sums: Sums, settings: Settings, said: list[str]
+    source: str, asked: Asked, guessed: Sequence[str], sums: Sums, settings: Settings
 ) -> Report:
-    """The report of all rows.
-
-    Parameters
-    ----------
-    question : Question
-    facts, sums
-        Of all rows.
-    settings : Settings
-    said : list of str
-        What was left out.
-
-    Raises
-    ------
-    InvalidData
-        More than `GROUPS` groups.
-    """
+    """The report of all rows; `guessed` is what was said of the columns."""
+    ones = int(next((c.gamma.positives.sum() for c in sums.columns.values()), 0))
+    said = remarks(source, asked, sums.total, sums.rows, ones, sums.largest, sums.zeros)
     columns, groups = [], dict[str, float]()
-    for i, (name, moved) in enumerate(zip(question.forecasts, facts.moved(settings), strict=True)):
-        if len(sums.groups[i]) > GROUPS:
-            raise InvalidData(
-                f"{question.source}: {', '.join(question.asked.by)!r} has {len(sums.groups[i])} different values; "
-                f"expected at most {GROUPS} groups"
-            )
-        gamma = sums.gammas[i]
-        assert gamma is not None
+    for name, column in sums.columns.items():
+        few_groups(source, ", ".join(asked.by), len(column.groups))
         parts = [
             part_of(group, int(one.weight), one, settings.seed)
-            for group, one in sorted(sums.groups[i].items())
-            if one is not None
+            for group, one in sorted(column.groups.items())
         ]
         groups = {part.name: float(part.rows) for part in parts}
-        # Additions of rows in any order: the sum may be rounded up to so much.
-        distance = min(sums.distances[i] / gamma.weight, 0.5 / settings.grid) if moved else None
-        chances = sums.chances[i]
-        means = None if chances is None else chances.means
-        columns.append(measure_gamma(name, gamma, distance, settings, with_holm(parts), means))
+        distance = means = None
+        if column.moved is not None and column.chances is not None:
+            # Additions of rows in any order: the sum may be rounded up to so much.
+            distance, means = min(column.moved / sums.rows, 0.5 / settings.grid), column.chances.means
+        columns.append(measure_gamma(name, column.gamma, distance, settings, with_holm(parts), means))
     return Report(
-        question.source, question.outcome, facts.rows, columns, _differences(sums.pairs, facts.rows), 0,
-        ", ".join(question.asked.by), "", [*question.said, *said], tiny_groups(groups), settings,
+        source, str(asked.outcome), sums.rows, columns, _differences(sums.pairs, sums.rows), 0,
+        ", ".join(asked.by), "", [*guessed, *said], tiny_groups(groups), settings,
     )  # fmt: skip
 
 

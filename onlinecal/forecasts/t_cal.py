@@ -65,10 +65,6 @@ def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     draws : int, default 999
         From 1 to 1,000,000. No p-value is below 1/(draws + 1).
 
-    Returns
-    -------
-    TCal
-
     Raises
     ------
     InvalidParameter

@@ -103,10 +103,6 @@ def tolerant_test(
         The lower distance itself: c_near = c_far = 1 and m = 1. Or smooth calibration, which is found sooner and needs
         more samples: c_near = 2, c_far = ½ and m = 2, so that far > 4·near is needed.
 
-    Returns
-    -------
-    TolerantTest
-
     Raises
     ------
     InvalidParameter
@@ -170,10 +166,6 @@ def samples_to_test(
         As in `tolerant_test`.
     beta : float, default 0.05
         In (0, 1).
-
-    Raises
-    ------
-    InvalidParameter
 
     Source
     ------

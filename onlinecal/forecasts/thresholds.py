@@ -22,31 +22,15 @@ class Threshold:
 
     The task has two actions with payoffs in [0, 1], of which acting is the better one where the probability is above
     `at`; those who act when the prediction says so would have gained by another threshold.
-
-    Attributes
-    ----------
-    at : float
-        t: the probability above which it pays to act. Nothing is lost where `loss` is 0.
-    acts_too_often : bool
-        Whether those who act at p ≥ t lose by predictions of at least t after which the event comes too rarely; else
-        those who act at p > t by predictions of at most t after which it comes too often.
-    loss : float
-        Per decision, over all of them: the payoff with the better threshold less that with t.
-    lowest, highest : float
-        The predictions between the two thresholds, on which the actions differ.
-    bias : float
-        Their mean less the mean outcome; positive where they are too high.
-    share : float
-        Of the weight, how much is on them.
     """
 
-    at: float
+    at: float  # t: the probability above which it pays to act. Nothing is lost where `loss` is 0
     acts_too_often: bool
-    loss: float
-    lowest: float
+    loss: float  # per decision, over all of them: the payoff with the better threshold less that with t
+    lowest: float  # the predictions between the two thresholds, on which the actions differ
     highest: float
-    bias: float
-    share: float
+    bias: float  # their mean less the mean outcome; positive where they are too high
+    share: float  # of the weight, how much is on them
 
     def __str__(self) -> str:
         if self.loss <= 0.0:
@@ -74,21 +58,8 @@ def worst_threshold(gamma: JointDistribution) -> Threshold:
     who act where p > t likewise below. All pairs of thresholds are compared. Unlike swap regret the loss can be
     estimated on distinct predictions: it is no more than twice `cutoff_ce`, and no less than 0.
 
-    Parameters
-    ----------
-    gamma : JointDistribution
+    Source: Rossellini et al. 2025 for decisions by thresholds and cutoff calibration; Hu & Wu 2024 for the payoffs.
 
-    Returns
-    -------
-    Threshold
-        In O(k log k).
-
-    Source
-    ------
-    Rossellini et al. 2025 for decisions by thresholds and cutoff calibration; Hu & Wu 2024 for the payoffs.
-
-    Examples
-    --------
     >>> print(worst_threshold(JointDistribution.from_samples([0.25, 0.75, 0.75, 0.75, 0.75], [0, 1, 0, 0, 1])))
     act when p ≥ 0.75: you lose 0.267 per decision; predictions of 0.75 (0.8 of all) are too high by 0.25
     """

@@ -45,30 +45,15 @@ HUGE, _LARGE = 1e200, 1e-180
 
 @dataclass(frozen=True)
 class Bettors:
-    """Who bets on what.
+    """Who bets on what."""
 
-    Attributes
-    ----------
-    edges : (K + 1,) floats
-        Of the cells [a, b) of predictions, from 0 to 1; the last one holds 1 too.
-    ends : (I, 2) ints
-        The intervals: all runs of cells, from the first to before the last.
-    weights : (I,) floats
-        π: every number of cells has the same weight, and so have the intervals of one number; they sum to 1.
-    biases : (D,) floats
-        δ.
-    prior : (I, D) floats
-        Shares of the money.
-    lifts : (D,) floats
-        e^δ.
-    """
-
-    edges: Floats
-    ends: Ints
+    edges: Floats  # of the cells [a, b) of predictions, from 0 to 1; the last one holds 1 too
+    ends: Ints  # the intervals: all runs of cells, from the first to before the last
+    # π: every number of cells has the same weight, and so have the intervals of one number; they sum to 1
     weights: Floats
-    biases: Floats
-    prior: Floats
-    lifts: Floats
+    biases: Floats  # δ
+    prior: Floats  # shares of the money
+    lifts: Floats  # e^δ
 
     @classmethod
     def of(cls, edges: Floats) -> Bettors:

@@ -31,29 +31,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(eq=False)
 class Epoch:
-    """All that changes from one alarm to the next: it is exchanged as a whole.
+    """All that changes from one alarm to the next: it is exchanged as a whole."""
 
-    Attributes
-    ----------
-    number : int
-        1, 2, …
-    alarms : tuple of Alarm
-        All before it.
-    banks : (C, 4, I, D) floats
-    clocks : (C, 6) floats
-        Of each total.
-    sums : (2, 4, K) floats
-        Of the events of this epoch, and of all.
-    peak : float
-        The largest e-value so far, where there are several totals.
-    """
-
-    number: int
-    alarms: tuple[Alarm, ...]
+    number: int  # 1, 2, …
+    alarms: tuple[Alarm, ...]  # all before it
     banks: Floats
-    clocks: Floats
-    sums: Floats
-    peak: float = 1.0
+    clocks: Floats  # of each total
+    sums: Floats  # of the events of this epoch, and of all
+    peak: float = 1.0  # the largest e-value so far, where there are several totals
 
     @classmethod
     def begin(

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.files import as_time
+from onlinecal.core.files import check_delimiter, codec, csv_rows, encoding_of, header_of, not_encoded
+from onlinecal.core.rows import NO_TIME, Rows
+from onlinecal.core.spellings import as_time
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.cells import UNIT, as_number, as_outcome, hardly_per_cent, is_plain
-from onlinecal.forecasts.reading import Asked, check_probability, never_positive, one_forecast
-from onlinecal.forecasts.sheet import (
-    NO_TIME,
-    check_delimiter,
-    encoding_of,
-    header_of,
-    not_encoded,
-)
+from onlinecal.forecasts.reading import Asked, never_positive, one_forecast, probabilities, unit_caution
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.monitor import Monitor
-from onlinecal.monitoring.resumed import as_before, check_encoding, codec, kept
 
 Floats = NDArray[np.float64]
 
-#: lines that are read at once, where so many wait
-_AT_ONCE = 4096
+#: lines that are read at once, where so many wait; bytes without the end of a line that are waited for
+_AT_ONCE, _LONGEST = 4096, 2**24
+#: the settings by which lines are read, but the encoding, and the options that name them
+_OPTIONS = {
+    "forecast": "--forecast", "outcome": "--outcome", "key": "--id", "time": "--time", "positive": "--positive",
+    "percent": "--percent", "delimiter": "--delimiter",
+}  # fmt: skip
 
 
 class Feed:
@@ -42,27 +39,6 @@ class Feed:
     columns, and how they are read. A feed of a saved monitor goes on in the same way, and refuses another one.
 
     With a positive word no line is taken before one holds it: `measure` refuses a file in which it never stands.
-
-    Parameters
-    ----------
-    monitor : Monitor
-    name : str
-        Of the file, for messages.
-    asked : Asked
-        Which columns are what; those that are not named are known by their usual names. Not used: `by`, `weight`,
-        `resolved`, `skip_missing`, `sort`.
-    delimiter, encoding : str, optional
-        As for `Sheet`. No cell holds the end of a line.
-    say : callable, optional
-        Told what was guessed.
-
-    Raises
-    ------
-    InvalidData
-        From `take`: a line that is none of these. All lines before it have been taken then. Or no line has the positive
-        word.
-    InvalidParameter
-        The monitor has taken lines read in another way, or events of no lines.
     """
 
     def __init__(
@@ -76,7 +52,7 @@ class Feed:
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         check_delimiter(delimiter)
-        self.monitor, self.name, self.columns = monitor, name, list[str]()
+        self.monitor, self.name = monitor, name
         self._asked, self._delimiter, self._wanted, self._say = asked, delimiter, encoding, say
         if monitor.events or monitor.open:
             if "feed" not in monitor.note:
@@ -92,9 +68,7 @@ class Feed:
         self._note: dict[str, Any] = monitor.note["feed"]
         self._digest = hashlib.sha256()
         self._rest, self._held, self._others = b"", list[bytes](), set[str]()
-        self._outcomes: dict[str, float] = {}
-        self._waits = False
-        self._places: tuple[int, int, int | None, int | None] | None = None
+        self._waits, self._columns = False, list[str]()
         if "asked" in self._note:
             self._delimiter = self._note["asked"]["delimiter"]
             self._asked = as_before(asked, delimiter, self._note["asked"])
@@ -106,28 +80,17 @@ class Feed:
         """How many bytes have been taken: all whole lines."""
         return int(self._note["offset"])
 
-    def begin_anew(self) -> None:
-        """Begins with a header of its own: the next piece of standard input.
-
-        Raises
-        ------
-        InvalidData
-            The monitor has taken lines of a file.
-        """
+    def begin_again(self) -> None:
+        """Begins with a header of its own: the next piece of standard input."""
         if self.offset and not self._note["piped"]:
             raise InvalidData(
                 f"{self.name}: the state is of a watch of a file; expected that file, or another --state"
             )
         self._note.update(offset=0, line=0, header=None, encoding=None, piped=True)
-        self._digest, self._places = hashlib.sha256(), None
+        self._digest, self._columns = hashlib.sha256(), []
 
     def skip(self, read: Callable[[int], bytes]) -> None:
-        """Reads what has been taken once more, from the beginning of a file, and refuses what is not the same.
-
-        Raises
-        ------
-        InvalidData, InvalidParameter
-        """
+        """Reads what has been taken once more, from the beginning of a file, and refuses what is not the same."""
         if self._note["piped"]:
             raise InvalidData(
                 f"{self.name}: the state is of a watch of standard input; expected - for FILE, or another --state"
@@ -137,18 +100,27 @@ class Feed:
         while left and (data := read(min(left, 2**20))):
             self._digest.update(data)
             left -= len(data)
-        if self.offset and self._digest.hexdigest() != self._note["digest"]:
+        if not self.offset:
+            return
+        if self._digest.hexdigest() != self._note["digest"]:
             raise InvalidData(
                 f"{self.name} does not begin with the {self.offset} bytes taken; expected it to grow, or another "
                 "--state"
             )
-        if self.offset:
-            check_encoding(self._wanted, self._note["encoding"])
+        before = self._note["encoding"]
+        if self._wanted is not None:
+            # The mark at the begin of a file is no part of it.
+            name = codec(self._wanted).removesuffix("-sig")
+            if name != before and not before.startswith(f"{name}-"):
+                raise _differs("--encoding", before, self._wanted)
 
     def take(
         self, data: bytes, *, last: bool = False, found: Callable[[Alarm], None] = lambda alarm: None
     ) -> None:
-        """Takes the next bytes, none where no more has come yet; with `last`, the rest is a line, too."""
+        """Takes the next bytes, none where no more has come yet; with `last`, the rest is a line, too.
+
+        A line that is none is refused after all before it have been taken.
+        """
         data, self._rest = self._rest + data, b""
         encoding = self._encoding(data, last)
         if encoding is None:
@@ -158,51 +130,35 @@ class Feed:
         lines = _lines(data, end)
         if lines and not last and not lines[-1].endswith(end):
             self._rest = lines.pop()
-        if len(self._rest) > 2**24:
+        if len(self._rest) > _LONGEST:
             raise InvalidData(
                 f"{self.name}, line {self._note['line'] + 1}: no end within 16 MiB; expected lines of CSV"
             )
-        done = 0
-        while done < len(lines) and self._places is None:
-            self._one_by_one(lines[done : done + 1], encoding, found)
-            done += 1
-        lines = lines[done:]
-        if self._places is not None and self._asked.positive is not None and not self._note["met"]:
+        while lines and not self._columns:
+            text = _text(lines[:1], encoding, f"{self.name}, line {self._note['line'] + 1}")
+            if text := text.removeprefix("\ufeff").strip("\r\n"):
+                self._delimiter, header = header_of(text, self.name, self._delimiter)
+                self._find(header)
+            self._taken(lines[:1])
+            del lines[:1]
+        if self._columns and self._asked.positive is not None and not self._note["met"]:
             lines = self._released(lines, encoding, last)
         for done in range(0, len(lines), _AT_ONCE):
-            block = lines[done : done + _AT_ONCE]
-            events = self._plain(block, encoding) if len(block) > 1 else None
-            if events is None:
-                self._one_by_one(block, encoding, found)
-                continue
-            self._bet(*events, found)
-            self._taken(block)
-        if last and self._asked.percent and hardly_per_cent(self._note["largest"]):
-            assert self._places is not None
-            self._say(UNIT.format(name=self.columns[self._places[0]]))
+            self._block(lines[done : done + _AT_ONCE], encoding, found)
+        if last and self._asked.percent and 0.0 < self._note["largest"] <= 0.01:
+            self._say(unit_caution(self._asked.forecasts[0]))
 
     # ---------------------------------------------------------------- inside
 
     def _released(self, lines: list[bytes], encoding: str, last: bool) -> list[bytes]:
         """The lines that may be taken: none before the positive word has been met."""
-        assert self._places is not None
-        at, line = self._places[1], int(self._note["line"]) + len(self._held)
-        for raw in lines:
-            line += 1
-            where = f"{self.name}, line {line}"
-            if cells := self._cells(raw, encoding, where):
-                value = self._outcome(where, at, cells[at])
-                if value == 1.0:
-                    self._note["met"] = True
-                    break
-                if value == 0.0 and len(self._others) < 7:
-                    self._others.add(cells[at].strip())
+        for done in range(0, len(lines), _AT_ONCE):
+            self._look(lines[done : done + _AT_ONCE], encoding)
         self._held += lines
         if not self._note["met"] and self._others:
             if last:
-                raise never_positive(
-                    self.name, self.columns[at], str(self._asked.positive), sorted(self._others)
-                )
+                there = sorted(self._others)[:7]
+                raise never_positive(self.name, str(self._asked.outcome), str(self._asked.positive), there)
             if not lines and not self._waits:
                 self._waits = True
                 self._say(
@@ -212,6 +168,19 @@ class Feed:
         released, self._held = self._held, []
         return released
 
+    def _look(self, lines: list[bytes], encoding: str) -> None:
+        """Looks for the positive word; what is wrong with a line is said when it is taken."""
+        try:
+            outcomes, zeros = self._rows(lines, encoding)[0].outcomes(
+                str(self._asked.outcome), self._asked.positive
+            )
+        except InvalidData:
+            for line in lines if len(lines) > 1 else ():
+                self._look([line], encoding)
+            return
+        self._note["met"] |= bool((outcomes == 1.0).any())
+        self._others.update(zeros[:7])
+
     def _taken(self, lines: list[bytes]) -> None:
         for raw in lines:
             self._digest.update(raw)
@@ -219,217 +188,154 @@ class Feed:
         self._note["line"] += len(lines)
         self._note["digest"] = self._digest.hexdigest()
 
-    def _plain(self, lines: list[bytes], encoding: str) -> tuple[Floats, Floats] | None:
-        """Forecasts and outcomes of lines that are nothing but events, all at once, which takes a third of the time.
-
-        None where it takes another look, line by line, to say what they are or what is wrong with them; nothing has
-        been taken then.
-        """
-        if self._places is None or self._note["open"] or self.monitor.open:
-            return None
+    def _block(self, lines: list[bytes], encoding: str, found: Callable[[Alarm], None]) -> None:
+        """Takes lines at once; where one cannot be read, one by one, to say which."""
+        asked, note = self._asked, self._note
         try:
-            texts = b"".join(lines).decode(encoding).replace("\r\n", "\n").removesuffix("\n").split("\n")
-            rows = list(csv.reader(texts, delimiter=self._delimiter or ","))
-            columns = list(zip(*rows, strict=True))
-            if len(texts) != len(lines) or len(rows) != len(lines) or len(columns) != len(self.columns):
-                return None
-            forecast, outcome, _, time_at = self._places
-            p = np.array(list(map(float, columns[forecast])))
-            known = {cell: as_outcome(cell, self._asked.positive) for cell in set(columns[outcome])}
-            y = np.array([known[cell] for cell in columns[outcome]], dtype=np.float64)
-        except (UnicodeError, csv.Error, ValueError):
-            return None
-        if self._asked.percent:
-            p /= 100.0
-        if not ((p >= 0.0) & (p <= 1.0) & (y == y)).all() or not is_plain("".join(columns[forecast])):
-            return None
-        if time_at is not None:
-            before = self._note["last"]
-            written = [*([] if before is None else [before[1]]), *columns[time_at]]
-            times, dated = zip(*map(as_time, written), strict=True)
-            if None in times or len(set(dated)) > 1 or any(later < one for one, later in pairwise(times)):
-                return None
-            self._note["last"] = [times[-1], written[-1]]
-        self._note["largest"] = max(self._note["largest"], float(p.max()))
-        return p + 0.0, y
-
-    def _one_by_one(self, lines: list[bytes], encoding: str, found: Callable[[Alarm], None]) -> None:
-        events: list[tuple[float, float]] = []
-        taken = 0
+            rows, places = self._rows(lines, encoding)
+            if not rows.rows:
+                self._taken(lines)
+                return
+            p = probabilities(rows, asked.forecasts[0], asked.percent)
+            y, _ = rows.outcomes(str(asked.outcome), asked.positive)
+            times = None if asked.time is None else self._times(rows)
+            missing = np.isnan(p) | np.isnan(y)
+            if asked.key is None and missing.any():
+                lacks = "forecast" if math.isnan(p[int(np.argmax(missing))]) else "outcome"
+                raise InvalidData(
+                    f"{rows.where(0)} has no {lacks}; expected both, or a column that tells questions apart (--id)"
+                )
+        except InvalidData:
+            if len(lines) == 1:
+                raise
+            for line in lines:
+                self._block([line], encoding, found)
+            return
+        done, first = 0, int(note["line"])
         try:
-            for raw in lines:
-                for p, y, key in self._row(raw, encoding, self._note["line"] + taken + 1):
-                    if key is None and not self.monitor.open:
-                        events.append((p, y))
-                        continue
-                    self._flush(events, found)
-                    self._question(p, y, key, found)
-                taken += 1
+            if asked.key is None or not (missing.any() or note["open"]):
+                for alarm in self.monitor.update(p, y):
+                    found(alarm)
+                done = rows.rows
+            else:
+                keys = rows.sample(asked.key, rows.rows)
+                for one, other, key in zip(p.tolist(), y.tolist(), keys, strict=True):
+                    where = f"{self.name}, line {first + places[done] + 1}"
+                    for alarm in self._question(where, one, other, key):
+                        found(alarm)
+                    done += 1
         finally:
-            self._flush(events, found)
-            self._taken(lines[:taken])
+            if done:
+                note["largest"] = max(note["largest"], float(np.nanmax(p[:done], initial=0.0)))
+                if times is not None:
+                    note["last"] = [float(times[done - 1]), rows.text(str(asked.time), done - 1)]
+            self._taken(lines if done == rows.rows else lines[: places[done]])
 
-    def _flush(self, events: list[tuple[float, float]], found: Callable[[Alarm], None]) -> None:
-        if events:
-            both = np.array(events)
-            events.clear()
-            self._bet(both[:, 0], both[:, 1], found)
+    def _rows(self, lines: list[bytes], encoding: str) -> tuple[Rows, list[int]]:
+        """The lines that are not blank, as rows; and which they are."""
+        first = int(self._note["line"])
+        where = f"{self.name}, line {first + 1}"
+        texts = _text(lines, encoding, where).replace("\r\n", "\n").removesuffix("\n").split("\n")
+        places = [i for i, text in enumerate(texts) if text.strip()]
+        data = "\n".join([texts[i] for i in places]).encode()
+        rows = csv_rows(data, self.name, self._columns, self._delimiter or ",", first - 1)
+        if rows.rows != len(places):
+            raise InvalidData(f"{where} holds a part of another; expected one event a line")
+        return rows, places
 
-    def _bet(self, p: Floats, y: Floats, found: Callable[[Alarm], None]) -> None:
-        for alarm in self.monitor.update(p, y):
-            found(alarm)
+    def _times(self, rows: Rows) -> Floats:
+        """The times; refuses one before the last of the lines before."""
+        column, before = str(self._asked.time), self._note["last"]
+        values = rows.numbers(column, dates=True)
+        if before is not None and as_time(rows.text(column, 0))[1] != as_time(before[1])[1]:
+            raise InvalidData(NO_TIME.format(rows.where(0), column, rows.cell(column, 0)))
+        if (before is not None and values[0] < before[0]) or (np.diff(values) < 0.0).any():
+            raise InvalidData(
+                f"{rows.where(0)}: goes back in time, from {before and before[1]} to {rows.text(column, 0)}; expected "
+                "lines in order"
+            )
+        return values
 
-    def _question(self, p: float, y: float, key: str | None, found: Callable[[Alarm], None]) -> None:
-        if key is None or (not math.isnan(p) and not math.isnan(y)):
-            alarms = self.monitor.update(p, y)
-        elif math.isnan(y):
-            self._note["open"][key] = self.monitor.ask(p)
-            alarms = []
-        else:
-            alarms = self.monitor.tell(self._note["open"].pop(key), y)
-        for alarm in alarms:
-            found(alarm)
+    def _question(self, where: str, p: float, y: float, key: str) -> list[Alarm]:
+        """A line with a key, where questions are open or one of both is missing."""
+        opened: dict[str, int] = self._note["open"]
+        if math.isnan(p) and math.isnan(y):
+            raise InvalidData(f"{where} has neither forecast nor outcome; expected one of them")
+        if math.isnan(y):
+            if key in opened:
+                raise InvalidData(f"{where}: question {key!r} is open already; expected its outcome")
+            opened[key] = self.monitor.ask(p)
+            return []
+        # Files that are written again repeat the forecast beside the outcome.
+        if key in opened:
+            return self.monitor.tell(opened.pop(key), y)
+        if math.isnan(p):
+            raise InvalidData(
+                f"{where}: no forecast for question {key!r} is open; expected it before its outcome"
+            )
+        return self.monitor.update(p, y)
 
     def _encoding(self, data: bytes, last: bool) -> str | None:
         """That of the lines, without a mark of its own; None while too little has come to know it."""
         if self._note.get("encoding") is None:
             if len(data) < 4 and not last:
                 return None
-            name = self._wanted or ("utf-8" if self._note["offset"] else encoding_of(data))
-            name = codec(name)
+            name = codec(self._wanted or ("utf-8" if self._note["offset"] else encoding_of(data)))
             big = "be" if data.startswith((b"\xfe\xff", b"\x00\x00\xfe\xff")) else "le"
             known = {"utf-8-sig": "utf-8", "utf-16": f"utf-16-{big}", "utf-32": f"utf-32-{big}"}
             self._note["encoding"] = known.get(name, name)
         return str(self._note["encoding"])
 
-    def _row(self, raw: bytes, encoding: str, line: int) -> Iterator[tuple[float, float, str | None]]:
-        """What a line says: a forecast or NaN, an outcome or NaN, and the key if one of them is missing."""
-        where = f"{self.name}, line {line}"
-        if self._places is None:
-            text = _text(raw, encoding, where).removeprefix("\ufeff")
-            if text.strip():
-                self._delimiter, header = header_of(text, self.name, self._delimiter)
-                self._find(header)
-            return
-        if (cells := self._cells(raw, encoding, where)) is None:
-            return
-        forecast, outcome, key_at, time_at = self._places
-        p, y = self._forecast(where, forecast, cells[forecast]), self._outcome(where, outcome, cells[outcome])
-        key = None if key_at is None else cells[key_at]
-        if math.isnan(p) or math.isnan(y):
-            self._check_key(where, p, y, key)
-        elif key is not None and key in self._note["open"]:
-            # Files that are written anew repeat the forecast beside the outcome.
-            p = math.nan
-        else:
-            key = None
-        if time_at is not None:
-            self._check_time(where, self.columns[time_at], cells[time_at])
-        yield p, y, key
-
-    def _cells(self, raw: bytes, encoding: str, where: str) -> list[str] | None:
-        """As many as the header has; None of a blank line."""
-        text = _text(raw, encoding, where)
-        if not text.strip():
-            return None
-        try:
-            cells = next(csv.reader([text], delimiter=self._delimiter or ","))
-        except csv.Error as error:
-            raise InvalidData(f"{where} is not a line of CSV: {error}") from None
-        if len(cells) != len(self.columns):
-            raise InvalidData(
-                f"{where} has {len(cells)} cells; expected {len(self.columns)}, as in the header"
-            )
-        return cells
-
-    def _check_key(self, where: str, p: float, y: float, key: str | None) -> None:
-        missing = "forecast" if math.isnan(p) else "outcome"
-        if key is None:
-            raise InvalidData(
-                f"{where} has no {missing}; expected both, or a column that tells questions apart (--id)"
-            )
-        if math.isnan(p) and math.isnan(y):
-            raise InvalidData(f"{where} has neither forecast nor outcome; expected one of them")
-        if math.isnan(y) and key in self._note["open"]:
-            raise InvalidData(f"{where}: question {key!r} is open already; expected its outcome")
-        if math.isnan(p) and key not in self._note["open"]:
-            raise InvalidData(
-                f"{where}: no forecast for question {key!r} is open; expected it before its outcome"
-            )
-
-    def _check_time(self, where: str, column: str, cell: str) -> None:
-        (now, dated), before = as_time(cell), self._note["last"]
-        if now is None or (before is not None and as_time(before[1])[1] != dated):
-            raise InvalidData(NO_TIME.format(where, column, repr(cell)))
-        if before is not None and now < before[0]:
-            raise InvalidData(
-                f"{where}: goes back in time, from {before[1]} to {cell}; expected lines in order"
-            )
-        self._note["last"] = [now, cell]
-
-    def _forecast(self, where: str, at: int, cell: str) -> float:
-        """In [0, 1], or NaN for none."""
-        try:
-            value: float | None = float(cell)
-            marked = not is_plain(cell) or value != value
-        except ValueError:
-            marked = True
-        if marked:
-            value, marked = as_number(cell)
-        if value is None:
-            raise InvalidData(f"{where}: column {self.columns[at]!r} holds {cell!r}; expected a number")
-        p = check_probability(self.name, where, self.columns[at], cell, value, marked, self._asked.percent)
-        self._note["largest"] = max(self._note["largest"], p)
-        return p
-
-    def _outcome(self, where: str, at: int, cell: str) -> float:
-        """0, 1, or NaN for none."""
-        if (value := self._outcomes.get(cell)) is None:
-            value = as_outcome(cell, self._asked.positive)
-            if value is None:
-                raise InvalidData(
-                    f"{where}: column {self.columns[at]!r} holds {cell!r}; expected 0 or 1, or --positive WORD"
-                )
-            if len(self._outcomes) < 1000:
-                self._outcomes[cell] = value
-        return value
-
-    def sample(self, column: str) -> list[str]:
-        """Nothing: what is in the columns is not known yet when the header comes."""
-        return []
-
     def _find(self, header: list[str]) -> None:
-        self.columns = header
-        asked, said = one_forecast(self, self._asked)
-        names = asked.forecasts[0], str(asked.outcome), asked.key, asked.time
-        forecast, outcome, key, time = (None if name is None else header.index(name) for name in names)
-        assert forecast is not None
-        assert outcome is not None
-        self._places = forecast, outcome, key, time
+        """Which columns are what, by their names alone."""
+        asked, said = one_forecast(csv_rows(b"", self.name, header, self._delimiter or ","), self._asked)
+        self._columns = header
         if self._note["header"] is None:
-            self._note.update(header=header, asked=kept(asked, self._delimiter))
+            self._note.update(header=header, asked=_kept(asked, self._delimiter))
             for text in said:
                 self._say(text)
+        self._asked = asked
+
+
+def _kept(asked: Asked, delimiter: str | None) -> dict[str, Any]:
+    """The settings by which lines are read, as a state keeps them."""
+    forecast = asked.forecasts[0] if asked.forecasts else None
+    positive = None if asked.positive is None else asked.positive.strip().lower()
+    values = {name: getattr(asked, name, None) for name in _OPTIONS}
+    return values | {"forecast": forecast, "positive": positive, "delimiter": delimiter}
+
+
+def as_before(asked: Asked, delimiter: str | None, before: dict[str, Any]) -> Asked:
+    """The same columns and words as before, where none or the same are asked for."""
+    for name, now in _kept(asked, delimiter).items():
+        if now not in (None, False, before[name]):
+            raise _differs(_OPTIONS[name], before[name], now)
+    same = {name: before[name] for name in ("outcome", "key", "time", "positive", "percent")}
+    return replace(asked, forecasts=(before["forecast"],), **same)
+
+
+def _differs(option: str, before: Any, now: Any) -> InvalidParameter:
+    given = option if now is True else f"{option} {now}"
+    was = f"{option} {before}" if before else f"no {option}"
+    return InvalidParameter(
+        f"{given}, but the state is of a watch with {was}; expected the same, or another --state"
+    )
 
 
 def _lines(data: bytes, end: bytes) -> list[bytes]:
     """The lines with their ends, of text whose end of a line is `end`."""
-    if end == b"\n":
-        return data.splitlines(keepends=True)
-    found, start, at = [], 0, data.find(end)
+    found, start, at = list[bytes](), 0, data.find(end)
     while at >= 0:
         # A part of one letter and a part of the next are no end of a line.
         if (at - start) % len(end) == 0:
             found.append(data[start : at + len(end)])
             start = at + len(end)
-            at = data.find(end, start)
-        else:
-            at = data.find(end, at + 1)
+        at = data.find(end, max(start, at + 1))
     return [*found, data[start:]] if start < len(data) else found
 
 
-def _text(raw: bytes, encoding: str, where: str) -> str:
+def _text(lines: list[bytes], encoding: str, where: str) -> str:
     try:
-        return raw.decode(encoding).rstrip("\r\n")
+        return b"".join(lines).decode(encoding)
     except UnicodeError as error:
         raise not_encoded(where, error, encoding) from None

@@ -83,10 +83,6 @@ class Monitor:
     note : dict
         What its owner wants saved with it, as JSON has it.
 
-    Raises
-    ------
-    InvalidParameter
-
     Notes
     -----
     It may be pickled, and `save` writes it to a file. Each event is taken as a whole or not at all, also when a call is
@@ -306,10 +302,6 @@ class Monitor:
         level : float, default 0.95
         simultaneous : bool, default False
             Whether all intervals hold together with that probability. Default: each for itself.
-
-        Raises
-        ------
-        InvalidParameter
         """
         level = number("bias", "level", level, 0.0, 1.0)
         if not 0.0 < level < 1.0:

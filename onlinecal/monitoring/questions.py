@@ -13,23 +13,14 @@ from onlinecal.core.errors import InvalidData
 
 @dataclass(slots=True)
 class Question:
-    """A forecast that waits for its outcome, or (in their order) for that of an earlier one.
-
-    Attributes
-    ----------
-    chain : int
-        Which of the totals bets on it; −1 for none.
-    epoch : int
-        In which epoch it was asked.
-    worst : float
-        ln of what its total has after the worse of the two outcomes; NaN until somebody asks.
-    """
+    """A forecast that waits for its outcome, or (in their order) for that of an earlier one."""
 
     ticket: int
     forecast: float
-    chain: int
-    epoch: int
+    chain: int  # which of the totals bets on it; −1 for none
+    epoch: int  # in which epoch it was asked
     outcome: float = math.nan
+    # ln of what its total has after the worse of the two outcomes; NaN until somebody asks
     worst: float = math.nan
 
     @property
@@ -40,24 +31,11 @@ class Question:
 
 @dataclass
 class Questions:
-    """Of a monitor.
-
-    Attributes
-    ----------
-    chains : int or None
-        With a number, questions are shared out among so many totals, of which each bets on one at a time, and an
-        outcome is taken when it comes. None: one total, and outcomes in the order of the questions.
-    asked : int
-        How many there were; tickets are 1, 2, ….
-    open : OrderedDict
-        Ticket → question, in their order; of a plain one the first is found slowly when many are gone.
-    begun : (int, int)
-        The question that was bet on last, and how many events had been taken before: if there are more, and the
-        question is still here, somebody interrupted what should have followed.
-    """
+    """Of a monitor."""
 
     chains: int | None
-    asked: int = 0
+    asked: int = 0  # how many there were; tickets are 1, 2, …
+    # ticket → question, in their order; of a plain one the first is found slowly when many are gone
     open: OrderedDict[int, Question] = field(default_factory=OrderedDict)
     begun: tuple[int, int] = (0, 0)
 
@@ -73,12 +51,7 @@ class Questions:
         return question
 
     def of(self, ticket: Any) -> Question:
-        """The open question of this ticket that has no outcome yet.
-
-        Raises
-        ------
-        InvalidData
-        """
+        """The open question of this ticket that has no outcome yet."""
         question = self.open.get(ticket) if isinstance(ticket, int) else None
         if question is None or question.answered:
             known = isinstance(ticket, int) and 1 <= ticket <= self.asked

@@ -56,13 +56,7 @@ def save(monitor: Monitor, path: Path) -> None:
 
 
 def load(path: Path) -> Monitor:
-    """The one that was saved.
-
-    Raises
-    ------
-    StoreError
-        It is no such file, or one of other bets.
-    """
+    """The one that was saved."""
     try:
         file = path.open("rb")
     except FileNotFoundError:

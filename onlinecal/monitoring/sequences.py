@@ -25,31 +25,12 @@ def half_width(squares: float, alpha: float, parts: int = 1) -> float:
     mixtures over λ; −S likewise. |S| exceeds the s with Σ_j w_j exp(λ_j s − ψ(λ_j) V) = 2/α at some time with
     probability at most α.
 
-    Parameters
-    ----------
-    squares : float
-        V ≥ 0.
-    alpha : float
-        In (0, 1).
-    parts : int, default 1
-        Of C sums with supermartingales of their own, of which nothing else is known, the bound for their sum, by the
-        convexity of exp: C times that for V/C.
+    Source: Howard, Ramdas, McAuliffe, Sekhon 2021, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
+    Theorem 4 (empirical Bernstein), after Fan, Grama, Liu 2015.
 
-    Returns
-    -------
-    float
+    Deviation: The mixture over λ is a sum of 40 terms, λ = 0.95·2^{−j/2} with weights 1/((j + 1)(j + 2)), in place of
+    an integral.
 
-    Source
-    ------
-    Howard, Ramdas, McAuliffe, Sekhon 2021, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Theorem
-    4 (empirical Bernstein), after Fan, Grama, Liu 2015.
-
-    Deviations
-    ----------
-    The mixture over λ is a sum of 40 terms, λ = 0.95·2^{−j/2} with weights 1/((j + 1)(j + 2)), in place of an integral.
-
-    Examples
-    --------
     >>> round(half_width(250.0, 0.05) / 250.0**0.5, 2)          # of 1000 fair coins
     3.93
     """

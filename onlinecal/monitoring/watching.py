@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
 import os
 import signal
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import is_parquet
+from onlinecal.core.files import is_parquet, opened, unpacking
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring.alarms import Alarm
@@ -40,41 +38,13 @@ def watch(
     found: Callable[[Alarm], None] = lambda alarm: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> bool:
-    """Feeds a monitor, from where it stopped last.
-
-    Parameters
-    ----------
-    monitor : Monitor
-        Of a saved one, its `note` says how far the file has been taken.
-    source : Path or None
-        A CSV file, which may be packed (``.gz``) if it does not grow; None for standard input.
-    asked, delimiter, encoding, say
-        As for `Feed`.
-    follow : bool, default False
-        Whether to wait for more at the end of the file.
-    state : Path, optional
-        Where the monitor is saved: after every alarm, every 5 seconds, and in the end, whatever ends it.
-    found : callable, optional
-        Told every alarm.
-
-    Returns
-    -------
-    bool
-        Whether somebody stopped it (SIGINT, SIGTERM) before the end.
-
-    Raises
-    ------
-    InvalidData
-        A line that is none, after all before it have been taken and saved; a file that is not there, has become
-        shorter, or has been replaced by another one than itself with more at its end.
-    OSError
-    """
+    """Feeds a monitor, from where it stopped last."""
     name = "standard input" if source is None else str(source)
     if source is not None and is_parquet(source):
         raise InvalidData(f"{name}: a Parquet file has no lines that come one by one; expected CSV")
     feed = Feed(monitor, name, asked, delimiter=delimiter, encoding=encoding, say=say)
     if source is None:
-        feed.begin_anew()
+        feed.begin_again()
         if monitor.events:
             say(
                 f"{name} goes on after {number_of(monitor.events, 'event')}: none of its lines may be one of these"
@@ -131,41 +101,39 @@ def _standard_input() -> Iterator[Read]:
 
 @contextlib.contextmanager
 def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
-    """What reads the next bytes of a file, from where the feed stopped last."""
-    if source.is_dir():
-        raise InvalidData(f"{source} is a directory; expected a CSV file")
-    packed = source.suffix.lower() == ".gz"
+    """A function that reads the next bytes of a file, from where the feed stopped last."""
+    name = str(source)
+    with unpacking(name):
+        file: Any = opened(source, name)
+    packed = not isinstance(file, io.BufferedReader)
     if packed and follow:
-        raise InvalidData(f"{source}: a packed file does not grow; expected one without .gz, or no --follow")
-    try:
-        # Without a buffer: what has been read is known to the byte.
-        file: Any = (gzip.GzipFile if packed else io.FileIO)(source)
-    except FileNotFoundError:
-        raise InvalidData(f"{source}: no such file") from None
+        raise InvalidData(f"{name}: a packed file does not grow; expected one that is not, or no --follow")
+    # Without a buffer, so that a pipe gives what there is.
+    file = file if packed else file.detach()
+
+    def part(size: int) -> bytes:
+        with unpacking(name):
+            return bytes(file.read(size))
 
     def read() -> bytes:
         nonlocal file
-        data: bytes = file.read(CHUNK)
+        data = part(CHUNK)
         if data or packed:
             return data
         if os.fstat(file.fileno()).st_size < file.tell():
-            raise InvalidData(f"{source} has become shorter while it was watched; expected it to grow")
+            raise InvalidData(f"{name} has become shorter while it was watched; expected it to grow")
         if follow and (other := _replacement(source, file)) is not None:
             file.close()
             file = other
-            feed.skip(file.read)
-            return bytes(file.read(CHUNK))
+            feed.skip(part)
+            return part(CHUNK)
         return data
 
-    with contextlib.ExitStack() as stack:
-        stack.callback(lambda: file.close())
-        try:
-            feed.skip(file.read)
-            yield read
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise InvalidData(
-                f"{source} is not a whole gzip file; expected one, or a name without .gz"
-            ) from None
+    try:
+        feed.skip(part)
+        yield read
+    finally:
+        file.close()
 
 
 def _replacement(source: Path, file: Any) -> Any:

@@ -25,7 +25,7 @@ class Replay(Nature):
     Parameters
     ----------
     file : str
-        Path of a Parquet file (named ``*.parquet`` or ``*.pq``; needs pyarrow, in the extra 'data') or of a CSV file
+        Path of a Parquet file (named ``*.parquet`` or ``*.pq``) or of a CSV file
         with a header line: columns are parted by comma, semicolon, tab or bar, whichever the header has most often; it
         may be compressed (``*.gz``, ``*.bz2``, ``*.xz``, ``*.zip``). ``package:NAME/PATH`` is a file that the Python
         package NAME brings along.

@@ -38,22 +38,13 @@ BOTH = (
 
 @dataclass(frozen=True)
 class Change:
-    """A measure after less before.
-
-    Attributes
-    ----------
-    measure : str
-    ends : (float, float)
-        Lower and upper end of the value, which are equal where the measure is exact; NaN where both are infinite.
-    interval : (float, float) or None
-    how : str
-        What the interval is for; "" for none.
-    """
+    """A measure after less before."""
 
     measure: str
+    # lower and upper end of the value, which are equal where the measure is exact; NaN where both are infinite
     ends: tuple[float, float]
     interval: tuple[float, float] | None
-    how: str
+    how: str  # what the interval is for; "" for none
 
 
 def changes(
@@ -77,21 +68,8 @@ def changes(
     Another measure is no mean over forecasts. Its interval goes from the lower end of the one after less the upper end
     of the one before to the opposite, both at 97.5 %; it holds where `evaluate`'s do: samples are taken as independent.
 
-    Parameters
-    ----------
-    p, made, y : (n,) floats
-        Forecasts before and after, and outcomes.
-    rows : sequence of pairs of Row
-        Of each measure, before and after.
-    measures : sequence
-        The same measures, as for `evaluate`.
-    bootstrap, seed : int
-        As for `evaluate`.
-
-    Source
-    ------
-    Hall & Heyde 1980, Theorem 3.2 (martingale differences); Choe & Ramdas 2023 (mean expected differences of scores of
-    forecasters that change as they learn); Bonferroni's inequality.
+    Source: Hall & Heyde 1980, Theorem 3.2 (martingale differences); Choe & Ramdas 2023 (mean expected differences of
+    scores of forecasters that change as they learn); Bonferroni's inequality.
     """
     paired = _paired(p, made, y, bootstrap, seed) if bootstrap else {}
     others = [i for i, (old, _) in enumerate(rows) if old.name not in SCORES]

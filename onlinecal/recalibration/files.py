@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
+import csv
+import io
 import os
 import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.files import local
+from onlinecal.core.files import Table, local
 from onlinecal.core.progress import Progress
 from onlinecal.core.writing import check_new, whole
 from onlinecal.forecasts.reading import Asked, one_forecast, read_log
-from onlinecal.forecasts.sheet import Sheet
 from onlinecal.recalibration.replay import Recalibrated, recalibrate, work
 
 #: what a file's name may end with
@@ -36,78 +34,59 @@ def recalibrate_file(
     progress: bool | None = False,
     **options: Any,
 ) -> tuple[Recalibrated, tuple[str, ...]]:
-    """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`.
-
-    Parameters
-    ----------
-    source : str
-        As for `Sheet`.
-    output : Path
-        Another file. Its end says the format, ``.csv``, in which cells are as they were, with what stood between them,
-        and the new numbers have all their digits, or ``.parquet``.
-    forecaster : str
-        A name, or a table in braces.
-    column : str
-        Of the recalibrated forecasts, in [0, 1] whatever those of the file are in; none that is there.
-    asked : Asked, optional
-        Which columns are what. Outcomes may be missing. Rows that are left out have nothing in the new column; rows
-        that are sorted are so while they are recalibrated, and stay in their places.
-    delimiter, encoding : str, optional
-        As for `Sheet`.
-    overwrite : bool, default False
-        Whether an existing `output` is replaced, when the new file is whole.
-    progress : bool, optional
-        As `shown` of `Progress`.
-
-    Returns
-    -------
-    Recalibrated
-    tuple of str
-        What was guessed, left out or sorted.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter, UnknownName
-        Nothing has been written then.
-    """
+    """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`."""
     if output.suffix not in FORMATS:
         raise InvalidParameter(f"{output}: expected a name that ends with {' or '.join(FORMATS)}")
-    if output.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise InvalidParameter(
-            f'{output}: Parquet needs pyarrow; `pip install "onlinecal[data]"` installs it, or choose a name that ends '
-            "with .csv"
-        )
     if source != "-" and os.path.realpath(output) == os.path.realpath(local(source)):
         raise InvalidParameter(f"{output} is the file that is read; expected another name")
     check_new(output, overwrite)
-    sheet = Sheet(source, delimiter=delimiter, encoding=encoding)
-    if column in sheet.columns:
+    table = Table(source, delimiter=delimiter, encoding=encoding)
+    if column in table.columns:
         raise InvalidParameter(
-            f"{sheet.name} has a column {column!r} already; expected another name (--column)"
+            f"{table.name} has a column {column!r} already; expected another name (--column)"
         )
-    if output.suffix == ".parquet" and len(set(sheet.columns)) < len(sheet.columns):
+    if output.suffix == ".parquet" and len(set(table.columns)) < len(table.columns):
         raise InvalidParameter(
-            f"{sheet.name} has two columns of one name, which Parquet has no room for; expected a name that ends with "
+            f"{table.name} has two columns of one name, which Parquet has no room for; expected a name that ends with "
             ".csv"
         )
-    named, said = one_forecast(sheet, replace(asked or Asked(), open=True))
-    log = read_log(sheet, named)
+    named, said = one_forecast(table, replace(asked or Asked(), open=True))
+    log = read_log(table, named)
     if log.rows < 2:
-        raise InvalidData(f"{sheet.name} has 1 row; expected at least 2")
+        raise InvalidData(f"{table.name} has 1 row; expected at least 2")
     with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
         made = recalibrate(
             log.forecasts[named.forecasts[0]], log.outcomes, table_or_name(forecaster), times=log.times,
             known=log.known, progress=bar.advance, **options,
         )  # fmt: skip
-    values = np.full(sheet.rows, np.nan)
-    values[log.places] = made.forecasts
-    frame = sheet.with_column(column, values)
+    values: list[float | None] = [None] * table.rows
+    for place, value in zip(
+        log.places if log.places is not None else (), made.forecasts.tolist(), strict=True
+    ):
+        values[place] = value
     with whole(output, overwrite) as new:
-        if output.suffix == ".csv":
-            frame.to_csv(new, index=False, sep=sheet.delimiter or ",")
-        else:
-            frame.to_parquet(new, index=False)
+        _write(table, column, values, new, output.suffix)
     return made, (*said, *log.said)
+
+
+def _write(table: Table, column: str, values: list[float | None], path: Path, ending: str) -> None:
+    """All columns and the new one; of a CSV file, the texts as they stand there."""
+    import polars as pl
+
+    data = io.BytesIO()
+    if ending == ".parquet":
+        frame = table.frame.with_columns(pl.Series("new", values, dtype=pl.Float64))
+        frame.columns = [*table.columns, column]
+        frame.write_parquet(data)
+    else:
+        texts = pl.Series(
+            "new", [None if value is None else repr(value) for value in values], dtype=pl.String
+        )
+        header, between = io.StringIO(), table.delimiter or ","
+        csv.writer(header, delimiter=between, lineterminator="\n").writerow([*table.columns, column])
+        data.write(header.getvalue().encode())
+        table.frame.with_columns(texts).write_csv(data, include_header=False, separator=between)
+    path.write_bytes(data.getbuffer())
 
 
 def table_or_name(text: str) -> str | dict[str, Any]:

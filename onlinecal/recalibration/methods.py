@@ -42,27 +42,7 @@ GIVEN = frozenset({"base", "stream"})
 def method(
     forecaster: str | Mapping[str, Any] | Forecaster, *, bins: int | None = None, horizon: int | None = None
 ) -> Forecaster:
-    """A forecaster that recalibrates.
-
-    Parameters
-    ----------
-    forecaster : str, mapping or Forecaster
-        A name of `METHODS`, that of a forecaster, ``module:Class``, a table of a name and parameters, or one itself.
-    bins : int, optional
-        Gives a copy of it to each of so many equal bins of the base forecast: who does not look at the base forecast,
-        as forecast hedging, then improves on it. 1 to 10^4.
-    horizon : int, optional
-        How many forecasts there will be, for one that is tuned to that. Default: nobody knows, and it is restarted
-        with 16, 32, 64, … (`Doubling`).
-
-    Returns
-    -------
-    Forecaster
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
-    """
+    """A forecaster that recalibrates."""
     found = _named(forecaster)
     if bins is not None:
         count("bins", bins, most=10**4)

@@ -98,14 +98,6 @@ def smooth_recalibration(
         In [1e-4, 10]. Default: SmoothECE of the samples, at which the bound holds; below 1e-4 that, as a step must have
         some width, or 0 where the samples are calibrated.
 
-    Returns
-    -------
-    SmoothRecalibration
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
-
     Examples
     --------
     >>> fitted = smooth_recalibration([0.3, 0.3, 0.3, 0.9], [0, 1, 1, 1])

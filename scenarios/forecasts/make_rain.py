@@ -5,7 +5,7 @@
 climatology: the share of wet days among those within 15 days of the same day of the year, in all earlier years.
 persistence: the share of wet days among all earlier days whose day before was as wet or dry as yesterday.
 Both count one wet and one dry day more than there were, and are rounded to 0.01. A day is wet where any precipitation
-was measured. Needs the package vega_datasets (onlinecal's extra 'data').
+was measured; the days are those of onlinecal/data, NOAA's records as vega_datasets has them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from onlinecal.core.files import located
 
-SOURCE = "package:vega_datasets/_data/seattle-weather.csv"
+SOURCE = "package:onlinecal/data/seattle-weather.csv"
 NEAR = 15
 FIRST = date(2013, 1, 1)
 

@@ -1,65 +1,203 @@
-"""Files with columns: which column is which."""
+"""The one reader of files: cells as they are written, whole or in pieces; numbers, dates, outcomes; clear refusals."""
 
+import csv
+import gzip
 import io
-import signal
+import sys
 
-import pandas as pd
+import numpy as np
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from onlinecal.core import files
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import Table
-from onlinecal.forecasts.sheet import Sheet
+from onlinecal.core.files import Table, pieces, times
+from onlinecal.core.rows import _numbers, moments
+from onlinecal.core.spellings import as_number, as_time
 
 
-def table(tmp_path, text):
+def table(tmp_path, data, name="f.csv", **options):
+    (tmp_path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+    return Table(tmp_path / name, **options)
+
+
+CELLS = st.text(st.sampled_from("ab1. ,;\"'\n\t%é\u0a0a"), max_size=5)
+
+
+@given(
+    rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=9),
+    between=st.sampled_from(",;\t|"),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    size=st.integers(1, 40),
+)
+def test_what_is_written_is_read_whole_and_in_pieces(
+    tmp_path_factory, rows, between, quoting, end, encoding, size
+):
+    """Python's own writer is the oracle; a cell that is empty or blank at its begin is no other for that."""
+    file = tmp_path_factory.mktemp("t") / "f.csv"
+    with file.open("w", encoding=encoding, newline="") as out:
+        csv.writer(out, delimiter=between, quoting=quoting, lineterminator=end).writerows(
+            [["p", "q", "r"], *rows]
+        )
+    wanted = [[cell.strip() for cell in row] for row in rows]
+
+    def cells(part):
+        return [[(cell or "").strip() for cell in row] for row in part.frame.rows()]
+
+    whole = Table(file, delimiter=between)
+    assert whole.columns == ["p", "q", "r"]
+    assert cells(whole) == wanted
+    parts = list(pieces(file, delimiter=between, size=size))
+    assert [row for part in parts for row in cells(part)] == wanted
+    assert [part.first for part in parts] == np.cumsum([0, *(part.rows for part in parts)])[:-1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ('a"b,1\n5" nail,2\n', [('a"b', "1"), ('5" nail', "2")]),
+        ('x"y,z"w\n', [('x"y', 'z"w')]),
+        ('"a" , "b, c"\n', [("a ", "b, c")]),
+        ("1\n\n,2\n\n\n", [("1", None), (None, None), (None, "2")]),
+        ('"a\nb",2\n', [("a\nb", "2")]),
+    ],
+)
+def test_odd_cells(tmp_path, text, cells):
+    assert table(tmp_path, "p,y\n" + text).frame.rows() == cells
+
+
+def test_cuts_at_every_byte_lose_no_line_and_double_none(tmp_path):
     path = tmp_path / "f.csv"
-    path.write_text(text)
-    return Table(path)
+    path.write_bytes(b"p,y\n0.5,1\n0.25,0\n,\n0.125,1")
+    size, whole = path.stat().st_size, Table(path).frame.rows()
+    for cut in range(1, size):
+        found = [
+            row
+            for part in ((0, cut), (cut, size))
+            for one in pieces(path, part=part)
+            for row in one.frame.rows()
+        ]
+        assert found == whole
+    path.write_text("p,y,note\n" + '0.5,1,"a\nb"\n' * 50)
+    with pytest.raises(InvalidData, match="cannot be cut between lines"):
+        [list(pieces(path, part=(i, i + 37))) for i in range(0, path.stat().st_size, 37)]
 
 
-def test_a_doubled_column_is_refused_and_keeps_its_name(tmp_path):
+@pytest.mark.parametrize(
+    ("data", "options", "said"),
+    [
+        ("", {}, "f.csv is empty"),
+        ("p,y\n1,2\n1,2,\n", {}, "f.csv, line 3 has 3 cells; expected 2"),
+        ('p,y\n1,2\n1,"2\n', {}, "is not a CSV file: in line 3 a quotation mark does not end"),
+        ("p,y\n1,é\n".encode("latin-1"), {}, "not utf-8 throughout .* --encoding latin-1"),
+        (b"p,y\x00\n1,1\n", {}, "is not a text file"),
+        ("p,y\n", {"encoding": "hex"}, "encoding = 'hex' is not known"),
+        ("p,y\n", {"delimiter": ";;"}, "delimiter = ';;'"),
+    ],
+)
+def test_what_is_no_csv_is_refused_with_its_line(tmp_path, data, options, said):
+    with pytest.raises(InvalidData, match=said):
+        table(tmp_path, data, **options)
+
+
+def test_columns_keep_their_names(tmp_path):
     doubled = table(tmp_path, "p,y,p\n0.5,1,0.25\n")
     assert doubled.numbers("y").tolist() == [1.0]
     with pytest.raises(InvalidData, match="several columns 'p'; expected one"):
         doubled.numbers("p")
     with pytest.raises(InvalidData, match=r"no column 'p\.1'"):
         doubled.numbers("p.1")
-    assert table(tmp_path, "p,p.1\n0.5,0.25\n").numbers("p.1").tolist() == [0.25]
-
-
-@pytest.mark.parametrize("rows", ["0.5,1,\n0.25,0,\n", "0.5,1\n0.25,0,7\n"])
-def test_rows_with_more_cells_than_the_header_move_no_column(tmp_path, rows):
-    with pytest.raises(InvalidData, match="Expected 2 fields in line"):
-        table(tmp_path, "p,y\n" + rows)
-
-
-def test_a_name_may_be_a_word_for_nothing_and_stand_in_quotes(tmp_path):
     there = table(tmp_path, '\ufeff"p, q", NA\n0.5, 1\n0.25,0\n')
     assert there.numbers("p, q").tolist() == [0.5, 0.25]
     assert there.numbers("NA").tolist() == [1.0, 0.0]
-    with pytest.raises(InvalidData, match="line 3: column 'y' is 'x'"):
-        table(tmp_path, "p,y\n0,1\n1,x\n").numbers("y")
+    assert table(tmp_path, "p,y\r0.5,1\r").numbers("p").tolist() == [0.5]
 
 
-@pytest.mark.parametrize("read", [Table, lambda path: Sheet(str(path))], ids=["a table", "a sheet"])
-def test_an_interrupt_while_a_file_is_read_is_no_fault_of_the_file(tmp_path, monkeypatch, read):
-    """It comes in the middle of pandas' parser, at the end of whose reading Python's own handler is back."""
-    (tmp_path / "a.csv").write_text("p,y\n" + "0.5,1\n" * 100_000)
-    before = pd.read_csv
+def test_standard_input_has_the_room_that_there_is(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"p\n0.25\n")))
+    assert Table("-").numbers("p").tolist() == [0.25]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"p\n0.25\n")))
+    monkeypatch.setattr(files, "free_memory", lambda: 10.0)
+    with pytest.raises(InvalidData, match="standard input has more than"):
+        Table("-")
 
-    class Interrupted(io.StringIO):
-        def read(self, *size):
-            signal.raise_signal(signal.SIGINT)
-            return super().read(*size)
 
-    monkeypatch.setattr(
-        pd, "read_csv", lambda source, **options: before(Interrupted("0.5,1\n" * 10), **options)
-    )
-    # Also in a process that was started without this handler, as in the background of a shell.
-    before_it = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            read(tmp_path / "a.csv")
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before_it)
+# ---------------------------------------------------------------- numbers and times
+
+NUMBERS = """
+1_000 1 \uff11 \uff10.\uff15 0x1p-1 0x1 inf -inf nan NaN +nan -nan None +.5 -.5 5e-1 5E-1 0,5 0. 1e-400 1e400 \u00bd
+1,0 true True FALSE . 1e 0.5f 1d0 --.5 + 1/2 0b1 1e0001 0e0 00.5 -0 0,0,1 \u22120.5 \u0660.\u0665 .5% 5\u00a0% \uff15%
+1,000 4.9e-324 0.3000000000000000166533453693773481063544750213623046875 infinity 1e-310 9007199254740993 %
+"""
+
+
+def test_a_column_is_its_cells(seed):
+    """The quick ways over columns, and the one for each cell: of numbers and of times."""
+    words = {"true": 1.0, "false": 0.0}
+    texts = ["", *NUMBERS.split(), *(f"{s}.5{s}" for s in map(chr, range(0x110000)) if s.isspace())]
+    random = np.random.default_rng(seed)
+    texts += [repr(x) for x in random.random(1000) * 10.0 ** random.integers(-320, 300, 1000)]
+    values, marked, empty = _numbers(pl.Series(texts))
+    read = [as_number(text) for text in texts]
+    wanted = [words.get(t.lower(), np.nan) if v is None else v for t, (v, _) in zip(texts, read, strict=True)]
+    np.testing.assert_array_equal(values, wanted)
+    assert marked
+    assert empty.tolist() == [v is not None and v != v for v, _ in read]
+
+    some = ["", "T00:00", " 23:59:59", "T23:59:59.999999Z", "T01:02:03.4+05:30", "T24:00:00", "T12:00:60Z"]
+    days = [f"{y}-{m:02}-{d:02}" for y, m, d in random.integers((1850, 1, 1), (2150, 14, 33), (400, 3))]
+    for more in (some[:4], some[:5], some, ["", "T12,5"]):
+        cells = [day + more[i % len(more)] for i, day in enumerate(days)]
+        good = [cell for cell in cells if as_time(cell)[0] is not None]
+        for column in (cells, good, ["2024", *cells], ["1", "x"], ["", *good]):
+            kind = next((dated for value, dated in map(as_time, column) if value is not None), False)
+            wanted = [np.nan if v is None or dated != kind else v for v, dated in map(as_time, column)]
+            np.testing.assert_array_equal(moments(pl.Series(column))[0], wanted)
+
+
+#: a time as it is written, and what it is; None where it is none
+WRITTEN = {
+    "2024-12-31": 20088, " 2024-12-31 ": 20088, "2024/12/31": 20088, "2024.12.31": 20088, "2024-2-3": 19756,
+    "2024-12": 20058, "2024-W52-2": 20081, "2024-12-31T12": 20088.5, "2024-12-31 12:00": 20088.5,
+    "2024-12-31t12:00:00": 20088.5, "20241231T120000": 20088.5, "2024-12-31T12:00:00Z": 20088.5,
+    "2024-12-31T12:00+00:00": 20088.5, "2024-12-31T18:00+0600": 20088.5, "2024-12-31T06:00 -06:00": 20088.5,
+    "2024-12-31T12:00:00.000000999": 20088.5, "2024-12-31T12:00:00,5": 20088 + 43200.5 / 86400,
+    "1600-01-01": -135140, "9999-12-31": 2932896, "1735648215": 1735648215, "1735648215.25": 1735648215.25,
+    "1.7e9": 1.7e9, "-5": -5, " 5 ": 5, "20241231": 20241231, "2024": 2024,
+    **dict.fromkeys([
+        "5_0", "inf", "-Infinity", "1e400", "nan", "", "NaT", "now", "today", "soon", "true", "0x10", "5%", "12:30",
+        "31.12.2024", "31/12/2024", "12/31/2024", "24-12-31", "31 Dec 2024", "Tue, 31 Dec 2024 12:30:15 GMT",
+        "2024-02-30", "2024-366", "2024-12-31T23:59:60", "2024-12-31T12:30:15.", "2024-12-31_12:30",
+        "2024-12-31+05:30", "2024-12-31T12:00+24:00", "-2024-01-01", "10000-01-01", "１２３", "２０２４-12-31", "1,5",
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_times(tmp_path, written):
+    if WRITTEN[written] is not None:
+        assert times(table(tmp_path, f't,x\n"{written}",1\n'), "t").tolist() == [WRITTEN[written]]
+        return
+    with pytest.raises(InvalidData, match="number or a date"):
+        times(table(tmp_path, f't,x\n"{written}",1\n'), "t")
+
+
+def test_no_column_holds_numbers_and_dates(tmp_path):
+    for first, second in (("2024", "2024-12-31"), ("2024-12-31", "20241231")):
+        with pytest.raises(
+            InvalidData, match=f"line 3: column 't' is '{second}'; expected a number or a date"
+        ):
+            times(table(tmp_path, f"t,x\n{first},1\n{second},1\n"), "t")
+
+
+@pytest.mark.parametrize("name", ["f.csv.gz", "f.parquet", "none.csv", "none.parquet", "."])
+def test_files_that_are_none(tmp_path, name):
+    (tmp_path / "f.csv.gz").write_bytes(gzip.compress(b"p,y\n" + b"0.5,1\n" * 99)[:-30])
+    (tmp_path / "f.parquet").write_bytes(b"p,y\n0.5,1\n")
+    said = {"f.csv.gz": "cannot be unpacked", "f.parquet": "is not a Parquet file", ".": "is a directory"}
+    with pytest.raises(InvalidData, match=said.get(name, "no such file")):
+        Table(tmp_path / name)

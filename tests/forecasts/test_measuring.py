@@ -6,13 +6,13 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.files import Table
 from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import Drift, calibration_test, holm
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, read_log
-from onlinecal.forecasts.sheet import Sheet
-from onlinecal.forecasts.source import bytes_needed, report_of
+from onlinecal.forecasts.source import report_of
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures import MEASURES
 from onlinecal.report.measured import decision
@@ -35,7 +35,7 @@ def report(tmp_path, table, settings=None, **asked):
     path = tmp_path / "f.csv"
     table.to_csv(path, index=False)
     return measure_log(
-        read_log(Sheet(str(path)), Asked(**asked)), settings or Settings(draws=20, measures=FAST)
+        read_log(Table(str(path)), Asked(**asked)), settings or Settings(draws=20, measures=FAST)
     )
 
 
@@ -282,21 +282,3 @@ def test_one_row_is_measured(tmp_path, row):
     found = report_of(str(tmp_path / "one.csv"), Asked(), Settings(draws=20))
     assert found.rows == 1
     assert found.columns[0].cautions[0].startswith("1 row only: ")
-
-
-def test_what_is_larger_than_memory_is_not_read_at_once(tmp_path, monkeypatch):
-    from onlinecal.forecasts import large, source
-
-    with (tmp_path / "big.csv").open("wb") as file:
-        file.write(b"p,y\n0.5,1\n")
-        file.truncate(50 * 2**30)  # holes take no room
-    assert bytes_needed(str(tmp_path / "big.csv")) > 500 * 2**30
-    asked = []
-    monkeypatch.setattr(large, "large_report", lambda *given: asked.append(given))
-    monkeypatch.setattr(source, "Sheet", None)
-    report_of(str(tmp_path / "big.csv"), Asked(), Settings())
-    assert len(asked) == 1
-    with pytest.raises(InvalidData, match="expected no --encoding"):
-        report_of(str(tmp_path / "big.csv"), Asked(), Settings(), encoding="latin-1")
-    with pytest.raises(InvalidData, match="standard input cannot be read in parts"):
-        report_of("-", Asked(), Settings(), in_parts=True)

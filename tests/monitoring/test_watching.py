@@ -108,7 +108,8 @@ def test_outcomes_in_later_lines(wrong):
         ("p,y\nnan,1\n", Asked(), "line 2 has no forecast; expected both"),
         ("p,y\n0.5,2\n", Asked(), "line 2: column 'y' holds '2'"),
         ("p,y\n0.5,yes\n", Asked(), "line 2: column 'y' holds 'yes'; expected 0 or 1, or --positive WORD"),
-        ("p,y\n0.5\n", Asked(), "line 2 has 1 cells; expected 2"),
+        ("p,y\n0.5\n", Asked(), "line 2 has no outcome; expected both"),
+        ("p,y\n0.5,1,7\n", Asked(), "line 2 has 3 cells; expected 2"),
         (
             "p,y\n0.5,\n",
             Asked(),
@@ -126,12 +127,12 @@ def test_outcomes_in_later_lines(wrong):
         (
             "p,y,t\n.5,1,x\n",
             Asked(time="t"),
-            "line 2: column 't' holds 'x'; expected a number or a date such as",
+            "line 2: column 't' is 'x'; expected a number or a date",
         ),
         (
             "p,y,t\n.5,1,2026\n.5,1,2026-01-01\n",
             Asked(time="t"),
-            "line 3: column 't' holds '2026-01-01'; expected",
+            "line 3: column 't' is '2026-01-01'; expected",
         ),
         ("p,y\n0.5,\xff\n", Asked(), "not utf-8"),
     ],
@@ -210,13 +211,15 @@ def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
 def test_lines_that_wait_are_read_at_once(monkeypatch, wrong):
     """Where there is nothing odd, none is looked at by itself but the header."""
     looked_at = []
-    row = Feed._row
-    monkeypatch.setattr(Feed, "_row", lambda self, raw, *more: looked_at.append(raw) or row(self, raw, *more))
+    rows = Feed._rows
+    monkeypatch.setattr(
+        Feed, "_rows", lambda self, lines, *more: looked_at.append(len(lines)) or rows(self, lines, *more)
+    )
     _, _, text = wrong
     monitor = Monitor()
     Feed(monitor, "x", Asked()).take(text.encode())
     assert monitor.events == text.count("\n") - 1
-    assert looked_at == [b"p,y\n"]
+    assert looked_at == [1500]
 
 
 # ---------------------------------------------------------------- files

@@ -8,6 +8,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.forecasts.reading import Asked
+from onlinecal.recalibration import files
 from onlinecal.recalibration.files import recalibrate_file
 from tests.command_line import onlinecal
 
@@ -69,7 +70,7 @@ def test_times_of_outcomes(tmp_path):
         ("p,p,y\n0.5,0.5,1\n0.5,0.5,1\n", {}, "(there are several 'p')"),
         ("p,y\n0.5,1\n45,0\n", {}, "line 3: column 'p' holds '45'; expected a probability in [0, 1]; these look"),
         ("p,y\n0.5,1\n-0.1,0\n", {}, "line 3: column 'p' holds '-0.1'"),
-        ("p,y\n0.5,1\nx,0\n", {}, "line 3: column 'p' holds 'x'; expected a number"),
+        ("p,y\n0.5,1\nx,0\n", {}, "line 3: column 'p' is 'x'; expected a number"),
         ("p,y\n0.5,1\n,0\n", {}, "line 3: column 'p' is missing"),
         ("p,y\n0.5,1\n0.5,2\n", {}, "line 3: column 'y' holds '2'"),
         ("p,y\n0.5,1\n0.5,yes\n", {}, "line 3: column 'y' holds 'yes'; expected 0 or 1"),
@@ -112,11 +113,11 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, file, monkeypatch):
     out = tmp_path / "b.csv"
     out.write_text("old")
 
-    def full(self, path, **options):
+    def full(table, column, values, path, ending):
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    monkeypatch.setattr(files, "_write", full)
     with pytest.raises(InvalidParameter, match=r"b\.csv cannot be written: No space"):
         recalibrate_file(str(file), out, "calibeating", overwrite=True, measures=["brier"])
     assert out.read_text() == "old"

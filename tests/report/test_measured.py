@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from onlinecal.core.files import Table
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, read_log
-from onlinecal.forecasts.sheet import Sheet
 from onlinecal.report import measured_page
 from onlinecal.report.console import print_json
 from onlinecal.report.measured import (
@@ -39,7 +39,7 @@ def report(tmp_path_factory):
             site = ["<b>x</b>", LONG][i % 2]
             file.write(f"{2000 + i},{p},{round(p**2, 4)},{site},{int(rng.random() < p)}\n")
     asked = Asked(forecasts=("model", LONG), by=("site",), time="day")
-    return measure_log(read_log(Sheet(str(path)), asked), Settings(draws=30))
+    return measure_log(read_log(Table(str(path)), asked), Settings(draws=30))
 
 
 def test_no_line_is_longer_than_80(report):

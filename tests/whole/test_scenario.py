@@ -126,7 +126,6 @@ def test_measures_that_are_plug_ins(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda f: f.name)
 def test_ours_are_good(file):
-    pytest.importorskip("vega_datasets", reason="the extra 'data' is not installed")
     plan = load(file)
     assert plan.cells
     assert plan.scenario.title

@@ -1,0 +1,252 @@
+"""Rows of a file as columns of numbers, dates, outcomes and texts; what is wrong is named with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidData, suggestion
+from onlinecal.core.spellings import EMPTY, WORDS, as_number, as_outcome, as_time
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: the messages about a cell that holds no time, and about per cent signs
+NO_TIME = "{}: column {!r} is {}; expected a number or a date like those before, such as 2024-12-31"
+SIGNS = "{}: column {!r} has per cent signs; expected plain numbers, or --percent"
+
+
+class Rows:
+    """Rows of a file, whose columns are read when they are asked for."""
+
+    def __init__(
+        self, name: str, columns: Sequence[str], frame: pl.DataFrame, delimiter: str = "", first: int = 0
+    ) -> None:
+        self.name, self.columns, self.frame = name, list(columns), frame
+        self.delimiter, self.first = delimiter, first
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.frame)
+
+    def line(self, row: int) -> str:
+        """Where row `row`, from 0, is in the file, for people."""
+        row += self.first
+        return f"line {row + 2}" if self.delimiter else f"row {row + 1}"
+
+    def where(self, row: int) -> str:
+        """The same with the name of the file."""
+        return f"{self.name}, {self.line(row)}"
+
+    def cell(self, column: str, row: int) -> str:
+        """What is written there, for messages."""
+        value = self._cells(column)[row]
+        return repr(value) if isinstance(value, str) else str(value)
+
+    def text(self, column: str, row: int) -> str:
+        """The same without quotation marks."""
+        return str(self._cells(column)[row]).strip()
+
+    def sample(self, column: str, rows: int = 1000) -> list[str]:
+        """Its first cells as text; "" for an empty one."""
+        return ["" if cell is None else str(cell) for cell in self._cells(column).head(rows)]
+
+    def check_column(self, name: str) -> None:
+        """Refuses a column that is not there, or there more than once."""
+        many = self.columns.count(name)
+        if many == 0:
+            raise InvalidData(
+                f"{self.name} has no column {name!r}{suggestion(name, [c for c in self.columns if c])}"
+            )
+        if many > 1:
+            raise InvalidData(f"{self.name} has several columns {name!r}; expected one")
+
+    def numbers(
+        self, column: str, *, dates: bool = False, gaps: float | None = None, percent: bool = False
+    ) -> Floats:
+        """One column of finite numbers; with `dates`, of dates too, as days since 1970.
+
+        An empty cell is an error, or (with `gaps`) this number. With `percent`, cells may have per cent signs.
+        """
+        self.check_column(column)
+        if self.rows == 0:
+            head = "a header" if self.delimiter else "columns"
+            raise InvalidData(f"{self.name} has {head} and no rows; expected at least one")
+        cells = self._cells(column)
+        values, marked, empty = moments(cells) if dates else _numbers(cells)
+        if marked and not percent:
+            raise InvalidData(SIGNS.format(self.name, column))
+        good = np.isfinite(values)
+        if gaps is not None:
+            values[empty], good = gaps, good | empty
+        if not good.all():
+            i = int(np.argmin(good))
+            if empty[i]:
+                expected = "a number or a date" if dates else "a number"
+                raise InvalidData(f"{self.where(i)}: column {column!r} is missing; expected {expected}")
+            if dates:
+                raise InvalidData(NO_TIME.format(self.where(i), column, self.cell(column, i)))
+            raise InvalidData(
+                f"{self.where(i)}: column {column!r} is {self.cell(column, i)}; expected a number"
+            )
+        return values
+
+    def outcomes(self, column: str, positive: str | None = None) -> tuple[Floats, list[str]]:
+        """A column of outcomes, NaN where a cell is empty; and with `positive`, the words that stand for 0."""
+        self.check_column(column)
+        cells = self._cells(column)
+        if positive is None:
+            values, marked, empty = _numbers(cells)
+            if not marked and ((values == 0.0) | (values == 1.0) | empty).all():
+                return values, []
+        place, words = distinct(cells)
+        known = [as_outcome(word, positive) for word in words]
+        if None in known:
+            i = int(np.argmax(np.array([value is None for value in known])[place]))
+            shown = sorted({word.strip() for word in words} - {""})
+            listed = ", ".join(map(repr, shown[:6])) + (", …" if len(shown) > 6 else "")
+            hint = f": --positive {shown[-1]!r} says which word is 1" if len(shown) <= 20 else ""
+            raise InvalidData(
+                f"{self.where(i)}: column {column!r} holds {self.cell(column, i)}; expected 0 or 1, or --positive "
+                f"WORD (there are: {listed}){hint}"
+            )
+        zeros = {word.strip() for word, value in zip(words, known, strict=True) if value == 0.0}
+        return np.array(known, dtype=np.float64)[place], [] if positive is None else sorted(zeros)
+
+    def groups(self, column: str) -> tuple[Ints, list[str]]:
+        """The place of each cell among the different texts, and these without white space; "" for an empty one."""
+        self.check_column(column)
+        place, words = distinct(self._cells(column))
+        texts = ["" if word.strip().lower() in EMPTY else word.strip() for word in words]
+        names = sorted(set(texts))
+        return np.array([names.index(text) for text in texts], dtype=np.int64)[place], names
+
+    def check_order(self, column: str, values: Floats, rows: Ints, expected: str) -> None:
+        """Refuses rows whose values descend."""
+        back = np.flatnonzero(np.diff(values[rows]) < 0.0)
+        if len(back):
+            one, other = (int(row) for row in rows[back[0] : back[0] + 2])
+            raise InvalidData(
+                f"{self.where(other)}: column {column!r} goes back in time, from {self.text(column, one)} to "
+                f"{self.text(column, other)}; expected {expected}"
+            )
+
+    def refuse(self, column: str, values: Floats, good: Any, expected: str) -> None:
+        """Stops at the first row that is not good."""
+        if not good.all():
+            i = int(np.argmin(good))
+            raise InvalidData(f"{self.where(i)}: column {column!r} holds {values[i]:.15g}; {expected}")
+
+    def duplicates(self) -> int:
+        """How many rows are equal to an earlier one in every column."""
+        import polars as pl
+
+        try:
+            return self.rows - self.frame.n_unique()
+        except pl.exceptions.PolarsError:  # cells of a Parquet file may be lists
+            return 0
+
+    def _cells(self, column: str) -> pl.Series:
+        import polars as pl
+
+        cells = self.frame[str(self.columns.index(column))]
+        return cells.cast(pl.String) if isinstance(cells.dtype, pl.Categorical | pl.Enum) else cells
+
+
+def distinct(cells: pl.Series) -> tuple[Ints, list[str]]:
+    """The place of each cell among the different ones, and these as texts; "" for none."""
+    import polars as pl
+
+    if not (cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype == pl.Boolean):
+        cells = cells.cast(pl.String).fill_null("")
+    found = cells.unique(maintain_order=True)
+    place = (
+        cells.cast(pl.Enum(found)).to_physical()
+        if found.dtype == pl.String
+        else cells.to_frame("c").join(
+            found.to_frame("c").with_row_index("i"),
+            on="c",
+            nulls_equal=True,
+            how="left",
+            maintain_order="left",
+        )["i"]
+    )
+    return place.to_numpy().astype(np.int64), ["" if value is None else str(value) for value in found]
+
+
+def _numbers(cells: pl.Series) -> tuple[Floats, bool, NDArray[np.bool_]]:
+    """A column as numbers, NaN for none; whether some have per cent signs; and which are empty.
+
+    A date is no number. Polars reads plain numbers to the float64 next to them; all else is read once for each text.
+    """
+    import polars as pl
+
+    if cells.dtype.is_temporal():
+        return np.full(len(cells), np.nan), False, cells.is_null().to_numpy()
+    values = cells.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
+    rest = np.flatnonzero(~np.isfinite(values))
+    empty, marked = np.zeros(len(values), dtype=bool), False
+    if len(rest):
+        place, words = distinct(cells[rest])
+        found = [as_number(word) for word in words]
+        read = [
+            WORDS.get(w.strip().lower(), v) if v is None else v
+            for w, (v, _) in zip(words, found, strict=True)
+        ]
+        values[rest] = np.array([np.nan if value is None else value for value in read])[place]
+        empty[rest] = np.array([value is not None and value != value for value in read])[place]
+        marked = any(sign for _, sign in found)
+    return values, marked, empty
+
+
+def moments(cells: pl.Series) -> tuple[Floats, bool, NDArray[np.bool_]]:
+    """A column of times, each cell as `as_time` reads it; NaN for none, and for a kind other than the first.
+
+    Also False, and which cells are empty, as `_numbers`.
+    """
+    import polars as pl
+
+    if cells.dtype.is_temporal():
+        days = cells.dt.epoch("us").cast(pl.Float64).to_numpy() / 86_400e6
+        return days, False, cells.is_null().to_numpy()
+    if cells.dtype.is_numeric():
+        return _numbers(cells)
+    place, words = distinct(cells)
+    # Two quick ways, of which a test holds that they read as `as_time` does.
+    texts = pl.Series(words, dtype=pl.String)
+    values: Floats | None = texts.cast(pl.Float64, strict=False).to_numpy()
+    if values is None or not np.isfinite(values).all():
+        values = _plain_dates(texts)
+    if values is None:
+        # Words stand in the order of their first cells.
+        read = list(map(as_time, words))
+        kind = next((dated for value, dated in read if value is not None), False)
+        values = np.array(
+            [np.nan if v is None or dated != kind else v for v, dated in read], dtype=np.float64
+        )
+    return (
+        values[place],
+        False,
+        np.array([word.strip().lower() in EMPTY for word in words], dtype=bool)[place],
+    )
+
+
+def _plain_dates(texts: pl.Series) -> Floats | None:
+    """Days since 1970 of dates in one plain form, near enough to 1970 to be exact; None where one is in another."""
+    if not texts.str.contains(_PLAIN).all():
+        return None
+    try:
+        moment = np.array(texts.str.strip_suffix("Z").to_list(), dtype="datetime64[us]")
+    except ValueError:
+        return None
+    return np.asarray((moment - np.datetime64(0, "us")) / np.timedelta64(1, "D"))
+
+
+_PLAIN = r"^(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?Z?)?$"
