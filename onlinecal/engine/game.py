@@ -217,7 +217,7 @@ class Game:
             A player failed. The game is over.
         """
         self._check_alive()
-        if self._open.get(getattr(question, "number", 0)) is not question:
+        if not isinstance(question, Question) or self._open.get(question.number) is not question:
             raise InvalidParameter(
                 f"{in_one_line(question)} is no open question of this game; expected one that it asked, each once, and "
                 "of a pickled game one that was pickled together with it"
@@ -239,7 +239,10 @@ class Game:
         question.resolved = True
 
     def laws(self) -> list[dict[float, float]]:
-        """The laws that the forecaster would state in the next round, value → probability; it changes nothing."""
+        """The laws that the forecaster states in the next round, value → probability.
+
+        The game stays as it is; an object in plain Python is asked once more.
+        """
         number, slot = self._next(), 0
 
         def listed() -> Events:

@@ -11,6 +11,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.loop import raised_by
 from onlinecal.rounds.law import Floats, Ints, Unplayable, no_law
+from onlinecal.rounds.plain import played
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     ALONE,
@@ -95,8 +96,8 @@ class Hand:
         for i, kind in enumerate(player.needs):
             words[:, 1 + i] = (context or {})[kind]
         asked = Asked(number, words, self._places[1:])
-        bad, code = _state(
-            player.steps[0].address, number, time, self._fields, memory.arrays, memory.room, memory.context, words,
+        bad, code = played(
+            _state, player.steps[0].address, number, time, self._fields, memory.arrays, memory.room, memory.context, words,
             tuple(self._places), self._grid,
         )  # fmt: skip
         if bad >= 0:
@@ -114,8 +115,8 @@ class Hand:
         """Tells all runs which atom of its law was drawn, (runs,), and the outcome, (runs,)."""
         self._left -= self._left > 0
         memory, step = self.player.memory, self.player.steps[1]
-        bad, code = _learn(
-            step.address, asked.number, self._fields, memory.arrays, memory.room, memory.context, asked.words,
+        bad, code = played(
+            _learn, step.address, asked.number, self._fields, memory.arrays, memory.room, memory.context, asked.words,
             tuple(self._places), drawn, outcome,
         )  # fmt: skip
         if bad >= 0:

@@ -17,7 +17,7 @@ from onlinecal.engine import kernels as k
 from onlinecal.engine.events import Events
 from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
 from onlinecal.rounds.law import Floats, Unplayable, brief, no_law
-from onlinecal.rounds.plain import caught
+from onlinecal.rounds.plain import caught, played
 from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS, raised
 
 #: run-rounds that are worth a thread of their own: some milliseconds
@@ -183,7 +183,7 @@ class Loop:
     def _play(self, runs: range) -> None:
         python = self.forecaster.memory.in_python or self.nature.memory.in_python
         table, lanes = self.table(1 if self.forecaster.grows or python else LANES, runs)
-        what = k.play_runs(table, self.lane())
+        what = played(k.play_runs, table, self.lane())
         if what != k.FINE:
             raise self.stopped(table, lanes, what)
 

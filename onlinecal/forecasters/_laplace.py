@@ -123,7 +123,9 @@ def _leaf(numbers, node):
 @kernel
 def _inner(numbers, node):
     """The columns of an inner node, each of length WIDE."""
-    return floats_at(address_of(numbers) + 8 * (node + 1 + WIDE), INNER_COLUMNS * WIDE).reshape(INNER_COLUMNS, WIDE)
+    return floats_at(address_of(numbers) + 8 * (node + 1 + WIDE), INNER_COLUMNS * WIDE).reshape(
+        INNER_COLUMNS, WIDE
+    )
 
 
 @kernel

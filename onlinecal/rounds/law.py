@@ -12,6 +12,8 @@ from onlinecal.core.errors import in_one_line
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+#: the kinds of numbers that a player in plain Python may state
+NUMBERS = Real, np.bool_
 
 
 class Unplayable(Exception):
@@ -42,11 +44,11 @@ def no_law(atoms: Any, weights: Floats, grid: Floats | None, run: int) -> Unplay
 
 def law_of(said: Any) -> dict[Any, Any]:
     """The law that a plain forecaster stated, as a mapping value → probability; `Unplayable` for anything else."""
-    law = {said: 1.0} if isinstance(said, Real) else said
+    law = {said: 1.0} if isinstance(said, NUMBERS) else said
     if (
         not isinstance(law, dict)
         or not law
-        or not all(isinstance(x, Real) for pair in law.items() for x in pair)
+        or not all(isinstance(x, NUMBERS) for pair in law.items() for x in pair)
     ):
         raise Unplayable(f"stated {brief(said)}", "a number in [0, 1], or a dict of them with weights")
     return law

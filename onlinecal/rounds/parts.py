@@ -197,10 +197,15 @@ class Copies(Whole):
             (), COPY, (), floats=floats, shared=shared, scratch=own.context + len(own.room), context=len(needs),
             memo=COPY_MEMO + own.memo,
         )  # fmt: skip
-        self.begin, self.each = begin, each
+        self.begin, self.each, self.of_python = begin, each, own.in_python
         self.form, self.takes = _form(form), [needs.index(kind) for kind in form.needs]
         #: the numbers of the runs
         self.numbers = range(1)
+
+    @property
+    def in_python(self) -> bool:  # type: ignore[override]
+        """Whether a copy has a part in plain Python; there need not be one yet."""
+        return self.of_python
 
     def spread(self, runs: range) -> None:
         """Takes note of the runs, which the copies that begin later have too."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import SightError
 from onlinecal.core.sight import Sight
-from onlinecal.rounds.law import Unplayable, brief, law_of
+from onlinecal.rounds.law import NUMBERS, Unplayable, brief, law_of
 from onlinecal.rounds.steps import (
     CONTEXT,
     RAISED,
@@ -64,6 +63,14 @@ def caught() -> BaseException | None:
     """The error that a method raised last in this thread, once."""
     error, _errors.last = getattr(_errors, "last", None), None
     return error
+
+
+def played(code: Callable[..., Any], *given: Any) -> Any:
+    """Calls compiled code that calls methods; an error that came up on the way into one is raised as it was."""
+    try:
+        return code(*given)
+    except SystemError as error:  # Python says by it that the code returned while an error was set
+        raise error.__cause__ or error from None
 
 
 class Round:
@@ -127,13 +134,15 @@ class Seat:
     name : str
     kinds : sequence of str
         The kinds of context that a forecaster needs, or that a nature reveals, in the order of their names.
-    sight : Sight
+    sight : Sight, optional
         Of a nature.
     shown, kept : bool
         Whether its first method is given the round, and whether `update` is given it too.
     """
 
-    def __init__(self, player: Any, name: str, kinds: Any, sight: Sight, shown: bool, kept: bool) -> None:
+    def __init__(
+        self, player: Any, name: str, kinds: Any, sight: Sight | None, shown: bool, kept: bool
+    ) -> None:
         self.player, self.name, self.kinds, self.sight = player, name, tuple(kinds), sight
         self.shown, self.kept = shown, kept
         #: the rounds whose outcome is still to be told, where `update` is given them
@@ -162,7 +171,7 @@ class Seat:
             said = self.player.forecast(round) if self.shown else self.player.forecast()
             if type(said) is float:
                 return said
-            if type(said) is not dict and isinstance(said, Real):
+            if type(said) is not dict and isinstance(said, NUMBERS):
                 return float(said)
             self._state(law_of(said))
         except BaseException as error:
@@ -176,7 +185,7 @@ class Seat:
             q = self.player.probability(round) if self.shown else self.player.probability()
             if type(q) is float:
                 return q
-            if isinstance(q, Real):
+            if isinstance(q, NUMBERS):
                 return float(q)
             raise Unplayable(f"stated q = {brief(q)}", "a number in [0, 1]")
         except BaseException as error:
@@ -196,19 +205,18 @@ class Seat:
     def reveal(self) -> None:
         """Asks a nature for context."""
         try:
-            said = self.player.context(
-                Round(self.name, self._ints[NUMBER], self._floats[TIME], sight=self.sight)
-            )
+            said = self.player.context(Round(self.name, self._ints[NUMBER], self._floats[TIME]))
             places = _floats(self._ints[CONTEXT_AT], len(self.kinds))
             for i, kind in enumerate(self.kinds):
-                if not isinstance(said[kind], Real):
+                if not isinstance(said[kind], NUMBERS):
                     raise Unplayable(f"revealed {kind} = {brief(said[kind])}", "a number")
                 places[i] = float(said[kind])
         except BaseException as error:
             self._failed(error)
 
     def _round(self) -> Round:
-        ints, sight, law, forecast, told = self._ints, self.sight, None, None, None
+        ints, law, forecast, told = self._ints, None, None, None
+        sight = Sight.NOTHING if self.sight is None else self.sight
         if sight >= Sight.LAW:
             law, size = dict[float, float](), ints[SIZE]
             for value, weight in zip(
@@ -218,7 +226,7 @@ class Seat:
                     law[value] = law.get(value, 0.0) + weight
             if sight >= Sight.DRAW:
                 forecast = self._floats[DRAWN]
-        elif self.kinds and ints[CONTEXT_AT]:
+        elif self.sight is None and self.kinds:
             told = dict(zip(self.kinds, _floats(ints[CONTEXT_AT], len(self.kinds)), strict=True))
         round = Round(
             self.name, ints[NUMBER], self._floats[TIME], sight=sight, context=told, law=law, forecast=forecast
@@ -311,12 +319,20 @@ def _show(run, number, size, forecast):
 
 
 @kernel
-def _number(method):
+def _done(words, result):
+    """Drops a result. Without one, an error came up on the way into the method, as by Ctrl-C: `played` raises it."""
+    if result == 0:
+        words[SAID] = FAILED
+    _drop(result)
+
+
+@kernel
+def _number(words, method):
     """Calls a method that returns a float."""
     hold = _lock()
     result = _call(method)
-    number = _as_float(result)
-    _drop(result)
+    number = _as_float(result) if result != 0 else np.nan
+    _done(words, result)
     _unlock(hold)
     return number
 
@@ -328,7 +344,7 @@ def _tell(run, number, forecast, outcome):
     words[SAID], words[NUMBER] = 0, number
     hold = _lock()
     words[FORECAST], words[OUTCOME] = _float(forecast), _whole(outcome)
-    _drop(_call_with(ints(run)[SECOND], ints(run)[WORDS_AT] + 8 * FORECAST, 2, 0))
+    _done(words, _call_with(ints(run)[SECOND], ints(run)[WORDS_AT] + 8 * FORECAST, 2, 0))
     _drop(words[FORECAST])
     _drop(words[OUTCOME])
     _unlock(hold)
@@ -339,7 +355,7 @@ def _tell(run, number, forecast, outcome):
 def ask_object(run, number):
     """States the law that the object states."""
     words = _show(run, number, len(law_values(run)), np.nan)
-    p = _number(ints(run)[FIRST])
+    p = _number(words, ints(run)[FIRST])
     if words[SAID] == 0:
         law_values(run)[0], law_weights(run)[0] = p, 1.0
         return 1
@@ -356,7 +372,7 @@ def tell_object(run, number, size, drawn, outcome):
 def move_object(run, number, size, forecast):
     """States the probability that the object states."""
     words = _show(run, number, size, forecast)
-    q = _number(ints(run)[FIRST])
+    q = _number(words, ints(run)[FIRST])
     return float(RAISED) if words[SAID] == FAILED else q
 
 
@@ -371,6 +387,6 @@ def object_reveals(run, number):
     """Reveals the context that the object reveals."""
     words = _show(run, number, 0, np.nan)
     hold = _lock()
-    _drop(_call(ints(run)[THIRD]))
+    _done(words, _call(ints(run)[THIRD]))
     _unlock(hold)
     return RAISED if words[SAID] == FAILED else 0

@@ -14,7 +14,7 @@ from onlinecal.core.facts import check_facts
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.core.validation import is_whole
+from onlinecal.core.validation import count, is_whole
 from onlinecal.rounds.plain import (
     Objects,
     Seat,
@@ -65,7 +65,7 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
         The player is not what the specification declares.
     """
     player = strategy.start(horizon, stream)
-    if not hasattr(player, "steps"):
+    if not isinstance(player, CompiledForecaster | CompiledNature):
         fault = plain_fault(role, strategy, player)
         if fault:
             raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
@@ -87,9 +87,9 @@ def _of_object(role: str, strategy: Any, horizon: int, stream: Stream, sample: A
     name, update = strategy_name(strategy), getattr(sample, "update", None)
     kept = update is not None and takes(update, 3)
     if role == "forecaster":
-        kinds, sight = sorted(strategy.needs), Sight.NOTHING
+        kinds, sight = sorted(strategy.needs), None
         shown = not takes(sample.forecast, 0)
-        methods, atoms = ("forecast", "update"), getattr(sample, "atoms", ATOMS)
+        methods, atoms = ("forecast", "update"), count("atoms", getattr(sample, "atoms", ATOMS))
     else:
         kinds, sight = sorted(strategy.reveals), strategy.sight
         shown, methods = not takes(sample.probability, 0), ("probability", "update", "reveal")
@@ -177,7 +177,7 @@ def plain_fault(role: str, strategy: Any, player: Any) -> str:
             )
         if forbidden and callable(method):
             return f"its player has a method {name}, which is never called, since {forbidden}"
-        if callable(method) and not any(takes(method, count) for count in counts):
+        if callable(method) and not any(takes(method, n) for n in counts):
             return f"its player has {name}{inspect.signature(method)}; expected {name}({arguments})"
         if not callable(method):
             near = difflib.get_close_matches(name, _public(player), n=1, cutoff=0.8)

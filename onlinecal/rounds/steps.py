@@ -174,7 +174,8 @@ def _field(kind: Any, place: int) -> Any:
     def field(typingctx: Any, run: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             address, length = (
-                builder.load(builder.gep(args[0], [context.get_constant(types.intp, at)])) for at in (place, place + 1)
+                builder.load(builder.gep(args[0], [context.get_constant(types.intp, at)]))
+                for at in (place, place + 1)
             )
             return _vector(builder, context, kind, address, length)
 

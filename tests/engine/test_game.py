@@ -1,300 +1,428 @@
-"""The engine against a game written out in plain Python, and everything that it must not depend on."""
+"""Games against one that is written out in plain Python, and all that the numbers of a game must not depend on."""
 
+import copy
+import os
 import pickle
-from dataclasses import dataclass
+import signal
+import time
+import warnings
+from collections import Counter
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter, SightError
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.checks.facts import playable
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_label
-from onlinecal.core.streams import Stream
-from onlinecal.engine.game import BLOCK, Game
+from onlinecal.engine import kernels
+from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.horizon import checkpoints
-from onlinecal.forecasters import (
-    AlmostOneStepAhead,
-    CDLMinimiser,
-    Constant,
-    EmpiricalMean,
-    ForecastHedging,
-    Scalar,
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.natures.scalar import as_nature
+from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
+from onlinecal.schedules.base import load
+from tests import examples
+from tests.engine.games import (
+    Coin,
+    Follows,
+    Laws,
+    Mean,
+    SeesDraw,
+    SeesLaw,
+    Shown,
+    Timed,
+    came_to,
+    game_of,
+    played,
+    same,
 )
-from onlinecal.natures import Bernoulli, Contrarian, Drift, Nature, Sight, UniformTruth
-from tests.engine.test_open_rounds import game_of
+from tests.oracles import game as oracle
+
+T = 120
 
 
-@pytest.mark.parametrize("loop", ["event", "compiled"])
-def test_parameters_of_a_game_are_checked(loop):
-    game = game_of(loop=loop)
+class Hedging:
+    """Forecast hedging on the grid 0, 1/m, …, 1, with exact biases."""
+
+    def __init__(self, m):
+        self.m, self.bias = m, [Fraction(0)] * (m + 1)
+
+    def forecast(self):
+        # Of several pairs the rule takes that of its own search.
+        low, high, bias = 0, self.m, self.bias
+        while high - low > 1:
+            middle = (low + high) // 2
+            if bias[middle] < 0:
+                high = middle
+            elif bias[middle] == 0 and bias[middle + 1] > 0:
+                low = middle + 1
+            else:
+                low = middle
+                if bias[middle] == 0:
+                    break
+        a, b = bias[low], -bias[low + 1]
+        share = float(Fraction(1, 2) if a + b == 0 else b / (a + b))
+        return {low / self.m: share, (low + 1) / self.m: 1 - share}
+
+    def update(self, forecast, outcome):
+        i = round(forecast * self.m)
+        self.bias[i] += outcome - Fraction(i, self.m)
+
+
+class Copies:
+    """A copy for each open question that plays at most so many rounds, or for each stream."""
+
+    def __init__(self, make, most=10**6, by_stream=False):
+        self.make, self.by_stream, self.copies, self.busy = make, by_stream, {}, set()
+        self.left, self.whose = Counter(dict.fromkeys(range(T), most)), {}
+
+    def forecast(self, round):
+        free = (k for k in range(T) if k not in self.busy and self.left[k] > 0)
+        k = round.context["stream"] if self.by_stream else next(free)
+        self.busy.add(k)
+        self.left[k] -= 1
+        self.whose[round.number] = k
+        return oracle.call(self.copies.setdefault(k, self.make()).forecast, round)
+
+    def update(self, forecast, outcome, round):
+        k = self.whose.pop(round.number)
+        self.busy.discard(k)
+        oracle.call(self.copies[k].update, forecast, outcome, round)
+
+
+class Turns:
+    """Natures in turns."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def context(self, round):
+        return {"stream": (round.number - 1) % len(self.parts)}
+
+    def probability(self, round):
+        return oracle.call(self.parts[(round.number - 1) % len(self.parts)].probability, round)
+
+    def update(self, forecast, outcome, round):
+        part = self.parts[(round.number - 1) % len(self.parts)]
+        if hasattr(part, "update"):
+            oracle.call(part.update, forecast, outcome, round)
+
+
+class Contrary:
+    def probability(self, round):
+        return 1.0 if sum(v * w for v, w in round.law.items()) < 0.5 else 0.0
+
+
+class ContraryDraw:
+    def probability(self, round):
+        return 1.0 if round.forecast < 0.5 else 0.0
+
+
+def plain(*classes):
+    return [(as_forecaster(c) if hasattr(c, "forecast") else as_nature(c), c) for c in classes]
+
+
+#: a specification, and what makes a plain player that plays as it does
+MINE = [
+    (f.EmpiricalMean(), Mean),
+    *((f.ForecastHedging(m), lambda m=m: Hedging(m)) for m in (1, 2, 7, 10)),
+    *plain(Mean, Laws),
+    (f.Delayed(f.EmpiricalMean()), lambda: Copies(Mean)),
+    (f.Delayed(f.Delayed(as_forecaster(Laws))), lambda: Copies(Laws)),
+    (f.Delayed(f.ForecastHedging(5), slots=40), lambda: Copies(lambda: Hedging(5), most=3)),
+]
+THEIRS = [
+    (n.Bernoulli(0.3), Coin),
+    (n.Contrarian(), Contrary),
+    (n.Contrarian("draw"), ContraryDraw),
+    *plain(Coin, Follows, Timed, SeesLaw, SeesDraw),
+]
+STREAMS = (n.Streams((n.Bernoulli(0.3), n.Contrarian(), as_nature(SeesDraw))), lambda: Turns(Coin(), Contrary(), SeesDraw()))
+PAIRS = [(mine, theirs) for mine in MINE for theirs in (*THEIRS, STREAMS)]
+PAIRS += [(*plain(Shown), *plain(Timed))]
+PAIRS += [
+    ((f.Separate(spec), lambda make=make: Copies(make, by_stream=True)), STREAMS)
+    for spec, make in ((f.EmpiricalMean(), Mean), (f.Delayed(as_forecaster(Laws)), lambda: Copies(Laws)))
+]
+SCHEDULES = (Schedule(), Schedule(delays=Constant(3)), Schedule(Poisson(2), Pareto(cap=200)), Schedule(Bursts(7), Constant(20.5)))
+
+
+def fits(forecaster, schedule, horizon, seed):
+    """Whether as many questions as are open may be."""
+    return (getattr(forecaster, "slots", None) or horizon) >= load(schedule, horizon, seed).most_open
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: schedule.label or "at once")
+def test_the_engine_plays_the_game_in_plain_python(schedule, seed):
+    for (spec, mine), (nature, theirs) in PAIRS:
+        if not fits(spec, schedule, T, seed):
+            continue
+        game = game_of(spec, nature, T, runs=range(2, 5), seed=seed, schedule=schedule, keeps=())
+        for until in (1, 50, T):
+            game.advance(until)
+            expected = oracle.play(
+                (spec, nature), mine(), theirs(), horizon=T, run=3, seed=seed, schedule=schedule, asked=until
+            )
+            rounds = game.transcripts.of(1)
+            columns = [] if rounds is None else [rounds.numbers, rounds.asked, rounds.known, rounds.forecasts, rounds.outcomes]
+            assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected, (spec, nature)
+        assert (game.asked, game.resolved) == (T, len(expected))
+        assert game.gammas()[1].positives.sum() == sum(y for *_, y in expected)
+
+
+# ---------------------------------------------------------------- what changes no byte
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("examples")
+    found = [(m, o) for m in examples.forecasters(folder) for o in examples.natures(folder) if m.needs <= o.reveals]
+    assert len(found) > 250
+    made = [as_forecaster(each) for each in (Mean, Laws)]
+    made += [f.Rounded(made[1], 4, "random"), f.Doubling(made[1], first=3), f.Delayed(made[1])]
+    made += [f.ExpertMixture((made[1], f.ForecastHedging(), made[0])), f.ExpertMixture((f.Delayed(made[1]), f.Rounded(made[0], 3)))]
+    theirs = [as_nature(each) for each in (Follows, SeesLaw, SeesDraw)]
+    theirs += [n.Mixture((theirs[0], n.Drift(), theirs[2]))]
+    theirs += [n.Switch(theirs[2], theirs[3], 20), n.Streams((theirs[1], n.Greedy()), "random")]
+    return found + [(m, o) for m in (*made, f.CDLMinimiser(), f.PerturbedLeader()) for o in (*theirs, n.Greedy(), n.KinkApproach())]
+
+
+def test_neither_batches_nor_pauses_nor_copies_nor_threads_change_a_byte(pairs, seed, monkeypatch):
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 50)
+    for i, (forecaster, nature) in enumerate(pairs[seed % 10 :: 10]):
+        schedule = SCHEDULES[i % 3]
+        if not fits(forecaster, schedule, 90, seed):
+            continue
+        options = {"horizon": 90, "seed": seed, "schedule": schedule, "cuts": (20.0, 31.5), "keeps": ()}
+        whole = played(forecaster, nature, runs=range(5), threads=1 + i % 2 * 7, **options)
+        alone = played(forecaster, nature, runs=range(3, 4), **options)
+        assert came_to(alone, 0) == came_to(whole, 3), (forecaster, nature)
+        game = game_of(forecaster, nature, runs=range(5), threads=2, **options)
+        for until in (1, 2, 40, 64, 90):
+            game.advance(until)
+            game = pickle.loads(pickle.dumps(game)) if until % 2 else copy.copy(game)
+        assert came_to(game) == came_to(whole), (forecaster, nature)
+
+
+@pytest.mark.slow
+def test_longer_games_do_not_depend_on_batches_either(pairs, seed, full):
+    """Beyond a block of uniforms, and where states have grown."""
+    for pair in pairs if full else pairs[seed % 7 :: 7]:
+        until = playable(3 * BLOCK + 7, *pair)
+        whole = played(*pair, until, runs=range(3), seed=seed)
+        game = game_of(*pair, until, runs=range(1, 2), seed=seed)
+        for stop in (BLOCK, BLOCK + 1, until):
+            game.advance(min(stop, until))
+        assert came_to(game, 0) == came_to(whole, 1), pair
+
+
+def test_a_copied_game_is_a_game_of_its_own(seed):
+    for nature in (n.Drift(), SeesDraw):
+        game = game_of(Laws, nature, 60, seed=seed)
+        game.advance(20)
+        other, waiting = copy.copy(game), game.ask()
+        game.resolve(waiting, outcome=1 - int(waiting.probability[0] > 0.5))
+        game.advance(60), other.advance(60)
+        assert same(other.gammas(), played(Laws, nature, 60, seed=seed).gammas())
+
+
+def test_seeds_runs_and_forecasters():
+    gammas = [g for s in (5, 6) for g in played(runs=range(6), seed=s).gammas()]
+    # 12 sequences of 300 fair coins: two are equal with probability below 66 · 2^-300.
+    assert len({tuple(g.predictions) for g in gammas}) == 12
+    ones = [[g.positives.sum() for g in played(each, n.Bernoulli(0.3)).gammas()] for each in (Mean, Laws, f.UniformRandom())]
+    assert ones[0] == ones[1] == ones[2]  # all face the same coins
+
+
+def test_the_loop_is_compiled_once():
+    """With a grid and without, in plain Python, by hand, exact and moved: its arrays are of the same types."""
+    for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), Laws):
+        for history in ("exact", 64):
+            game = game_of(forecaster, n.Contrarian(), 20, history=history)
+            game.resolve(game.ask())
+            game.advance(20)
+    assert len(kernels.play_runs.signatures) == 1
+
+
+def test_compiled_says_whether_a_part_is_in_python():
+    for forecaster, nature, compiled in (
+        (f.Rounded(f.ForecastHedging(), 3), n.Drift(), True),
+        (f.Delayed(f.Rounded(as_forecaster(Mean), 3)), n.Drift(), False),
+        (f.ForecastHedging(), n.Mixture((n.Drift(), n.Switch(n.Drift(), as_nature(Coin)))), False),
+    ):
+        assert game_of(forecaster, nature).compiled is compiled
+
+
+def test_a_forked_process_plays_with_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
+    game = game_of(f.Constant(), horizon=20, runs=range(4), threads=2)
+    game.advance(10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of processes with threads that fork, as here
+        child = os.fork()
+    if child == 0:
+        game.advance(20)
+        os._exit(0 if game.resolved == 20 else 1)
+    for _ in range(200):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+    assert (done, status) == (child, 0)
+
+
+# ---------------------------------------------------------------- order of events, stretches and streams
+
+
+def by_hand(schedule, until, horizon, seed):
+    """The events up to question `until` + 1, from the definition: time, 0 or 1 for asked or known, number."""
+    clock = schedule.clock(horizon, seed)
+    times = [clock.times(number) for number in range(1, until + 1)]
+    end = clock.times(until + 1)[0]
+    events = [(asked, 0, number) for number, (asked, _) in enumerate(times, 1)]
+    # An outcome that becomes known when the next question is asked, does so after it.
+    return sorted(events + [(known, 1, number) for number, (_, known) in enumerate(times, 1) if known < end])
+
+
+def test_a_question_comes_before_the_outcomes_of_its_time():
+    said = by_hand(Schedule(delays=Constant(2)), 4, 10, 0)
+    assert [(kind, number) for _, kind, number in said] == [(0, 1), (0, 2), (0, 3), (1, 1), (0, 4), (1, 2)]
+
+
+@pytest.mark.parametrize("schedule", [*SCHEDULES[1:], Schedule(delays=Constant(2.5))], ids=lambda s: s.label)
+def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(pairs, schedule, seed):
+    """Of every pair; by turns some questions are the schedule's, and open ones are pickled."""
+    for i, pair in enumerate(pairs[seed % 11 :: 11]):
+        if not fits(pair[0], schedule, 60, seed):
+            continue
+        scheduled, hand = (game_of(*pair, 60, seed=seed, schedule=schedule, cuts=(20.0,), keeps=()) for _ in range(2))
+        scheduled.advance(60)
+        waiting = {}
+        for time_, kind, number in by_hand(schedule, 60, 60, seed):
+            if kind == 0:
+                waiting[number] = hand.ask(time_)
+            else:
+                hand.resolve(waiting.pop(number), time_)
+            if i % 3 == 0 and number % 20 == 0:
+                hand, waiting = pickle.loads(pickle.dumps((hand, waiting)))
+        assert came_to(hand) == came_to(scheduled), pair
+
+
+def test_a_question_a_unit_without_delay_is_the_immediate_game(pairs, seed):
+    for pair in pairs[seed % 9 :: 9]:
+        simple = played(*pair, 60, seed=seed)
+        timed = game_of(*pair, 60, seed=seed, schedule=Schedule(delays=Constant(0.0)), cuts=[20.0, 31.5])
+        timed.advance(30)
+        timed.advance(60)
+        assert same(simple.gammas(), timed.gammas()), pair
+        assert [gamma.weight for gamma in timed.ledger.gammas(None, 20.0, 31.5)] == [12.0] * 2
+
+
+def test_gamma_of_streams_and_stretches(seed):
+    """Against the rounds that are kept."""
+    nature = n.Streams((n.Bernoulli(0.2), n.Drift(), as_nature(Follows)), "random", (1, 2, 1))
+    for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), Laws):
+        game = played(forecaster, nature, 150, seed=seed, schedule=SCHEDULES[2], cuts=[10.0, 30.5], keeps=["stream"])
+        for stream in (None, 0, 1, 2):
+            for since, until in ((-np.inf, np.inf), (10.0, 30.5), (30.5, np.inf), (-np.inf, 10.0)):
+                found = game.ledger.gammas(stream, since, until)
+                for run in range(2):
+                    rounds = game.transcripts.of(run)
+                    mine = (since <= rounds.asked) & (rounds.asked < until)
+                    if stream is not None:
+                        mine &= rounds.context["stream"] == stream
+                    expected = np.column_stack([rounds.forecasts, rounds.outcomes])[mine]
+                    if not len(expected):
+                        assert found is None
+                        continue
+                    assert same([found[run]], [JointDistribution.from_samples(*expected.T)])
+
+
+def test_a_ledger_knows_its_cuts_only():
+    game = played(nature=n.Drift(), horizon=10, cuts=[5.0])
+    with pytest.raises(InvalidParameter, match=r"time 4\.0: nothing begins or ends there"):
+        game.ledger.gammas(None, 4.0)
+
+
+def test_questions_that_never_resolve_are_not_kept(tmp_path, seed):
+    file = tmp_path / "log.csv"
+    file.write_text("time,resolved\n" + "".join(f"{t},{t + 1 if t % 2 else ''}\n" for t in range(1, 201)))
+    schedule = Schedule(Scheduled(str(file)), Recorded(str(file)))
+    game = played(f.ForecastHedging(), n.Drift(), 200, seed=seed, schedule=schedule)
+    assert (game.asked, game.resolved) == (200, 100)
+    assert (game._agenda.open, game._agenda.slots) == (0, 2)  # question t + 1 comes before outcome t of its time
+    with pytest.raises(InvalidParameter, match="the schedule has 200 questions"):
+        game_of(horizon=201, schedule=schedule)
+
+
+@pytest.mark.parametrize(("delay", "most"), [(0, 1), (7, 8), (300, 301)])
+def test_as_many_copies_begin_as_questions_are_open_at_once(delay, most):
+    game = played(f.Delayed(f.Constant()), n.Drift(), 40_000, runs=range(1), schedule=Schedule(delays=Constant(delay)))
+    assert len(game.forecaster.memory.players) == most
+
+
+def test_a_game_whose_events_were_listed_and_not_played_is_over():
+    class Once(f.Constant):
+        def start(self, horizon, stream):
+            begun.append(self)
+            if len(begun) == 3:
+                raise InvalidParameter("no third copy")
+            return super().start(horizon, stream)
+
+    begun = []
+    game = game_of(f.Delayed(Once()), n.Drift(), 20, schedule=Schedule(delays=Constant(3)))
+    for _ in range(2):
+        with pytest.raises(Exception, match="no third copy"):
+            game.advance(20)
+
+
+# ---------------------------------------------------------------- parameters and names
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        *(({"horizon": horizon}, "expected an integer from 1 to") for horizon in (0, -5, 10**12, 2.5, True, "many")),
+        *(({"runs": runs}, r"runs = .*; expected a range") for runs in (4, [0, 1], None)),
+        *(({"seed": seed}, "seed = ") for seed in (1.0, "1", None, True)),
+        ({"runs": range(0)}, "at least one run"),
+        ({"threads": 0}, "threads = 0"),
+        ({"cuts": [float("nan")]}, "time = nan"),
+        ({"keeps": ["truth"]}, "truth is to be kept with the rounds; nature 'bernoulli' does not reveal it"),
+        ({"forecaster": f.Truthful()}, "needs truth, which nature 'bernoulli' does not reveal"),
+    ],
+)
+def test_parameters_that_are_refused(options, said):
+    with pytest.raises(InvalidParameter, match=said):
+        game_of(**options)
+
+
+def test_advance_and_gamma_are_checked():
+    game = game_of()
     for until in (2.5, "3", None, True, -1):
         with pytest.raises(InvalidParameter, match="until = "):
             game.advance(until)
-    game.advance(np.int64(3))
-    assert type(game.asked) is int
-    assert type(game.resolved) is int
-    for runs in (4, [0, 1], None):
-        with pytest.raises(InvalidParameter, match=r"runs = .*; expected a range"):
-            Game(Constant(), Bernoulli(), horizon=3, runs=runs)
-    for seed in (1.0, "1", None, True):
-        with pytest.raises(InvalidParameter, match="seed = "):
-            game_of(seed=seed)
-
-
-FORECASTERS = [Constant(0.3), EmpiricalMean(), ForecastHedging(), AlmostOneStepAhead(), CDLMinimiser()]
-
-
-NATURES = [Bernoulli(0.3), Drift(), UniformTruth(), Contrarian(), Contrarian(sees="draw")]
-
-
-def play(forecaster, nature, horizon=300, runs=range(4), seed=5):
-    game = Game(forecaster, nature, horizon=horizon, runs=runs, seed=seed)
-    game.advance(horizon)
-    return game
-
-
-def same(first, second):
-    return all(
-        np.array_equal(getattr(a, name), getattr(b, name))
-        for a, b in zip(first, second, strict=True)
-        for name in ("predictions", "counts", "positives")
-    )
-
-
-def plain_hedging(m, horizon, seed, run):
-    """Forecast hedging (T given) against the contrarian, one run, with exact fractions and a linear search."""
-    forecaster, nature = ForecastHedging(m), Contrarian()
-    forecast_uniforms = Stream(
-        seed, ("forecast", strategy_key(forecaster), f"T={horizon}"), range(run, run + 1)
-    ).block(horizon)
-    bias = [Fraction(0)] * (m + 1)
-    counts, positives = [0] * (m + 1), [0] * (m + 1)
-    assert nature.sight is Sight.LAW
-    for t in range(horizon):
-        # The engine's own choice among several pairs is part of its rule, so follow its search.
-        low, high = 0, m
-        while high - low > 1:
-            middle = (low + high) // 2
-            if bias[middle] > 0:
-                low = middle
-            elif bias[middle] < 0:
-                high = middle
-            elif bias[middle + 1] <= 0:
-                low = middle
-                break
-            else:
-                low = middle + 1
-        a, b = bias[low], -bias[low + 1]
-        assert a >= 0
-        assert b >= 0
-        share = Fraction(1, 2) if a + b == 0 else b / (a + b)
-        mean = float(share) * (low / m) + (1 - float(share)) * ((low + 1) / m)
-        i = low if forecast_uniforms[t, 0] < float(share) else low + 1
-        y = 1 if mean < 0.5 else 0
-        bias[i] += y - Fraction(i, m)
-        counts[i] += 1
-        positives[i] += y
-    return JointDistribution.from_counts(np.arange(m + 1) / m, counts, positives)
-
-
-@pytest.mark.parametrize("m", [1, 2, 7, 10])
-def test_the_engine_plays_the_game_on_paper(m):
-    game = play(ForecastHedging(m), Contrarian(), horizon=400, runs=range(2, 5), seed=9)
-    assert same(game.gammas(), [plain_hedging(m, 400, 9, run) for run in range(2, 5)])
-
-
-@pytest.mark.parametrize("nature", NATURES, ids=strategy_key)
-@pytest.mark.parametrize("forecaster", FORECASTERS, ids=strategy_key)
-def test_split_runs_are_joined_runs(forecaster, nature):
-    whole = play(forecaster, nature, runs=range(8)).gammas()
-    parts = [
-        g for first in range(0, 8, 2) for g in play(forecaster, nature, runs=range(first, first + 2)).gammas()
-    ]
-    assert same(whole, parts)
-
-
-def test_64_runs_are_4_batches_of_16_bit_for_bit():
-    whole = play(CDLMinimiser(), Contrarian(), horizon=3000, runs=range(64)).gammas()
-    parts = [
-        g
-        for first in range(0, 64, 16)
-        for g in play(CDLMinimiser(), Contrarian(), horizon=3000, runs=range(first, first + 16)).gammas()
-    ]
-    assert same(whole, parts)
-
-
-@pytest.mark.parametrize("nature", NATURES, ids=strategy_key)
-@pytest.mark.parametrize("forecaster", FORECASTERS, ids=strategy_key)
-def test_a_game_that_is_interrupted_and_pickled_goes_on_identically(forecaster, nature):
-    horizon = BLOCK + 100
-    straight = play(forecaster, nature, horizon=horizon)
-    game = Game(forecaster, nature, horizon=horizon, runs=range(4), seed=5)
-    for stop in (1, 700, BLOCK, BLOCK + 1):
-        game.advance(stop)
+    with pytest.raises(InvalidParameter, match="no round"):
         game.gammas()
-        game = pickle.loads(pickle.dumps(game))
-    game.advance(horizon)
-    assert same(game.gammas(), straight.gammas())
-
-
-def test_seeds_and_runs_differ():
-    gammas = play(EmpiricalMean(), Bernoulli(), runs=range(6)).gammas()
-    gammas += play(EmpiricalMean(), Bernoulli(), runs=range(6), seed=6).gammas()
-    # 12 sequences of 300 fair coins: two are equal with probability below 66 · 2^-300.
-    assert len({tuple(g.predictions) for g in gammas}) == 12
-
-
-def test_all_forecasters_face_the_same_coins():
-    ones = [[g.positives.sum() for g in play(f, Bernoulli(0.3)).gammas()] for f in FORECASTERS]
-    assert all(row == ones[0] for row in ones)
-
-
-# ---------------------------------------------------------------- scalar forecasters
-
-
-class RunningMean:
-    """Ten lines of a user."""
-
-    def __init__(self):
-        self.ones, self.rounds = 0, 0
-
-    def forecast(self):
-        return (self.ones + 1) / (self.rounds + 2)
-
-    def update(self, forecast, outcome):
-        self.rounds += 1
-        self.ones += outcome
-
-
-class CoinFlipper:
-    """Says 0.2 or 0.8."""
-
-    def forecast(self):
-        return {0.2: 0.25, 0.8: 0.75}
-
-    def update(self, forecast, outcome):
-        assert forecast in (0.2, 0.8)
+    with pytest.raises(InvalidParameter, match="round 7 is beyond the horizon 6"):
+        game.advance(7)
+    game.advance(np.int64(3))
+    assert (type(game.asked), type(game.resolved)) == (int, int)
 
 
 def test_a_plug_in_is_called_by_its_name():
-    named, unnamed = Scalar(RunningMean, name="RunningMean"), Scalar(RunningMean)
-    assert strategy_label(named) == "RunningMean"
-    assert strategy_label(unnamed) == "scalar (make=tests.engine.test_game:RunningMean)"
-    assert strategy_key(named) == 'RunningMean(make=tests.engine.test_game:RunningMean, name="RunningMean")'
-
-
-def test_a_users_scalar_forecaster_plays_unchanged():
-    mine = play(Scalar(RunningMean, name="empirical_mean"), Drift()).gammas()
-    assert same(mine, play(EmpiricalMean(), Drift()).gammas())
-
-
-def test_a_scalar_law_is_drawn_by_the_engine():
-    n = 4000
-    counts = np.array([g.counts for g in play(Scalar(CoinFlipper), Bernoulli(), horizon=n).gammas()])
-    # Hoeffding: off by 5 standard deviations in one of 4 runs with probability below 8·exp(−50) < 1e-20.
-    assert np.abs(counts[:, 0] / n - 0.25).max() < 5 / np.sqrt(n)
-    assert (np.ptp(counts[:, 0]) > 0).all()
-
-
-def test_a_scalar_forecaster_may_ask_for_the_horizon():
-    class Tuned:
-        def __init__(self, horizon):
-            self.p = 1 / horizon
-
-        def forecast(self):
-            return self.p
-
-        def update(self, forecast, outcome): ...
-
-    assert play(Scalar(Tuned), Bernoulli(), horizon=8).gammas()[0].predictions.tolist() == [0.125]
-
-
-# ---------------------------------------------------------------- what a nature may see
-
-
-@dataclass(frozen=True)
-class Peeping(Nature):
-    sight: ClassVar[Sight] = Sight.HISTORY
-    what: str = "law"
-
-    def start(self, horizon, runs, stream):
-        return self
-
-    def probability(self, round):
-        return getattr(round, self.what).mean() if self.what == "forecast" else getattr(round, self.what).mean
-
-    def update(self, round): ...
-
-
-@dataclass(frozen=True)
-class PeepingLaw(Peeping):
-    sight: ClassVar[Sight] = Sight.LAW
-
-
-@pytest.mark.parametrize(("nature", "needed"), [(Peeping(), "LAW"), (Peeping(what="forecast"), "DRAW")])
-def test_more_sight_than_declared_is_refused(nature, needed):
-    with pytest.raises(SightError, match=f"round 1 but declares sight HISTORY; expected sight {needed}"):
-        play(ForecastHedging(), nature)
-    with pytest.raises(SightError, match="declares sight LAW; expected sight DRAW"):
-        play(ForecastHedging(), PeepingLaw(what="forecast"))
-
-
-def test_what_a_nature_sees_is_read_only_and_right():
-    @dataclass(frozen=True)
-    class Curious(Nature):
-        sight: ClassVar[Sight] = Sight.DRAW
-
-        def start(self, horizon, runs, stream):
-            return self
-
-        def probability(self, round):
-            law = round.law
-            assert np.allclose((law.support * law.weights).sum(axis=1), law.mean, rtol=0, atol=1e-15)
-            assert ((law.support == round.forecast[:, None]) & (law.weights > 0)).any(axis=1).all()
-            for array in (law.weights, law.support, law.atoms, round.forecast):
-                with pytest.raises(ValueError, match="read-only"):
-                    array[0] = 0.0
-            return 0.5
-
-        def update(self, round): ...
-
-    for forecaster in FORECASTERS:
-        play(forecaster, Curious(), horizon=30)
-
-
-def test_history_is_told_to_those_who_see_it():
-    @dataclass(frozen=True)
-    class Listener(Nature):
-        sight: ClassVar[Sight] = Sight.HISTORY
-
-        def start(self, horizon, runs, stream):
-            return _ListenerPlayer()
-
-    class _ListenerPlayer:
-        def __init__(self):
-            self.heard = []
-
-        def probability(self, round):
-            assert len(self.heard) == round.number - 1
-            return 0.5
-
-        def update(self, round):
-            self.heard.append((round.forecast, round.outcome))
-
-    for forecaster in (ForecastHedging(), EmpiricalMean()):
-        game = play(forecaster, Listener(), horizon=50)
-        p, y = (np.array(column) for column in zip(*game.nature.heard, strict=True))
-        assert same(game.gammas(), [JointDistribution.from_samples(p[:, r], y[:, r]) for r in range(4)])
-
-
-@pytest.mark.parametrize("horizon", [0, -5, 10**12, 2.5, True, "many"])
-def test_bad_horizons(horizon):
-    with pytest.raises(InvalidParameter, match="expected an integer from 1 to"):
-        Game(Constant(), Bernoulli(), horizon=horizon, runs=range(1))
+    named, unnamed = f.Scalar(Mean, name="mean"), f.Scalar(Mean)
+    assert strategy_label(named) == "mean"
+    assert strategy_label(unnamed) == "scalar (make=tests.engine.games:Mean)"
+    assert strategy_key(named) == 'mean(make=tests.engine.games:Mean, name="mean")'
 
 
 @given(st.integers(1, 10**9), st.integers(1, 30))
@@ -308,7 +436,8 @@ def test_checkpoints_are_geometric_and_end_at_the_horizon(horizon, per_decade):
 
 def test_progress_adds_up():
     told = []
-    game = Game(Constant(), Bernoulli(), horizon=3 * BLOCK + 7, runs=range(2))
+    game = game_of(horizon=3 * BLOCK + 7)
     for stop in (5, BLOCK, BLOCK + 1, game.horizon):
         game.advance(stop, told.append)
     assert sum(told) == game.horizon
+

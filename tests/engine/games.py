@@ -1,0 +1,140 @@
+"""Games and plain players for the tests of the engine."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import EmpiricalMean
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.natures import Bernoulli
+from onlinecal.natures.scalar import as_nature
+
+
+def game_of(forecaster=None, nature=None, horizon=6, runs=range(2), **options):
+    """A game of specifications or plain classes."""
+    pair = as_forecaster(forecaster or EmpiricalMean()), as_nature(nature or Bernoulli())
+    return Game(*pair, horizon=horizon, runs=runs, **options)
+
+
+def played(forecaster=None, nature=None, horizon=300, **options):
+    """The same at its end."""
+    game = game_of(forecaster, nature, horizon, **options)
+    game.advance(horizon)
+    return game
+
+
+def same(first, second):
+    """Whether two lists of Γ are the same to the bit."""
+    return all(bits(a) == bits(b) for a, b in zip(first, second, strict=True))
+
+
+def bits(gamma):
+    """All of a Γ."""
+    return [getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives")]
+
+
+def came_to(game, run=None):
+    """All that a game came to, of one run or of all: Γ by stream and stretch, certificates, transcripts."""
+    runs = range(len(game.runs)) if run is None else [run]
+    ledger, found = game.ledger, [game.asked, game.resolved]
+    ends = [-math.inf, *ledger.cuts, math.inf]
+    for stream in (None, *range(ledger.streams)):
+        for since, until in {(-math.inf, math.inf), *zip(ends, ends[1:], strict=False)}:
+            gammas = ledger.gammas(stream, since, until)
+            found.append((stream, since, gammas and [bits(gammas[r]) for r in runs]))
+        if game.transcripts is not None:
+            for rounds in (game.transcripts.of(r, stream) for r in runs):
+                found.append(rounds and [v.tobytes() for v in vars(rounds).values() if isinstance(v, np.ndarray)])
+    return sorted(map(str, found)), {name: totals[list(runs)].tolist() for name, totals in game.certificates().items()}
+
+
+class Mean:
+    """(1 + ones)/(2 + rounds)."""
+
+    def __init__(self):
+        self.ones, self.rounds = 0, 0
+
+    def forecast(self):
+        return (self.ones + 1) / (self.rounds + 2)
+
+    def update(self, forecast, outcome):
+        assert (type(forecast), type(outcome)) == (float, int)
+        self.rounds += 1
+        self.ones += outcome
+
+
+class Laws(Mean):
+    """Laws of more and more atoms, now and then a number that is no float."""
+
+    def forecast(self):
+        if self.rounds % 5 == 0:
+            return self.rounds % 2
+        size = 1 + self.rounds % 40
+        return {(i + 1) / (size + self.ones + 1): 1 / size for i in range(size)}
+
+
+class Shown(Laws):
+    """Learns from its memo and the context."""
+
+    needs = frozenset({"side"})
+
+    def forecast(self, round):
+        round.memo = [round.number, round.time, self.rounds]
+        law = super().forecast()
+        return law if round.context["side"] > 0.5 else 0.25
+
+    def update(self, forecast, outcome, round):
+        super().update(forecast, outcome)
+        self.ones += sum(round.memo) % 2
+        round.memo.clear()
+
+
+class Coin:
+    def probability(self):
+        return 0.3
+
+
+class Follows:
+    def __init__(self):
+        self.last = 0.5
+
+    def probability(self):
+        return 1 - self.last
+
+    def update(self, forecast, outcome):
+        assert (type(forecast), type(outcome)) == (float, int)
+        self.last = forecast
+
+
+class Timed:
+    reveals = frozenset({"side"})
+
+    def context(self, round):
+        return {"side": round.number % 2}
+
+    def probability(self, round):
+        return (7 * round.number + round.time) % 10 / 10
+
+
+class SeesLaw(Follows):
+    sight = "law"
+
+    def probability(self, round):
+        mean = sum(value * weight for value, weight in round.law.items())
+        return 0.25 * (self.last < 0.5) + 0.75 * (mean < 0.5)
+
+
+class SeesDraw(SeesLaw):
+    sight = "draw"
+
+    def probability(self, round):
+        round.memo = round.forecast
+        return 0.9 * super().probability(round) + 0.1 * (round.forecast > 0.3)
+
+    def update(self, forecast, outcome, round):
+        assert round.memo == round.forecast == forecast
+        round.law.clear()
+        super().update(forecast, outcome)

@@ -1,0 +1,238 @@
+"""Questions by hand: in any order and mixed with the schedule's, outcomes from outside, and what is refused."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine.hand import Hand
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.rounds.law import Unplayable
+from onlinecal.rounds.protocol import start
+from onlinecal.schedules import Constant, Schedule
+from tests.engine.games import Laws, Mean, SeesDraw, Shown, Timed, came_to, game_of, played
+from tests.oracles.game import drawn, uniforms
+
+PAIRS = [
+    (f.CDLMinimiser(), n.Greedy()),
+    (f.DefensiveForecasting(), SeesDraw),
+    (Laws, n.Drift()),
+    (Shown, Timed),
+    (f.Separate(f.Delayed(as_forecaster(Laws))), n.Streams((n.Greedy(), n.Drift(), n.Contrarian("draw")))),
+    (f.Delayed(f.PerturbedLeader(), slots=9), n.Mixture((n.Greedy(), n.Drift()))),
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+def test_by_hand_and_by_the_schedule_mix(pair, seed):
+    """Questions that are answered at once; the same with open ones, whether the game is stored meanwhile or not."""
+    whole = played(*pair, 90, seed=seed, keeps=())
+    game = game_of(*pair, 90, seed=seed, keeps=())
+    game.advance(20)
+    for _ in range(20):
+        game.resolve(game.ask())
+    game.advance(90)
+    assert came_to(game) == came_to(whole)
+
+    def flying(stop):
+        game, waiting = game_of(*pair, 90, seed=seed, schedule=Schedule(delays=Constant(1)), cuts=[30.5], keeps=()), []
+        for until in (10, 30, 31, 60, 90):
+            waiting += [game.ask(game.asked + 1.0) for _ in range(2)]
+            if stop:
+                game, waiting = stop((game, waiting))
+            game.resolve(waiting.pop(until % len(waiting)), time=until + 5.0, outcome=until % 2)
+            game.advance(until)
+        for question in waiting[::-1]:
+            game.resolve(question, time=200.0)
+        # What the schedule's last question says stays open.
+        assert (game.asked, game.resolved) == (90, 89)
+        return came_to(game)
+
+    expected = flying(None)
+    assert flying(lambda both: pickle.loads(pickle.dumps(both))) == flying(copy.deepcopy) == expected
+
+
+@pytest.mark.parametrize("nature", [n.Bernoulli(0.3), n.Contrarian("draw"), Timed], ids=str)
+@pytest.mark.parametrize("forecaster", [f.ForecastHedging(3), f.UniformRandom(), Laws], ids=str)
+def test_what_a_question_says(forecaster, nature, seed):
+    game = game_of(forecaster, nature, 40, runs=range(2, 5), seed=seed, keeps=())
+    spec = as_forecaster(forecaster)
+    draws = [uniforms("forecast", spec, 40, run, seed) for run in game.runs]
+    for number in range(1, 41):
+        laws = game.laws()
+        assert game.asked == number - 1
+        question = game.ask(time=number + 0.5)
+        assert (question.number, question.time, question.resolved) == (number, number + 0.5, False)
+        assert question.laws == laws
+        for i, law in enumerate(laws):
+            assert sum(law.values()) == pytest.approx(1.0, abs=1e-9)
+            assert question.forecast[i] == drawn(law, draws[i][number - 1])
+            if not isinstance(nature, type):
+                assert question.probability[i] == (0.3 if isinstance(nature, n.Bernoulli) else question.forecast[i] < 0.5)
+        laws[0].clear(), question.laws[0].clear()
+        question.forecast[:] = question.probability[:] = 0.0  # copies
+        game.resolve(question)
+        assert question.resolved
+    rounds = game.transcripts.of(1)
+    assert rounds.asked.tolist() == rounds.known.tolist() == [number + 0.5 for number in range(1, 41)]
+    with pytest.raises(InvalidParameter, match="round 41 is beyond the horizon 40"):
+        game.ask()
+
+
+def test_an_outcome_from_outside_is_what_all_are_told(seed):
+    """A history with the outcomes of a record, in each run its own."""
+    told = np.random.default_rng(seed).integers(0, 2, (30, 2))
+    for forecaster in (Mean, f.EmpiricalMean()):
+        game = game_of(forecaster, horizon=30, keeps=())
+        for row in told:
+            game.resolve(game.ask(), outcome=row)
+        for run in range(2):
+            rounds = game.transcripts.of(run)
+            assert rounds.outcomes.tolist() == told[:, run].tolist()
+            ones = np.concatenate([[0], np.cumsum(told[:-1, run])])
+            assert rounds.forecasts.tolist() == [(1 + s) / (2 + t) for t, s in enumerate(ones.tolist())]
+    for good in (1, True, 1.0, np.int8(1), [0, 1], np.array([True, False])):
+        game = game_of(horizon=3)
+        game.resolve(game.ask(), outcome=good)
+
+
+@pytest.mark.parametrize("outcome", [2, -1, 0.5, float("nan"), "1", None, [0], [0, 1, 1], [[0, 1]], [0, None], 1j], ids=repr)
+def test_an_outcome_that_is_none_is_refused_and_changes_nothing(outcome):
+    game = game_of()
+    question = game.ask()
+    if outcome is not None:
+        with pytest.raises(InvalidParameter, match="outcome = .*; expected 0 or 1, or one of them for each run"):
+            game.resolve(question, outcome=outcome)
+        assert game.resolved == 0
+    game.resolve(question)
+    assert game.resolved == 1
+
+
+@pytest.mark.parametrize("time", ["x", float("nan"), float("inf"), True, 1j])
+def test_times_are_times(time):
+    game = game_of()
+    with pytest.raises(InvalidParameter, match=r"time = .*; expected a finite number"):
+        game.ask(time)
+    question = game.ask(3.0)
+    for bad in (time, 2.5):
+        with pytest.raises(InvalidParameter, match=r"time = .*; expected a finite number, 3\.0 or later"):
+            game.resolve(question, bad)
+    game.resolve(question, 3.0)
+    assert (game.asked, game.resolved) == (1, 1)
+
+
+def test_a_question_is_resolved_once_and_by_its_game():
+    game, other = game_of(f.ForecastHedging(2)), game_of(f.ForecastHedging(2))
+    game.advance(2)
+    before, question = came_to(game), game.ask()
+    game.resolve(question, time=7.0)
+    stored = pickle.loads(pickle.dumps(game))
+    foreign = other.ask(), other.ask(), game_of(horizon=50, runs=range(5)).ask()
+    for bad in (question, copy.copy(question), *foreign, None, "round", 3, pickle.loads(pickle.dumps(other.ask()))):
+        for each in (game, stored):
+            with pytest.raises(InvalidParameter, match="is no open question of this game; expected one that it asked, each once"):
+                each.resolve(bad)
+    assert (game.asked, game.resolved) == (3, 3)
+    assert before != came_to(game)
+    game.advance(6)
+
+
+@pytest.mark.parametrize("where", ["forecast", "update", "probability"])
+def test_a_player_that_fails_by_hand_ends_the_game(where):
+    class Fails(Mean):
+        def forecast(self):
+            return 1 / (where != "forecast" or self.rounds < 2) / 2
+
+        def update(self, forecast, outcome):
+            super().update(forecast, outcome)
+            assert where != "update" or self.rounds < 3
+
+    class Third:
+        def probability(self, round):
+            return 0.5 if where != "probability" or round.number < 3 else 2.0
+
+    game = game_of(Fails, Third)
+    first = game.ask()
+    game.resolve(game.ask()), game.resolve(first)
+    with pytest.raises(InvalidForecast, match=r"in round 3, run 0") as told:
+        game.resolve(game.ask())
+    for again in (game.ask, game.laws, game.gammas, game.moved, game.certificates, lambda: game.advance(6), lambda: game.resolve(first)):
+        with pytest.raises(InvalidForecast) as said:
+            again()
+        assert str(said.value) == str(told.value)
+
+
+def test_a_look_at_laws_that_fails_leaves_the_game_as_it_was():
+    class Once(Mean):
+        looks = 0
+
+        def forecast(self):
+            self.looks += 1
+            return 7 if self.looks == 3 else super().forecast()
+
+    game = game_of(Once, n.Drift(), runs=range(1))
+    game.resolve(game.ask())
+    game.laws()
+    with pytest.raises(InvalidForecast, match=r"stated the forecasts \[7\] .* in round 2, run 0"):
+        game.laws()
+    game.advance(6)
+    assert came_to(game) == came_to(played(Mean, n.Drift(), 6, runs=range(1)))
+
+
+# ---------------------------------------------------------------- a forecaster without a game
+
+
+def hand_of(forecaster, runs=range(2)):
+    return Hand(start("forecaster", as_forecaster(forecaster), 50, runs, 0))
+
+
+@pytest.mark.parametrize("forecaster", [f.ForecastHedging(5), f.EmpiricalMean(), Laws, f.Delayed(as_forecaster(Laws))], ids=str)
+def test_a_forecaster_by_hand_states_the_laws_of_its_game(forecaster, seed):
+    game = game_of(forecaster, n.Bernoulli(0.4), 50)
+    mine, grid = hand_of(forecaster), game.forecaster.grid
+    for number in range(1, 51):
+        question, asked = game.ask(), mine.ask(number)
+        picks = []
+        for run, law in enumerate(question.laws):
+            size = asked.sizes[run]
+            values = (grid[asked.atoms[run, :size]] if grid is not None else asked.values[run, :size]).tolist()
+            assert {v: w for v, w in zip(values, asked.weights[run, :size].tolist(), strict=True) if w > 0} == law
+            picks.append(values.index(question.forecast[run]))
+        y = np.array([number % 2, number % 3 % 2])
+        mine.tell(asked, np.array(picks), y)
+        game.resolve(question, outcome=y)
+
+
+def test_a_forecaster_by_hand_sees_context_and_its_failures_are_its_own():
+    mine = hand_of(Shown)
+    assert mine.ask(1, {"side": 0.0, "more": 3.0}, time=2.5).values[:, 0].tolist() == [0.25, 0.25]
+    with pytest.raises(KeyError):
+        mine.ask(2, {})
+    mine = hand_of(type("Wild", (Mean,), {"forecast": lambda self: 3.0}))
+    with pytest.raises(Unplayable) as told:
+        mine.ask(1)
+    assert (told.value.what, told.value.run) == ("stated the forecasts [3] with weights [1]", 0)
+    mine = hand_of(type("Raises", (Mean,), {"update": lambda self, p, y: 1 / 0}))
+    asked = mine.ask(1)
+    with pytest.raises(ZeroDivisionError):
+        mine.tell(asked, np.zeros(2, np.int64), np.ones(2, np.int64))
+    mine = hand_of(Mean)
+    for drawn_, told in ((3, "refused a round"), (-1, "refused a round")):
+        with pytest.raises(Unplayable, match=told):
+            mine.tell(mine.ask(1), np.array([drawn_, 0]), np.array([0, 0]))
+
+
+def test_streams_by_hand(seed):
+    nature = n.Streams((n.Bernoulli(0.2), n.Drift()), "random")
+    game = game_of(f.Separate(f.EmpiricalMean()), nature, 40, seed=seed)
+    parts = [game.ask() for _ in range(40)]
+    assert {question.part[1] for question in parts} == {0, 1}
+    for question in parts[::-1]:
+        game.resolve(question)
+    assert [sum(g.weight for g in game.known(stream)) for stream in (0, 1)] == [
+        2 * sum(question.part[1] == stream for question in parts) for stream in (0, 1)
+    ]

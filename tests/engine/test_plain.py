@@ -1,0 +1,494 @@
+"""Players in plain Python: numbers of every kind, what they see and keep, and failures named with round and run."""
+
+import copy
+import gc
+import math
+import pickle
+import signal
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.natures.scalar import as_nature
+from onlinecal.rounds.steps import law_values, learn
+from onlinecal.schedules import Constant, Schedule
+from tests.engine.games import Coin, Follows, Laws, Mean, SeesLaw, Timed, game_of, played, same
+
+LATE = Schedule(delays=Constant(3))
+
+
+@dataclass
+class Says:
+    """States this in round `at`, and else 1/2."""
+
+    what: object
+    at: int = 1
+    rounds: int = 0
+
+    def forecast(self):
+        self.rounds += 1
+        return self.what if self.rounds == self.at else 0.5
+
+    def update(self, forecast, outcome): ...
+
+
+class Asks(Says):
+    def probability(self):
+        return super().forecast()
+
+
+# ---------------------------------------------------------------- what can be stated
+
+
+@pytest.mark.parametrize(
+    ("said", "levels"),
+    [
+        *((x, [float(x)]) for x in (1, True, np.True_, np.float32(0.25), np.int64(0), Fraction(1, 3), 1e-320)),
+        (-0.0, [0.0]),
+        ({-0.0: 1.0}, [0.0]),
+        ({np.float32(0.5): np.float64(1)}, [0.5]),
+        ({True: 1, 0.5: 0}, [1.0]),
+        ({0.2: 0.5, np.nextafter(0.2, 1): 0.5}, None),
+        ({i / 64: 1 / 64 for i in range(64)}, None),
+    ],
+    ids=lambda x: repr(x)[:30],
+)
+def test_numbers_of_every_kind(said, levels):
+    game = played(Says(said), horizon=1)
+    assert levels is None or [np.signbit(p) == 0 and p for p in game.gammas()[0].predictions] == levels
+    if not isinstance(said, dict):
+        assert played(f.Constant(), Asks(said), horizon=3).resolved == 3
+
+
+#: what is no number in [0, 1], and what is no law, with what the message shows of it
+NONSENSE = [
+    *((x, repr(x)) for x in ("0.5", None, 1j, [0.5], b"1")),
+    (np.array(0.5), "an array of shape ()"),
+    (np.datetime64(0, "s"), "datetime.datetime(1970"),
+    (10**400, "OverflowError"),
+    (math.nan, "nan"),
+    (1.0000001, "1.0000001"),
+    (-1e-300, "-1e-300"),
+]
+NO_LAWS = [
+    ({}, "{}"),
+    ({"a": 1}, "{'a': 1}"),
+    ({0.5: "1"}, "{0.5: '1'}"),
+    ({0.2: 0.5, 0.3: 0.4}, "the forecasts [0.2, 0.3] with weights [0.5, 0.4]"),
+    ({0.2: -0.5, 0.3: 1.5}, "the forecasts [0.2, 0.3] with weights [-0.5, 1.5]"),
+    ({0.5: math.nan}, "the forecasts [0.5] with weights [nan]"),
+    ({i / 64: 1 / 65 for i in range(65)}, "a law of 65 atoms"),
+]
+
+
+@pytest.mark.parametrize(("said", "shown"), [*NONSENSE, *NO_LAWS], ids=lambda x: repr(x)[:20])
+def test_nonsense_is_named_with_round_and_run(said, shown):
+    says, asks = (cls(said, at=7) for cls in (Says, Asks))
+    games = [(says, n.Bernoulli(0.4), "forecaster 'Says'"), (f.Rounded(as_forecaster(says), 3), SeesLaw, "forecaster 'rounded'")]
+    if not isinstance(said, dict):
+        games += [(Mean, asks, "nature 'Asks'"), (f.ForecastHedging(), n.Mixture((as_nature(asks),)), "nature 'mixture'")]
+    for forecaster, nature, who in games:
+        game = game_of(forecaster, nature, 20, runs=range(4, 7))
+        for again in (lambda: game.advance(20), lambda: game.advance(20), game.ask, game.laws, game.gammas, game.certificates):
+            with pytest.raises(InvalidForecast, match=rf"{who} (stated|failed) .*in round 7, run 4[;:] ") as told:
+                again()  # runs are in different rounds: the game is over
+            assert str(told.value).isprintable()
+            assert shown in str(told.value) or "rounded" in who
+
+
+def test_a_class_may_state_larger_laws():
+    law = {i / 100: 1 / 100 for i in range(100)}
+    assert played(type("Wide", (Says,), {"what": law, "atoms": 100})(law), horizon=1).resolved == 1
+    for atoms in (0, 2.5, "many", None):
+        with pytest.raises(InvalidParameter, match="atoms = "):
+            game_of(type("Wide", (Mean,), {"atoms": atoms}))
+
+
+# ---------------------------------------------------------------- failures
+
+
+class _Odd(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+class Fails:
+    """Raises an error when a method is called for the fourth time."""
+
+    error = ValueError("boom")
+    sight = "law"
+    reveals = frozenset({"side"})
+
+    def __init__(self, where):
+        self.where, self.calls = where, 0
+
+    def _at(self, where, value=None):
+        self.calls += where == self.where
+        if where == self.where and self.calls == 4:
+            raise self.error
+        return value
+
+    def forecast(self):
+        return self._at("forecast", 0.5)
+
+    def update(self, forecast, outcome):
+        self._at("update")
+
+    def context(self, round):
+        return self._at("context", {"side": 1})
+
+    def probability(self, round):
+        return self._at("probability", 0.5)
+
+
+FORECASTERS = {
+    "itself": lambda x: x,
+    "rounded": lambda x: f.Rounded(x, 5, "random"),
+    "doubling": lambda x: f.Doubling(x, first=30),
+    "mixture": lambda x: f.ExpertMixture((f.EmpiricalMean(), x)),
+    "delayed": lambda x: f.Delayed(x, slots=5),
+    "separate": lambda x: f.Separate(f.Delayed(f.ExpertMixture((x, x)))),
+}
+NATURES = {
+    "itself": lambda x: x,
+    "mixture": lambda x: n.Mixture((n.Drift(), x)),
+    "switch": lambda x: n.Switch(n.Switch(x, x, 20), x, 25),
+    "streams": lambda x: n.Streams((x, x), "random"),
+}
+
+
+@pytest.mark.parametrize("schedule", [Schedule(), LATE], ids=["at once", "late"])
+@pytest.mark.parametrize("made", [*(("forecaster", k) for k in FORECASTERS), *(("nature", k) for k in NATURES)], ids=str)
+def test_an_error_in_any_method_of_any_part_is_named(made, schedule, monkeypatch):
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
+    role, kind = made
+    for where in ("forecast", "update") if role == "forecaster" else ("probability", "update", "context"):
+        if where == "context" and kind == "mixture":
+            continue  # it reveals nothing
+        for threads in (1, 2):
+            if role == "forecaster":
+                nature = n.Streams((n.Drift(), n.Greedy())) if kind == "separate" else n.Drift()
+                game = game_of(FORECASTERS[kind](as_forecaster(Fails, {"where": where})), nature, 40, range(5, 9), schedule=schedule, threads=threads)
+            else:
+                nature = NATURES[kind](as_nature(Fails, {"where": where}))
+                game = game_of(Laws, nature, 40, range(5, 9), schedule=schedule, threads=threads, keeps=sorted(nature.reveals))
+            for _ in range(2):
+                with pytest.raises(InvalidForecast, match=rf"{role} .* failed in round \d+, run 5: ValueError: boom \(.*test_plain.py:\d+\)$") as told:
+                    game.advance(40)
+            if kind in ("itself", "rounded", "mixture", "switch"):
+                assert " in round 4, " in str(told.value)
+
+
+@pytest.mark.parametrize("error", [_Odd(), RuntimeError("two\nlines\x1b[31m"), KeyError("x\ny"), StopIteration(), MemoryError("7 TiB")])
+def test_a_failure_is_told_in_one_line(error):
+    failing = type("Failing", (Fails,), {"error": error})
+    with pytest.raises(InvalidForecast, match="no memory left for round 4" if isinstance(error, MemoryError) else "failed in round 4, run 0: ") as told:
+        played(failing("forecast"), horizon=9)
+    assert str(told.value).isprintable()
+    assert isinstance(error, MemoryError) or told.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_no_failure_goes_through_and_the_game_is_over(error):
+    stopping = type("Stopping", (Fails,), {"error": error()})
+    for game in (game_of(stopping("update"), horizon=9), game_of(Mean, stopping("probability"), horizon=9)):
+        with pytest.raises(error):
+            game.advance(9)
+        with pytest.raises(InvalidForecast, match="interrupted"):
+            game.advance(9)
+
+
+def test_ctrl_c_is_ctrl_c_wherever_it_comes():
+    """It may come on the way into a method too, where no code of the player or of the engine can catch it."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for i in range(40):
+            game = game_of(Mean, n.Drift(), 10**7, runs=range(1), history=8)
+            signal.setitimer(signal.ITIMER_REAL, 0.004 + i / 4000)
+            with pytest.raises(KeyboardInterrupt):
+                game.advance(10**7)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_player_that_cannot_be_started_is_named():
+    @dataclass(frozen=True)
+    class Unable(n.Nature):
+        what: str = "boom"
+
+        def start(self, horizon, stream):
+            raise MemoryError(self.what) if self.what == "7 TiB" else ValueError(self.what)
+
+    for what in ("boom", "7 TiB"):
+        with pytest.raises(InvalidParameter, match=rf"nature 'unable' .*{what}"):
+            game_of(nature=Unable(what))
+
+    class ThirdFails(Mean):
+        made = 0
+
+        def __init__(self):
+            super().__init__()
+            ThirdFails.made += 1
+            assert ThirdFails.made != 3, "no third"
+
+    with pytest.raises(InvalidParameter, match="'ThirdFails' cannot be started at T = 6: AssertionError: no third"):
+        game_of(ThirdFails, runs=range(4))
+
+
+# ---------------------------------------------------------------- what they see
+
+
+class Peeps:
+    def __init__(self, what):
+        self.what = what
+
+    def probability(self, round):
+        getattr(round, self.what)
+        return 0.5
+
+    def update(self, forecast, outcome): ...
+
+
+@pytest.mark.parametrize("sight", ["nothing", "history", "law", "draw"])
+@pytest.mark.parametrize(("what", "least"), [("law", "LAW"), ("forecast", "DRAW")])
+def test_a_nature_sees_what_it_declares(sight, what, least):
+    nature = as_nature(type("Looks", (Peeps,), {"sight": sight}), {"what": what}) if sight != "nothing" else Blind(what)
+    if n.Sight[sight.upper()] >= n.Sight[least]:
+        assert played(Laws, nature, 9).resolved == 9
+        return
+    for each in (nature, n.Mixture((nature, n.Contrarian("draw")))):
+        with pytest.raises(InvalidForecast, match=rf"asked for the .* in round 1 but declares sight {sight.upper()}; expected sight {least}"):
+            played(Laws, each, 9)
+
+
+class Blind(n.Nature):
+    def __new__(cls, what):
+        looks = type("Looks", (), {"probability": Peeps.probability, "what": what})
+        return as_nature(looks)
+
+
+class Diary:
+    """Keeps what it is shown, and copies."""
+
+    sight = "draw"
+    reveals = frozenset({"side", "other"})
+
+    def __init__(self):
+        self.kept, self.copies = [], []
+
+    def _keep(self, round):
+        self.kept.append(round)
+        self.copies.append(copy.deepcopy([round.number, round.time, round.law, round.forecast, round.context]))
+
+    def context(self, round):
+        return {"other": 7, "side": round.number / 100}
+
+    def probability(self, round):
+        self._keep(round)
+        assert sum(round.law.values()) == pytest.approx(1.0)
+        assert round.forecast in round.law
+        assert round.context == {}  # of forecasters only, and so the same whoever needs it
+        return 0.5
+
+    def update(self, forecast, outcome, round):
+        assert forecast == round.forecast
+
+
+class Notes(Mean):
+    needs = frozenset({"side"})
+
+    def __init__(self):
+        super().__init__()
+        self.told = []
+
+    def forecast(self, round):
+        assert round.context == {"side": round.number / 100}
+        round.memo = round.context["side"]
+        for hidden in ("law", "forecast"):
+            with pytest.raises(oc.core.errors.SightError):
+                getattr(round, hidden)
+        round.context.clear()
+        round.number = round.time = -1
+        return 0.25
+
+    def update(self, forecast, outcome, round):
+        self.told.append((round.memo, forecast, outcome))
+
+
+@pytest.mark.parametrize("schedule", [Schedule(), LATE], ids=["at once", "late"])
+def test_rounds_that_are_kept_stay_as_they_were_and_may_be_changed(schedule, seed):
+    game = game_of(Notes, Diary, 60, seed=seed, schedule=schedule, keeps=["other", "side"])
+    game.advance(30)
+    game = pickle.loads(pickle.dumps(game))
+    game.advance(60)
+    for run in range(2):
+        mine, theirs = (player.memory.seats[run].player for player in (game.forecaster, game.nature))
+        rounds = game.transcripts.of(run)
+        assert rounds.context["side"].tolist() == [memo for memo, *_ in mine.told]
+        assert set(rounds.context["other"].tolist()) == {7.0}
+        assert [y for *_, y in mine.told] == rounds.outcomes.tolist()
+        shown = [[r.number, r.time, r.law, r.forecast, r.context] for r in theirs.kept]
+        assert shown == theirs.copies
+        assert [number for number, *_ in shown] == list(range(1, 61))
+
+
+def test_a_kind_of_context_that_is_missing_or_no_number():
+    for said, words in (({}, "KeyError"), ({"side": "left"}, "revealed side = 'left' in round 1, run 0; expected a number"), (None, "TypeError")):
+        nature = type("Half", (Timed,), {"context": lambda self, round, said=said: said})
+        with pytest.raises(InvalidForecast, match=words):
+            played(nature=nature, keeps=["side"])
+
+
+# ---------------------------------------------------------------- what they do to themselves and others
+
+
+class Swaps(Mean):
+    """Exchanges its own methods on the way."""
+
+    def forecast(self):
+        if self.rounds == 5:
+            self.forecast = lambda: 0.9
+        return super().forecast()
+
+    def update(self, forecast, outcome):
+        if self.rounds == 50:
+            self.update = lambda forecast, outcome: None
+        super().update(forecast, outcome)
+
+
+def test_methods_that_are_exchanged_are_called_wherever_the_game_pauses():
+    game = game_of(Swaps, Follows, 120)
+    for until in (6, 20, 120):
+        game.advance(until)
+        game = copy.copy(game)
+    assert same(game.gammas(), played(Swaps, Follows, 120).gammas())
+    assert game.gammas()[0].predictions.max() == 0.9
+    late = type("Late", (Mean,), {"update": lambda self, p, y: setattr(self, "update", lambda p: None)})
+    with pytest.raises(InvalidForecast, match="failed in round 2, run 0: TypeError"):
+        played(late)
+
+
+def test_a_player_may_have_any_attribute_and_form():
+    """Names of the engine's own players mean nothing on a plain one."""
+
+    class Named(Mean):
+        steps, memory_, size, grid = 3, "mine", 7, None
+
+        def __init__(self):
+            super().__init__()
+            self.steps = 10
+
+    class Still:
+        __slots__ = ()
+
+        @staticmethod
+        def forecast():
+            return 0.5
+
+        @classmethod
+        def update(cls, forecast, outcome): ...
+
+    assert played(Named, type("Named2", (Coin,), {"steps": 4}), 9).resolved == 9
+    assert played(Still, horizon=9).resolved == 9
+
+
+def test_a_player_may_play_games_of_its_own():
+    class Inner(Mean):
+        def forecast(self):
+            try:
+                played(Says("x"), horizon=2)
+            except InvalidForecast:
+                return played(Says(0.25), horizon=3).gammas()[0].predictions[0]
+
+        def update(self, forecast, outcome):
+            played(Fails("forecast"), horizon=9 if self.rounds == 5 else 3)
+            self.rounds += 1
+
+    game = game_of(Inner, horizon=9, schedule=LATE)
+    with pytest.raises(InvalidForecast, match=r"'Inner' failed in round 6, run 0: InvalidForecast: .*'Fails' failed in round 4"):
+        game.advance(9)
+
+    def deep(levels):
+        return deep(levels - 1) if levels else played(Mean, horizon=9).resolved
+
+    found = set()
+    for levels in range(sys.getrecursionlimit() - 150, sys.getrecursionlimit()):
+        try:
+            found.add(deep(levels))
+        except (RecursionError, InvalidForecast) as error:
+            found.add("recursion" in str(error))
+    assert found == {9, True}
+
+
+def test_what_cannot_be_pickled_is_said_and_the_game_goes_on():
+    game = game_of(as_forecaster(lambda: Says(0.25)), Timed, 9)
+    game.advance(3)
+    assert pickle.loads(pickle.dumps(game)).resolved == 3  # how objects were made is no longer needed
+    held = game_of(type("Holds", (Mean,), {"__init__": lambda self: (Mean.__init__(self), setattr(self, "own", (x for x in "abc")))[0]}), horizon=9)
+    held.advance(3)
+    with pytest.raises(Exception, match="pickle"):
+        pickle.dumps(held)
+    held.advance(9)
+    assert held.resolved == 9
+
+
+def test_nothing_is_lost_or_left_over_round_after_round():
+    class Kept(Notes):
+        def update(self, forecast, outcome, round): ...
+
+    class Forgets(Diary):
+        def _keep(self, round): ...
+
+    game = game_of(Kept, Forgets, 60_000, runs=range(1), history=8, schedule=LATE)
+    held = []
+    for until in (1000, 20_000, 60_000):
+        game.advance(until)
+        gc.collect()
+        players = game.forecaster.memory.seats[0], game.nature.memory.seats[0]
+        held.append((len(gc.get_objects()) // 100, [sys.getrefcount(seat.player) for seat in players], [len(seat.open) for seat in players]))
+    assert held[1] == held[2]
+    assert held[2][2] == [3, 3]
+
+
+def test_what_it_prints_is_printed(capsys):
+    class Prints(Mean):
+        def update(self, forecast, outcome):
+            print("told")
+
+    oc.play(Prints, "contrarian", horizon=10, runs=1)
+    assert capsys.readouterr().out.count("told") == 10
+
+
+@learn
+def scribbles(run, number, size, drawn, outcome):
+    """Learns nothing, and writes into the law that it is given."""
+    law_values(run)[0] = 0.125
+    return 0
+
+
+@pytest.mark.parametrize("schedule", [Schedule(), LATE], ids=["at once", "late"])
+def test_a_nature_hears_the_forecast_whatever_a_step_writes(schedule):
+    class Hears(Coin):
+        def __init__(self):
+            self.heard = []
+
+        def update(self, forecast, outcome):
+            self.heard.append(forecast)
+
+    game = game_of(f.CDLMinimiser(), Hears, 20, runs=range(1), schedule=schedule, keeps=())
+    game.forecaster.steps = (game.forecaster.steps[0], scribbles)
+    game.advance(20)
+    assert game.nature.memory.seats[0].player.heard == game.transcripts.of(0).forecasts.tolist()
