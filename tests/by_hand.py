@@ -104,6 +104,8 @@ def reciting(said):
     """A plain forecaster that states these numbers or laws, one after the other."""
 
     class Recited:
+        deterministic = not any(isinstance(law, dict) for law in said)
+
         def forecast(self, round):
             return said[round.number - 1]
 

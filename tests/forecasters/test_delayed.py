@@ -42,7 +42,6 @@ from onlinecal.forecasters._copies import ADD_UP, ASKED, EACH, HEAD, adds_up
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Sawtooth, Streams
 from onlinecal.study.panel import Panel
-from onlinecal.schedules import Listed, Schedule
 from tests.by_hand import Half
 from tests.delays import play
 from tests.forecasters.test_delay_growth import Turning
@@ -91,13 +90,10 @@ def test_the_free_copy_with_the_lowest_number_plays():
     ],
 )
 def test_to_ask_for_the_next_laws_and_to_pickle_change_nothing(spec, nature, seed):
-    """Between any two steps of a game with delays, once and again; and the list of the game plays the same."""
+    """Between any two steps of a game with delays, once and again; as where the game is listed."""
     delays = np.minimum(np.random.default_rng(seed).geometric(0.2, 200) - 1, 10)
-    plain, _ = play(spec, nature, delays, runs=2, seed=seed)
-    listed = Game(spec, nature, horizon=200, runs=range(2), seed=seed, schedule=Schedule(delays=Listed(tuple(delays))))
-    listed.advance(77)
-    listed = pickle.loads(pickle.dumps(listed))
-    listed.advance(200)
+    plain, most = play(spec, nature, delays, runs=2, seed=seed)
+    assert most <= 11
     game, due = Game(spec, nature, horizon=200, runs=range(2), seed=seed), {}
 
     def look():
@@ -118,13 +114,13 @@ def test_to_ask_for_the_next_laws_and_to_pickle_change_nothing(spec, nature, see
             look()
         if t % 17 == 0:
             game, due = pickle.loads(pickle.dumps((game, due)))
-    assert trace(game) == trace(plain) == trace(listed)
+    assert trace(game) == trace(plain)
 
 
 def test_more_open_questions_than_slots_is_an_error_of_that_round():
     game = Game(Delayed(EmpiricalMean(), 2), Bernoulli(1.0), horizon=9, runs=range(1))
     game.ask(), game.ask()
-    said = "'delayed' has an open question in each of its 2 slots and is asked another in round 3; expected at most 2"
+    said = "'delayed' has an open question in each of its 2 slots and is asked another in round 3, run 0; expected at most 2"
     for _ in range(2):  # the game is over
         with pytest.raises(InvalidForecast, match=said):
             game.ask()
