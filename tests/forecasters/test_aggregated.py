@@ -1,53 +1,21 @@
 """Aggregation: its bounds on every prefix, of experts and outcomes that are made to hurt; and what it takes."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasters import (
     Calibeating,
-    Constant,
-    EmpiricalMean,
     ExpertAggregation,
-    Forecaster,
-    ForecastHedging,
     OnlinePlatt,
     Unchanged,
-    aggregated,
 )
 from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Recalibrator
-from onlinecal.rounds.law import Law
-from tests.rounds_by_hand import asked, drawn
-
-
-@dataclass(frozen=True)
-class Recited(Forecaster):
-    """Says what it is given, whatever happens."""
-
-    deterministic: ClassVar[bool | None] = True
-    said: tuple[float, ...]
-
-    def start(self, horizon, runs, stream):
-        return Reciter(self.said)
-
-
-class Reciter:
-    def __init__(self, said):
-        self.said, self.law = said, Law(1, 1)
-
-    def forecast(self, round):
-        self.law.atoms[0, 0] = self.said[round.number - 1]
-        return self.law
-
-    def update(self, round):
-        pass
+from tests.by_hand import Driven, reciting
 
 
 def losses(p, y):
@@ -55,31 +23,29 @@ def losses(p, y):
     return np.stack([-np.log(np.where(y == 1, p, 1.0 - np.asarray(p))), (p - y) ** 2])
 
 
-def regrets(spec, base, answer, said=None):
+def regrets(spec, base, answer, said=None, without=None):
     """(2, K, rounds): the total losses less those of each expert.
 
     `said` has the experts' forecasts, (K, rounds), where they do not depend on outcomes; else the experts play on
-    their own. `answer(t, p)` gives the outcome.
+    their own. `answer(t, p)` gives the outcome. Aggregation disregards the loss `without`.
     """
-    player, p, y = spec.start(len(base), 1, None), [], []
-    experts = [] if said is not None else [one.start(len(base), 1, None) for one in spec.of]
-    alone = [[] for _ in experts]
+    players = [Driven(one, len(base)) for one in (spec, *(() if said is not None else spec.of))]
+    stated, y = [[] for _ in players], []
     for t, b in enumerate(base):
-        question = asked(t + 1, base=[b])
-        law = player.forecast(question)
-        p.append(float(law.atoms[0, 0]))
-        y.append(answer(t, p[-1]))
-        player.update(drawn(law, 0, y[-1], question=question))
-        for one, own in zip(experts, alone, strict=True):
-            question = asked(t + 1, base=[b])
-            law = one.forecast(question)
-            own.append(float(law.atoms[0, 0]))
-            one.update(drawn(law, 0, y[-1], question=question))
-    q = np.clip(np.array(alone if said is None else said), spec.edge, 1.0 - spec.edge)
-    assert (q.min(axis=0) <= np.array(p)).all()
-    assert (np.array(p) <= q.max(axis=0)).all()
-    mine, theirs = losses(np.array(p), np.array(y)), losses(q, np.array(y))
-    return np.cumsum(mine[:, None] - theirs, axis=-1)
+        kept = players[0].memory.floats.copy()
+        if without is not None:
+            players[0].memory.floats.reshape(2, -1)[without] = -1e9
+        asked = [player.ask(base=b) for player in players]
+        players[0].memory.floats[:] = kept
+        for own, each in zip(stated, asked, strict=True):
+            own.append(float(each.values[0, 0]))
+        y.append(answer(t, stated[0][-1]))
+        for player, each in zip(players, asked, strict=True):
+            player.tell(each, y[-1])
+    p = np.array(stated[0])
+    q = np.clip(np.array(stated[1:] if said is None else said), spec.edge, 1.0 - spec.edge)
+    assert ((q.min(axis=0) <= p) & (p <= q.max(axis=0))).all()
+    return np.cumsum(losses(p, np.array(y))[:, None] - losses(q, np.array(y)), axis=-1)
 
 
 def assert_bounded(found):
@@ -108,7 +74,7 @@ def test_the_bounds_hold_for_every_sequence(rounds, how):
         "contrary": lambda t, p: int(p < 0.5),
         "surprising": lambda t, p: int(said[0, t] > p),
     }
-    spec = ExpertAggregation(tuple(Recited(tuple(own)) for own in said.tolist()))
+    spec = ExpertAggregation(tuple(map(reciting, said.tolist())))
     assert_bounded(regrets(spec, [0.5] * len(rounds), answers[how], said))
 
 
@@ -117,23 +83,13 @@ APART = np.repeat([[1e-6], [0.4]], 400, axis=1)
 
 
 @pytest.mark.parametrize("loss", [0, 1], ids=["log loss", "Brier score"])
-def test_the_bound_of_a_loss_needs_its_weights(loss, monkeypatch):
+def test_the_bound_of_a_loss_needs_its_weights(loss):
     """The control: aggregation by the other loss alone breaks the bound, and by both keeps it."""
-    spec = ExpertAggregation(tuple(Recited(tuple(own)) for own in APART.tolist()))
-
-    def play():
-        return regrets(spec, [0.5] * 400, lambda t, p: int(t % 10 == 0), APART)
-
-    assert_bounded(play())
-    rule = aggregated.agreed
-
-    def by_the_other(experts, regret):
-        size = len(experts)
-        return rule(experts, np.where(np.arange(2 * size) // size == loss, -1e9, regret))
-
-    monkeypatch.setattr(aggregated, "agreed", by_the_other)
+    spec = ExpertAggregation(tuple(map(reciting, APART.tolist())))
+    game = spec, [0.5] * 400, lambda t, p: int(t % 10 == 0), APART
+    assert_bounded(regrets(*game))
     with pytest.raises(AssertionError):
-        assert_bounded(play())
+        assert_bounded(regrets(*game, without=loss))
 
 
 STREAMS = {
@@ -177,17 +133,3 @@ def test_it_says_what_all_experts_say():
     for of in ((Unchanged(), Unchanged()), (Unchanged(),)):
         found = regrets(ExpertAggregation(of), np.linspace(0.01, 0.99, 50), lambda t, p: t % 2)
         assert (found == 0.0).all()
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: ExpertAggregation(()),
-        lambda: ExpertAggregation((ForecastHedging(),)),
-        lambda: ExpertAggregation((Constant(), "x")),
-        lambda: ExpertAggregation((EmpiricalMean(),), edge=0.0),
-    ],
-)
-def test_parameters_out_of_range(make):
-    with pytest.raises(InvalidParameter):
-        make()

@@ -11,8 +11,8 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import CDLMinimiser
 from onlinecal.forecasters._potentials import normal_hedge_growth
 from onlinecal.measures import cdl
+from tests.by_hand import Driven
 from tests.forecasters.biases import set_biases
-from tests.rounds_by_hand import asked
 
 ROUNDING = 1e-9
 
@@ -81,11 +81,10 @@ def potentials(m, counts, ones):
 @given(states(), st.data())
 def test_no_round_raises_a_product_of_potentials(state, data):
     m, counts, ones = state
-    player = CDLMinimiser(m).start(100, 1, None)
+    player = Driven(CDLMinimiser(m))
     set_biases(player, m * ones - np.arange(m + 1) * counts, counts)
-    law = player.forecast(asked())
-    played = [(int(i), w) for i, w in zip(law.atoms[0], law.weights[0], strict=True) if w > 0]
-    edge = int(law.atoms[0, 0])
+    played = list(player.points().items())
+    edge = int(player.ask().atoms[0, 0])
     theta = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=m, max_size=m)))
 
     allowed = [normal_hedge_growth(int(n), m) for n in counts]

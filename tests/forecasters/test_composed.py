@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
+from onlinecal.engine.hand import Hand
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     Constant,
@@ -23,8 +22,7 @@ from onlinecal.forecasters import (
 )
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian, Drift
-from tests.forecasters.test_baselines import first_law
-from tests.rounds_by_hand import asked
+from tests.by_hand import Driven
 
 
 def test_doubling_restarts_with_doubled_horizons():
@@ -52,25 +50,11 @@ def test_doubling_keeps_the_order_of_the_error(seed):
     assert mean <= 2.71 * 2.6 * horizon ** (2 / 3) + 290
 
 
-def test_rounding():
-    hedging = ForecastHedging(7)
-    # Hedging on sevenths starts with 3/7 and 4/7.
-    for how, expected in (("nearest", {0.5: 1.0}), ("down", {0.25: 0.5, 0.5: 0.5})):
-        values, weights = first_law(Rounded(hedging, 4, how).start(100, 1, None))
-        law = {}
-        for v, w in zip(values.tolist(), weights.tolist(), strict=True):
-            law[v] = law.get(v, 0) + w
-        assert law == expected
-    values, weights = first_law(Rounded(hedging, 4, "random").start(100, 1, None))
-    assert float(values @ weights) == pytest.approx(0.5)
-    assert set(values.tolist()) == {0.25, 0.5, 0.75}
-
-
 @given(st.floats(0, 1), st.integers(1, 20))
 def test_random_rounding_keeps_the_mean(p, m):
-    values, weights = first_law(Rounded(Constant(p), m, "random").start(10, 1, None))
-    assert float(values @ weights) == pytest.approx(p, abs=1e-12)
-    assert np.abs(values[weights > 0] - p).max() < 1 / m + 1e-12
+    law = Driven(Rounded(Constant(p), m, "random")).law()
+    assert sum(v * w for v, w in law.items()) == pytest.approx(p, abs=1e-12)
+    assert max(abs(v - p) for v in law) < 1 / m + 1e-12
 
 
 def test_a_rounded_forecaster_hears_what_it_said():
@@ -110,14 +94,15 @@ def test_parts_have_randomness_of_their_own(seed):
     """Two that are alike differ by their noise; with one stream for all they would be one, and a mixture would judge
     them by the very numbers from which they are made.
     """
-    stream = Stream(seed, ("x",), range(3))
-    mixture = ExpertMixture((PerturbedLeader(), PerturbedLeader())).start(100, 3, stream)
-    doubling = Doubling(PerturbedLeader(), first=2).start(100, 3, stream)
-    keys = [mixture.memory.keys]
-    keys += [player.memory.keys for player in (*mixture.memory.players, *doubling.memory.players)]
-    assert len({key.tobytes() for key in keys}) == len(keys) == 3 + 6
+    mixture, doubling = (
+        Driven(spec, 100, 3, seed).player
+        for spec in (ExpertMixture((PerturbedLeader(), PerturbedLeader())), Doubling(PerturbedLeader(), first=2))
+    )
+    players = [mixture, *mixture.memory.players, *doubling.memory.players]
+    keys = {player.memory.keys.tobytes() for player in players}
+    assert len(keys) == len(players) == 3 + 6
     # 48 ratios of noise: each is the same in both by a chance below one half.
-    assert len({player.forecast(asked()).atoms.tobytes() for player in mixture.memory.players}) == 2
+    assert len({Hand(player).ask(1).values.tobytes() for player in mixture.memory.players}) == 2
 
 
 def test_experts_of_a_mixture_hear_forecasts_of_their_own():
@@ -133,19 +118,3 @@ def test_experts_of_a_mixture_hear_forecasts_of_their_own():
     assert np.abs(ahead.memory.ints[:, :-1]).max() <= 3
     assert (defensive.memory.floats[:, 0] > 0).all()
     assert sum(g.weight for g in game.gammas()) == 900
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Doubling(3),
-        lambda: Doubling(Constant(), first=0),
-        lambda: Rounded(Constant(), 0),
-        lambda: Rounded(Constant(), 3, "up"),
-        lambda: ExpertMixture(()),
-        lambda: ExpertMixture((Constant(), "x")),
-    ],
-)
-def test_parameters_out_of_range(make):
-    with pytest.raises(InvalidParameter):
-        make()

@@ -15,20 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.memory import free_memory
-from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
-from onlinecal.forecasters import DefensiveForecasting, Law
+from onlinecal.forecasters import DefensiveForecasting
 from onlinecal.forecasters import _laplace as tree
 from onlinecal.measures import (
     kernel_ce,
     smooth_ce,
 )
 from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
+from tests.by_hand import Driven
 from tests.forecasters.test_almost_one_step_ahead import ROUNDING, playable
-from tests.rounds_by_hand import asked, played
 
 KERNELS = [("laplace", 1.0), ("laplace", 0.1), ("gaussian", 1.0), ("gaussian", 0.1)]
 
@@ -40,21 +38,21 @@ def kernel_sum(past, p, kernel, scale):
     return float(k @ np.array([y - s for s, y in past])) + 0.5 - p if past else 0.5 - p
 
 
+def is_root(past, p, kernel, scale, error):
+    """Whether p is a root of S, or the end towards which S points."""
+    s = kernel_sum(past, p, kernel, scale)
+    return (p == 0.0 and s <= 1e-12) or (p == 1.0 and s >= -1e-12) or abs(s) < error
+
+
 @pytest.mark.parametrize(("kernel", "scale"), KERNELS)
-@given(st.lists(st.integers(0, 1), min_size=1, max_size=120))
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=40))
 def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
-    player = DefensiveForecasting(kernel, scale).start(40, 1, None)  # blocks of 16 points: they split
-    past = []
-    for t, y in enumerate(outcomes[:40]):
-        question = asked(t + 1)
-        p = float(player.forecast(question).atoms[0, 0])
-        s = kernel_sum(past, p, kernel, scale)
-        assert (
-            (p == 0.0 and s <= 1e-12)
-            or (p == 1.0 and s >= -1e-12)
-            or abs(s) < 1e-12 * (t + 1) / scale + 1e-13
-        )
-        player.update(played(player.law, p, y, question=question))
+    player, past = Driven(DefensiveForecasting(kernel, scale), 40), []  # blocks of 16 points: they split
+    for t, y in enumerate(outcomes):
+        asked = player.ask()
+        p = float(asked.values[0, 0])
+        assert is_root(past, p, kernel, scale, 1e-12 * (t + 1) / scale + 1e-13)
+        player.tell(asked, y)
         past.append((p, y))
 
 
@@ -64,37 +62,26 @@ def test_forecasts_are_roots_in_a_tree_of_many_leaves(scale, nature, seed):
     """Also where terms of a narrow kernel are 10^8 times larger at one end than at the other: no rounding of these may
     stand where the small ones are summed.
     """
-    game = Game(
-        DefensiveForecasting(scale=scale), nature, horizon=3000, runs=range(1), seed=seed, loop="event"
-    )
-    past = []
-    for t in range(3000):
-        open = game.ask()
-        p = float(open.round.forecast[0])
-        if t % 151 == 150:
-            s = kernel_sum(past, p, "laplace", scale)
-            assert (
-                (p == 0.0 and s <= 1e-12)
-                or (p == 1.0 and s >= -1e-12)
-                or abs(s) < 1e-14 * t / min(scale, 1.0)
-            )
-        game.resolve(open)
-        past.append((p, int(open.round.outcome[0])))
+    game = Game(DefensiveForecasting(scale=scale), nature, horizon=3000, runs=range(1), seed=seed, keeps=())
+    game.advance(3000)
+    rounds = game.transcripts.of(0)
+    past = list(zip(rounds.forecasts.tolist(), rounds.outcomes.tolist(), strict=True))
+    for t in range(150, 3000, 151):
+        assert is_root(past[:t], past[t][0], "laplace", scale, 1e-14 * t / min(scale, 1.0))
 
 
 @pytest.mark.parametrize(("kernel", "scale"), KERNELS)
 def test_more_rounds_than_the_horizon_find_room(kernel, scale, seed):
     """A player that was started for 10 rounds plays 600: the same as one that was started for them."""
     rng = np.random.default_rng(seed)
-    short, long = (DefensiveForecasting(kernel, scale).start(horizon, 3, None) for horizon in (10, 600))
-    for t in range(600):
-        questions = asked(t + 1), asked(t + 1)
-        law, expected = short.forecast(questions[0]), long.forecast(questions[1])
+    short, long = (Driven(DefensiveForecasting(kernel, scale), horizon, 3) for horizon in (10, 600))
+    for _ in range(600):
+        asked, other = short.ask(), long.ask()
+        p, y = other.values[:, 0].copy(), rng.integers(0, 2, 3)
         # Sums over other blocks are rounded in another order.
-        assert law.atoms == pytest.approx(expected.atoms, abs=1e-9)
-        p, y = expected.atoms[:, 0].copy(), rng.integers(0, 2, 3)
-        for player, question in zip((short, long), questions, strict=True):
-            player.update(played(player.law, p, y, question=question))
+        assert asked.values[:, 0] == pytest.approx(p, abs=1e-9)
+        short.play(p, y, asked)
+        long.play(p, y, other)
 
 
 def test_guarantees_are_named_for_their_kernel():
@@ -120,9 +107,7 @@ def defensive_ratio(forecaster, nature, horizon, seed, runs=4):
     return worst
 
 
-@pytest.mark.parametrize(
-    ("kernel", "scale"), [("laplace", 1.0), ("laplace", 0.1), ("gaussian", 1.0), ("gaussian", 0.1)]
-)
+@pytest.mark.parametrize(("kernel", "scale"), KERNELS)
 @pytest.mark.parametrize("name", NATURES)
 def test_defensive_forecasting_keeps_its_word(name, kernel, scale, seed, against):
     for nature in against(name):
@@ -144,39 +129,34 @@ class Coarse(DefensiveForecasting):
 
     digits: int | None = None
 
-    def start(self, horizon, runs, stream):
-        return _CoarsePlayer(runs, self.digits)
+    def start(self, horizon, stream):
+        return _Coarse(self.digits)
 
 
-class _CoarsePlayer:
-    def __init__(self, runs, digits):
-        self.law, self.digits, self.past, self.variance = Law(runs, 1), digits, [[] for _ in range(runs)], 0.0
+class _Coarse:
+    def __init__(self, digits):
+        self.digits, self.past, self.variance = digits, [], 0.0
 
-    def forecast(self, round):
-        for run, past in enumerate(self.past):
-            drop = 0.0 if self.digits is not None else 1.0  # K29 without the star
+    def forecast(self):
+        drop = 0.0 if self.digits is not None else 1.0  # K29 without the star
 
-            def s(p, past=past, drop=drop):
-                return kernel_sum(past, p, "laplace", 1.0) - drop * (0.5 - p)
+        def s(p):
+            return kernel_sum(self.past, p, "laplace", 1.0) - drop * (0.5 - p)
 
-            low, high = 0.0, 1.0
-            if s(0.0) <= 0 or s(1.0) >= 0:
-                low = high = 0.0 if s(0.0) <= 0 else 1.0
-            for _ in range(50):
-                middle = (low + high) / 2
-                low, high = (middle, high) if s(middle) > 0 else (low, middle)
-            self.law.atoms[run, 0] = (
-                low if self.digits is None else math.floor(low * 10**self.digits) / 10**self.digits
-            )
-        return self.law
+        low, high = 0.0, 1.0
+        if s(0.0) <= 0 or s(1.0) >= 0:
+            low = high = 0.0 if s(0.0) <= 0 else 1.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if s(middle) > 0 else (low, middle)
+        return low if self.digits is None else math.floor(low * 10**self.digits) / 10**self.digits
 
-    def update(self, round):
-        self.variance = self.variance + round.forecast * (1 - round.forecast)
-        for past, p, y in zip(self.past, round.forecast.tolist(), round.outcome.tolist(), strict=True):
-            past.append((p, y))
+    def update(self, forecast, outcome):
+        self.variance += forecast * (1 - forecast)
+        self.past.append((forecast, outcome))
 
     def certificates(self):
-        return {"kernel_ce_certificate": np.sqrt(np.minimum(self.variance, np.inf))}
+        return {"kernel_ce_certificate": math.sqrt(self.variance)}
 
 
 @pytest.mark.parametrize("digits", [1, None])
@@ -231,7 +211,7 @@ def test_the_tree_keeps_its_points_in_the_room_that_was_made(order, seed):
     rng = np.random.default_rng(seed)
     points = ORDERS[order](rng, 3000)
     residuals = rng.random(3000) - 0.5
-    memory, kept = tree.empty_tree(1, 1.0, 1), {}
+    memory, kept = tree.empty_tree(1.0, 1), {}
     for i, (p, r) in enumerate(zip(points.tolist(), residuals.tolist(), strict=True)):
         tree.make_room(memory, 1)
         state, numbers = memory.ints[0], memory.floats[0]
@@ -254,15 +234,14 @@ def test_the_tree_keeps_its_points_in_the_room_that_was_made(order, seed):
 )
 def test_a_memo_that_was_changed_changes_nothing(path):
     """It says where the forecast's place is; a wrong one is looked for again."""
-    rng = np.random.default_rng(0)
-    players = [DefensiveForecasting().start(400, 1, None) for _ in range(2)]
-    for t in range(400):
-        questions, y = [asked(t + 1) for _ in players], rng.integers(0, 2, 1)
-        laws = [player.forecast(question) for player, question in zip(players, questions, strict=True)]
-        assert laws[0].atoms.tolist() == laws[1].atoms.tolist()
-        questions[1].memo[0, tree.PATH] = path
-        for player, question in zip(players, questions, strict=True):
-            player.update(played(player.law, player.law.atoms[:, 0].copy(), y, question=question))
+    rng, players = np.random.default_rng(0), [Driven(DefensiveForecasting(), 400) for _ in range(2)]
+    first = players[1].hand._places[0]
+    for _ in range(400):
+        asked, y = [player.ask() for player in players], rng.integers(0, 2)
+        assert asked[0].values.tolist() == asked[1].values.tolist()
+        asked[1].words[0, first + tree.PATH] = path
+        for player, each in zip(players, asked, strict=True):
+            player.tell(each, y)
 
 
 def test_memory_and_terms_of_defensive_forecasting():
@@ -276,16 +255,16 @@ def test_memory_and_terms_of_defensive_forecasting():
             assert np.all((least <= used) & (used <= most)) or until == 1_000
             # Room for all rounds has been set aside, and nothing was moved.
             assert memory.floats.nbytes <= 2 * 40_000 * tree.POINT
-    gaussian = DefensiveForecasting("gaussian").start(1000, 2, Stream(0, ("x",), range(2)))
+    gaussian = Driven(DefensiveForecasting("gaussian"), 1000, 2)
     assert gaussian.memory.floats.shape == (2, 1 + 18)
 
 
 def test_no_more_than_is_free_is_set_aside_and_what_is_not_used_is_not_copied():
-    player = DefensiveForecasting().start(10**12, 4, None)
+    player = Driven(DefensiveForecasting(), 10**12, 4).player
     assert player.memory.floats.nbytes <= 0.6 * free_memory()
     # Nothing is moved where all fits: then the tree would be there twice.
     horizon = int(0.7 * free_memory() / (2 * tree.POINT))
-    memory = DefensiveForecasting().start(horizon, 2, None).memory
+    memory = Driven(DefensiveForecasting(), horizon, 2).memory
     width = memory.floats.shape[1]
     memory.ints[:, tree.TOLD] = horizon - 1000
     tree.make_room(memory, 1000)
@@ -293,15 +272,3 @@ def test_no_more_than_is_free_is_set_aside_and_what_is_not_used_is_not_copied():
     assert len(pickle.dumps(player)) < 20_000
     twin = copy.deepcopy(player)
     assert twin.memory.floats.shape == player.memory.floats.shape
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: DefensiveForecasting("matern"),
-        lambda: DefensiveForecasting(scale=0.01),
-    ],
-)
-def test_parameters_out_of_range(make):
-    with pytest.raises(InvalidParameter):
-        make()

@@ -32,7 +32,7 @@ class Turning(Nature):
 
     delay: int = 0
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return self
 
     def probability(self, round):

@@ -19,7 +19,6 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import required
-from onlinecal.core.streams import Stream
 from onlinecal.decisions.tasks import umbrella
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
@@ -29,17 +28,21 @@ from onlinecal.forecasters import (
     Constant,
     DefensiveForecasting,
     Delayed,
+    Doubling,
     EmpiricalMean,
+    ExpertMixture,
     ForecastHedging,
     FosterVohra,
     LastOutcome,
     PerturbedLeader,
     Separate,
+    as_forecaster,
 )
-from onlinecal.forecasters._copies import ADD_UP, adds_up
+from onlinecal.forecasters._copies import ADD_UP, ASKED, EACH, HEAD, adds_up
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Sawtooth, Streams
 from onlinecal.study.panel import Panel
+from tests.by_hand import Half
 from tests.delays import play
 from tests.forecasters.test_delay_growth import Turning
 from tests.strategies import gammas
@@ -47,7 +50,7 @@ from tests.strategies import gammas
 RATE = 1e-9  # of false failures, for each expected bound
 
 
-# ---------------------------------------------------------------- who plays
+# ---------------------------------------------------------------- which copy plays
 
 
 @pytest.mark.parametrize("of", [AlmostOneStepAhead(), DefensiveForecasting(), EmpiricalMean()])
@@ -55,38 +58,24 @@ RATE = 1e-9  # of false failures, for each expected bound
 def test_without_delays_it_is_the_one_that_is_copied(of, nature, seed):
     both = []
     for forecaster in (of, Delayed(of)):
-        game = Game(forecaster, nature, horizon=300, runs=range(3), seed=seed, loop="event")
+        game = Game(forecaster, nature, horizon=300, runs=range(3), seed=seed)
         game.advance(300)
-        both.append((trace(game), game.certificates(), game.last.law.grid is None))
-    assert both[0][0] == both[1][0]
-    assert both[0][2] == both[1][2]
+        both.append((trace(game), game.certificates(), game.forecaster.grid is None))
+    assert both[0][::2] == both[1][::2]
     for name, totals in both[1][1].items():
         np.testing.assert_allclose(totals, both[0][1][name], rtol=1e-12)
 
 
 def test_the_free_copy_with_the_lowest_number_plays():
     """Copies that say what was told them last tell which of them it is."""
-    game = Game(Delayed(LastOutcome()), Sequence((1, 0, 1, 0)), horizon=8, runs=range(1))
+    game = Game(Delayed(LastOutcome()), Drift(), horizon=8, runs=range(1))
     a, b, c = game.ask(), game.ask(), game.ask()
-    game.resolve(b)
-    game.resolve(a)
+    game.resolve(b, outcome=0)
+    game.resolve(a, outcome=1)
     # The copy of a, that of b, a fourth one.
-    said = [float(game.ask().round.forecast[0]) for _ in range(3)]
-    assert said == [1.0, 0.0, 0.5]
-    game.resolve(c)
-    assert float(game.ask().round.forecast[0]) == 1.0
-
-
-class Sequence(Bernoulli):
-    """Recites outcomes, over and over."""
-
-    def __init__(self, outcomes):
-        super().__init__()
-        object.__setattr__(self, "outcomes", outcomes)
-
-    def start(self, horizon, runs, stream):
-        outcomes = self.outcomes
-        return type("_", (), {"probability": lambda _, r: float(outcomes[(r.number - 1) % len(outcomes)])})()
+    assert [float(game.ask().forecast[0]) for _ in range(3)] == [1.0, 0.0, 0.5]
+    game.resolve(c, outcome=1)
+    assert float(game.ask().forecast[0]) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -94,107 +83,95 @@ class Sequence(Bernoulli):
     [
         (Delayed(AlmostOneStepAhead()), Drift()),
         (Delayed(PerturbedLeader(), 12), Drift()),
+        (Doubling(Delayed(PerturbedLeader(), 12)), Drift()),
+        (ExpertMixture((Delayed(AlmostOneStepAhead(), 12), Constant())), Drift()),
         (Separate(Delayed(PerturbedLeader())), Streams((Drift(), Sawtooth()), "random")),
+        (Separate(Delayed(PerturbedLeader(), 12)), Streams((Drift(), Sawtooth()), "random")),
     ],
 )
-def test_to_ask_for_the_next_law_changes_nothing(spec, nature, seed):
-    """`Game.law` between any two steps of a game with delays, once and again."""
-    rng = np.random.default_rng(seed)
-    delays = np.minimum(rng.geometric(0.2, 200) - 1, 10)
-    plain, _ = play(spec, nature, delays, runs=2, seed=seed)
-
-    game = Game(spec, nature, horizon=200, runs=range(2), seed=seed, loop="event")
-    due = {}
+def test_to_ask_for_the_next_laws_and_to_pickle_change_nothing(spec, nature, seed):
+    """Between any two steps of a game with delays, once and again; as where the game is listed."""
+    delays = np.minimum(np.random.default_rng(seed).geometric(0.2, 200) - 1, 10)
+    plain, most = play(spec, nature, delays, runs=2, seed=seed)
+    assert most <= 11
+    game, due = Game(spec, nature, horizon=200, runs=range(2), seed=seed), {}
 
     def look():
         if game.asked < 200:
-            first, second = game.law(), game.law()
-            assert (first.support == second.support).all()
-            assert (first.weights == second.weights).all()
-            return first.support, first.weights
+            first, second = game.laws(), game.laws()
+            assert first == second
+            return first
         return None
 
     for t, delay in enumerate(delays, 1):
         seen = look()
-        open_ = game.ask()
-        assert (open_.round.law.support == seen[0]).all()
-        assert (open_.round.law.weights == seen[1]).all()
+        question = game.ask()
+        assert question.laws == seen
         look()
-        due.setdefault(t + int(delay), []).append(open_)
+        due.setdefault(t + int(delay), []).append(question)
         for late in due.pop(t, ()):
             game.resolve(late, time=float(t))
             look()
-    assert trace(game) == trace(plain)
-
-
-def test_it_is_pickled_with_rounds_that_are_open(seed):
-    spec, delays = Delayed(PerturbedLeader(), 4), [3] * 120
-    straight, _ = play(spec, Drift(), delays, runs=2, seed=seed)
-    game = Game(spec, Drift(), horizon=120, runs=range(2), seed=seed, loop="event")
-    waiting = []
-    for t in range(1, 121):
-        waiting.append(game.ask())
-        if len(waiting) > 3:
-            game.resolve(waiting.pop(0), time=float(t))
         if t % 17 == 0:
-            game, waiting = pickle.loads(pickle.dumps((game, waiting)))
-    assert trace(game) == trace(straight)
+            game, due = pickle.loads(pickle.dumps((game, due)))
+    assert trace(game) == trace(plain)
 
 
 def test_more_open_questions_than_slots_is_an_error_of_that_round():
     game = Game(Delayed(EmpiricalMean(), 2), Bernoulli(1.0), horizon=9, runs=range(1))
-    first, _ = game.ask(), game.ask()
-    said = "'delayed' has an open question in each of its 2 slots and is asked another in round 3; expected at most 2"
-    with pytest.raises(InvalidForecast, match=said):
-        game.ask()
-    game.resolve(first)
-    assert game.ask().round.number == 3  # the game stood before that round
+    game.ask(), game.ask()
+    said = "'delayed' has an open question in each of its 2 slots and is asked another in round 3, run 0; expected at most 2"
+    for _ in range(2):  # the game is over
+        with pytest.raises(InvalidForecast, match=said):
+            game.ask()
 
 
-@pytest.mark.parametrize("slots", [0, -1, 1.5, True, "3"])
-def test_slots_that_are_none_are_refused(slots):
-    with pytest.raises(InvalidParameter, match="slots"):
-        Delayed(EmpiricalMean(), slots)
-
-
-def test_who_is_no_forecaster_is_refused():
-    for cls in (Delayed, Separate):
-        with pytest.raises(InvalidParameter, match="expected a forecaster"):
-            cls(Drift())
-
-
-def test_no_copy_plays_more_rounds_than_it_is_tuned_to():
+def test_no_copy_plays_more_rounds_than_it_is_tuned_to(seed):
     """Each is told ⌈T/slots⌉ as its horizon, and counts its rounds from 1; and the number of copies is as stated."""
     log = []
 
-    class Counting(Constant):
-        def start(self, horizon, runs, stream):
-            player, mine = super().start(horizon, runs, stream), []
-            log.append((horizon, mine))
-            update = player.update
-            player.update = lambda round: (mine.append(round.number), update(round))[1]
-            return player
+    class Counting:
+        def __init__(self, horizon):
+            self.horizon, self.mine = horizon, []
+            log.append(self)
 
-    for horizon, slots, delays in ((100, 7, [6] * 100), (100, 7, [0, 6] * 50), (90, 3, [0] * 45 + [2] * 45)):
+        def forecast(self):
+            return 0.5
+
+        def update(self, forecast, outcome, round):
+            self.mine.append(round.number)
+
+    rng = np.random.default_rng(seed)
+    cases = [(100, 7, [6] * 100), (100, 7, [0, 6] * 50), (90, 3, [0] * 45 + [2] * 45)]
+    for _ in range(20):
+        horizon = int(rng.integers(1, 60))
+        slots = int(rng.integers(1, horizon + 3))
+        cases.append((horizon, slots, rng.integers(0, slots, horizon)))
+    for horizon, slots, delays in cases:
         log.clear()
-        _, most = play(Delayed(Counting(), slots), Drift(), delays)
+        game, most = play(Delayed(as_forecaster(Counting), slots), Drift(), delays)
         each = math.ceil(horizon / slots)
-        assert {h for h, _ in log} == {each}
-        assert all(mine == list(range(1, len(mine) + 1)) and len(mine) <= each for _, mine in log)
-        assert len(log) <= most + (horizon - most) // each <= 2 * slots
+        assert {copy.horizon for copy in log} == {each}
+        told = [sorted(copy.mine) for copy in log if copy.mine]
+        assert sum(map(len, told)) == game.resolved
+        assert all(mine == list(range(1, len(mine) + 1)) and len(mine) <= each for mine in told)
+        # Copies begin some at a time, before they are needed.
+        asked = game.forecaster.memory.floats[0, HEAD + ASKED :: EACH]
+        assert np.count_nonzero(asked) <= most + (horizon - most) // each <= 2 * slots
+        assert len(log) <= 2 * slots + 1
 
 
 def test_copies_on_different_grids_are_refused():
     class Fickle(AlmostOneStepAhead):
-        def start(self, horizon, runs, stream):
+        def start(self, horizon, stream):
             begun.append(self)
-            return super().start(len(begun) ** 2, runs, stream)
+            return super().start(len(begun) ** 2, stream)
 
     begun = []
     game = Game(Delayed(Fickle()), Drift(), horizon=9, runs=range(1))
-    game.ask()
     with pytest.raises(InvalidForecast, match="copies of one forecaster on different grids"):
-        game.ask()
+        for _ in range(3):
+            game.ask()
 
 
 # ---------------------------------------------------------------- totals that add up
@@ -510,10 +487,8 @@ def test_certificates_that_are_not_known_to_add_up_are_left_out():
     class Proud(Constant):
         certifies = frozenset({"of_my_own", "distance_certificate"})
 
-        def start(self, horizon, runs, stream):
-            player = super().start(horizon, runs, stream)
-            player.certificates = lambda: {name: np.ones(runs) for name in self.certifies}
-            return player
+        def start(self, horizon, stream):
+            return type("Proud", (Half,), {"certificates": lambda _: dict.fromkeys(self.certifies, 1.0)})()
 
     spec = Delayed(Proud())
     assert spec.certifies == {"distance_certificate"}
@@ -521,5 +496,4 @@ def test_certificates_that_are_not_known_to_add_up_are_left_out():
     assert {name: t.tolist() for name, t in game.certificates().items()} == {
         "distance_certificate": [3.0, 3.0]
     }
-    for slots in (None, 1):
-        assert not hasattr(Delayed(Constant(), slots).start(9, 1, Stream(0, (), range(1))), "certificates")
+    assert play(Delayed(Constant(), 3), Drift(), [2] * 20)[0].certificates() == {}

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betaln, entr, xlogy
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.forecasters import BlumMansour, BlumMansourLog
 from onlinecal.forecasters.log_loss import _steps_to, sine_grid
 from onlinecal.measures import bregman
 from onlinecal.natures import NATURES, Bernoulli
-from tests.natures.test_adversarial import noted
+from tests.bounds_in_games import measured
+from tests.by_hand import noted
 
 OPPONENTS = [cls() for cls in NATURES.values() if not required(cls)]
 
@@ -64,11 +64,11 @@ def swap_regret(forecaster, nature, horizon, seed):
     log, game = noted(forecaster, nature, horizon, runs=1, seed=seed)
     m = len(game.forecaster.grid) - 1
     z, n, ones, rounding = sine_grid(m), np.zeros(m + 1), np.zeros(m + 1), 0.0
-    for support, weights, _, _, outcome in log:
-        y = outcome[0]
+    for round in log:
+        y = round.outcome[0]
         x = (z + ones) / (1.0 + n)
         law = np.zeros(m + 1)
-        for v, w in zip(support[0], weights[0], strict=True):
+        for v, w in round.laws[0].items():
             law[np.abs(z - v).argmin()] += w
         # What the rows of the matrix say, in the mean over the law; which is the law.
         rounded = np.array([np.interp(x, z, unit) for unit in np.eye(m + 1)]).T
@@ -95,18 +95,11 @@ def test_swap_regret_is_that_of_the_learners_and_of_rounding(nature, seed):
 
 
 def test_kl_calibration_is_finite_where_on_the_even_grid_it_is_not(seed):
-    horizon = 8000
     ours, even = (
-        [bregman(gamma) for gamma in noted(forecaster, Bernoulli(0.001), horizon, 4, seed)[1].gammas()]
+        measured(forecaster, Bernoulli(0.001), bregman, 8000, seed, runs=4)
         for forecaster in (BlumMansourLog(), BlumMansour())
     )
     assert np.isfinite(ours).all()
     # Once an event happens that was forecast as impossible, as nearly all are. That none of 4 runs has one while 0 is
     # forecast, for nine tenths of the rounds, has a probability of 0.999^(4 · 7200) < 1e-12.
     assert np.isinf(even).any()
-
-
-def test_bad_parameters():
-    for m in (0, -1, "T^", 1e7):
-        with pytest.raises(InvalidParameter):
-            BlumMansourLog(m)

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from onlinecal.forecasters import OnlinePlatt, TrackingPlatt
-from tests.rounds_by_hand import asked, drawn
+from onlinecal.forecasters import OnlinePlatt
+from tests.by_hand import Driven
 
 
 def loss_of(z, y):
@@ -19,17 +19,15 @@ def loss_of(z, y):
 
 def play(spec, base, answer):
     """Outcomes and the player's total log loss; `answer(t, p)` gives the outcome."""
-    player, outcomes, total = spec.start(len(base), 1, None), [], 0.0
+    player, outcomes, total = Driven(spec, len(base)), [], 0.0
     for t, b in enumerate(base):
-        question = asked(t + 1, base=[b])
-        law = player.forecast(question)
-        y = answer(t, float(law.atoms[0, 0]))
+        asked = player.ask(base=b)
+        y = answer(t, float(asked.values[0, 0]))
         clipped = min(max(b, spec.edge), 1 - spec.edge)
         slope, shift = player.memory.floats[0, :2]
-        z = slope * math.log(clipped / (1 - clipped)) + shift
-        total += float(loss_of(z, np.array(y)))
+        total += float(loss_of(slope * math.log(clipped / (1 - clipped)) + shift, np.array(y)))
         outcomes.append(y)
-        player.update(drawn(law, 0, y, question=question))
+        player.tell(asked, y)
     return np.array(outcomes), total
 
 
@@ -113,9 +111,3 @@ def test_the_small_rate_does_worse_on_a_benign_stream():
     for ridge in (1.0, 100.0):
         _, proved = play(OnlinePlatt(small, ridge, 2.0, 0.05), base, lambda t, p: int(y[t]))
         assert proved > unscaled + 200
-
-
-def test_tracking_has_the_same_edge():
-    player = TrackingPlatt(edge=0.25).start(1, 1, None)
-    # Its first scaling leaves a forecast as it is, and its bins are empty.
-    assert player.forecast(asked(base=[0.0])).atoms[0, 0] == pytest.approx(0.25)

@@ -10,16 +10,13 @@ What differs, beside that river scores what is still open at the end:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
 import numpy as np
 import pytest
 from river import dummy, evaluate, linear_model, metrics, preprocessing
 
-from onlinecal.forecasters import Forecaster, Law, Scalar
+from onlinecal.forecasters import as_forecaster
 from onlinecal.natures import Replay
-from tests.delays import play
+from tests.delays import by_hand
 
 ROUNDS = 400
 
@@ -36,50 +33,27 @@ def recorded(tmp_path_factory, request):
     return Replay(str(file), base="base"), rows
 
 
-@dataclass(frozen=True)
-class OfRiver(Forecaster):
-    """Says the probability that a classifier of river's gives, with the base forecast as its feature; for one run."""
-
-    needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    make: Any = None
-
-    def start(self, horizon, runs, stream):
-        assert runs == 1
-        return _Player(self.make())
-
-
-class _Player:
-    def __init__(self, model):
-        self.model, self.law = model, Law(1, 1)
-
-    def forecast(self, round):
-        self.law.atoms[0, 0] = probability(self.model.predict_proba_one(features(round)))
-        return self.law
-
-    def update(self, round):
-        self.model.learn_one(features(round), bool(round.outcome[0]))
-
-
-def features(round):
-    return {"base": float(round.context["base"][0])}
-
-
 def probability(said):
     """Of an event that has not been seen yet, river says nothing."""
     return said.get(True, 0.0 if said else 0.5)
 
 
-class Prior:
-    """River's classifier that knows no features, as people write forecasters."""
+def of_river(name):
+    """A forecaster that says what a classifier of river's says, with the base forecast as its feature."""
 
-    def __init__(self):
-        self.model = dummy.PriorClassifier()
+    class OfRiver:
+        needs = frozenset({"base"})
 
-    def forecast(self):
-        return probability(self.model.predict_proba_one({}))
+        def __init__(self):
+            self.model = MODELS[name]()
 
-    def update(self, forecast, outcome):
-        self.model.learn_one({}, bool(outcome))
+        def forecast(self, round):
+            return probability(self.model.predict_proba_one(round.context))
+
+        def update(self, forecast, outcome, round):
+            self.model.learn_one(round.context, bool(outcome))
+
+    return as_forecaster(OfRiver)
 
 
 MODELS = {
@@ -87,10 +61,6 @@ MODELS = {
     "scaled": lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
     "prior": dummy.PriorClassifier,
 }
-
-
-def forecaster(name):
-    return Scalar(Prior, "prior") if name == "prior" else OfRiver(make=MODELS[name])
 
 
 def rivers(model, rows, delays, times=None):
@@ -113,11 +83,9 @@ def rivers(model, rows, delays, times=None):
     return said
 
 
-def ours(spec, nature, delays, times=None):
+def ours(name, nature, delays, times=None):
     """The forecasts of a game, round by round."""
-    said = []
-    play(spec, nature, delays, times=times, each=lambda round: said.append(float(round.forecast[0])))
-    return np.array(said)
+    return np.array([question.forecast[0] for question in by_hand(of_river(name), nature, delays, times=times)[1]])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -125,7 +93,7 @@ def ours(spec, nature, delays, times=None):
 def test_a_constant_delay(name, river, here, recorded):
     nature, rows = recorded
     expected = rivers(MODELS[name](), rows, [river] * ROUNDS) if river is not None else undelayed(name, rows)
-    assert ours(forecaster(name), nature, [here] * ROUNDS).tolist() == expected.tolist()
+    assert ours(name, nature, [here] * ROUNDS).tolist() == expected.tolist()
 
 
 def undelayed(name, rows):
@@ -142,9 +110,9 @@ def test_delays_out_of_order_on_rounds(name, recorded, seed):
     nature, rows = recorded
     delays = np.random.default_rng([seed, 9]).geometric(0.1, ROUNDS)
     expected = rivers(MODELS[name](), rows, delays.tolist())
-    assert ours(forecaster(name), nature, delays - 1).tolist() == expected.tolist()
+    assert ours(name, nature, delays - 1).tolist() == expected.tolist()
     # The control: as many rounds later is another game.
-    assert ours(forecaster(name), nature, delays).tolist() != expected.tolist()
+    assert ours(name, nature, delays).tolist() != expected.tolist()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -155,5 +123,5 @@ def test_arrivals_and_delays_on_a_clock(name, recorded, seed):
     times, delays = np.cumsum(rng.exponential(1.0, ROUNDS)), rng.pareto(1.2, ROUNDS)
     assert len({*times, *(times + delays)}) == 2 * ROUNDS
     expected = rivers(MODELS[name](), rows, delays.tolist(), times.tolist())
-    assert ours(forecaster(name), nature, delays, times).tolist() == expected.tolist()
-    assert ours(forecaster(name), nature, np.zeros(ROUNDS), times).tolist() != expected.tolist()
+    assert ours(name, nature, delays, times).tolist() == expected.tolist()
+    assert ours(name, nature, np.zeros(ROUNDS), times).tolist() != expected.tolist()

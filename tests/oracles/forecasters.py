@@ -537,30 +537,28 @@ class Doubling:
 
 
 class Delayed:
-    """A list of seats, each with a rule, the rounds that it was asked, and whether one of them is open; `make` takes
-    the seat and which rule of the seat it is.
+    """A list of copies, each with a rule, the rounds that it was asked, and whether one of them is open: a copy that was
+    asked `each` rounds is asked no more; `make` takes the number of the copy.
     """
 
-    def __init__(self, make, each=None):
-        self.make, self.each, self.seats = make, each, []
+    def __init__(self, make, each=math.inf):
+        self.make, self.each, self.copies = make, each, []
 
     def forecast(self, number, context):
-        i = next((i for i, seat in enumerate(self.seats) if not seat["open"]), len(self.seats))
-        if i == len(self.seats):
-            self.seats.append({"rule": self.make(i, 0), "asked": 0, "which": 0})
-        seat = self.seats[i]
-        if seat["asked"] == self.each:
-            which = seat["which"] + 1
-            seat.update(rule=self.make(i, which), asked=0, which=which)
-        seat["asked"] += 1
-        seat["open"] = True
-        law, memo = seat["rule"].forecast(seat["asked"], context)
-        return law, (seat, seat["rule"], memo)
+        free = (copy for copy in self.copies if not copy["open"] and copy["asked"] < self.each)
+        copy = next(free, None)
+        if copy is None:
+            copy = {"rule": self.make(len(self.copies)), "asked": 0}
+            self.copies.append(copy)
+        copy["asked"] += 1
+        copy["open"] = True
+        law, memo = copy["rule"].forecast(copy["asked"], context)
+        return law, (copy, memo)
 
     def update(self, law, memo, value, outcome, context, *place):
-        seat, rule, memo = memo
-        seat["open"] = False
-        rule.update(law, memo, value, outcome, context, *place)
+        copy, memo = memo
+        copy["open"] = False
+        copy["rule"].update(law, memo, value, outcome, context, *place)
 
 
 class Separate:
