@@ -97,8 +97,8 @@ class Hand:
             words[:, 1 + i] = (context or {})[kind]
         asked = Asked(number, words, self._places[1:])
         bad, code = played(
-            _state, player.steps[0].address, number, time, self._fields, memory.arrays, memory.room, memory.context, words,
-            tuple(self._places), self._grid,
+            _state, player.steps[0].address, number, time, self._fields, memory.arrays, memory.room, memory.context,
+            words, tuple(self._places), self._grid,
         )  # fmt: skip
         if bad >= 0:
             if code == RAISED:
