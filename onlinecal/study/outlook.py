@@ -192,11 +192,10 @@ def _loops(
             if place in tried:
                 last = made_of_steps(start(role, entry.strategy, cell.horizon, range(1), cell.seed))
             able[place] = last  # of those that are not tried that of the one before
-    keeps = bool(next(iter(pairs.values())).panel.keeps)
-    counts = {"compiled": 0, "event": 0}
+    counts = {"compiled": 0, "python": 0}
     listed = []
     for (who, whom), cell in pairs.items():
-        loop = "compiled" if able[who] and able[whom] and not keeps else "event"
+        loop = "compiled" if able[who] and able[whom] else "python"
         counts[loop] += len(schedules)
         if len(pairs) * len(schedules) <= LISTED:
             natures = [", ".join(filter(None, (cell.nature.label, schedule.label))) for schedule in schedules]

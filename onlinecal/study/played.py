@@ -117,8 +117,8 @@ class Played:
     seconds : float
         How long it took.
     loop : str
-        Which loop of the engine played: "compiled", "event", or "both", of runs that were played at several times. The
-        numbers do not depend on it.
+        "compiled" for players of steps alone, "python" beside a plain class, or "both", of runs that were played at
+        several times. The numbers do not depend on it.
     open : tuple of int
         At each checkpoint, how many of the questions that were asked have no known outcome: totals are without them.
     schedule : (str, str)

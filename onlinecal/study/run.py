@@ -245,7 +245,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
         Column("certificate", name): _certificate(cell, runs, name, values)
         for name, values in certified.items()
     }
-    loop = "compiled" if game.compiled else "event"
+    loop = "compiled" if game.compiled else "python"
     cdl = people.cdl() if cell.people.groups else None
     return Batch(read, loop, tuple(open), np.array(accounts), cdl, runs[0], packer.packed())
 

@@ -26,7 +26,6 @@ ROWS = {
     "the same, one run, T = 2·10⁶": "test_runs[forecast_hedging vs contrarian-1]",
     "the same, 256 runs": "test_runs[forecast_hedging vs contrarian-256]",
     "the same, 64 runs, two threads": "test_threads[forecast_hedging vs contrarian-2]",
-    "the same, by the event loop": "test_event_loop[forecast_hedging vs contrarian]",
     "the same, 2,000 runs of 256 rounds": "test_many_short_runs",
     "the same, with a delay of 10": "test_delays[delay 10-64]",
     "one run with a delay of 10, T = 10⁶": "test_delays[delay 10-1]",

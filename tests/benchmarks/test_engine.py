@@ -193,12 +193,6 @@ def test_threads_of_this_machine(benchmark, threads):
     benchmark.extra_info[RATE] = rounds / benchmark.stats.stats.median / 1e6
 
 
-@pytest.mark.parametrize("pair", MAIN[:1], ids=named)
-def test_event_loop(benchmark, pair):
-    """The loop that plays everything, where the compiled one could."""
-    measure(benchmark, pair, RUNS, HORIZON // 10, loop="event")
-
-
 @pytest.mark.parametrize("runs", [1, 16])
 def test_plain_class(benchmark, runs):
     """A user's own class beside the loop that a user would write for it."""

@@ -22,7 +22,7 @@ from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
 from onlinecal.study.executors.base import Fault
 from onlinecal.study.executors.kit import packed, unfit, versions
 from onlinecal.study.executors.processes import Processes
-from onlinecal.study.executors.units import Unit, rates_of, units
+from onlinecal.study.executors.units import seconds_of, units
 from onlinecal.study.panel import Panel
 from onlinecal.study.playing import AGAIN
 from onlinecal.study.run import join
@@ -84,11 +84,10 @@ def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_long
         for place, cell in enumerate(planned):
             runs = [run for unit in cut if unit.cell == place for run in range(unit.first, unit.last)]
             assert sorted(runs) == list(range(cell.first, cell.runs))
-    rates = rates_of()
+    each = seconds_of()
 
     def seconds(cell, runs):
-        a, b = rates(cell)
-        return cell.horizon * (a + b * runs)
+        return cell.horizon * runs * each(cell)
 
     two = list(units(planned, 2))
     long = [seconds(planned[unit.cell], planned[unit.cell].runs) for unit in two]
@@ -98,20 +97,6 @@ def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_long
     # No unit takes more than its share, where runs can be parted.
     share = sum(seconds(cell, cell.runs) for cell in planned) / 8
     assert max(seconds(planned[u.cell], u.last - u.first) for u in two) <= 1.01 * share
-
-
-def test_what_does_not_become_shorter_is_not_cut():
-    """The event loop takes about as long for one run as for many."""
-    (event,) = plan(
-        [Entry.of(F.Delayed(F.EmpiricalMean(), slots=4))],
-        [Entry.of(N.Drift())],
-        horizons=[10**6],
-        runs=64,
-        seed=0,
-        panel=PANEL,
-        schedules=[Schedule(delays=Constant(3))],
-    )
-    assert list(units([event], 8)) == [Unit(0, 0, 64)]
 
 
 # ---------------------------------------------------------------- the same numbers

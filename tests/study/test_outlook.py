@@ -80,10 +80,10 @@ def test_loops_are_those_that_play():
                 runs=range(1),
                 schedule=cell.schedule,
             )
-            plays[cell.forecaster.label, cell.nature_label] = "compiled" if game.compiled else "event"
+            plays[cell.forecaster.label, cell.nature_label] = "compiled" if game.compiled else "python"
         assert said == plays
         assert found.loops == {loop: list(said.values()).count(loop) for loop in sorted(set(said.values()))}
-        assert set(found.loops) == {"compiled", "event"}
+        assert set(found.loops) == {"compiled", "python"}
 
 
 def test_a_time_is_stated_as_a_range_with_how_it_came_about():

@@ -64,17 +64,17 @@ def test_which_loop_played_is_kept_and_changes_nothing(tmp_path, monkeypatch):
     several = as_nature(Coin)  # which has no steps
     path = tmp_path / "a.db"
     planned = cells(horizons=(50,), runs=2, forecasters=[F.ForecastHedging()], natures=(N.Drift(), several))
-    assert [play_cell(cell).loop for cell in planned] == ["compiled", "event"]
+    assert [play_cell(cell).loop for cell in planned] == ["compiled", "python"]
     kept, _, _ = played(path, planned)
-    assert [cell.loop for cell in kept.cells] == ["compiled", "event"]
+    assert [cell.loop for cell in kept.cells] == ["compiled", "python"]
     # Runs that are added by the other loop; the file says so, and the numbers are those of one alone.
     monkeypatch.setattr("onlinecal.engine.game.made_of_steps", lambda player: False)
     more = cells(horizons=(50,), runs=3, forecasters=[F.ForecastHedging()], natures=(N.Drift(), several))
     both, _, _ = played(path, more, resume=True)
     monkeypatch.undo()
-    assert [cell.loop for cell in both.cells] == ["both", "event"]
+    assert [cell.loop for cell in both.cells] == ["both", "python"]
     alone = study(more)
-    assert [cell.loop for cell in alone.cells] == ["compiled", "event"]
+    assert [cell.loop for cell in alone.cells] == ["compiled", "python"]
     assert both.cells == alone.cells
 
 

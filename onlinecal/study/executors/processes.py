@@ -25,7 +25,7 @@ from typing import Any
 from onlinecal.core.errors import InvalidParameter, WorkerError
 from onlinecal.study.executors.base import Abandoned, Done, Event, Executor, Failed, Fault, Lost, attempt
 from onlinecal.study.executors.kit import opened, packed
-from onlinecal.study.executors.units import Unit, rates_of
+from onlinecal.study.executors.units import Unit, seconds_of
 from onlinecal.study.plan import Cell
 
 #: seconds of play in this process before others are begun
@@ -66,8 +66,8 @@ class Processes(Executor):
         """Estimates what there is to do."""
         self._cells, self._worked = cells, worked
         self._kit = packed(cells) if self._asked else None
-        rates = rates_of()
-        self._weights = [sum(rates(cell)) for cell in cells]
+        seconds = seconds_of()
+        self._weights = [seconds(cell) for cell in cells]
         self._left = sum(weight * cell.work for weight, cell in zip(self._weights, cells, strict=True))
         self._did, self._began = 0.0, time.perf_counter()
         if self._alone <= 0:

@@ -12,8 +12,8 @@ from onlinecal.rounds.protocol import start
 from onlinecal.study.plan import Cell
 from onlinecal.study.run import batch_size
 
-#: seconds, roughly, of a round and of a run-round: of steps alone, beside plain players, of all others
-COMPILED, PLAIN, EVENT = (0.0, 5e-8), (0.0, 2e-6), (2e-5, 1e-7)
+#: seconds, roughly, of a run-round: of steps alone, and beside plain Python
+STEPS, PYTHON = 5e-8, 1e-6
 #: seconds, roughly, below which a unit is not cut
 LEAST = 0.1
 #: how many units each worker is to have, so that all end at about the same time
@@ -30,53 +30,44 @@ class Unit(NamedTuple):
     last: int
 
 
-def rates_of() -> Callable[[Cell], tuple[float, float]]:
-    """A function of a cell: seconds, roughly, of a round and of a run-round. Only the order of play depends on it."""
-    kinds: dict[int, tuple[Any, str]] = {}
+def seconds_of() -> Callable[[Cell], float]:
+    """A function of a cell: seconds, roughly, of a run-round. Only the order of play depends on it."""
+    kinds: dict[int, tuple[Any, bool]] = {}
 
-    def kind(role: str, cell: Cell) -> str:
+    def in_steps(role: str, cell: Cell) -> bool:
         entry = getattr(cell, role)
         if id(entry) not in kinds:
-            own = "plain" if isinstance(entry.strategy, Plain) else ""
-            if not own and made_of_steps(start(role, entry.strategy, cell.horizon, range(1), cell.seed)):
-                own = "steps"
-            kinds[id(entry)] = entry, own
+            plain = isinstance(entry.strategy, Plain)
+            kinds[id(entry)] = (
+                entry,
+                not plain and made_of_steps(start(role, entry.strategy, cell.horizon, range(1), cell.seed)),
+            )
         return kinds[id(entry)][1]
 
-    def rates(cell: Cell) -> tuple[float, float]:
-        both = kind("forecaster", cell), kind("nature", cell)
-        if "" in both or cell.panel.keeps:
-            return EVENT
-        return PLAIN if "plain" in both else COMPILED
-
-    return rates
+    return lambda cell: STEPS if in_steps("forecaster", cell) and in_steps("nature", cell) else PYTHON
 
 
 def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
     """The units of a study, in the order in which they are to be begun.
 
     One worker plays cells in their order, in batches as large as memory allows. Several play what is short first, which
-    soon shows what fails, and then the longest cells first, so that all end at about the same time. Long cells are cut
-    where that costs little: a round of the event loop takes about as long for one run as for a hundred. `beside` is how
-    many workers share the memory of a machine.
+    soon shows what fails, and then the longest cells first, so that all end at about the same time. Long cells are cut.
+    `beside` is the number of workers that share the memory of a machine.
     """
     if workers == 1:
         for place, cell in enumerate(cells):
             yield from _cut(place, cell, batch_size(cell))
         return
-    rates = list(map(rates_of(), cells))
-    long = [
-        cell.horizon * (a + b * (cell.runs - cell.first)) for cell, (a, b) in zip(cells, rates, strict=True)
-    ]
+    seconds = list(map(seconds_of(), cells))
+    long = [cell.horizon * (cell.runs - cell.first) * each for cell, each in zip(cells, seconds, strict=True)]
     share = max(LEAST, sum(long) / (EACH * workers))
     order = sorted(
         range(len(cells)), key=lambda place: -long[place] if long[place] > share / SHORT else -math.inf
     )
     for place in order:
-        cell, (a, b), size = cells[place], rates[place], batch_size(cells[place], beside)
+        cell, size = cells[place], batch_size(cells[place], beside)
         if long[place] > share:
-            # As many runs as take the share, and a round at least twice as long as it takes of itself.
-            size = min(size, max(1, int((share / cell.horizon - a) / b), int(a / b)))
+            size = min(size, max(1, int(share / (cell.horizon * seconds[place]))))
         yield from _cut(place, cell, size)
 
 
