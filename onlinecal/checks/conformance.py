@@ -62,21 +62,7 @@ def digest(traced: list[bytes]) -> str:
 
 
 def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Iterator[Finding]:
-    """Runs the checks on a forecaster or a nature, one after the other.
-
-    Parameters
-    ----------
-    strategy : Forecaster or Nature
-    seed : int, default 0
-    name : str, optional
-        The name by which another process finds it (``module:Class`` or a registered name, with default parameters).
-        Without one the check of the spawned process is left out.
-
-    Yields
-    ------
-    Finding
-        A check that raises one of onlinecal's errors has that error as its fault.
-    """
+    """Runs the checks on a forecaster or a nature, one after the other."""
     kind = "forecaster" if isinstance(strategy, Forecaster) else "nature"
     try:
         check_specification(kind, strategy)

@@ -40,30 +40,7 @@ SHORTER, MORE = 16, 4
 
 @dataclass(frozen=True)
 class GuaranteeCheck:
-    """One guarantee against one opponent.
-
-    Attributes
-    ----------
-    strategy, opponent : str
-        Whose guarantee, and whom it was tried against.
-    guarantee : Guarantee
-    ratio : float
-        Measured over bound: the largest over runs and checkpoints of a deterministic bound (the smallest of a lower
-        bound), of the mean over runs at the horizon for the others.
-    at : int
-        The round of that ratio.
-    holds : bool or None
-        None where it cannot be told: of a rate that the totals outgrow, but perhaps by chance, or that has no trend,
-        and of an expected bound that the mean exceeds, by no more than chance may or than the bound says that it may.
-    trend : (float, float, float) or None
-        Of a rate: the exponent with which measured/formula grows from horizon T/16 to T, 0 or less as theory has it,
-        and what it lies above and below of but for a chance of 1e-6 each. The rate holds if the first is at most 0.1,
-        and fails if all three are above. None for the others, and where there is no exponent.
-    step : float
-        Of a bound that is proved by a potential: the largest growth of its mean in a round over what the proof allows;
-        of a bound from below the largest ratio of the potential at a checkpoint to that at the next. Above 1 the bound
-        fails, whatever was measured. NaN for the others.
-    """
+    """One guarantee against one opponent."""
 
     strategy: str
     opponent: str
@@ -77,16 +54,7 @@ class GuaranteeCheck:
 
 @dataclass(frozen=True)
 class Report:
-    """What `onlinecal check` found.
-
-    Attributes
-    ----------
-    guarantees : tuple of GuaranteeCheck
-    findings : tuple of (str, Finding)
-        The conformance checks of each name.
-    remarks : tuple of str
-        A sentence for each name none of whose own guarantees was checked.
-    """
+    """What `onlinecal check` found."""
 
     guarantees: tuple[GuaranteeCheck, ...]
     findings: tuple[tuple[str, Finding], ...]
@@ -127,22 +95,7 @@ class Report:
 def report(
     names: Sequence[str], *, horizon: int, runs: int, seed: int, progress: bool | None = None
 ) -> Report:
-    """Checks the named strategies, or all that can be played with their default parameters.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Registered names or ``module:Class``. For each the conformance checks are run too, and its guarantees are
-        measured against every registered strategy to which they apply. Those of its opponents are not.
-    horizon, runs, seed : int
-    progress : bool, optional
-        As for `play`.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        No such strategy, or one whose parameters must be given.
-    """
+    """Checks the named strategies, or all that can be played with their default parameters."""
     check_horizon(horizon)
     forecasters, natures = _playable(FORECASTERS), _playable(NATURES)
     findings: list[tuple[str, Finding]] = []
@@ -231,33 +184,7 @@ def check(
     seed: int,
     of: Sequence[Any] | None = None,
 ) -> Iterator[GuaranteeCheck]:
-    """Plays every pair to which a guarantee applies.
-
-    Parameters
-    ----------
-    forecasters, natures : iterables
-    horizon : int
-        T.
-    runs : int
-    seed : int
-    of : sequence of Forecaster or Nature, optional
-        Whose guarantees are measured. Default: those of all.
-
-    Yields
-    ------
-    GuaranteeCheck
-        One for each guarantee and opponent, forecasters' guarantees first within a pair.
-
-    Notes
-    -----
-    An expected bound holds if the mean over runs stays below it (of a nature: above), and fails if it is beyond by the
-    slack that chance exceeds with probability 1e-9, where the guarantee knows it; between the two it cannot be told. It
-    also fails unless the mean of its potential over the law, at every checkpoint
-    of four runs and for both outcomes, grows by no more than its proof allows: nothing of that is left to chance. A
-    bound from below also fails if its potential falls in a run between two checkpoints.
-    A rate fails if the ratio of total to rate grows faster than T^0.1 from T/16 to T, at a false-failure rate of 1e-6
-    by Student's t. Its games have 4 times the runs, and the short ones 64 times.
-    """
+    """Plays every pair to which a guarantee applies."""
     whom = list(natures)
     for forecaster in forecasters:
         for nature in whom:

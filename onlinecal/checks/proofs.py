@@ -19,13 +19,7 @@ LOOKED_AT = 4
 
 
 class Proof:
-    """The potential of a guarantee, followed through a game.
-
-    Attributes
-    ----------
-    step : float
-        As in `GuaranteeCheck`; NaN where there is no potential, or where nothing has been seen of it.
-    """
+    """The potential of a guarantee, followed through a game."""
 
     def __init__(self, guarantee: Guarantee) -> None:
         self.step = math.nan

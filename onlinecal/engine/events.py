@@ -27,36 +27,20 @@ _NONE = np.zeros(0, np.int64)
 
 
 class Events(NamedTuple):
-    """Some events of a game, in order.
+    """Some events of a game, in order."""
 
-    Attributes
-    ----------
-    codes : (n,) int64, or None
-        Kind, place of the question among those that are open, and part of the game. None: each of `asked` questions is
-        resolved before the next one, at place 0 and in part 0.
-    rows : (n,) int64, or None
-        Of an outcome: how many of its part came before it in this list.
-    parts : list of (stretch, stream)
-        Of the numbers in the codes.
-    resolved : (len(parts),) int64
-        Outcomes in each part.
-    asked : int
-        Questions.
-    open : int
-        The most questions that are open at once, beyond those that were open before.
-    streams : dict of int to int
-        The same of each stream of which there are questions.
-    log : tuple
-        What `told` is made of.
-    """
-
+    #: kind, place of the question among the open ones, and part, (n,). None: each question is resolved before the next
     codes: Ints | None
+    #: of an outcome: how many of its part came before it in this list, (n,)
     rows: Ints | None
+    #: (stretch, stream) of each part, and its outcomes in this list
     parts: list[Part]
     resolved: Ints
+    #: questions, and the most that are open at once beyond those that were open before: of all streams, and of each
     asked: int
     open: int
     streams: dict[int, int]
+    #: what `told` is made of
     log: tuple[Any, ...] = ()
 
     @property
@@ -85,21 +69,6 @@ class Agenda:
     """Lists the events of one game, some questions at a time.
 
     At one time of the clock questions come before outcomes, and outcomes in the order of their questions.
-
-    Parameters
-    ----------
-    clock : Clock
-    cuts : (n,) floats
-        Ascending times. A question belongs to the stretch between two of them in which it is asked.
-    streams : int, default 1
-        How many streams there are.
-    streams_of : callable, optional
-        (first, last) ↦ the streams of these questions. Default: all are of the first.
-
-    Attributes
-    ----------
-    slots : int
-        Places for open questions that are in use or have been.
     """
 
     def __init__(

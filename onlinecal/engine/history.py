@@ -92,15 +92,6 @@ class RealHistory(_Keyed):
 
     Up to the last checkpoint the keys in memory are sorted; a checkpoint sorts only what has come since and merges the
     two. When there are as many as there may be, they are sorted into a piece of a file.
-
-    Parameters
-    ----------
-    runs, room : int
-        Room for so many keys of a run to begin with.
-    most : int, optional
-        How many keys of a run stay in memory, but for those that are played at a time. Default: all.
-    spill : Spill, optional
-        The file; needed where there is `most`.
     """
 
     def __init__(self, runs: int, room: int, most: int | None = None, spill: Spill | None = None) -> None:
@@ -116,13 +107,7 @@ class RealHistory(_Keyed):
         return self.__dict__ | {"pieces": loaded}
 
     def reserve(self, rounds: int) -> None:
-        """Makes room, at least twice as much as there was where it is not enough, or in the file.
-
-        Raises
-        ------
-        StoreError
-            The file cannot be written; all keys are still there.
-        """
+        """Makes room, at least twice as much as there was where it is not enough, or in the file."""
         if self.filled + rounds <= self.room:
             return
         if self.most is not None and self.filled and self.filled + rounds > self.most:
@@ -162,12 +147,6 @@ class MovedHistory(_Keyed):
     """Counts on a grid of forecasts that were moved to it, and how far: memory does not grow with time.
 
     Keys wait in a small buffer until many are counted at a time.
-
-    Parameters
-    ----------
-    runs : int
-    m : int
-        The grid is i/m; each forecast is moved to the nearest, ties to the even i, as `JointDistribution.round` does.
     """
 
     def __init__(self, runs: int, m: int) -> None:

@@ -26,20 +26,7 @@ Part = tuple[int, int]
 
 
 class Ledger:
-    """The histories of one game.
-
-    Parameters
-    ----------
-    runs, horizon : int
-    grid : (points,) floats, optional
-        Of the forecaster's laws.
-    cuts : sequence of float
-        Ascending times that end one stretch and begin the next.
-    streams : int, default 1
-        How many streams there are.
-    keeping : Exact or OnGrid
-        How forecasts that are on no grid are kept.
-    """
+    """The histories of one game."""
 
     def __init__(
         self,

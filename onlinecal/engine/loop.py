@@ -29,20 +29,7 @@ LANES = 2
 
 
 class Questions:
-    """The open questions of all runs: for each the law that was stated, the outcome, and the memos of both players.
-
-    Parameters
-    ----------
-    forecaster : CompiledForecaster
-    nature : CompiledNature
-    kept : sequence of str
-        The kinds of context that are kept with the rounds.
-
-    Attributes
-    ----------
-    places : list of int
-        Where context, memo, atoms, values, weights and nature's memo of a question begin, and where it ends.
-    """
+    """The open questions of all runs: for each the law that was stated, the outcome, and the memos of both players."""
 
     def __init__(self, forecaster: Any, nature: Any, kept: Sequence[str] = ()) -> None:
         self.runs, self.size, self.kept = forecaster.memory.runs, forecaster.size, tuple(kept)
@@ -87,18 +74,7 @@ class Questions:
 
 
 class Stopped(Exception):
-    """A player stopped a run.
-
-    Attributes
-    ----------
-    forecaster : bool
-        Whether it was the forecaster.
-    number : int
-        Of the round.
-    fault : Exception
-    run : int, optional
-        The place of the run among those that are played, where the fault does not say it.
-    """
+    """A player stopped a run."""
 
     def __init__(self, forecaster: bool, number: int, fault: Exception, run: int | None = None) -> None:
         super().__init__(forecaster, number, fault, run)
@@ -106,26 +82,7 @@ class Stopped(Exception):
 
 
 class Loop:
-    """Plays some events in all runs of a game.
-
-    Parameters
-    ----------
-    forecaster : CompiledForecaster
-    nature : CompiledNature
-    keys : pair of (runs, 2) uint64 arrays
-        Of the uniforms for forecasts and for outcomes.
-    questions : Questions
-        The open ones; kept from one list of events to the next.
-    asked : int
-        Questions before.
-    events : Events
-    histories : sequence of History
-        Of the parts of the events, with room for their outcomes.
-    log : (runs, outcomes, 2 + kept) floats, optional
-        Forecast, outcome and kept context of each resolved round, to be filled.
-    whole : bool, default False
-        Whether forecasters state the whole law where the atom that is drawn would do.
-    """
+    """Plays some events in all runs of a game."""
 
     def __init__(
         self,
@@ -152,18 +109,7 @@ class Loop:
         self.count = events.asked if events.codes is None else len(events.codes)
 
     def advance(self, threads: int = 1) -> None:
-        """Plays them.
-
-        Parameters
-        ----------
-        threads : int, default 1
-            Each plays some of the runs. The numbers do not depend on it, as runs share nothing that is written.
-
-        Raises
-        ------
-        Stopped
-            By a player: of the runs that are stopped, the first. They are then no longer in the same round.
-        """
+        """Plays them."""
         runs = self.questions.runs
         parts = min(threads, runs, self.count * runs // LEAST)
         if parts < 2:

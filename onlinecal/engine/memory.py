@@ -11,27 +11,12 @@ from onlinecal.core.strategy import strategy_name
 
 
 def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> float:
-    """How many bytes a run of a game takes at most, about: its history, and the state of both players at the end.
-
-    Parameters
-    ----------
-    forecaster, nature : Forecaster, Nature
-        A strategy that does not say how its state grows counts as nothing.
-    horizon : int
-    kept : float
-        Bytes of the history of a run that are in memory.
-    """
+    """How many bytes a run of a game takes at most, about: its history, and the state of both players at the end."""
     return kept + sum(bytes_at(player, horizon, horizon) for player in (forecaster, nature))
 
 
 def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
-    """Refuses players of which a single run has no room.
-
-    Raises
-    ------
-    InvalidParameter
-        They need more than is free.
-    """
+    """Refuses players of which a single run has no room."""
     players = [bytes_at(player, horizon, horizon) for player in (forecaster, nature)]
     needed, free = sum(players), free_memory()
     if needed > free:
@@ -46,19 +31,7 @@ def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
 
 
 def check_counts(runs: int, points: int, tables: int) -> None:
-    """Refuses games that have so many tables of counts on a grid that there is no memory for them.
-
-    Parameters
-    ----------
-    runs, points : int
-    tables : int
-        For each run, of 8 bytes a point.
-
-    Raises
-    ------
-    InvalidParameter
-        More than 80 % of the free memory is needed.
-    """
+    """Refuses games that have so many tables of counts on a grid that there is no memory for them."""
     needed, free = 8 * runs * points * tables, free_memory()
     if needed > 0.8 * free:
         raise InvalidParameter(

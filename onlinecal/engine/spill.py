@@ -33,10 +33,6 @@ class Spill:
 
     It has no name while it is in use, so that it is gone whatever ends the process; where the system needs a name
     (Windows), the file goes when it is closed.
-
-    Parameters
-    ----------
-    folder : str
     """
 
     def __init__(self, folder: str) -> None:
@@ -49,13 +45,7 @@ class Spill:
         return Spill, (self.folder,)
 
     def write(self, rows: Keys) -> int:
-        """Appends an array; where it begins, in bytes.
-
-        Raises
-        ------
-        StoreError
-            No room, or no right to write there; one line.
-        """
+        """Appends an array; where it begins, in bytes."""
         begin = self._end
         data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
         try:

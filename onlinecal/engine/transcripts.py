@@ -15,18 +15,7 @@ from onlinecal.core.transcript import Transcript
 
 
 class Transcripts:
-    """An observer of resolved rounds that keeps all of them.
-
-    Parameters
-    ----------
-    runs : int
-    kinds : iterable of str
-        Of context, to be kept with the rounds.
-
-    Information
-    -----------
-    At least 40 bytes a run-round, and the context; what grows doubles its room.
-    """
+    """An observer of resolved rounds that keeps all of them."""
 
     def __init__(self, runs: int, kinds: Iterable[str]) -> None:
         self.runs, self.kinds, self.rounds = runs, sorted(kinds), 0

@@ -29,17 +29,7 @@ HEAD = LAST + LASTS
 
 
 def level_table(*, columns: int = 1, own: Any = (), **more: Any) -> Memory:
-    """Memory without levels.
-
-    Parameters
-    ----------
-    columns : int, default 1
-        How many numbers belong to each level; 0 at first.
-    own : sequence of float, optional
-        The nature's own numbers, fewer than `FIRST`; they stand before the columns.
-    **more
-        For `Memory`.
-    """
+    """Memory without levels."""
     numbers = [*own] + [0.0] * (columns * FIRST)
     return Memory(ints=[0, FIRST, PLACES - 1] + [0] * (LASTS + 3 * FIRST), floats=numbers, **more)
 

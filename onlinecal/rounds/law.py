@@ -17,16 +17,7 @@ NUMBERS = Real, np.bool_
 
 
 class Unplayable(Exception):
-    """A statement of a player that cannot be played; the engine adds the player's name and the round.
-
-    Attributes
-    ----------
-    what : str
-        The statement: ``"stated q = 1.5"``.
-    expected : str
-    run : int or None
-        The place of the run among those that are played.
-    """
+    """A statement of a player that cannot be played; the engine adds the player's name and the round."""
 
     def __init__(self, what: str, expected: str, run: int | None = None) -> None:
         super().__init__(what, expected, run)

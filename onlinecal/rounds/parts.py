@@ -55,16 +55,6 @@ class Whole(Memory, ABC):
 
     The whole numbers of its state are the parts' runs; those that all runs share are a row of numbers for each part and
     then lists of kinds of context.
-
-    Parameters
-    ----------
-    players : sequence of CompiledForecaster or of CompiledNature
-    width : int
-        Of the rows.
-    listed : sequence of sequences of int
-        The kinds of context of each part.
-    **more
-        As for `Memory`, of the whole itself.
     """
 
     def __init__(

@@ -126,19 +126,7 @@ class Round:
 
 
 class Seat:
-    """One run of a plain player, and the methods that compiled code calls.
-
-    Parameters
-    ----------
-    player : object
-    name : str
-    kinds : sequence of str
-        The kinds of context that a forecaster needs, or that a nature reveals, in the order of their names.
-    sight : Sight, optional
-        Of a nature.
-    shown, kept : bool
-        Whether its first method is given the round, and whether `update` is given it too.
-    """
+    """One run of a plain player, and the methods that compiled code calls."""
 
     def __init__(
         self, player: Any, name: str, kinds: Any, sight: Sight | None, shown: bool, kept: bool
@@ -255,19 +243,7 @@ def _floats(at: int, count: int) -> Any:
 
 
 class Objects(Memory):
-    """The memory of a plain player: an object for each run.
-
-    Parameters
-    ----------
-    make : callable
-        Run ↦ a fresh object.
-    seat : callable
-        Object ↦ its `Seat`.
-    methods : sequence of str
-        Those of the seat that the steps call, at most three.
-    context : int
-        Numbers of context.
-    """
+    """The memory of a plain player: an object for each run."""
 
     in_python = True
 

@@ -31,13 +31,7 @@ ATOMS = 64
 
 
 def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
-    """Starts a player of the strategy for a game of this horizon, with the stream that belongs to it.
-
-    Raises
-    ------
-    InvalidParameter
-        It cannot be started, or what is started has not the methods that the specification declares.
-    """
+    """Starts a player of the strategy for a game of this horizon, with the stream that belongs to it."""
     try:
         stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs)
         player = begin(role, strategy, horizon, stream)
@@ -57,13 +51,7 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
 
 
 def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
-    """Starts a player of one run, made of steps: those of an object in plain Python call its methods.
-
-    Raises
-    ------
-    InvalidParameter
-        The player is not what the specification declares.
-    """
+    """Starts a player of one run, made of steps: those of an object in plain Python call its methods."""
     player = strategy.start(horizon, stream)
     if not isinstance(player, CompiledForecaster | CompiledNature):
         fault = plain_fault(role, strategy, player)
@@ -113,12 +101,7 @@ def certified(memory: Any) -> dict[str, Any]:
 
 
 def check_specification(role: str, strategy: Any) -> None:
-    """Refuses a strategy whose class declares something that is no declaration.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuses a strategy whose class declares something that is no declaration."""
     kinds = ("needs", "certifies") if role == "forecaster" else ("reveals",)
     for name in kinds:
         value = getattr(strategy, name)

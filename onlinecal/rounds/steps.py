@@ -90,12 +90,7 @@ class Step:
 
 
 def check_step(name: str, step: Any, signature: Any) -> None:
-    """Refuses what is no step of this signature: called by its address, it would read what nobody wrote.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Refuses what is no step of this signature: called by its address, it would read what nobody wrote."""
     if not isinstance(step, Step) or step.signature is not signature:
         raise InvalidParameter(
             f"{name} = {in_one_line(step)}; expected a function marked as the step `{name}`"

@@ -308,14 +308,7 @@ def load(schedule: Schedule, horizon: int, seed: int) -> Load:
 def beginnings(
     arrivals: Arrivals, first: int, before: float, uniforms: Floats, what: str = "question"
 ) -> Floats:
-    """`Arrivals.times`, which may be anybody's code, as an array of its own.
-
-    Raises
-    ------
-    InvalidParameter
-        Times that go back or are not finite, or as many as were not asked for; it failed. `what` arrives at these
-        times, for the message.
-    """
+    """`Arrivals.times`, which may be anybody's code, as an array of its own."""
     times = _numbers(lambda: arrivals.times(first, before, uniforms.copy()), len(uniforms), arrivals)
     ends = times[[0, -1]] if len(times) else np.full(2, before)
     # Times that do not descend are finite where the first and the last are.
@@ -339,14 +332,7 @@ def endings(
     said: str = "the outcome of question {} is known at time {}, which is asked at {}; expected no outcome before its "
     "question",
 ) -> Floats:
-    """`Delays.known`, which may be anybody's code, as an array of its own.
-
-    Raises
-    ------
-    InvalidParameter
-        Times before those of the beginnings, or as many as were not asked for; it failed. `said` is the message, to be
-        filled in with a number, its end and its beginning.
-    """
+    """`Delays.known`, which may be anybody's code, as an array of its own."""
     times = _numbers(lambda: delays.known(first, begun.copy(), uniforms.copy()), len(begun), delays)
     bad = ~(times >= begun)
     if bad.any():

@@ -37,20 +37,7 @@ def load() -> Any:
 
 
 class Cube:
-    """A search for the largest value on [0, 1]^d, generation by generation.
-
-    Parameters
-    ----------
-    dimension : int
-        d; with 0 there is one point.
-    generator : numpy.random.Generator
-        Of all that is random in it: NumPy's own random state is left as it is.
-
-    Source
-    ------
-    Hansen and Ostermeier 2001, the CMA evolution strategy. Deviations: coordinates are mapped into the cube by the
-    library's own transformation of bounds.
-    """
+    """A search for the largest value on [0, 1]^d, generation by generation."""
 
     def __init__(self, dimension: int, generator: np.random.Generator) -> None:
         self.dimension = dimension

@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 
 def table_of(kind: str, strategy: Any) -> dict[str, Any]:
-    """The table of a registered strategy, as in a scenario: its name, and the parameters that are not the defaults.
-
-    Raises
-    ------
-    InvalidParameter
-        It is not registered, or a parameter cannot be written.
-    """
+    """The table of a registered strategy, as in a scenario: its name, and the parameters that are not the defaults."""
     name = strategy_name(strategy)
     if STRATEGIES[kind].get(name) is not type(strategy):
         raise InvalidParameter(

@@ -73,28 +73,14 @@ class _Free:
 
 @dataclass(frozen=True)
 class Space:
-    """The natures that a table with ranges stands for: one for each point of the unit cube.
-
-    Attributes
-    ----------
-    template : mapping
-        With a `_Free` in the place of each range.
-    free : tuple
-        The parameters that are searched, in the order of the coordinates.
-    """
+    """The natures that a table with ranges stands for: one for each point of the unit cube."""
 
     template: Mapping[str, Any]
     free: tuple[_Free, ...]
 
     @classmethod
     def of(cls, spec: Any) -> Space:
-        """Of a name, or a table with a name in which numbers may be ranges.
-
-        Raises
-        ------
-        UnknownName, InvalidParameter
-            A nature that there is not, a range that is none, or parameters that the nature refuses.
-        """
+        """Of a name, or a table with a name in which numbers may be ranges."""
         name, options = named_table("nature", spec)
         free: list[_Free] = []
         found = cls(_read({"name": name, **options}, finder(), free), tuple(free))

@@ -30,16 +30,7 @@ SEARCH, CHOICE, FRESH = range(3)
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one family.
-
-    Attributes
-    ----------
-    label : str
-    evaluations : int
-        Natures that were played.
-    best : float
-        The largest mean of a nature in the games of the search: the largest of many, so above what it is worth.
-    """
+    """What came of one family."""
 
     label: str
     evaluations: int
