@@ -89,7 +89,7 @@ def _of_object(role: str, strategy: Any, horizon: int, stream: Stream, sample: A
             certificates=certified if strategy.certifies else None,
         )  # fmt: skip
     return CompiledNature(
-        move_object, memory, sight=sight, hear=None if update is None else object_hears,
+        move_object, memory, sight=strategy.sight, hear=None if update is None else object_hears,
         reveal=object_reveals if kinds else None, reveals=kinds, streams_of=getattr(sample, "streams_of", None),
     )  # fmt: skip
 
