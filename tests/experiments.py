@@ -94,7 +94,7 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
 
 def temperatures(played: oc.Study) -> str:
     """Means and standard deviations at the larger n, a row for each β."""
-    from onlinecal.report.sweeps import swept
+    from onlinecal.report.sweep_plot import swept
 
     frame = swept(played, played.measures, "beta").frames[-1]
     rows = []

@@ -101,6 +101,6 @@ def study_of(path: Path) -> Any:
 
 def people_rows_of(study: Any) -> Any:
     """What became of decision makers; empty where there are none."""
-    from onlinecal.report.people_rows import people_rows
+    from onlinecal.report.people import people_rows
 
     return people_rows(study) if any(cell.people for cell in study.cells) else []

@@ -41,9 +41,9 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
-    from onlinecal.report.comparing import Question, answer
+    from onlinecal.report.comparing import answer
 
     flags = {"paired": paired, "people": people, "all": all_, "ranking": ranking}
-    question = Question.of(flags, measure, pareto, markdown=markdown, as_json=as_json)
     study = study_of(results)
-    answer(study.only(None, nature) if nature else study, question)
+    some = study.only(None, nature) if nature else study
+    answer(some, flags, measure, pareto, markdown=markdown, as_json=as_json)

@@ -67,9 +67,9 @@ def plot(
 ) -> None:
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
     from onlinecal.core.errors import InvalidParameter
-    from onlinecal.report.grid import say
     from onlinecal.report.pictures import OPTIONS, Wanted, draw
     from onlinecal.report.style import inches, save
+    from onlinecal.report.tables import say
 
     others = {
         "exponents": exponents, "pareto": pareto, "delays": delays, "people": people, "questions": questions,
@@ -83,7 +83,7 @@ def plot(
     for option, given in (("forecaster", forecaster), ("nature", nature)):
         if given and questions:
             raise InvalidParameter(f"--questions draws no {option}s; expected no --{option}")
-    inches(width, 0.0)  # before anything is read
+    inches(width)  # before anything is read
     kind = asked[0] if asked else "curves"
     wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, against or "", bars, dark, width)
     if questions:
@@ -100,8 +100,7 @@ def plot(
 
 def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:
     """When the questions of a scenario are asked and known, by each of its schedules, at its shortest horizon."""
-    from onlinecal.report.question_plot import plot_questions
-    from onlinecal.report.questions import question_bars
+    from onlinecal.report.questions import plot_questions, question_bars
     from onlinecal.report.style import save
     from onlinecal.scenario import load
 

@@ -38,10 +38,11 @@ def show(
     """All that is known about one of them: rule, parameters, guarantees, source."""
     from onlinecal.report import catalogue
     from onlinecal.report import console as tables
+    from onlinecal.report.tables import print_json
 
     found = catalogue.entries(name)
     if as_json:
-        tables.print_json(found if len(found) > 1 else found[0])
+        print_json(found if len(found) > 1 else found[0])
         return
     for i, entry in enumerate(found):
         print("\n" if i else "", end="")
@@ -61,11 +62,12 @@ def check(
     """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""
     from onlinecal.checks.guarantees import report
     from onlinecal.report import console as tables
+    from onlinecal.report.tables import print_json
 
     with aside():
         found = report(names or [], horizon=horizon, runs=runs, seed=seed)
     if as_json:
-        tables.print_json(found.rows())
+        print_json(found.rows())
     else:
         tables.print_check(found)
     if not found.good:

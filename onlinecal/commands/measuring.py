@@ -66,7 +66,7 @@ def measure(
     from onlinecal.forecasts.reading import Asked
     from onlinecal.forecasts.source import report_of
     from onlinecal.report import measured
-    from onlinecal.report.console import print_json
+    from onlinecal.report.tables import print_json
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(f"{html}: expected a name that ends in .html")

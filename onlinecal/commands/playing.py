@@ -56,8 +56,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Play a scenario: a table of final totals and growth exponents, and a results file. Exit 1 if cells failed."""
-    from onlinecal.report import console as tables
     from onlinecal.report.curves import Study
+    from onlinecal.report.tables import print_json
+    from onlinecal.report.totals import totals
     from onlinecal.scenario import load
     from onlinecal.study.executors import executor_of
     from onlinecal.study.session import Session
@@ -98,7 +99,7 @@ def run(
         study = Study.of(session.results())
     if as_json:
         people = [{"measure": "decision makers", **c.as_json()} for c in people_rows_of(study)]
-        tables.print_json(tables.totals(study) + people)
+        print_json([row.as_json() for row in totals(study)] + people)
     elif study.cells:
         _print_results(study, path)
     if failed:
@@ -107,20 +108,20 @@ def run(
 
 
 def _print_results(study: Any, path: Path) -> None:
-    from onlinecal.report import console as tables
     from onlinecal.report.overview import long, print_overview, ways_on
+    from onlinecal.report.totals import main_columns, print_totals
 
-    title, measures = study.title or study.name, tables.shown_measures(study)
+    title, measures = study.title or study.name, main_columns(study, streams=True)
     if long(study, measures):
         print_overview(study, title, measures)
         print(f"\nresults: {path}\n{ways_on(path, measures[0])}")
         return
-    tables.print_totals(study, title, measures)
+    print_totals(study, title, measures)
     if people := people_rows_of(study):
-        from onlinecal.report.summaries import print_people
+        from onlinecal.report.comparing import of_people
 
         print()
-        print_people(people)
+        of_people(people).print()
     print(f"\nresults: {path}\npicture: onlinecal plot {path}")
 
 
@@ -181,12 +182,12 @@ def new(
 
 def status(results: Results, as_json: Json = False) -> None:
     """How far a study is, also while it is played: what is done, failed, left, cannot be played, and who writes it."""
-    from onlinecal.report.grid import say
+    from onlinecal.report.tables import say
     from onlinecal.study.status import Status
 
     found = Status.of(results)
     if as_json:
-        from onlinecal.report.console import print_json
+        from onlinecal.report.tables import print_json
 
         print_json(found.as_json())
         return

@@ -32,8 +32,7 @@ def solve(
 ) -> None:
     """The exact value of the calibration game on a grid, and how both sides play for it."""
     from onlinecal.exact import game, states
-    from onlinecal.report import console as tables
-    from onlinecal.report.grid import say
+    from onlinecal.report.tables import print_json, say
 
     if clip is not None:
         _bracket(m, horizon, clip, measure, (sight, after), as_json)
@@ -43,7 +42,7 @@ def solve(
     here = solution.at(counts, horizon - int(counts[:, 0].sum()))
     rational = states.rational_text(m, horizon, measure, sight)
     if as_json:
-        tables.print_json(
+        print_json(
             {
                 "m": m, "horizon": horizon, "measure": measure, "sight": sight, "value": solution.value,
                 "error": solution.error, "rational": rational or None, "states": solution.states,
@@ -61,8 +60,7 @@ def _bracket(m: int, horizon: int, clip: float, measure: str, given: tuple[str, 
     """What `solve --clip` prints."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.exact.brackets import value_bracket
-    from onlinecal.report import console as tables
-    from onlinecal.report.grid import say
+    from onlinecal.report.tables import print_json, say
 
     if given not in (("law", ""), ("history", "")):
         raise InvalidParameter(
@@ -71,7 +69,7 @@ def _bracket(m: int, horizon: int, clip: float, measure: str, given: tuple[str, 
         )
     found = value_bracket(m, horizon, clip, measure)
     if as_json:
-        tables.print_json(
+        print_json(
             {
                 "m": m, "horizon": horizon, "measure": measure, "clip": clip, "lower": found.lower,
                 "upper": found.upper, "states": found.states,
@@ -122,9 +120,8 @@ def exploit(
     from onlinecal.core.strategy import strategy_label
     from onlinecal.exploit import reply
     from onlinecal.naming import strategies_in
-    from onlinecal.report import console as tables
-    from onlinecal.report.grid import say
     from onlinecal.report.kept import said_table
+    from onlinecal.report.tables import print_json, say
 
     spec = said_table("forecaster", forecaster)
     spec = {"name": spec} if isinstance(spec, str) else dict(spec)
@@ -139,7 +136,7 @@ def exploit(
     except InvalidParameter as error:
         least, why = None, str(error)
     if as_json:
-        tables.print_json(
+        print_json(
             {
                 "forecaster": strategy_label(chosen), "horizon": horizon, "measure": measure, "sight": sight,
                 "m": found.m, "value": found.value, "error": found.error, "states": found.states, "minimax": least,
@@ -170,7 +167,8 @@ def games(
     from onlinecal.core.writing import whole
     from onlinecal.report import games as tables
     from onlinecal.report import games_plot as drawn
-    from onlinecal.report.style import save, uncaptioned
+    from onlinecal.report.panels import uncaptioned
+    from onlinecal.report.style import save
 
     with whole(folder / "exact.md") as file:
         found = tables.games()

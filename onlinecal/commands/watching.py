@@ -58,7 +58,7 @@ def watch(
     from onlinecal.core.errors import InvalidData
     from onlinecal.forecasts.reading import Asked
     from onlinecal.monitoring.watching import watch
-    from onlinecal.report.console import print_json
+    from onlinecal.report.tables import print_json
     from onlinecal.study.lock import writing
 
     def say(alarm: Any) -> None:
@@ -111,7 +111,7 @@ def _monitor(state: Path | None, alpha: float | None, restart: str | None, open_
 
 
 def _print_watch(monitor: Any, as_json: bool) -> None:
-    from onlinecal.report.console import print_json
+    from onlinecal.report.tables import print_json
 
     bias = monitor.bias()
     if as_json:
@@ -192,7 +192,7 @@ def recalibrate(
     """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
     from onlinecal.forecasts.reading import Asked
     from onlinecal.recalibration.files import recalibrate_file
-    from onlinecal.report.console import print_json
+    from onlinecal.report.tables import print_json
 
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,

@@ -1,4 +1,4 @@
-"""Everything that can be named in a scenario, and what is known about it."""
+"""Everything that can be named in a scenario, with its facts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS: dict[str, dict[str, Any]] = {
 COMPARED_AT = 10**6
 
 
-#: What the keys in the sources of measures stand for.
+#: the keys in the sources of measures
 REFERENCES: dict[str, str] = {
     "AGTTX22": "Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, *Metrics of Calibration for Probabilistic Predictions*, "
     "JMLR 2022",
@@ -74,58 +74,26 @@ REFERENCES: dict[str, str] = {
 
 
 def measure_table() -> str:
-    """The capability table of all measures, in Markdown: docs/measures.md shows it, a test holds the two together."""
-    head = (
-        "name",
-        "symbol",
-        "source",
-        "result",
-        "time",
-        "continuous",
-        "complete",
-        "sound",
-        "bounds for decision makers",
-    )
+    """The capability table of all measures, in Markdown."""
+    names = ("symbol", "source", "result", "complexity", "continuous", "complete", "sound", "decisions")
+    head = ("name", *names[:3], "time", *names[4:7], "bounds for decision makers")
     return _in_markdown(
-        head,
-        (
-            (
-                f"`{m.name}`",
-                m.symbol,
-                m.source,
-                m.result,
-                m.complexity,
-                m.continuous,
-                m.complete,
-                m.sound,
-                m.decisions,
-            )
-            for m in MEASURES.values()
-        ),
+        head, ((f"`{m.name}`", *(getattr(m, name) for name in names)) for m in MEASURES.values())
     )
 
 
 def kind_table(kind: str) -> str:
-    """The table of one of `KINDS` but measures, in Markdown: what each is, its parameters, what it states of itself.
-
-    Of forecasters these are the proved bounds and the facts of `onlinecal.core.facts`, of natures the sight and what
-    they force.
-    """
+    """The table of one of `KINDS` but measures, in Markdown: each with its parameters and what it states of itself."""
     facts = {"forecasters": FACTS, "natures": ("sight",)}.get(kind, ())
     proved = {"forecasters": ("proved",), "natures": ("forces",)}.get(kind, ())
     head = ("name", "what it is", "parameters", *proved, *(fact.replace("_", " ") for fact in facts))
     lines = []
     for row in rows(kind):
-        stated = entry(row["name"]) if kind == "forecasters" else {"sight": _sight(KINDS[kind][row["name"]])}
-        lines.append(
-            (
-                f"`{row['name']}`",
-                row["summary"],
-                _parameter_list(KINDS[kind][row["name"]]),
-                *((row["known"],) if proved else ()),
-                *(stated[fact] for fact in facts),
-            )
-        )
+        thing = KINDS[kind][row["name"]]
+        stated = entry(row["name"]) if kind == "forecasters" else {"sight": _sight(thing)}
+        known = [row["known"]] if proved else []
+        told = [f"`{row['name']}`", row["summary"], _parameter_list(thing), *known]
+        lines.append([*told, *(stated[fact] for fact in facts)])
     return _in_markdown(head, lines)
 
 
@@ -161,13 +129,7 @@ def reference_list() -> str:
 
 
 def rows(kind: str = "") -> list[dict[str, str]]:
-    """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind.
-
-    Raises
-    ------
-    UnknownName
-        No such kind.
-    """
+    """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind."""
     if kind == "rates":
         return _rates()
     if kind == "scenarios":
@@ -221,13 +183,7 @@ def entry(name: str) -> dict[str, Any]:
 
 
 def entries(name: str) -> list[dict[str, Any]]:
-    """All that is known about one name, registered or ``module:Class``, of each kind that has it.
-
-    Raises
-    ------
-    UnknownName
-        Nothing is called that.
-    """
+    """All that is known about one name, registered or ``module:Class``, of each kind that has it."""
     things = [(kind, known[name]) for kind, known in KINDS.items() if name in known]
     if not things and foreign(name):
         thing = locate("strategy", name)
@@ -253,7 +209,7 @@ def entries(name: str) -> list[dict[str, Any]]:
 
 
 def _documentation(thing: Any) -> str:
-    """Its own: the docstring of what it derives from, or of `partial`, is of another rule."""
+    """The docstring of the thing itself: those of a base class and of `partial` are of another rule."""
     thing = thing.function if isinstance(thing, Measure) else thing
     while isinstance(thing, partial):
         thing = thing.func
@@ -311,7 +267,7 @@ def _said(fact: Any) -> str:
 
 
 def _loop(kind: str, thing: Any) -> str:
-    """Who plays a strategy, in words."""
+    """The loop that plays a strategy, in words."""
     from onlinecal.rounds.players import made_of_steps
     from onlinecal.rounds.protocol import start
 

@@ -1,133 +1,283 @@
-"""What `onlinecal compare` prints: one of several tables, for people, as Markdown or as JSON."""
+"""Tables of `onlinecal compare`: for people, as Markdown or as JSON."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from onlinecal.core.errors import InvalidParameter, UnknownName
-from onlinecal.report import console as tables
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.words import number_of
 from onlinecal.report.curves import Study
-from onlinecal.report.markdown import exponents_markdown, fronts_markdown, ranking_markdown, totals_markdown
-from onlinecal.report.paired import paired
-from onlinecal.report.pareto import fronts
-from onlinecal.report.people_rows import people_rows
-from onlinecal.report.ranking import ranking
-from onlinecal.report.summaries import print_paired, print_people
-from onlinecal.report.verdicts import print_fronts, print_ranking
+from onlinecal.report.frames import counted
+from onlinecal.report.paired import Difference, paired
+from onlinecal.report.people import PeopleRow, people_rows
+from onlinecal.report.ranking import Front, Ranking, Standing, column_of, fronts, ranking, remarks
+from onlinecal.report.tables import Table, new_console, number, print_json
+from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
+
+#: pairs that are not told apart, and forecasters that dominate one, are named up to so many
+NAMED = 6
 
 
-@dataclass(frozen=True)
-class Question:
-    """Which table is asked for.
+class Answer(NamedTuple):
+    """Tables with their notes, sentences without a full stop, and the same as data."""
 
-    Attributes
-    ----------
-    table : str
-        ``"paired"``, ``"people"``, ``"all"``, ``"ranking"``, ``"pareto"``; "" for totals and exponents of a measure.
-    measure : str or None
-        None for cdl, or the first that there is.
-    pareto : (str, str) or None
-    form : {"text", "markdown", "json"}
-    """
+    tables: Sequence[Table]
+    notes: Sequence[str]
+    data: Any
+    #: beside JSON on stderr
+    refused: Sequence[str] = ()
 
-    table: str
-    measure: str | None
-    pareto: tuple[str, str] | None
-    form: str
+    def print(self) -> None:
+        """Prints tables and notes for people."""
+        console = new_console()
+        for table in self.tables:
+            table.print(console)
+        for note in (*self.notes, *self.refused):
+            console.print(note, markup=False)
 
-    @classmethod
-    def of(
-        cls,
-        tables: Mapping[str, bool],
-        measure: str | None,
-        pareto: tuple[str, str] | None,
-        *,
-        markdown: bool,
-        as_json: bool,
-    ) -> Question:
-        """From the options of the command.
-
-        Raises
-        ------
-        InvalidParameter
-            Options that contradict each other.
-        """
-        if markdown and as_json:
-            raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
-        asked = [name for name, on in {**tables, "pareto": pareto}.items() if on]
-        if markdown and asked and asked[0] in ("paired", "people"):
-            asked.insert(0, "markdown")
-        if len(asked) > 1:
-            raise InvalidParameter(f"--{asked[0]} and --{asked[1]} are two tables; expected one of the two")
-        table = asked[0] if asked else ""
-        if measure and table in ("people", "all", "pareto"):
-            raise InvalidParameter(f"--{table} is of other columns; expected no --measure")
-        return cls(table, measure, pareto, "json" if as_json else "markdown" if markdown else "text")
+    def markdown(self) -> str:
+        """The same as Markdown."""
+        return "\n\n".join(
+            [*(table.markdown() for table in self.tables), *(f"{note}." for note in self.notes)]
+        )
 
 
-def answer(study: Study, question: Question) -> None:
-    """Prints the table.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
-    """
-    measure = question.measure or ("cdl" if "cdl" in study.measures else study.measures[0])
-    if measure not in study.measures:
-        raise UnknownName.of("measure", measure, study.measures)
-    match question.table:
-        case "people":
-            found = people_rows(study)
-            if question.form == "json":
-                tables.print_json([people.as_json() for people in found])
-            else:
-                print_people(found)
-        case "paired":
-            _paired(study, measure, question.form)
-        case "all":
-            _all(study, question.form)
-        case "ranking":
-            order = ranking(study, measure)
-            if question.form == "json":
-                tables.print_json(order.as_json())
-            elif question.form == "markdown":
-                print(ranking_markdown(order))
-            else:
-                print_ranking(order)
-        case "pareto":
-            assert question.pareto is not None
-            best = fronts(study, *question.pareto)
-            if question.form == "json":
-                tables.print_json([front.as_json() for front in best])
-            elif question.form == "markdown":
-                print(fronts_markdown(best))
-            else:
-                print_fronts(best)
-        case _:
-            if question.form == "json":
-                tables.print_json(tables.totals(study, [measure]))
-            elif question.form == "markdown":
-                print(exponents_markdown(study))
-            else:
-                tables.print_compare(study, measure)
-
-
-def _all(study: Study, form: str) -> None:
-    if form == "json":
-        tables.print_json(tables.totals(study))
-    elif form == "markdown":
-        print(totals_markdown(study))
+def answer(
+    study: Study,
+    flags: Mapping[str, bool],
+    measure: str | None,
+    pareto: tuple[str, str] | None,
+    *,
+    markdown: bool,
+    as_json: bool,
+) -> None:
+    """Prints the table that the options of the command ask for; without one, totals and exponents of a measure."""
+    if markdown and as_json:
+        raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
+    asked = [name for name, on in {**flags, "pareto": pareto}.items() if on]
+    if markdown and asked and asked[0] in ("paired", "people"):
+        asked.insert(0, "markdown")
+    if len(asked) > 1:
+        raise InvalidParameter(f"--{asked[0]} and --{asked[1]} are two tables; expected one of the two")
+    table = asked[0] if asked else ""
+    if measure and table in ("people", "all", "pareto"):
+        raise InvalidParameter(f"--{table} is of other columns; expected no --measure")
+    measure = measure or ("cdl" if "cdl" in study.measures else study.measures[0])
+    column_of(study, measure)
+    if table in ANSWERS:
+        found = ANSWERS[table](study, pareto or measure)
+        if as_json:
+            print(*found.refused, sep="\n", end="\n" * bool(found.refused), file=sys.stderr)
+            print_json(found.data)
+        elif markdown:
+            print(found.markdown())
+        else:
+            found.print()
+    elif as_json:
+        print_json([row.as_json() for row in totals(study, None if table else [measure])])
+    elif markdown:
+        print(totals_markdown(study) if table else exponents_markdown(study))
+    elif table:
+        print_totals(study, study.title or study.name, study.measures)
     else:
-        tables.print_totals(study, study.title or study.name, study.measures)
+        one, notes = compared(study, measure)
+        Answer([one], notes, None).print()
 
 
-def _paired(study: Study, measure: str, form: str) -> None:
+# ---------------------------------------------------------------- ranks
+
+
+def of_ranking(found: Ranking) -> Answer:
+    """Forecasters down, in the order of their mean ranks; natures across."""
+    rows = {}
+    for who, (mean, best, worst, _) in found.mean_ranks().items():
+        cells = [f"{mean:.3g}" + ("" if best == worst else f" [{best:.3g}–{worst:.3g}]")]
+        for s in found.standings:
+            if who not in s.forecasters:
+                cells.append("")
+                continue
+            at = s.forecasters.index(who)
+            low, high = s.span[at]
+            cells.append(f"{s.ranks[at]:g}" + ("" if low == high else f" [{low}–{high}]"))
+        rows[who] = cells
+    title, ends = (
+        f"{found.measure}: ranks",
+        {f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found.standings},
+    )
+    headings = [f"{s.nature}{'*' * s.own}" for s in found.standings]
+    if len(ends) == 1:
+        title += f"; {ends.pop()}"
+    else:
+        headings = [f"{head}\nT = {s.horizon:,}" for head, s in zip(headings, found.standings, strict=True)]
+    notes = [
+        f"Rank 1 has the {'highest' if found.higher else 'lowest'} mean total T·μ at the largest T; the same totals "
+        "share the mean of their ranks. In brackets, where there are several, the ranks that are not ruled out: two "
+        "forecasters are in order where Student's t on one difference a run says so, by Holm's procedure over all "
+        f"pairs and natures of the table; all that is said holds together with {100 * found.level:g} % if differences "
+        "are normal"
+    ]
+    if any(s.own for s in found.standings):
+        notes.append("*: nature may look at forecasts, so that each forecaster has outcomes of its own")
+    notes += remarks(found.standings)
+    missing = [s.nature for s in found.standings if len(s.forecasters) < len(rows)]
+    if missing:
+        notes.append(
+            f"Not all were played against {', '.join(missing)}: mean ranks are over the natures that a forecaster met"
+        )
+    notes += [_not_apart(s) for s in found.standings if s.apart]
+    return Answer([Table(title, ["mean rank", *headings], rows)], notes, found.as_json())
+
+
+def _not_apart(standing: Standing) -> str:
+    pairs = standing.apart
+    shown = "; ".join(f"{first} – {second}" for first, second in pairs[:NAMED])
+    more = f"; and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
+    why = " (a single run)" * (standing.runs == 1)
+    return f"Not told apart against {standing.nature}{why}: {shown}{more}"
+
+
+# ---------------------------------------------------------------- Pareto fronts
+
+
+def of_fronts(found: Sequence[Front]) -> Answer:
+    """A table for each nature."""
+    tables = [
+        Table(
+            f"{f.nature}, T = {f.horizon:,}, {number_of(f.runs, 'run')}: {len(f.front)} of {len(f.forecasters)} on the "
+            "front",
+            [*f.measures, "dominated by"],
+            {who: _front_row(f, who) for who in f.forecasters},
+        )
+        for f in found
+    ]
+    ways = "higher" if all(found[0].higher) else "lower"
+    if len(set(found[0].higher)) == 2:
+        ways = f"lower ({found[0].measures[found[0].higher.index(True)]}: higher)"
+    said = (
+        f"Mean totals T·μ at the largest T, of which the {ways} is the better. Dominated: another forecaster is no "
+        "worse in both means and better in one. †: better in both beyond doubt; all † hold together with "
+        f"{100 * found[0].level:g} % (Student's t on one difference a run, the larger p-value of both measures, Holm's "
+        "procedure over all pairs and natures) if differences are normal"
+    )
+    return Answer(tables, [". ".join([said, *remarks(found)])], [front.as_json() for front in found])
+
+
+def _front_row(front: Front, who: str) -> list[str]:
+    means = [number(float(mean)) for mean in front.means[front.forecasters.index(who)]]
+    certain = front.by(who, certain=True)
+    # Those of which it is certain first.
+    by = [f"{other} †" for other in certain] + [other for other in front.by(who) if other not in certain]
+    more = [f"and {len(by) - NAMED} more"] if len(by) > NAMED else []
+    return [*means, "\n".join([*by[:NAMED], *more]) or "– (on the front)"]
+
+
+# ---------------------------------------------------------------- differences run by run
+
+
+def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float = 0.95) -> Answer:
+    """Pairs of forecasters down, natures across."""
+    rows: dict[str, dict[str, Difference]] = {}
+    ends = {}
+    for d in found:
+        rows.setdefault(f"{d.first} − {d.second}", {})[d.nature] = d
+        open = f", {d.open:,} open at the end" if d.open else ""
+        ends[d.nature] = f"T = {d.horizon:,}, {number_of(d.runs, 'run')}{open}"
+    cells = {pair: [_difference(mine.get(nature)) for nature in ends] for pair, mine in rows.items()}
+    title, headings = f"{found[0].measure}: differences of totals, run by run", [*ends]
+    if len(ends) == 1:
+        title, headings = f"{title}; {headings[0]}, {ends[headings[0]]}", ["difference"]
+    elif len(set(ends.values())) == 1:
+        title += f"; {ends[headings[0]]}"
+    else:
+        headings = [f"{nature}\n{end}" for nature, end in ends.items()]
+    together = f"the {len(found)} intervals hold all together" if len(found) > 1 else "the interval holds"
+    text = (
+        "mean ± half-width of its interval over runs, by Student's t on one difference a run, in which both "
+        f"forecasters had the same questions and outcomes; {together} with {100 * level:g} % if differences are "
+        "normal, given the times of questions, outcomes and streams, which all runs share. <, >: the first has the "
+        "lower, the higher total"
+    )
+    if any(d.same for d in found):
+        text += (
+            '. "in all runs": the same difference in each of them, which tells no interval; < and > '
+            "then where chance would give all runs one sign less often than that, 2^(1−runs)"
+        )
+    return Answer(
+        [Table(title, headings, cells, "first − second")], [". ".join([text, *remarks(found)])],
+        [d.as_json() for d in found], [f"not compared: {line}" for line in refused],
+    )  # fmt: skip
+
+
+def _paired(study: Study, measure: Any) -> Answer:
     found, refused = paired(study, measure)
-    if form == "text":
-        print_paired(found, refused)
-        return
-    for line in refused:
-        print(f"not compared: {line}", file=sys.stderr)
-    tables.print_json([difference.as_json() for difference in found])
+    return of_paired(found, refused)
+
+
+def _difference(found: Difference | None) -> str:
+    if found is None:
+        return ""
+    if not math.isfinite(found.mean):
+        return "infinite totals"
+    sign = {"": "", found.first: " <", found.second: " >"}[found.better]
+    spread = "in all runs" if found.same else f"± {number(found.half_width)}"
+    return f"{number(found.mean)} {spread}{sign}"
+
+
+# ---------------------------------------------------------------- decision makers who join and leave
+
+
+def of_people(drawn: Sequence[PeopleRow]) -> Answer:
+    """A table for each nature: forecasters down; how much swap regret there is, and the largest."""
+    each = ["median", "worst", "of", "its CDL"]
+    headings = [*each, *(f"{name}\na question" if name in each[:2] else name for name in each)]
+    tables: dict[tuple[str, int], Table] = {}
+    for row in sorted(drawn, key=lambda row: [r.nature for r in drawn].index(row.nature)):
+        key = row.nature, row.horizon
+        if key not in tables:
+            title = f"{row.nature}, T = {row.horizon:,}: swap regret of {_many(row)}"
+            tables[key] = Table(title, headings, {})
+        tables[key].rows[row.forecaster] = _people_row(row)  # type: ignore[index]
+    note = (
+        f"mean over {counted({row.runs for row in drawn})}, of the questions that were asked during a tenure and whose "
+        "outcome is known; those that are open at the end are not in it. No best response has more swap regret than "
+        "its CDL; *: another response, which may"
+    )
+    return Answer([*tables.values()], [note], [row.as_json() for row in drawn])
+
+
+def _many(row: PeopleRow) -> str:
+    said = number_of(len(row.labels), "decision maker")
+    said += f", {row.unseen:,} without a question whose outcome is known" if row.unseen else ""
+    return said + (f"; {number_of(row.open, 'question')} open at the end" if row.open else "")
+
+
+def _people_row(row: PeopleRow) -> list[str]:
+    cells = []
+    for median, values, at, cdl in zip(
+        row.median(), (row.last, row.rate), (row.worst, row.worst_rate), (row.cdl, row.each(row.cdl)), strict=True
+    ):  # fmt: skip
+        if at is None:
+            return ["–"] * 8
+        cells += [number(median), number(float(values[at])), _name(row, at, values), number(float(cdl[at]))]
+    return cells
+
+
+def _name(row: PeopleRow, place: int, values: NDArray[np.float64]) -> str:
+    """The label of a value; the first of several, and how many more there are."""
+    others = int((values[row.seen > 0] == values[place]).sum()) - 1
+    more = f" and {number_of(others, 'other')}" if others else ""
+    return row.labels[place] + ("" if row.best[place] else " *") + more
+
+
+ANSWERS: dict[str, Callable[[Study, Any], Answer]] = {
+    "people": lambda study, _: of_people(people_rows(study)),
+    "paired": _paired,
+    "ranking": lambda study, measure: of_ranking(ranking(study, measure)),
+    "pareto": lambda study, measures: of_fronts(fronts(study, *measures)),
+}

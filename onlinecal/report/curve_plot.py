@@ -1,22 +1,22 @@
-"""Curves as pictures: the drawing of what `frames` says is to be drawn, in a new figure or in given axes."""
+"""Curves of totals against T, and of late outcomes: the drawing of `frames` and `late_frames`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.colors import to_hex
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import offset_copy
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import number
 from onlinecal.growth.words import BEYOND, literal
-from onlinecal.report.curves import Curve, left_out
+from onlinecal.report.curves import Curve, Study, left_out
 from onlinecal.report.frames import (
     BAND,
     Frame,
@@ -28,20 +28,14 @@ from onlinecal.report.frames import (
     games,
     parities,
 )
+from onlinecal.report.late_frames import LateFrame, late_frames
+from onlinecal.report.panels import Panels, Picture, handles, leftmost, pictured
 from onlinecal.report.style import (
     GREY,
     Paper,
-    across,
     entry,
-    finish,
-    given_axes,
-    handles,
-    inches,
-    laid_out,
-    leftmost,
     letters,
     log_ticks,
-    page,
     paper,
     plain,
     tick,
@@ -49,14 +43,12 @@ from onlinecal.report.style import (
     wrapped,
 )
 
-Floats = NDArray[np.float64]
-
-#: of axes without a width of their own, in inches
-WIDTH = 3.4
-#: so many markers a curve at most: enough to tell it apart in grey
+#: the most markers of a curve: enough to tell it apart in grey
 MARKED = 12
-#: what a curve looks like
+#: colours in place of those of forecasters
 Looks = Sequence[str] | None
+#: a frame with its row, column and heading
+Placed = tuple[Frame, str, str, str]
 
 
 def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
@@ -65,171 +57,161 @@ def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def plot_curves(
-    curves: Sequence[Curve],
-    *,
-    power: float = 0.0,
-    axes: Any = None,
-    title: str = "",
-    dark: bool = False,
-    width: Any = None,
-) -> NDArray[Any]:
+@pictured
+def plot_curves(curves: Sequence[Curve], *, power: float = 0.0) -> Picture:
     """Totals against T on logarithmic axes: natures down, measures across, a colour, marker and dashes a forecaster.
 
-    Where a mean total is negative the vertical axis is linear around 0. Means that have no place on an axis are words
-    in the legend, and arrows at its upper edge where they are infinite, at its lower one where they are 0.
+    The line is the mean over runs; the band runs from the 5th to the 95th percentile of the runs. Dashed lines are
+    proven bounds, dotted ones proven rates through the curve's first point; those of the nature have the colour of the
+    text. Grey slopes are the best known rates against the worst nature. Where a mean total is negative the vertical
+    axis is linear around 0. Means without a place on the axis are words in the legend, and arrows at the edge.
 
     Parameters
     ----------
     curves : sequence of Curve
         At least one.
     power : float, default 0
-        Everything is divided by T^power, so that what grows like that is level: 2/3 shows whether an ECE grows faster
-        than the best known upper rate. From −4 to 4.
-    axes : (natures, measures) array of matplotlib Axes, optional
-        Where to draw; a flat list if either is one, and the Axes themselves if both are. Default: those of a new
-        figure, which also gets the title and, below, what the lines mean; to others' figures `caption` says that.
-    title : str, optional
-        Of a new figure.
-    dark : bool, default False
-        Whether a new figure is for a dark page.
-    width : "column", "page" or float, optional
-        Of a new figure, in inches: 3.4 and 7 by those words. Where the measures do not fit beside each other, a nature
-        has several rows. Default: 4.1 inches a measure.
+        Everything is divided by T^power, from −4 to 4: 2/3 shows whether an ECE grows faster than the best known upper
+        rate.
 
     Returns
     -------
     (natures, measures) array of Axes
-        Their figure is ``axes[0, 0].figure``. The line is the mean over runs; the band runs from the 5th to the 95th
-        percentile of the runs; dashed lines are proven bounds, dotted ones proven rates drawn through the curve's first
-        point, those in the colour of the text of what the nature forces (a rate: through the lowest curve's first
-        point). Grey, labelled at its end, is how fast the total of the best forecaster is known to grow against the
-        worst nature: a slope, drawn from half the lowest curve at the first T. In a new figure with several axes one
-        legend above says what curves look like, and axes are hidden where a measure was not taken.
-
-    Raises
-    ------
-    InvalidParameter
-        No curves; axes of another shape; a title for axes that are given.
+        Axes of a new figure are hidden where a measure was not taken.
     """
     if not curves:
         raise InvalidParameter("no curves to draw; expected at least one")
     power = number("curves", "power", power, -4.0, 4.0)
-    drawn = [divided(frame, power) for frame in frames(curves)]
-    natures = list(dict.fromkeys(frame.nature for frame in drawn))
-    measures = list(dict.fromkeys(frame.measure for frame in drawn))
-    found = {(frame.nature, frame.measure): frame for frame in drawn}
-    table = [[found.get((nature, measure)) for measure in measures] for nature in natures]
-    if axes is not None:
-        panels = given_axes(axes, (len(natures), len(measures)), "natures × measures", title)
-        _fill(panels, table, WIDTH, named=True, power=power)
-        return panels
-    with page(dark):
-        panels, side = new_panels(table, width)
-        alone = len(drawn) == 1
-        _fill(panels, table, side, named=alone, power=power)
-        looks = [] if alone else handles(forecasters(drawn), markersize=4, linewidth=1.5)
-        finish(panels[0, 0].get_figure(root=True), title, _caption(curves, drawn, power), looks)
-    return panels
+    every = [divided(frame, power) for frame in frames(curves)]
+    by = f" / $T^{{{power:.3g}}}$" if power else ""
+    alone = len(every) == 1
+    parts = sentences(curves, every)
+    if power:
+        parts.append(
+            f"Totals, bounds and rates are divided by T^{power:.3g}; exponents are those of the totals."
+        )
+    return _of_frames(
+        [(frame, frame.nature, frame.measure, "") for frame in every], " ".join(parts), "natures × measures",
+        ("T", f"total $T\\cdot\\mu${by}"), named=alone, names={} if alone else forecasters(every),
+    )  # fmt: skip
 
 
-def new_panels(table: Sequence[Sequence[Frame | None]], width: Any) -> tuple[NDArray[Any], float]:
-    """The axes of a new figure with room for frames, their headings and legends, and how wide each is in inches.
+@pictured
+def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
+    """Totals by schedule: a line for each delay against T, or, at a single T, against the questions open then.
 
-    A row of the table takes as many rows of the figure as it needs.
+    Parameters
+    ----------
+    study : Study
+    measures : sequence of str
+        At least one column.
+
+    Returns
+    -------
+    (rows, columns) array of Axes
+        With several horizons, or a single schedule, a row for each nature and measure, and a column for each
+        forecaster; else a row for each nature and a column for each measure. Those of one row have the same limits
+        upwards.
     """
-    most = len(table[0])
-    asked = inches(width, 0.0) or None
-    columns = across(most, asked)
-    wide = asked or 1.0 + 4.1 * most
-    side = min(wide / columns - 0.75, WIDTH) if asked else WIDTH
-    lines = [
-        [frame for frame in row[i : i + columns] if frame] for row in table for i in range(0, most, columns)
-    ]
-    high = 0.1 + sum(_height(row, side, alone=len(table) == most == 1) for row in lines)
-    fig = Figure(figsize=(wide, high), layout="constrained", dpi=150)
-    panels = laid_out(fig, len(table), most, columns, shared=True)
-    for row, there in zip(panels, table, strict=True):
-        for axis, frame in zip(row, there, strict=True):
-            axis.set_visible(frame is not None)
-    return panels, side
+    drawn = late_frames(study, measures)
+    # Curves of one name look the same in all panels if there are as many in each.
+    alone = (
+        len(drawn) == 1 or len({tuple(line.forecaster for line in each.frame.lines) for each in drawn}) > 1
+    )
+    # Forecasters are told apart; schedules have an order, and so have their colours.
+    across = drawn[0].across
+    return _of_frames(
+        [(each.frame, each.row, each.column, each.heading) for each in drawn],
+        _late_caption(study, drawn, measures), "rows × columns",
+        ("1 + questions open at the end" if across else "T", "total $T\\cdot\\mu$"),
+        named=alone, names={} if alone else forecasters(each.frame for each in drawn),
+        colours=(lambda frame: None) if across else _ordered,
+    )  # fmt: skip
 
 
-def _height(row: Sequence[Frame], side: float, *, alone: bool) -> float:
-    """What the panels of a row need, in inches."""
-    head = max((_heading(frame, side).count("\n") for frame in row), default=0)
-    below = max((legend_rows(frame, side, named=alone) for frame in row), default=0)
-    return max(0.85 * side, 1.6) + 0.6 + 0.17 * head + 0.15 * below
+def _ordered(frame: Frame) -> Looks:
+    """Colours of schedules, from short to long delays."""
+    span = (0.35, 1.0) if paper().dark else (0.0, 0.88)
+    several = len(frame.lines) + len(frame.absent)
+    return [to_hex(colormaps["viridis"](x)) for x in np.linspace(*span, max(several, 2))]
 
 
-def _fill(
-    panels: NDArray[Any],
-    table: Sequence[Sequence[Frame | None]],
-    side: float,
+def _of_frames(
+    drawn: Sequence[Placed],
+    caption: str,
+    words: str,
+    names_of_axes: tuple[str, str],
     *,
     named: bool,
-    power: float,
-) -> None:
-    """Frames into their axes; those of a row that are positive have the same limits upwards."""
-    for row, frames_ in zip(panels, table, strict=True):
-        shared = []
-        for j, (axis, frame) in enumerate(zip(row, frames_, strict=True)):
-            if frame is None:
-                continue
-            draw_frame(axis, frame, side=side, named=named)
-            axis.set_title(_heading(frame, side), fontsize=10 if side > 2.5 else 8.5)
-            axis.set_xlabel("T", fontsize=8)
-            if leftmost(axis, j):
-                by = f" / $T^{{{power:.3g}}}$" if power else ""
-                axis.set_ylabel(f"total $T\\cdot\\mu${by}", fontsize=8)
-            # Totals of one nature are compared across measures; an axis with negative ones is of another kind.
-            if frame.lines and not frame.negative:
-                shared.append((axis, frame))
-        set_heights([frame for _, frame in shared], [axis for axis, _ in shared])
+    names: dict[str, int],
+    colours: Callable[[Frame], Looks] = lambda _: None,
+) -> Picture:
+    """Frames in rows and columns; the positive ones of a row have the same limits upwards."""
+    rows = list(dict.fromkeys(row for _, row, _, _ in drawn))
+    columns = list(dict.fromkeys(column for _, _, column, _ in drawn))
+    found = {(row, column): (frame, heading) for frame, row, column, heading in drawn}
+    table = [[found.get((row, column)) for column in columns] for row in rows]
+    alone = len(rows) == len(columns) == 1
+
+    def height(side: float, across: int) -> float:
+        high = 0.1
+        for row in table:
+            for i in range(0, len(columns), across):
+                there = [each for each in row[i : i + across] if each]
+                heads = max((_heading(frame, side).count("\n") for frame, _ in there), default=0)
+                below = max((legend_rows(frame, side, named=alone) for frame, _ in there), default=0)
+                high += max(0.85 * side, 1.6) + 0.6 + 0.17 * heads + 0.15 * below
+        return high
+
+    def fill(panels: Panels, side: float, new: bool) -> None:
+        for axes, row in zip(panels, table, strict=True):
+            shared = []
+            for j, (axis, each) in enumerate(zip(axes, row, strict=True)):
+                if each is None:
+                    continue
+                frame, heading = each
+                draw_frame(axis, frame, colours(frame), side=side, named=named or not new)
+                axis.set_visible(True)
+                size = _size(side)
+                said = wrapped(heading, side, size) if heading else _heading(frame, side)
+                axis.set_title(said, fontsize=size)
+                axis.set_xlabel(names_of_axes[0], fontsize=8)
+                if leftmost(axis, j):
+                    axis.set_ylabel(names_of_axes[1], fontsize=8)
+                if frame.lines and not frame.negative:
+                    shared.append((axis, frame))
+            _set_heights(shared)
+
+    return Picture(
+        (len(rows), len(columns)), words, fill, caption, height,
+        lambda: handles(names, colours=colours(drawn[0][0]), markersize=4, linewidth=1.5),
+    )  # fmt: skip
 
 
-def set_heights(drawn: Sequence[Frame], panels: Sequence[Any]) -> None:
-    """Limits of logarithmic axes: from means and bounds, for a band that reaches down to 0 would stretch them without
-    end.
-    """
-    shown = [frame for frame in drawn if not frame.negative]
-    heights = [v for frame in shown for line in frame.lines for v in line.mean[line.shown]]
-    heights += [v for frame in shown for bound in frame.bounds for v in bound.values]
-    heights += [v for frame in shown for reference in frame.references for v in reference.values]
-    if heights:
-        for panel in panels:
-            panel.set_ylim(min(heights) / 1.8, max(heights) * 1.8)
+def _size(side: float) -> float:
+    return 10 if side > 2.5 else 8.5
 
 
-def caption(curves: Sequence[Curve], *, power: float = 0.0) -> str:
-    """What the lines in `plot_curves` of these curves mean, for a figure of somebody's own."""
-    return _caption(curves, frames(curves), power)
-
-
-def sentences(curves: Sequence[Curve]) -> list[str]:
-    """What `caption` says, one thing each."""
-    return _sentences(curves, frames(curves))
+def _set_heights(shared: Sequence[tuple[Axes, Frame]]) -> None:
+    """Limits upwards, from means and bounds: a band that reaches down to 0 would stretch them without end."""
+    heights = [v for _, frame in shared for line in frame.lines for v in line.mean[line.shown]]
+    heights += [v for _, frame in shared for bound in frame.bounds for v in bound.values]
+    heights += [v for _, frame in shared for reference in frame.references for v in reference.values]
+    for axis, _ in shared:
+        axis.set_ylim(min(heights) / 1.8, max(heights) * 1.8)
 
 
 def _heading(frame: Frame, side: float) -> str:
-    """What stands above the axes; the nature on lines of its own where the whole does not fit."""
-    whole = f"{frame.measure} against {frame.nature}"
-    size = 10 if side > 2.5 else 8.5
+    """The measure and the nature, which has lines of its own where the whole does not fit."""
+    whole, size = f"{frame.measure} against {frame.nature}", _size(side)
     if "\n" not in wrapped(whole, side, size):
         return literal(whole)
     return wrapped(f"{frame.measure} against", side, size) + "\n" + wrapped(frame.nature, side, size)
 
 
-def _caption(curves: Sequence[Curve], drawn: Sequence[Frame], power: float) -> str:
-    parts = _sentences(curves, drawn)
-    if power:
-        parts.append(
-            f"Totals, bounds and rates are divided by T^{power:.3g}; exponents are those of the totals."
-        )
-    return " ".join(parts)
-
-
-def _sentences(curves: Sequence[Curve], drawn: Sequence[Frame]) -> list[str]:
+def sentences(curves: Sequence[Curve], drawn: Sequence[Frame] | None = None) -> list[str]:
+    """The caption of curves, a sentence for each thing."""
+    drawn = frames(curves) if drawn is None else drawn
     runs = {curve.totals.shape[1] for curve in curves}
     joined = any(len(curve.rounds) > 1 for curve in curves)
     parts = [games(curves), f"{'Line' if joined else 'Point'}: mean of {counted(runs)}."]
@@ -287,22 +269,38 @@ def edges(drawn: Sequence[Frame]) -> list[str]:
     return parts
 
 
-def draw_frame(
-    axis: Any, frame: Frame, colours: Looks = None, *, side: float = WIDTH, named: bool = True
-) -> None:
-    """One frame in its axes, with its legend below; the heading and the limits are the caller's.
+def _late_caption(study: Study, drawn: Sequence[LateFrame], measures: Sequence[str]) -> str:
+    cells = study.cells
+    runs = {next(iter(c.totals.values())).shape[1] for c in cells}
+    if drawn[0].across:
+        parts = [f"Games of T = {cells[0].horizon:,}, a point for each schedule."]
+    else:
+        parts = [games(study.curves(measures))]
+    joined = any(len(line.rounds) > 1 for each in drawn for line in each.frame.lines)
+    parts.append(f"{'Line' if joined else 'Point'}: mean of {counted(runs)}.")
+    if joined and max(runs) > 1:
+        parts.append(
+            f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs, given the times of questions and "
+            "outcomes, which all runs share."
+        )
+    open = [n for each in drawn for n in each.open]
+    if any(open):
+        parts.append(
+            "Totals are over the questions whose outcome is known; not in them are those that are open at the end, up "
+            f"to {max(open):,} a game."
+        )
+    if any(each.frame.bounds for each in drawn):
+        where = "of the line with the fewest open questions" if not drawn[0].across else "of the lowest line"
+        parts.append(
+            "Dotted: b·R(T/b), which is √(bT) for R = √T: with b = 1 + questions open and R the best known upper rate, "
+            "what b copies would have, each with every b-th question; with one constant, by which they begin at the "
+            f"first point {where}."
+        )
+    return literal(" ".join([*parts, *edges([each.frame for each in drawn])]))
 
-    Parameters
-    ----------
-    axis : Axes
-    frame : Frame
-    colours : sequence of str, optional
-        In place of those of forecasters.
-    side : float
-        How wide it is, in inches.
-    named : bool, default True
-        Whether the legend names the curves; else it has only what is to be said of each of them here.
-    """
+
+def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, named: bool) -> None:
+    """One frame in its axes, with its legend below; the heading and the limits are the caller's."""
     here = paper(axis)
     axis.set_xscale("log")
     if frame.negative:

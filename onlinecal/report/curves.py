@@ -15,8 +15,8 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
+from onlinecal.report.export import long_table
 from onlinecal.report.kept import Kept
-from onlinecal.report.long_table import long_table
 from onlinecal.study.played import Promise, Results
 
 if TYPE_CHECKING:
@@ -79,10 +79,9 @@ class Curve:
             return self.totals.mean(axis=1)
 
     def exponent(self, level: float = 0.95) -> Growth | None:
-        """How the total grows over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
+        """The growth of the total over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
 
-        The games on a recorded stream share their outcomes: they are taken for prefixes of one game, and their mean
-        over runs for its single run.
+        Games on a recorded stream are taken for prefixes of one game, and their mean over runs for its single run.
 
         Parameters
         ----------
@@ -97,9 +96,7 @@ class Curve:
 
     @property
     def tail(self) -> Curve:
-        """What is fitted: the last two decades of the prefixes of one game, whose early rounds say nothing of its
-        growth; all of fresh games.
-        """
+        """The part that is fitted: all of fresh games, the last two decades of the prefixes of one game."""
         keep = self.rounds >= (0 if self.fresh else self.rounds[-1] / 100)
         open, steps = (None if each is None else each[keep] for each in (self.open, self.steps))
         return replace(self, rounds=self.rounds[keep], totals=self.totals[keep], open=open, steps=steps)
@@ -146,10 +143,8 @@ class Curve:
         str
             ``"above proven"``: it grows faster over these T than the bound proved for this forecaster, and no form that
             fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
-            ``"below Ω"``: slower than the lower one. Logarithms are part of the rates. Empty otherwise, and for games
-            that are not fresh and independent, since rates are about games tuned to T. The best known rates are about
-            games in which every outcome is known before the next question: where it may come later, nothing is said
-            of them.
+            ``"below Ω"``: slower than the lower one. Empty otherwise, and for games that are not fresh and independent:
+            rates are about games tuned to T. Best known rates are compared only where no outcome is late.
         """
         check_level(level)
         if not self.independent:
@@ -170,7 +165,7 @@ class Curve:
         return ""
 
     def parity(self, level: float = 0.95) -> float | None:
-        """By what factor totals at even m are those at odd m, where that is why the curve is jagged.
+        """The factor from totals at odd m to those at even m, where the curve is jagged for it.
 
         A grid of m steps has a point at ½ if m is even, and none if it is odd. None unless both occur and
         `Growth.jumps` says so; always None for the prefixes of one game, all on one grid, and for a single run.
@@ -186,7 +181,7 @@ class Curve:
         return None if growth is None else growth.jumps(self.steps % 2 == 0)
 
     def _repr_html_(self) -> str:
-        from onlinecal.report.displays import curve_html
+        from onlinecal.report.totals import curve_html
 
         return curve_html(self)
 
@@ -199,7 +194,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Study(Kept):
-    """All the cells that were played, from `play` or from a results file, and what is made of them.
+    """All cells that were played, from `play` or from a results file, and their curves, tables and pictures.
 
     Attributes
     ----------
@@ -248,11 +243,6 @@ class Study(Kept):
             Labels.
         schedules : bool, default False
             Whether a nature may also be named without its schedule, for all of its schedules.
-
-        Raises
-        ------
-        UnknownName
-            One of them was not played.
         """
         who, whom = forecasters or self.forecasters, natures or self.natures
         wide = [cell.schedule[0] for cell in self.cells] if schedules else []
@@ -261,16 +251,12 @@ class Study(Kept):
             for label in labels:
                 if label not in there:
                     raise UnknownName.of(kind, label, there)
-        return Study(
-            tuple(
-                c
-                for c in self.cells
-                if c.forecaster in who and (c.nature in whom or (schedules and c.schedule[0] in whom))
-            ),
-            self.name,
-            self.title,
-            tuple(self.places),
+        cells = (
+            c
+            for c in self.cells
+            if c.forecaster in who and (c.nature in whom or (schedules and c.schedule[0] in whom))
         )
+        return Study(tuple(cells), self.name, self.title, tuple(self.places))
 
     def curve(
         self,
@@ -291,13 +277,6 @@ class Study(Kept):
         horizon : int, optional
             The prefixes of the game of this horizon. Default: the finals of the fresh games where there are several
             horizons, else the prefixes of the one.
-
-        Raises
-        ------
-        UnknownName
-            Nothing of that name was played.
-        InvalidParameter
-            A label was left out where there are several, or that pair was not played.
         """
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)
@@ -318,22 +297,12 @@ class Study(Kept):
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
             open = list(cells[0].open or np.zeros(len(rounds), np.int64))
-        recorded = any(c.recorded for c in cells)
         steps = [c.steps for c in cells if c.steps is not None]
-        there = np.array(open) if any(c.open for c in cells) else None
         return Curve(
-            self.columns[measure],
-            who,
-            whom,
-            rounds,
-            totals,
-            fresh,
-            promises,
-            recorded,
-            there,
-            np.array(steps) if fresh and len(steps) == len(cells) else None,
-            self.places[who],
-        )
+            self.columns[measure], who, whom, rounds, totals, fresh, promises, any(c.recorded for c in cells),
+            np.array(open) if any(c.open for c in cells) else None,
+            np.array(steps) if fresh and len(steps) == len(cells) else None, self.places[who],
+        )  # fmt: skip
 
     def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
         """Every curve that there is, once each: natures first, then measures, then forecasters."""
@@ -346,44 +315,32 @@ class Study(Kept):
         ]
 
     def exponent(
-        self,
-        measure: str,
-        forecaster: str | None = None,
-        nature: str | None = None,
-        *,
-        level: float = 0.95,
+        self, measure: str, forecaster: str | None = None, nature: str | None = None, *, level: float = 0.95
     ) -> Growth | None:
-        """How the total of a curve grows, or None where it has no exponent (see `Curve.exponent`)."""
+        """The growth of the total of a curve; None where it has no exponent (see `Curve.exponent`)."""
         return self.curve(measure, forecaster, nature).exponent(level)
 
     def table(self) -> pd.DataFrame:
         """Every number: columns forecaster, nature, horizon, measure, round, run, total."""
-        each = [(cell, measure, totals) for cell in self.cells for measure, totals in cell.totals.items()]
-        said: dict[str, list[Any]] = {
-            "forecaster": [cell.forecaster for cell, *_ in each],
-            "nature": [cell.nature for cell, *_ in each],
-            "horizon": [cell.horizon for cell, *_ in each],
-            "measure": [measure for _, measure, _ in each],
-        }
-        return long_table(
-            said, {"round": [cell.rounds for cell, *_ in each]}, [totals for *_, totals in each]
-        )
+        each = [(cell, measure) for cell in self.cells for measure in cell.totals]
+        said = [(cell.forecaster, cell.nature, cell.horizon, measure) for cell, measure in each]
+        names = ["forecaster", "nature", "horizon", "measure"]
+        return long_table(each, names, said, {"round": lambda cell: cell.rounds})
 
     def plot(self, measures: Sequence[str] | None = None, axes: Any = None) -> NDArray[Any]:
-        """The curves on log-log axes, a (natures, measures) array of them; see `plots.plot_curves`."""
+        """The curves on log-log axes, (natures, measures) Axes; see `plots.plot_curves`."""
         from onlinecal.report.plots import plot_curves
 
         return plot_curves(self.curves(measures), axes=axes)
 
     def __repr__(self) -> str:
-        """Who plays whom, and what there is of it; no numbers."""
         return (
             f"Study({len(self.cells):,} cells; forecasters: {_some(self.forecasters)}; natures: {_some(self.natures)}; "
             f"measures: {_some(self.measures)})"
         )
 
     def _repr_html_(self) -> str:
-        from onlinecal.report.displays import study_html
+        from onlinecal.report.totals import study_html
 
         return study_html(self)
 
@@ -393,24 +350,13 @@ def _some(names: Sequence[str]) -> str:
 
 
 def in_common(totals: Sequence[Floats]) -> Floats:
-    """Those of the runs that all have, (n, runs): a results file made of several may have more of some games.
-
-    Runs are numbered: those of the same number share their randomness.
-
-    >>> in_common([np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])]).tolist()
-    [[1.0, 2.0], [4.0, 5.0]]
-    """
+    """Those of the runs that all have, (n, runs): a results file made of several may have more of some games."""
     runs = min(map(len, totals))
     return np.stack([each[:runs] for each in totals])
 
 
 def left_out(curves: Sequence[Curve]) -> str:
-    """What is not in the totals, in a sentence; "" where every outcome is known.
-
-    >>> late = Curve(Column("measure", "ece"), "a", "b", np.array([100]), np.ones((1, 2)), True, open=np.array([7]))
-    >>> left_out([late])
-    'Totals are over questions with a known outcome; up to 7 are open at the end, by times that all runs share.'
-    """
+    """What is not in the totals, in a sentence; "" where every outcome is known."""
     most = max((int(curve.open[-1]) for curve in curves if curve.open is not None), default=0)
     if not most:
         return ""
@@ -422,11 +368,7 @@ def left_out(curves: Sequence[Curve]) -> str:
 
 
 def summary(values: Any) -> tuple[float, float]:
-    """Mean over runs and the half-width of its 95 % interval by Student's t.
-
-    The half-width is 0 for identical runs, infinite for a single one, and NaN where some runs are infinite. The mean is
-    NaN where some are infinite and others minus infinite.
-    """
+    """Mean over runs and the half-width of its 95 % interval by Student's t."""
     from scipy.special import stdtrit
 
     v = np.asarray(values, dtype=np.float64)

@@ -1,58 +1,46 @@
-"""What those lose who act when a prediction is above a threshold: what is drawn, as plain data, then the drawing."""
+"""Pictures over thresholds: regrets of decisions, and elementary scores (Murphy diagrams); data, then drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.validation import choice
+from onlinecal.core.validation import choice, number
 from onlinecal.forecasts.decomposition import isotonic
 from onlinecal.forecasts.thresholds import worst_threshold
-from onlinecal.report.density import spans
-from onlinecal.report.gamma_panels import Gammas, gammas_of, panels
-from onlinecal.report.style import GREY, paper, plain, thinned, tick
+from onlinecal.growth.words import literal
+from onlinecal.report.gamma_panels import Gammas, gammas_of, of_gammas, spans
+from onlinecal.report.panels import Picture, joined, pictured
+from onlinecal.report.style import GREY, entry, paper, plain, thinned, tick
 
 Floats = NDArray[np.float64]
 Against = Literal["levels", "monotone"]
 
 #: what is less is rounding
 _NOTHING = 1e-12
+#: thresholds at which differences are drawn
+POINTS = 401
 
 
-@dataclass(frozen=True, eq=False)
-class Decisions:
-    """The regret of the decision at each threshold.
+class Decisions(NamedTuple):
+    """The regret of the decision at each threshold; thresholds stand twice, with the limits from below and above.
 
-    Attributes
-    ----------
-    label : str
-        Whose Γ it is; "" if that need not be said.
-    against : {"levels", "monotone"}
-        With what one could have acted instead: the mean outcome of each level, or the best monotone recalibration.
-    thresholds : (n,) floats
-        In [0, 1], ascending, each twice, with the limits of the regret from below and from above.
-    acted, waited : (n,) floats
-        What is lost for each decision by acting though the probability was below the threshold, and by not acting
-        though it was above. Payoffs: acting gives 1 − t if the event occurs and −t if not, divided by max(t, 1 − t),
-        and not acting 0: what is at stake never differs by more than 1.
-    at, lost : float
-        Where both together are largest, and how large.
-    said : str
-        The same in words, and which predictions are to blame.
+    Acting gives 1 − t if the event occurs and −t if not, divided by max(t, 1 − t), and waiting 0. `acted` is lost by
+    acting though the probability was below the threshold, `waited` by waiting though it was above.
     """
 
     label: str
-    against: Against
     thresholds: Floats
     acted: Floats
     waited: Floats
+    #: the worst threshold, its regret, and the predictions to blame, in words
     at: float
     lost: float
     said: str
@@ -64,15 +52,7 @@ class Decisions:
 
 
 def decisions_of(gamma: JointDistribution, *, against: Against = "monotone", label: str = "") -> Decisions:
-    """What `plot_decision` draws of Γ.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-    against : {"levels", "monotone"}, default "monotone"
-        As in `plot_decision`.
-    label : str, optional
-    """
+    """The regrets of Γ."""
     choice("decision", "against", against, ("levels", "monotone"))
     v, q = gamma.predictions, gamma.means if against == "levels" else isotonic(gamma)
     # Between two of these the regret is a ratio of straight lines.
@@ -92,22 +72,22 @@ def decisions_of(gamma: JointDistribution, *, against: Against = "monotone", lab
     thresholds, (acted, waited) = np.repeat(ends, 2), both
     if against == "monotone":
         worst = worst_threshold(gamma)
-        return Decisions(label, against, thresholds, acted, waited, worst.at, worst.loss, str(worst))
+        return Decisions(label, thresholds, acted, waited, worst.at, worst.loss, str(worst))
     regret = acted + waited
     at = int(np.argmax(regret))
     t, lost = float(thresholds[at]), float(regret[at])
-    # At a jump those are to blame who are so on the side where more is lost.
+    # At a jump the predictions to blame are those on the side where more is lost.
     after = at % 2 == 1
     high_ = (q < t) & ((v > t) if after else (v >= t))
     low_ = (q > t) & ((v <= t) if after else (v < t))
     blamed = high_ if acted[at] >= waited[at] else low_
     said = f"act when p {'>' if after else '≥'} {t:.3g}: {lost:.3g} lost for each decision; {_why(gamma, blamed)}"
     said = "no threshold loses anything" if lost < _NOTHING else said
-    return Decisions(label, against, thresholds, acted, waited, t, lost, said)
+    return Decisions(label, thresholds, acted, waited, t, lost, said)
 
 
 def _why(gamma: JointDistribution, blamed: NDArray[np.bool_]) -> str:
-    """Which predictions are off, by how much on average, and in which direction."""
+    """The predictions that are off, by how much on average, and in which direction."""
     if not blamed.any():
         return ""
     v, mass = gamma.predictions[blamed], gamma.mass[blamed]
@@ -116,9 +96,7 @@ def _why(gamma: JointDistribution, blamed: NDArray[np.bool_]) -> str:
     return f"predictions of {whole} are too {'low' if by > 0 else 'high'} by {abs(by):.2g} on average"
 
 
-def _lost(
-    t: Floats, low: Floats, high: Floats, mass: Floats, mean: Floats, side: Literal["left", "right"]
-) -> Floats:
+def _lost(t: Floats, low: Floats, high: Floats, mass: Floats, mean: Floats, side: Any) -> Floats:
     """Σ w (q − t) over the intervals from `low` to `high` in which t lies: the limit from this side, for each t."""
     total = np.zeros(len(t))
     for edges, sign in ((low, 1.0), (high, -1.0)):
@@ -130,40 +108,25 @@ def _lost(
     return total
 
 
+@pictured
 def plot_decision(
-    p: Gammas | ArrayLike,
-    y: ArrayLike | None = None,
-    *,
-    against: Against = "monotone",
-    axes: Any = None,
-    title: str = "",
-    dark: bool = False,
-    width: Any = None,
-) -> Any:
-    """What those lose who act when the prediction is above a threshold, for each threshold, with the worst one named.
+    p: Gammas | ArrayLike, y: ArrayLike | None = None, *, against: Against = "monotone"
+) -> Picture:
+    """The regret of acting when the prediction is above a threshold, for each threshold, with the worst one named.
 
     Parameters
     ----------
-    p : (n,) array_like, JointDistribution, Evaluation, or mapping of labels to these or to pairs (p, y)
-        Predictions, with outcomes y; or Γ; or several, a panel for each.
-    y : (n,) array_like
-        Outcomes, each 0 or 1.
-    against : {"levels", "monotone"}, default "monotone"
-        With what one could have acted instead: with the best monotone recalibration, which is the best other threshold,
-        as in `onlinecal measure`; or with the mean outcome of each level, which is the swap regret of the threshold,
-        whose supremum is V-CDL. The latter is noise where levels have few samples.
-    axes, title, dark, width
+    p, y
         As in `reliability_plot.plot_reliability`.
+    against : {"levels", "monotone"}, default "monotone"
+        The alternative: to act by the best monotone recalibration, which is the best other threshold, as in `onlinecal
+        measure`; or by the mean outcome of each level, which is the swap regret of the threshold, with V-CDL as its
+        supremum. The latter is noise where levels have few samples.
 
     Returns
     -------
     Axes, or (n,) array of Axes
         An array where a mapping is given.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
-        Samples that are no forecasts and outcomes; another `against`; axes or a width that cannot be.
 
     Examples
     --------
@@ -171,50 +134,29 @@ def plot_decision(
     >>> ax.get_title()
     'act when p > 0.45: you lose 0.545 per decision; predictions\\nof 0.45 (1 of all) are too low by 0.3'
     """
-    drawn = _decisions(p, y, against)
-    found = panels(
-        drawn, _draw, [f"{one.label}\n{one.said}".strip() for one in drawn], _caption(drawn),
-        axes=axes, title=title, dark=dark, width=width, high=0.72,
-    )  # fmt: skip
-    return found if isinstance(p, Mapping) else found[0]
-
-
-def caption(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, against: Against = "monotone") -> str:
-    """What is drawn in `plot_decision`, for a figure of somebody's own."""
-    return _caption(_decisions(p, y, against))
-
-
-def _decisions(p: Gammas | ArrayLike, y: ArrayLike | None, against: Against) -> list[Decisions]:
-    return [
-        decisions_of(gamma, against=against, label=label)
-        for label, gamma in gammas_of("decision", p, y).items()
-    ]
-
-
-def _caption(drawn: Sequence[Decisions]) -> str:
-    parts = [
-        "Who acts when the prediction is above t gains 1 − t if the event occurs and −t if not, divided by "
-        "max(t, 1 − t), and nothing by not acting. Up: how much more each decision would have brought on average",
-    ]
-    parts[0] += (
-        " with the mean outcome of each prediction in its place; the largest is V-CDL."
-        if drawn[0].against == "levels"
-        else " with the best monotone recalibration in its place, which is the best other threshold."
-    )
+    several = gammas_of("decision", p, y)
+    drawn = [decisions_of(gamma, against=against, label=label) for label, gamma in several.items()]
     lost = [one.lost >= _NOTHING for one in drawn]
-    if any(lost):
-        parts.append(
-            "Dark: by acting in vain; light: by not acting. Point: the worst threshold, not tested against chance."
-        )
-    if not all(lost):
-        parts.append("Where there is no point, no threshold loses anything.")
-    return " ".join(parts)
+    instead = {
+        "levels": "with the mean outcome of each prediction in its place; the largest is V-CDL.",
+        "monotone": "with the best monotone recalibration in its place, which is the best other threshold.",
+    }
+    caption = joined(
+        "Who acts when the prediction is above t gains 1 − t if the event occurs and −t if not, divided by "
+        "max(t, 1 − t), and nothing by not acting. Up: how much more each decision would have brought on average "
+        + instead[against],
+        "Dark: by acting in vain; light: by not acting. Point: the worst threshold, not tested against chance."
+        * any(lost),
+        "Where there is no point, no threshold loses anything." * (not all(lost)),
+    )
+    return of_gammas(
+        p, drawn, lambda axis, _, one, __: _draw_decision(axis, one),
+        [f"{one.label}\n{one.said}".strip() for one in drawn], caption, 0.72,
+    )  # fmt: skip
 
 
-def _draw(axis: Axes, _: Axes | None, one: Decisions) -> None:
-    """Both parts of the regret, one upon the other, and the worst threshold."""
-    colours = paper(axis)
-    blue, red = colours.colours[0], colours.colours[1]
+def _draw_decision(axis: Axes, one: Decisions) -> None:
+    blue, red = paper(axis).colours[:2]
     t, regret = thinned(one.thresholds, one.regret)
     acted = one.acted if len(t) == len(one.thresholds) else np.interp(t, one.thresholds, one.acted)
     axis.fill_between(t, 0.0, acted, color=blue, alpha=0.55, linewidth=0)
@@ -233,3 +175,179 @@ def _draw(axis: Axes, _: Axes | None, one: Decisions) -> None:
         which.set_major_locator(MaxNLocator(5))
         which.set_major_formatter(FuncFormatter(tick))
     plain(axis, "threshold t", "regret for each decision")
+
+
+# ---------------------------------------------------------------- Murphy diagrams
+
+
+class Elementary(NamedTuple):
+    """The mean elementary score of each label at each threshold; thresholds stand twice, with both limits."""
+
+    labels: tuple[str, ...]
+    thresholds: Floats
+    scores: Floats
+
+
+class Difference(NamedTuple):
+    """Score of the second of two forecasts less that of the first, with an interval for its expectation."""
+
+    labels: tuple[str, str]
+    thresholds: Floats
+    mean: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    samples: int
+
+
+def elementary_scores(gamma: JointDistribution, thresholds: Floats, *, above: bool) -> Floats:
+    """Σ w_i [ q_i (1 − t) 1(v_i ≤ t) + (1 − q_i) t 1(v_i > t) ]; unless `above` with < and ≥ in place of ≤ and >."""
+    ones = np.concatenate(([0.0], np.cumsum(gamma.mass * gamma.means)))
+    zeros = np.concatenate(([0.0], np.cumsum(gamma.mass * (1.0 - gamma.means))))
+    upto = np.searchsorted(gamma.predictions, thresholds, side="right" if above else "left")
+    return np.asarray((1.0 - thresholds) * ones[upto] + thresholds * (zeros[-1] - zeros[upto]))
+
+
+def murphy_of(several: Mapping[str, JointDistribution]) -> Elementary:
+    """The scores of several Γ: exact, for between two levels a score is a straight line."""
+    levels = np.unique(np.concatenate([[0.0, 1.0], *(gamma.predictions for gamma in several.values())]))
+    scores = [
+        np.stack([elementary_scores(gamma, levels, above=above) for above in (False, True)], axis=1).ravel()
+        for gamma in several.values()
+    ]
+    return Elementary(tuple(several), np.repeat(levels, 2), np.array(scores))
+
+
+def difference_of(
+    first: ArrayLike, second: ArrayLike, y: ArrayLike, labels: tuple[str, str], level: float
+) -> Difference:
+    """The difference of two forecasts of the same outcomes: the mean ± Student's t.
+
+    For the variance one sample of either outcome in favour of either forecast is added: that none was seen does not
+    prove that there is none.
+    """
+    from scipy.special import stdtrit
+
+    gammas = [JointDistribution.from_samples(p, y) for p in (first, second)]  # checks them
+    a, b, out = (np.asarray(part, dtype=np.float64) for part in (first, second, y))
+    t = np.linspace(0.0, 1.0, POINTS)
+    mean = elementary_scores(gammas[1], t, above=True) - elementary_scores(gammas[0], t, above=True)
+    # A sample counts at t if t lies between its two predictions: + where the first is better.
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    n, squares = len(out), np.zeros(POINTS)
+    for value, stake in ((1.0, (1.0 - t) ** 2), (0.0, t**2)):
+        upto = [np.searchsorted(np.sort(edge[out == value]), t, side="right") for edge in (low, high)]
+        squares += (upto[0] - upto[1]) * stake
+    added = 2.0 * ((1.0 - t) ** 2 + t**2)
+    variance = np.maximum(squares + added - n * mean**2, added) / n
+    half = float(stdtrit(max(n - 1, 1), 0.5 * (1.0 + level))) * np.sqrt(variance / n)
+    return Difference(labels, t, mean, mean - half, mean + half, level, n)
+
+
+@pictured
+def plot_murphy(
+    p: Gammas | ArrayLike | Mapping[str, ArrayLike],
+    y: ArrayLike | None = None,
+    *,
+    difference: bool = False,
+    band: float = 0.95,
+) -> Picture:
+    """The mean elementary score at each threshold, or how two forecasts differ in it.
+
+    The elementary score at t is 1 − t where the event occurs and the prediction is not above t, t where it does not
+    occur and the prediction is above t, and 0 elsewhere. Every proper score is a mixture of these: a forecast that has
+    less at every t is better by all of them.
+
+    Parameters
+    ----------
+    p, y
+        As in `reliability_plot.plot_reliability`; the forecasts of a mapping may have y in common.
+    difference : bool, default False
+        Of two forecasts of the same y: the score of the second less that of the first, with an interval.
+    band : float, default 0.95
+        Of that interval, point by point; approximate.
+
+    Returns
+    -------
+    Axes
+
+    Source
+    ------
+    Ehm, Gneiting, Jordan, Krüger 2016.
+
+    Deviations
+    ----------
+    The interval adds four samples; theirs is the mean ± normal quantiles.
+
+    Examples
+    --------
+    >>> ax = plot_murphy({"first": [0.2, 0.7], "second": [0.4, 0.4]}, [0, 1])
+    >>> ax.get_xlabel()
+    'threshold t'
+    """
+    drawn = _murphy(p, y, difference, number("murphy", "band", band, 0.0, 1.0))
+    score = (
+        "the mean elementary score, 1 − t for an event with a prediction that is not above t and t for another with "
+        "one that is"
+    )
+    names: tuple[str, ...] = ()
+    if isinstance(drawn, Elementary):
+        names = drawn.labels if len(drawn.labels) > 1 else ()
+        caption = (
+            f"Up: {score}. Lower is better; who is lower at every t is better by every proper score. The Brier score "
+            "is twice the area below."
+        )
+    else:
+        caption = (
+            f"Line: the score of “{drawn.labels[1]}” less that of “{drawn.labels[0]}”: above 0 the latter is better. "
+            f"Score: {score}. Band: an approximate {drawn.level:.0%} interval for the expected difference, point by "
+            f"point (Student's t with four added to the {drawn.samples:,})."
+        )
+    legend = {label: i for i, label in enumerate(names)}
+    return of_gammas(
+        None, [drawn], lambda axis, _, one, new: _draw_murphy(axis, one, new), [""], caption, 0.72, names=legend
+    )  # fmt: skip
+
+
+def _murphy(p: Any, y: ArrayLike | None, difference: bool, level: float) -> Elementary | Difference:
+    if isinstance(p, Mapping) and y is not None:
+        if difference and len(p) == 2:
+            (one, first), (other, second) = p.items()
+            return difference_of(first, second, y, (one, other), level)
+        several = gammas_of("murphy", {label: (some, y) for label, some in p.items()}, None)
+    else:
+        several = gammas_of("murphy", p, y)
+    if difference:
+        raise InvalidParameter(
+            f"murphy: a difference of {len(several)} forecasts{'' if y is not None else ' without y'}; expected two "
+            "in a mapping, and the outcomes y that they share"
+        )
+    return murphy_of(several)
+
+
+def _draw_murphy(axis: Axes, drawn: Elementary | Difference, new: bool) -> None:
+    here = paper(axis)
+    if isinstance(drawn, Elementary):
+        several = len(drawn.labels) > 1
+        for i, (label, scores) in enumerate(zip(drawn.labels, drawn.scores, strict=True)):
+            look = here.style(i)
+            axis.plot(
+                *thinned(drawn.thresholds, scores), color=look.colour, linestyle=look.dashes, markersize=4,
+                marker=look.marker if several else "", markevery=0.1, linewidth=1.3,
+                label=entry(literal(label), 40) or "_",
+            )  # fmt: skip
+        if several and not new:
+            axis.legend(fontsize=8, frameon=False)
+        axis.set_ylim(0.0, 1.08 * max(float(drawn.scores.max()), 1e-9))
+        up = "mean elementary score"
+    else:
+        axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
+        axis.fill_between(
+            drawn.thresholds, drawn.lower, drawn.upper, color=here.colours[0], alpha=0.2, linewidth=0
+        )
+        axis.plot(drawn.thresholds, drawn.mean, color=here.colours[0], linewidth=1.3)
+        up = "difference of elementary scores"
+    axis.set_xlim(0.0, 1.0)
+    axis.yaxis.set_major_locator(MaxNLocator(5))
+    axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    plain(axis, "threshold t", up)

@@ -18,19 +18,8 @@ from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import BEYOND, NONE, literal
 from onlinecal.report.curves import Study, left_out
 from onlinecal.report.frames import counted
-from onlinecal.report.style import (
-    across,
-    contrast,
-    finish,
-    given_axes,
-    inches,
-    letters,
-    page,
-    paper_colour,
-    shortened,
-    typeset,
-    wrapped,
-)
+from onlinecal.report.panels import Panels, Picture, joined, pictured
+from onlinecal.report.style import contrast, letters, paper_colour, shortened, typeset, wrapped
 
 Floats = NDArray[np.float64]
 
@@ -46,31 +35,20 @@ _MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
 
 @dataclass(frozen=True)
 class Heat:
-    """A table of exponents as it is drawn: forecasters down, natures across.
-
-    Attributes
-    ----------
-    column : Column
-    forecasters, natures : list of str
-    values, halves : (forecasters, natures) floats
-        Mean growth exponents over the T that were played, and half of their intervals, which hold all together with
-        95 %; NaN where there is none or the interval tells little, and the halves also where the totals follow no power
-        law.
-    texts : list of list of str
-        What stands in the cells: ▲ where the total grows faster than proved or known, ▽ where slower than known
-        (`Curve.against_rates`).
-    """
+    """A table of exponents: forecasters down, natures across."""
 
     column: Column
     forecasters: list[str]
     natures: list[str]
+    #: mean exponents, and half of their intervals, all together with 95 %; NaN where they tell little
     values: Floats
     halves: Floats
+    #: of the cells; ▲ and ▽ as in `Curve.against_rates`
     texts: list[list[str]]
 
 
 def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
-    """What `heat_map` draws: a table for each measure."""
+    """The tables of `plot_exponents`."""
     result = []
     for measure in measures:
         values = np.full((len(study.forecasters), len(study.natures)), np.nan)
@@ -95,91 +73,58 @@ def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
     return result
 
 
-def heat_map(
-    study: Study,
-    measures: Sequence[str],
-    *,
-    axes: Any = None,
-    title: str = "",
-    dark: bool = False,
-    width: Any = None,
-) -> NDArray[Any]:
-    """The exponents of a study as coloured tables, one for each measure.
+@pictured
+def plot_exponents(study: Study, measures: Sequence[str]) -> Picture:
+    """The exponents of a study as coloured tables, one for each measure: forecasters down, natures across.
+
+    Each cell has the mean growth exponent over the T that were played and half of its interval. Where the totals follow
+    no power law, it has the slopes over the first and the last half of these T. A question mark stands for an interval
+    wider than 1, and a dash for no exponent.
 
     Parameters
     ----------
     study : Study
     measures : sequence of str
         At least one column.
-    axes : sequence of matplotlib Axes, optional
-        Where to draw, one for each measure. Default: those of a new figure, which also gets the title, a bar of the
-        colours and, below, what the cells say; to others' figures `caption` says that.
-    title : str, optional
-        Of a new figure.
-    dark, width
-        As in `curve_plot.plot_curves`.
 
     Returns
     -------
     (measures,) array of Axes
-        Their figure is ``axes[0].figure``. Each cell says the mean growth exponent over the T that were played and half
-        of its interval, or, where the totals follow no power law, the slopes over the first and the last half of these
-        T; a question mark where the interval is wider than 1, and a dash where there is none.
-
-    Raises
-    ------
-    InvalidParameter
-        No measures; another number of axes; a title for axes that are given.
     """
     tables = heats(study, measures)
     if not tables:
         raise InvalidParameter("no measures to draw; expected at least one")
-    if axes is not None:
-        panels = given_axes(axes, (len(tables),), "one for each measure", title)
-        for axis, heat in zip(panels, tables, strict=True):
-            _draw(axis, heat)
-        return panels
-    asked = inches(width, 0.0) or None
-    columns = across(min(2, len(tables)), asked)
-    rows = -(-len(tables) // columns)
-    wide = len(study.natures)
-    side = asked / columns if asked else None
-    labels = _Labels.of(tables[0], side)
-    with page(dark):
-        fig = Figure(
-            figsize=(asked or 1.6 + columns * (1.3 + 0.72 * wide), 0.1 + rows * labels.height),
-            layout="constrained",
-            dpi=150,
-        )
-        grid = fig.subplots(rows, columns, squeeze=False)
-        panels = grid.flatten()[: len(tables)]
+
+    def labels_in(side: float) -> _Labels:
+        return _Labels.of(tables[0], None if np.isinf(side) else side)
+
+    def height(side: float, columns: int) -> float:
+        return 0.1 + -(-len(tables) // columns) * labels_in(side).height
+
+    def build(fig: Figure, columns: int) -> Panels:
+        grid = fig.subplots(-(-len(tables) // columns), columns, squeeze=False)
         for axis in grid.flat[len(tables) :]:
             axis.set_visible(False)
+        panels: Panels = grid.flatten()[: len(tables)]
+        return panels
+
+    def fill(panels: Panels, side: float, new: bool) -> None:
         for axis, heat in zip(panels, tables, strict=True):
-            image = _draw(axis, heat, labels)
-        bar = fig.colorbar(image, ax=grid, shrink=0.6)
-        bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
-        finish(fig, title, _caption(study, tables))
-    return panels
+            image = _draw(axis, heat, labels_in(side) if new else None)
+        if new:
+            fig = panels[0].figure
+            bar = fig.colorbar(image, ax=fig.axes, shrink=0.6)
+            bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
 
-
-def caption(study: Study, measures: Sequence[str]) -> str:
-    """What the cells in `heat_map` of these measures say, for a figure of somebody's own."""
-    return _caption(study, heats(study, measures))
+    return Picture(
+        (len(tables),), "one for each measure", fill, _caption(study, tables), height, most=2, build=build,
+        wide=(1.6, 1.3 + 0.72 * len(study.natures)), gap=0.0, widest=60.0, free=np.inf,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Labels:
-    """What stands beside and below a table, in lines that leave room for its cells.
-
-    Attributes
-    ----------
-    left, below : list of str
-    upright : bool
-        Whether those below stand upright, since one is long; else they lean.
-    height : float
-        Of a table with them, in inches.
-    """
+    """What stands beside and below a table, in lines that leave room for its cells."""
 
     left: list[str]
     below: list[str]
@@ -243,21 +188,21 @@ def _caption(study: Study, tables: Sequence[Heat]) -> str:
             times = [t for c in mine for t in c.tail.rounds.tolist()]
             span = f"{min(times):,} … {max(times):,}" if min(times) < max(times) else f"{min(times):,}"
             played.append(f"{kind}, T = {span}")
-    runs = {c.totals.shape[1] for c in curves}
-    text = "; ".join(played) + f"; {counted(runs)}. Exponents are means over these T"
-    if any(np.isfinite(heat.halves).any() for heat in tables):
-        text += "; ± half of their intervals, which hold in each table all together with 95 %"
     cells = [cell for heat in tables for row in heat.texts for cell in row]
-    if any(cell.startswith("?") for cell in cells):
-        text += f"; ?: the interval is wider than {WIDE:g}"
-    if any(cell.startswith("–") for cell in cells):
-        text += f"; –: {NONE}"
-    if any((heat.halves > FADED).any() for heat in tables):
-        text += f"; faded: the interval is wider than ±{FADED:g}"
-    if any("▲" in cell for cell in cells):
-        text += "; ▲: faster over these T than the proven bound or the best known rate, beyond doubt"
-    if any("▽" in cell for cell in cells):
-        text += "; ▽: slower than the known rate against the worst nature, beyond doubt"
-    if any("…" in cell for cell in cells):
-        text += f"; a…b: no power law, {BEYOND}, but these slopes over the first and the last half of the T"
-    return " ".join(filter(None, [text[0].upper() + text[1:] + ".", left_out(curves)]))
+    halves = np.concatenate([heat.halves.ravel() for heat in tables])
+    asked = {
+        "± half of their intervals, which hold in each table all together with 95 %": np.isfinite(halves).any(),
+        f"?: the interval is wider than {WIDE:g}": any(cell.startswith("?") for cell in cells),
+        f"–: {NONE}": any(cell.startswith("–") for cell in cells),
+        f"faded: the interval is wider than ±{FADED:g}": (halves > FADED).any(),
+        "▲: faster over these T than the proven bound or the best known rate, beyond doubt":
+            any("▲" in cell for cell in cells),
+        "▽: slower than the known rate against the worst nature, beyond doubt": any("▽" in cell for cell in cells),
+        f"a…b: no power law, {BEYOND}, but these slopes over the first and the last half of the T":
+            any("…" in cell for cell in cells),
+    }  # fmt: skip
+    runs = counted({c.totals.shape[1] for c in curves})
+    text = "; ".join(
+        [*played, f"{runs}. Exponents are means over these T", *(s for s, true in asked.items() if true)]
+    )
+    return joined(text[0].upper() + text[1:] + ".", left_out(curves))

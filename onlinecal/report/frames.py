@@ -1,4 +1,4 @@
-"""What a figure of curves shows, as plain data: lines, bounds, best known rates, and what has no place on the axes."""
+"""The data of a figure of curves: lines, bounds, best known rates, and points that have no place on the axes."""
 
 from __future__ import annotations
 
@@ -23,26 +23,12 @@ BAND = (5.0, 95.0)
 
 @dataclass(frozen=True)
 class Line:
-    """One curve as it is drawn.
-
-    Attributes
-    ----------
-    forecaster : str
-    notes : str
-        Exponent where that is clear, and where points are missing and why; as matplotlib reads it.
-    style : int
-        Which colour, marker and dashes: the forecaster's place in the study (see `places`).
-    rounds, mean, lower, upper : (n,) arrays
-        NaN where the mean has no place on the axis: where it is infinite, and, on a logarithmic axis, 0.
-    exponent : Growth or None
-    fresh : bool
-        Whether each T is a game of its own.
-    late : bool
-        Whether outcomes may come after the next question; the best known rates are not about such games.
-    """
+    """A curve as it is drawn; NaN where a mean has no place on the axis."""
 
     forecaster: str
+    #: exponent where that is clear, and where points are missing and why; as matplotlib reads it
     notes: str
+    #: the forecaster's place in the study
     style: int
     rounds: NDArray[np.int64]
     mean: Floats
@@ -54,30 +40,19 @@ class Line:
 
     @property
     def label(self) -> str:
-        """Both in one, as matplotlib reads it."""
-        return (
-            literal(self.forecaster)
-            + ("  " if self.notes.startswith("$") else "; " if self.notes else "")
-            + self.notes
-        )
+        """Forecaster and notes, as matplotlib reads them."""
+        between = "  " if self.notes.startswith("$") else "; " if self.notes else ""
+        return literal(self.forecaster) + between + self.notes
 
     @property
     def shown(self) -> NDArray[np.bool_]:
-        """Which points are drawn."""
+        """Whether each point is drawn."""
         return np.isfinite(self.mean)
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Points of a curve that lie beyond an edge of the axes, as arrows there.
-
-    Attributes
-    ----------
-    style : int
-    rounds : (n,) ints
-    up : bool
-        Infinite; else 0 on a logarithmic axis.
-    """
+    """Points of a curve that lie beyond an edge of the axes, as arrows there."""
 
     style: int
     rounds: NDArray[np.int64]
@@ -86,19 +61,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Bound:
-    """A guarantee as it is drawn: a rate is anchored at the curve's first point.
-
-    Attributes
-    ----------
-    label : str
-    style : int or None
-        Of whose curve it is; None of what the nature forces.
-    rounds, values : (n,) floats
-    exact : bool
-        A bound, else a rate.
-    against : str
-        Whom a forecaster's bound is proved against; "" for what says so in its label, or is no guarantee.
-    """
+    """A guarantee as it is drawn, an exact bound or a rate; style None of those that the nature forces."""
 
     label: str
     style: int | None
@@ -110,15 +73,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Reference:
-    """A best known rate of a measure as it is drawn: a slope, since it has no constant.
-
-    Attributes
-    ----------
-    label : str
-        Ω, O, or Θ where the two are one.
-    rounds, values : (n,) arrays
-        Starts at half the lowest curve at the first T that is drawn, where there is room.
-    """
+    """A best known rate of a measure as it is drawn: a slope, since it has no constant."""
 
     label: str
     rounds: NDArray[np.int64]
@@ -127,18 +82,7 @@ class Reference:
 
 @dataclass
 class Frame:
-    """One pair of axes: a measure against one nature.
-
-    Attributes
-    ----------
-    nature : str
-    column : Column
-    negative : bool
-        Whether some mean is negative: the axis is then linear around 0 and logarithmic beyond.
-    lines, marks, bounds, references : lists
-    absent : list of (int, str)
-        Style, and forecaster with the reason, of the curves that have no point to draw.
-    """
+    """One pair of axes: a measure against one nature; `absent` has the curves without a point, with the reason."""
 
     nature: str
     column: Column
@@ -158,34 +102,22 @@ class Frame:
 def divided(frame: Frame, power: float) -> Frame:
     """The same with everything divided by T^power: what grows so fast is level."""
 
-    def by(rounds: Any, values: Floats) -> Floats:
-        return np.asarray(values / np.asarray(rounds, dtype=np.float64) ** power)
+    def by(some: Any, *names: str) -> list[Any]:
+        return [
+            replace(
+                one, **{name: getattr(one, name) / one.rounds.astype(np.float64) ** power for name in names}
+            )
+            for one in some
+        ]
 
     return replace(
-        frame,
-        lines=[
-            replace(
-                line,
-                mean=by(line.rounds, line.mean),
-                lower=by(line.rounds, line.lower),
-                upper=by(line.rounds, line.upper),
-            )
-            for line in frame.lines
-        ],
-        bounds=[replace(bound, values=by(bound.rounds, bound.values)) for bound in frame.bounds],
-        references=[replace(one, values=by(one.rounds, one.values)) for one in frame.references],
-    )
+        frame, lines=by(frame.lines, "mean", "lower", "upper"), bounds=by(frame.bounds, "values"),
+        references=by(frame.references, "values"),
+    )  # fmt: skip
 
 
 def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
-    """What `plot_curves` draws, one frame for each nature and measure, in the order of the curves.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-    exponents : bool, default True
-        Whether labels of lines say how they grow.
-    """
+    """What `plot_curves` draws, one frame for each nature and measure, in the order of the curves."""
     styles = places(curves)
     result: dict[tuple[str, Column], Frame] = {}
     for curve in curves:
@@ -209,10 +141,7 @@ def forecasters(drawn: Iterable[Frame]) -> dict[str, int]:
 
 
 def places(curves: Sequence[Curve]) -> dict[str, int]:
-    """Forecaster → how its curves look: its place in the study, whatever else is drawn.
-
-    Where a place is not known, or taken by a forecaster of another study, it is the next that is free.
-    """
+    """Forecaster → how its curves look: its place in the study, whatever else is drawn."""
     found: dict[str, int] = {}
     for curve in curves:
         if curve.forecaster not in found:
@@ -236,20 +165,11 @@ def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
     slope = f"$T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
+    notes = "; ".join(filter(None, (slope, reasons)))
     frame.lines.append(
-        Line(
-            curve.forecaster,
-            "; ".join(filter(None, (slope, reasons))),
-            style,
-            curve.rounds,
-            np.where(shown, mean, np.nan),
-            band[0],
-            band[1],
-            exponent,
-            curve.fresh,
-            curve.open is not None,
-        )
-    )
+        Line(curve.forecaster, notes, style, curve.rounds, np.where(shown, mean, np.nan), band[0], band[1], exponent,
+             curve.fresh, curve.open is not None)
+    )  # fmt: skip
     for beyond, up in ((mean == np.inf, True), (~shown & (mean == 0), False)):
         if beyond.any():
             frame.marks.append(Mark(style, curve.rounds[beyond], up))
@@ -348,22 +268,21 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
 
 
 def parities(curves: Sequence[Curve]) -> str:
-    """Which curves are jagged since the steps of a grid are now even, now odd, in a sentence; "" where none is."""
-    level = simultaneous(len(curves))
-    found: dict[str, dict[str, list[str]]] = {}
+    """A sentence on the curves that are jagged since the steps of a grid are now even, now odd; "" without one."""
+    level, pairs = simultaneous(len(curves)), dict[str, dict[str, list[str]]]()
     for curve in curves:
-        factor = curve.parity(level)
-        if factor is not None:
-            sides = found.setdefault(f"{curve.forecaster} against {curve.nature}", {})
+        if (factor := curve.parity(level)) is not None:
+            sides = pairs.setdefault(f"{curve.forecaster} against {curve.nature}", {})
             sides.setdefault("lower" if factor < 1.0 else "higher", []).append(curve.measure)
-    if not found:
-        return ""
-    said = {
-        pair: " and ".join(f"{side} in {', '.join(measures)}" for side, measures in sides.items())
-        for pair, sides in found.items()
-    }
-    whom = "; ".join(f"{pair} (at even m {how})" for pair, how in said.items())
-    return f"Jagged as the m steps of the grid are even, with a point at ½, or odd, without one: {whom}."
+    said = []
+    for pair, sides in pairs.items():
+        how = " and ".join(f"{side} in {', '.join(measures)}" for side, measures in sides.items())
+        said.append(f"{pair} (at even m {how})")
+    whom = "; ".join(said)
+    return (
+        f"Jagged as the m steps of the grid are even, with a point at ½, or odd, without one: {whom}."
+        * bool(said)
+    )
 
 
 def ends(values: Collection[int]) -> str:
@@ -373,11 +292,7 @@ def ends(values: Collection[int]) -> str:
 
 
 def counted(runs: Collection[int]) -> str:
-    """How many runs there are: ``1 run``, or ``4–16 runs``.
-
-    >>> counted([16, 4]), counted([1, 1])
-    ('4–16 runs', '1 run')
-    """
+    """How many runs there are: ``1 run``, or ``4–16 runs``."""
     words = ends(runs)
     return f"{words} run{'' if words == '1' else 's'}"
 

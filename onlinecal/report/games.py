@@ -1,10 +1,11 @@
-"""Tables of solved games: values, how they grow, and what forecasters pay beyond them."""
+"""Tables of solved games: values, their growth, and the exploitability of forecasters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,6 @@ from onlinecal.forecasters import (
     FosterVohra,
     Rounded,
 )
-from onlinecal.report.games_hedging import hedging_section
 
 Floats = NDArray[np.float64]
 
@@ -37,25 +37,20 @@ BRACKETS = {4: (256, 8.0), 5: (64, 3.5)}
 
 #: values that differ by less are the same
 TIE = 1e-9
+#: the first T of sentences on best grids, and on growth; the least that a doubling adds, but for rounding
+FIRST, GROWING, TINY = 8, 32, 1e-9
 
 #: T of the rows of the table
 ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 18, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256)
 
 #: exploited forecasters, by the steps of the grid: what makes each, and the longest game
+_MAKERS: tuple[Callable[[int], Forecaster], ...] = (
+    ForecastHedging, CDLMinimiser, FosterVohra, AlmostOneStepAhead, lambda m: Rounded(EmpiricalMean(), m)
+)  # fmt: skip
 RULES: Mapping[int, Mapping[Callable[[int], Forecaster], int]] = {
-    2: {
-        lambda m: ForecastHedging(m): 32, lambda m: CDLMinimiser(m): 20, lambda m: FosterVohra(m): 20,
-        lambda m: AlmostOneStepAhead(m): 32, lambda m: Rounded(EmpiricalMean(), m): 32,
-    },
-    3: {
-        lambda m: ForecastHedging(m): 24, lambda m: CDLMinimiser(m): 16, lambda m: FosterVohra(m): 16,
-        lambda m: AlmostOneStepAhead(m): 24, lambda m: Rounded(EmpiricalMean(), m): 24,
-    },
-    4: {
-        lambda m: ForecastHedging(m): 16, lambda m: CDLMinimiser(m): 12, lambda m: FosterVohra(m): 12,
-        lambda m: AlmostOneStepAhead(m): 16, lambda m: Rounded(EmpiricalMean(), m): 16,
-    },
-}  # fmt: skip
+    m: dict(zip(_MAKERS, (long, short, short, long, long), strict=True))
+    for m, long, short in ((2, 32, 20), (3, 24, 16), (4, 16, 12))
+}
 
 #: T of exploited forecasters
 TIMES = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)
@@ -72,37 +67,22 @@ MEASURE_TIMES: Mapping[int, Sequence[int]] = {2: (4, 8, 12), 3: (4, 8, 12), 4: (
 
 @dataclass(frozen=True)
 class Exploited:
-    """What a forecaster pays to its worst nature.
-
-    Attributes
-    ----------
-    label : str
-    m : int
-    times : tuple of int
-    values : tuple of float
-        Expected total ECE at each T.
-    """
+    """Expected total ECE of a forecaster against its worst nature, at each T."""
 
     label: str
     m: int
     times: tuple[int, ...]
     values: tuple[float, ...]
 
+    @property
+    def paid(self) -> dict[int, float]:
+        """T → value."""
+        return dict(zip(self.times, self.values, strict=True))
+
 
 @dataclass(frozen=True)
 class Games:
-    """What the page of solved games shows.
-
-    Attributes
-    ----------
-    solved : dict
-        m → `Solution` of the longest game, with the values of all shorter ones.
-    exploited : list of Exploited
-    brackets : dict
-        m → `ValueBracket` of a longer game.
-    hedged : dict
-        m → `Exploited`: forecast hedging on this grid.
-    """
+    """Solved games by m, with the values of all shorter ones; exploited forecasters, brackets, forecast hedging."""
 
     solved: dict[int, Solution]
     exploited: list[Exploited] = field(default_factory=list)
@@ -161,26 +141,7 @@ def games(
     *,
     progress: bool | None = None,
 ) -> Games:
-    """Solves the games of the page.
-
-    Parameters
-    ----------
-    lengths : mapping
-        m → the longest T.
-    rules : mapping
-        m → what makes a forecaster on that grid → its longest T.
-    brackets : mapping
-        m → the longest T whose value is bracketed, and the clip.
-    hedged : mapping
-        m → the longest T in which forecast hedging is compared with the best.
-    progress : bool, optional
-        As for `onlinecal.play`.
-
-    Raises
-    ------
-    InvalidParameter
-        No grid, or a forecaster on a grid that is not solved.
-    """
+    """Solves the games of the page."""
     if not lengths or not (set(rules) | set(brackets) | set(hedged)) <= set(lengths):
         given = f"{sorted(rules)}, brackets for {sorted(brackets)}, hedging for {sorted(hedged)}"
         raise InvalidParameter(
@@ -213,9 +174,8 @@ def page(
     command: str,
     times: Mapping[int, Sequence[int]] = MEASURE_TIMES,
 ) -> str:
-    """The page as Markdown: what is solved, tables, pictures (file, words), and other measures at these T by grid."""
+    """The page as Markdown, with pictures (file, words), and other measures at these T by grid."""
     grids = sorted(found.solved)
-    rows = [t for t in ROWS if t <= found.longest()]
     error = max(solution.error for solution in found.solved.values())
     lines = [
         "# Exact values of the calibration game",
@@ -234,14 +194,12 @@ def page(
         "Bold: the least of the values that are known in this row. Fewer digits: the value is bracketed and rounds to",
         "these at either end of the bracket. A dash: not solved, nor bracketed to one digit after the point.",
         "",
-        "| T | " + " | ".join(f"m = {m}" for m in grids) + " |",
-        "|---:|" + "---:|" * len(grids),
-    ]
-    for t in rows:
-        # Games on several grids may be worth the same.
-        cells = [_cell(found.bounds(m, t), found.leads(m, t)) for m in grids]
-        lines.append(f"| {t} | " + " | ".join(cells) + " |")
-    lines += [
+        *_table(
+            ["T", *(f"m = {m}" for m in grids)],
+            # Games on several grids may be worth the same.
+            ([t, *(_cell(found.bounds(m, t), found.leads(m, t)) for m in grids)]
+             for t in ROWS if t <= found.longest()),
+        ),
         "",
         *_figure(pictures[0]),
         *_growth(found),
@@ -252,22 +210,24 @@ def page(
         "What a forecaster pays to the nature that is worst for it, T·ECE in expectation, and (in brackets) by how",
         "much that is more than V_T(m), its *exploitability*.",
         "",
-    ]
+    ]  # fmt: skip
     for m in sorted({each.m for each in found.exploited}):
         mine = [each for each in found.exploited if each.m == m]
         shown = sorted({t for each in mine for t in each.times})
-        lines += [
-            f"| m = {m} | " + " | ".join(f"T = {t}" for t in shown) + " |",
-            "|---|" + "---:|" * len(shown),
-            "| *minimax* | " + " | ".join(f"{found.value(m, t):.3f}" for t in shown) + " |",
-        ]
+        rows = [["*minimax*", *(f"{found.value(m, t):.3f}" for t in shown)]]
         for each in mine:
-            paid = dict(zip(each.times, each.values, strict=True))
-            row = [f"{paid[t]:.3f} ({paid[t] - found.value(m, t):.3f})" if t in paid else "–" for t in shown]
-            lines.append(f"| {each.label} | " + " | ".join(row) + " |")
-        lines.append("")
+            paid = {t: f"{v:.3f} ({v - found.value(m, t):.3f})" for t, v in each.paid.items()}
+            rows.append([each.label, *(paid.get(t, "–") for t in shown)])
+        lines += [*_table([f"m = {m}", *(f"T = {t}" for t in shown)], rows, words=0), ""]
     lines += _figure(pictures[2])
     return "\n".join([*lines, *hedging_section(found), *measure_section(times)]).rstrip() + "\n"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]], words: int | None = None) -> list[str]:
+    """A Markdown table of numbers, with words in the column of that place."""
+    marks = "|" + "".join("---|" if i == words else "---:|" for i in range(len(headings)))
+    text = ["| " + " | ".join(map(str, line)) + " |" for line in [headings, *rows]]
+    return [text[0], marks, *text[1:]]
 
 
 def _growth(found: Games) -> list[str]:
@@ -279,25 +239,108 @@ def _growth(found: Games) -> list[str]:
             f"The least of these grids grows like T^{found.growth(first, last):.2f} from T = {first} to {last} (best",
             "known for T → ∞: between T^0.54 and T^0.67).",
         ]
-    if len(found.solved) == 1:
-        return [*lines, "Other grids may pay less."]
-    if until == last:
-        return [*lines, f"At T = {last} another grid is better than the finest, m = {finest}."]
-    if not until:
-        return [
-            *lines,
-            f"Up to T = {last} no grid is better than the finest, m = {finest}, and finer ones may pay less.",
-        ]
     span = f"from T = {until + 1} to {last}" if until + 1 < last else f"at T = {last}"
+    if len(found.solved) == 1:
+        said = "Other grids may pay less."
+    elif until == last:
+        said = f"At T = {last} another grid is better than the finest, m = {finest}."
+    elif not until:
+        said = (
+            f"Up to T = {last} no grid is better than the finest, m = {finest}, and finer ones may pay less."
+        )
+    else:
+        said = (
+            f"Another grid is better than the finest, m = {finest}, at T = {until} for the last time; {span} none is, "
+            "and finer ones may pay less."
+        )
+    return [*lines, said]
+
+
+# ---------------------------------------------------------------- forecast hedging
+
+
+def hedging_section(found: Games) -> list[str]:
+    """Whether forecast hedging pays a constant more than the best, as Markdown."""
+    grids = sorted(found.hedged)
+    if not grids:
+        return []
+    beyond = {
+        m: {t: value - found.value(m, t) for t, value in each.paid.items()}
+        for m, each in found.hedged.items()
+    }
+    times = sorted({t for each in beyond.values() for t in each})
+    best = {t: hedging_on_best_grids(found, t) for t in times}
+
+    def row(t: int) -> list[Any]:
+        cells = [
+            f"{beyond[m][t]:.3f} ({1.0 + beyond[m][t] / found.value(m, t):.3f})" if t in beyond[m] else "–"
+            for m in grids
+        ]
+        paid, value = best[t]
+        return [t, *cells, "–" if math.isnan(paid) else f"{paid - value:.3f} ({paid / value:.3f})"]
+
     return [
-        *lines,
-        f"Another grid is better than the finest, m = {finest}, at T = {until} for the last time; {span} none is, and "
-        "finer ones may pay less.",
+        "## Is forecast hedging within a constant of the best?",
+        "",
+        "By how much the worst case of forecast hedging, T·ECE in expectation, is more than V_T(m), and (in brackets)",
+        "how many times V_T(m) it is. Last: hedging on its best grid and the best forecaster on its own, of these.",
+        "",
+        *_table(["T", *(f"m = {m}" for m in grids), "best grids"], map(row, times)),
+        "",
+        _of_hedging(beyond, best),
+        "",
     ]
 
 
+def hedging_on_best_grids(found: Games, horizon: int) -> tuple[float, float]:
+    """The payment of hedging on its best grid, and the least value of these grids; NaN unless all are known."""
+    paid = [each.paid.get(horizon, math.nan) for each in found.hedged.values()]
+    values = [found.value(m, horizon) for m in found.hedged]
+    return (math.nan, math.nan) if any(map(math.isnan, [*paid, *values])) else (min(paid), min(values))
+
+
+def doublings(beyond: Mapping[int, float]) -> dict[int, float]:
+    """T → by how much the difference at T is more than that at T/2, for the T of which both are known."""
+    return {t: beyond[t] - beyond[t // 2] for t in sorted(beyond) if t % 2 == 0 and t // 2 in beyond}
+
+
+def _of_hedging(beyond: Mapping[int, Mapping[int, float]], best: Mapping[int, tuple[float, float]]) -> str:
+    grown = {m: doublings(each) for m, each in beyond.items()}
+    ends = [
+        f"{each[max(each)]:.3f} (m = {m}, to T = {max(each)})" for m, each in sorted(grown.items()) if each
+    ]
+    words = [f"The last doubling of T adds to the difference {', '.join(ends)}."] if ends else []
+    times = [
+        each[t] / each[t // 2]
+        for each in grown.values()
+        for t in each
+        if t >= GROWING and each.get(t // 2, 0.0) > TINY
+    ]
+    if times:
+        words.append(
+            f"From T = {GROWING} on, a doubling adds {_span(times, '.2f')} times as much as the one before it; to ln T "
+            "it would add as much, to √T 1.41 times as much."
+        )
+    both = {t: paid / value for t, (paid, value) in best.items() if t >= FIRST and not math.isnan(paid)}
+    if both:
+        words.append(
+            f"On its best grid hedging pays {_span(both.values(), '.2f')} times what the best forecaster pays on its "
+            f"own, for T = {_span(both, 'd')}."
+        )
+    return " ".join(words)
+
+
+def _span(numbers: Collection[float], digits: str) -> str:
+    """The least to the largest, or one number where they are written alike."""
+    low, high = (format(end(numbers), digits) for end in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+# ---------------------------------------------------------------- other measures
+
+
 def measure_section(times: Mapping[int, Sequence[int]]) -> list[str]:
-    """What forecasters pay in other measures of the biases, as Markdown."""
+    """The payments of forecasters in other measures of the biases, as Markdown."""
     lines = [
         "## Other measures",
         "",
@@ -306,22 +349,26 @@ def measure_section(times: Mapping[int, Sequence[int]]) -> list[str]:
         "",
     ]
     for m, own in times.items():
-        lines += [
-            f"| T | m = {m} | " + " | ".join(MEASURES) + " |",
-            "|---:|---|" + "---:|" * len(MEASURES),
-        ]
+        rows = []
         for t in own:
             values, paid = in_measures(m, t)
-            lines.append(f"| {t} | *minimax* | " + " | ".join(f"{value:.3f}" for value in values) + " |")
+            rows.append([t, "*minimax*", *(f"{value:.3f}" for value in values)])
             for label, each in paid.items():
-                row = [f"{one:.3f} ({one - value:.3f})" for one, value in zip(each, values, strict=True)]
-                lines.append(f"| {t} | {label} | " + " | ".join(row) + " |")
-        lines += ["", _who_pays_least(m, own[-1], paid), ""]
+                cells = [f"{one:.3f} ({one - value:.3f})" for one, value in zip(each, values, strict=True)]
+                rows.append([t, label, *cells])
+        least: dict[str, list[str]] = {}
+        for k, measure in enumerate(MEASURES):
+            lowest = min(each[k] for each in paid.values())
+            names = [label for label, each in paid.items() if each[k] <= lowest + TIE]
+            least.setdefault(" and ".join(names), []).append(measure)
+        said = "; ".join(f"{names} in {', '.join(measures)}" for names, measures in least.items())
+        end = f"Of these, with m = {m} and T = {own[-1]} the least is paid by {said}."
+        lines += [*_table(["T", f"m = {m}", *MEASURES], rows, words=1), "", end, ""]
     return lines
 
 
 def in_measures(m: int, horizon: int) -> tuple[list[float], dict[str, list[float]]]:
-    """Values of the games of `MEASURES`, and what each forecaster pays to its worst nature in each of them."""
+    """Values of the games of `MEASURES`, and the payments of each forecaster to its worst nature in each of them."""
     values = [solve(m, horizon, measure, progress=False).value for measure in MEASURES]
     paid = {
         strategy_label(make(m)): [
@@ -332,32 +379,18 @@ def in_measures(m: int, horizon: int) -> tuple[list[float], dict[str, list[float
     return values, paid
 
 
-def _who_pays_least(m: int, horizon: int, paid: Mapping[str, Sequence[float]]) -> str:
-    """Of these forecasters, in each measure."""
-    least: dict[str, list[str]] = {}
-    for k, measure in enumerate(MEASURES):
-        lowest = min(each[k] for each in paid.values())
-        names = [label for label, each in paid.items() if each[k] <= lowest + TIE]
-        least.setdefault(" and ".join(names), []).append(measure)
-    said = "; ".join(f"{names} in {', '.join(measures)}" for names, measures in least.items())
-    return f"Of these, with m = {m} and T = {horizon} the least is paid by {said}."
-
-
 #: rounds of the columns of the table of signs
 SIGN_ROUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20)
 
 
 def sign_table(cells: int = 10) -> str:
     """The values of the sign preservation game, by cells and rounds, as Markdown; last without reuse."""
-    lines = [
-        "| n | " + " | ".join(f"{s} rounds" if s > 1 else "1 round" for s in SIGN_ROUNDS) + " | no reuse |",
-        "|---:|" + "---:|" * (len(SIGN_ROUNDS) + 1),
-    ]
+    rows = []
     for n in range(1, cells + 1):
         values = sign_preservation(n, max(SIGN_ROUNDS)).values
-        once = sign_preservation(n, n, reuse=False).value
-        lines.append(f"| {n} | " + " | ".join(str(values[s]) for s in SIGN_ROUNDS) + f" | {once} |")
-    return "\n".join(lines)
+        rows.append([n, *(values[s] for s in SIGN_ROUNDS), sign_preservation(n, n, reuse=False).value])
+    rounds = [f"{s} rounds" if s > 1 else "1 round" for s in SIGN_ROUNDS]
+    return "\n".join(_table(["n", *rounds, "no reuse"], rows))
 
 
 def _cell(bounds: tuple[float, float], leads: bool) -> str:
@@ -366,7 +399,7 @@ def _cell(bounds: tuple[float, float], leads: bool) -> str:
 
 
 def certain(low: float, high: float) -> str:
-    """The number with the most decimals, at most six, to which both round; a dash where that is none."""
+    """The number with the most decimals, at most six, to which both round; a dash without one."""
     for decimals in range(6, 0, -1):
         text = f"{low:.{decimals}f}"
         if not math.isnan(low) and text == f"{high:.{decimals}f}":

@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from onlinecal.core.words import at_least
 from onlinecal.exact.game import solve
 from onlinecal.report.games import Games
-from onlinecal.report.style import COLOURS, DASHES, GREY, MARKERS, finish, plain
+from onlinecal.report.panels import finish
+from onlinecal.report.style import COLOURS, DASHES, GREY, MARKERS, plain
 
 #: rounds of the game whose laws are drawn
 LAWS = 60

@@ -1,4 +1,4 @@
-"""What a study keeps beside its totals: Γ of each run, from which more can be measured, and a file of its own."""
+"""Γ of each run of a study, from which more can be measured, and a file of its own."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ class Kept(Results):
     @property
     def forecasters(self) -> list[str]:
         """Labels in the order in which they appear."""
-        return list(self._forecasters)
+        return list(self._labels[0])
 
     @property
     def natures(self) -> list[str]:
         """Labels in the order in which they appear."""
-        return list(self._natures)
+        return list(self._labels[1])
 
-    # Of thousands of cells, what every curve asks for is put in order once.
+    # Put in order once: every curve of thousands of cells asks for it.
+
+    @cached_property
+    def _labels(self) -> tuple[dict[str, None], dict[str, None]]:
+        return dict.fromkeys(c.forecaster for c in self.cells), dict.fromkeys(c.nature for c in self.cells)
 
     @cached_property
     def _pairs(self) -> dict[tuple[str, str], list[Played]]:
@@ -44,14 +48,6 @@ class Kept(Results):
         for mine in found.values():
             mine.sort(key=lambda cell: cell.horizon)
         return found
-
-    @cached_property
-    def _forecasters(self) -> list[str]:
-        return list(dict.fromkeys(cell.forecaster for cell in self.cells))
-
-    @cached_property
-    def _natures(self) -> list[str]:
-        return list(dict.fromkeys(cell.nature for cell in self.cells))
 
     def gamma(
         self,
@@ -76,11 +72,6 @@ class Kept(Results):
         run : int, default 0
         stream : str, default ""
             The label of a stream; "" for all rounds.
-
-        Raises
-        ------
-        UnknownName, InvalidParameter
-            That was not played, or not read there.
         """
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)
@@ -115,11 +106,6 @@ class Kept(Results):
         -------
         Study
             With further columns; a cell in which something cannot be computed is without it.
-
-        Raises
-        ------
-        InvalidData
-            Something that can be computed of no cell; the message says why.
         """
         panel = panel_of(
             listed(measures), listed(tasks), max((cell.horizon for cell in self.cells), default=None)
@@ -141,13 +127,6 @@ class Kept(Results):
         path : path
         overwrite : bool, default False
             Whether a results file that is there is replaced.
-
-        Raises
-        ------
-        InvalidParameter
-            Nobody can tell what some of the numbers depend on.
-        StoreError
-            The file exists, or cannot be written.
         """
         save(self, Path(path), overwrite=overwrite)
 
@@ -158,7 +137,7 @@ class Kept(Results):
             raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
         if label in labels:
             return label
-        # The registered name, too, where it is plain which label that is.
+        # The registered name, too, where only one label can be meant.
         same = [known for known in labels if _plain(known) == _plain(label)]
         if len(same) != 1:
             raise UnknownName.of(kind, label, labels)
@@ -171,7 +150,7 @@ def _plain(label: str) -> str:
 
 
 def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) -> Panel:
-    """A panel of what `play` takes, and of words of the command line: tables, as in a scenario, in braces."""
+    """A panel of measures and tasks as `play` takes them, or as words of the command line: tables in braces."""
     return Panel.of(
         [measure_of(said_table("measure", spec)) for spec in measures],
         [task_of(said_table("task", spec)) for spec in tasks],
@@ -180,7 +159,7 @@ def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) 
 
 
 def said_table(kind: str, spec: Any) -> Any:
-    """A table in braces, as in a scenario, for what the command line was given; anything else as it is."""
+    """A table in braces, as in a scenario, of a word of the command line; anything else as it is."""
     if not isinstance(spec, str) or not spec.lstrip().startswith("{"):
         return spec
     try:

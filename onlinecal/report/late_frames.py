@@ -1,4 +1,4 @@
-"""What late outcomes cost, as plain data: the totals of one forecaster by the schedules that it was played with."""
+"""The data of the cost of late outcomes: totals by the schedules that they were played with."""
 
 from __future__ import annotations
 
@@ -25,20 +25,7 @@ AT_ONCE = "no delay"
 
 @dataclass(frozen=True)
 class LateFrame:
-    """One pair of axes.
-
-    Attributes
-    ----------
-    row, column : str
-        Where it stands: those of one row share their vertical axis.
-    heading : str
-    frame : Frame
-        A line for each schedule; across schedules, one for each forecaster.
-    open : tuple of int
-        Of each schedule that is drawn, the questions that are open at the end of its longest game.
-    across : bool
-        Whether the horizontal axis is 1 + the questions that are open at the end, instead of T.
-    """
+    """A frame in its row and column; `open` has the questions open at the end, by schedule."""
 
     row: str
     column: str
@@ -49,22 +36,12 @@ class LateFrame:
 
 
 def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
-    """What `plot_delays` draws.
+    """The data of `plot_delays`: against T with several horizons or a single schedule, else across schedules.
 
-    With several horizons, or a single schedule, one for each nature without its schedule, measure and forecaster: a
-    line for each schedule, against T. With one horizon, one for each nature and measure: a line for each forecaster,
-    against the questions that are open at the end, of each schedule. Dotted is b·R(T/b) for b = 1 + questions open,
-    where R is the best known upper rate of the measure: what b copies of a forecaster that attains it would have, each
-    in the game of its own questions. All have one constant, by which that of the fewest open questions begins where its
-    line does, or, across schedules, where the lowest line does. There is none where R is not known, and none but for
-    constant delays with a question every unit.
-
-    Raises
-    ------
-    UnknownName
-        A measure that was not played.
-    InvalidParameter
-        No measures.
+    Dotted is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate: what b copies of a forecaster
+    that attains it would have, each in the game of its own questions. All have one constant, by which that of the
+    fewest open questions begins where its line does, or, across schedules, where the lowest line does. There is one
+    only for constant delays with a question every unit.
     """
     if not measures:
         raise InvalidParameter("no measures to draw; expected at least one")
@@ -91,7 +68,7 @@ def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
 
 
 def open_at_the_end(cell: Played) -> int:
-    """How many questions of a game have no known outcome when it ends."""
+    """The number of questions without a known outcome at the end of a game."""
     return cell.open[-1] if cell.open else 0
 
 
@@ -110,7 +87,7 @@ def _against_time(study: Study, column: Column, nature: str, who: str, cells: Se
         )
         if rate is not None and (same := _copies(mine)) is not None and len(curve.rounds) > 1:
             times = curve.rounds.astype(np.float64)
-            bounds.append(Bound("", len(curves) - 1, times, _of_copies(rate, times, same), False))
+            bounds.append(Bound("", len(curves) - 1, times, same * rate.at(times / same), False))
     (frame,) = frames(curves, exponents=False)
     frame.references = []
     frame.bounds = _anchored(frame, bounds, rate)
@@ -132,7 +109,7 @@ def _across(study: Study, column: Column, nature: str, cells: Sequence[Played]) 
     if rate is not None and len(ends) > 1 and all(_copies([c]) is not None for c in cells):
         at = np.array(ends, dtype=np.float64)
         horizon = np.full(len(at), float(cells[0].horizon))
-        bound = Bound("", None, at, _of_copies(rate, horizon, at), False)
+        bound = Bound("", None, at, at * rate.at(horizon / at), False)
         frame.bounds = _anchored(frame, [bound], rate)
     open = tuple(end - 1 for end in ends)
     return LateFrame(nature, column.name, f"{column.name}, {nature}", frame, open, True)
@@ -150,11 +127,6 @@ def _copies(cells: Sequence[Played]) -> int | None:
     return 1 + delay if all(c.schedule[1] == constant and c.horizon > delay for c in cells) else None
 
 
-def _of_copies(rate: KnownRate, times: Floats, copies: float | Floats) -> Floats:
-    """What so many copies have together, each in a game of its share of the rounds."""
-    return copies * rate.at(times / copies)
-
-
 def _anchored(frame: Frame, bounds: Sequence[Bound], rate: KnownRate | None) -> list[Bound]:
     """All with one constant: that with which the least of them begins where its line does. The first has the label."""
     if rate is None or not bounds or frame.negative or not frame.lines:
@@ -167,12 +139,10 @@ def _anchored(frame: Frame, bounds: Sequence[Bound], rate: KnownRate | None) -> 
         return []
     least = min(bounds, key=lambda bound: bound.values[0])
     constant = np.inf
-    for line in frame.lines:
-        if least.style in (None, line.style):
-            first = line.rounds[line.shown][0]
-            constant = min(
-                constant, float(line.mean[line.shown][0]) / float(least.values[least.rounds == first][0])
-            )
+    for line in (line for line in frame.lines if least.style in (None, line.style)):
+        first = line.rounds[line.shown][0]
+        start = float(line.mean[line.shown][0]) / float(least.values[least.rounds == first][0])
+        constant = min(constant, start)
     return [
         replace(bound, values=constant * bound.values, label=literal(label) if i == 0 else "")
         for i, bound in enumerate(bounds)

@@ -14,7 +14,7 @@ from onlinecal.forecasts.intervals import FEW
 from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
-from onlinecal.report.grid import broken, new_console
+from onlinecal.report.tables import broken, new_console
 
 #: columns of text, where the terminal has as many
 WIDTH = 80
@@ -44,16 +44,7 @@ OF_PARTS = (
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of texts.
-
-    Attributes
-    ----------
-    title : str
-    headings : tuple of str
-    rows : list of tuple of str
-        The first cell of each names it.
-    notes : list of str
-    """
+    """A table of texts."""
 
     title: str
     headings: tuple[str, ...]
@@ -139,14 +130,7 @@ def grids(report: Report, column: Measured) -> list[Grid]:
     evaluation = column.evaluation
     asked = report.settings.draws > 0
     headings = ("measure", "value") + (("interval", "if calibrated", "p") if asked else ())
-    found = [
-        Grid(
-            "Calibration",
-            headings,
-            [_cells(row, asked) for row in evaluation.rows],
-            evaluation.notes,
-        )
-    ]
+    found = [Grid("Calibration", headings, [_cells(row, asked) for row in evaluation.rows], evaluation.notes)]
     scores = [(name, *map(number, parts)) for name, parts in (("Brier", column.brier), ("log", column.log))]
     found.append(Grid("Scores in three parts", SCORES, scores, []))
     if column.groups:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from onlinecal.forecasts.measuring import Measured, Report
 from onlinecal.report import measured
+from onlinecal.report.page import rendered
 from onlinecal.report.page_pictures import Picture, drawn_twice
 
 #: columns of which diagrams are drawn, at most
@@ -18,21 +16,7 @@ FEW = 20
 
 
 def page_of(report: Report) -> str:
-    """The page as text; everything that somebody named is escaped.
-
-    Parameters
-    ----------
-    report : Report
-    """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """The page as text; everything that somebody named is escaped."""
     sections: list[dict[str, Any]] = [
         {
             "name": column.name,
@@ -47,7 +31,8 @@ def page_of(report: Report) -> str:
     many = len(report.columns)
     few = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] if many > DRAWN else []
     together = [measured.side_by_side(report), measured.differences(report) if report.differences else None]
-    return environment.get_template("measured.html").render(
+    return rendered(
+        "measured.html",
         heading=measured.heading(report),
         report=report,
         sections=sections,
@@ -59,7 +44,7 @@ def page_of(report: Report) -> str:
 
 def _pictures(column: Measured) -> list[Picture]:
     """The mean outcome near each prediction (at each, where they are few), and the best monotone recalibration."""
-    from onlinecal.report import reliability_plot
+    from onlinecal.report.reliability_plot import plot_reliability
 
     few = column.gamma.levels <= FEW
     kinds = {"points" if few else "smooth": "levels" if few else "smoothed", "corp": "monotone (CORP)"}
@@ -67,10 +52,8 @@ def _pictures(column: Measured) -> list[Picture]:
     for kind, word in kinds.items():
 
         def plot(dark: bool, kind: Any = kind) -> Any:
-            axes = reliability_plot.plot_reliability(column.gamma, kind=kind, dark=dark)
-            return np.ravel(axes)[0].figure
+            return plot_reliability(column.gamma, kind=kind, dark=dark).figure
 
-        light, dark = drawn_twice(plot)
-        said = reliability_plot.caption(column.gamma, kind=kind)  # type: ignore[arg-type]
-        found.append(Picture(f"Reliability of {column.name}, {word}", said, light, dark))
+        said = plot_reliability.caption(column.gamma, kind=kind)
+        found.append(Picture(f"Reliability of {column.name}, {word}", said, *drawn_twice(plot)))
     return found

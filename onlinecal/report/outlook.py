@@ -1,4 +1,4 @@
-"""For the terminal: what a run would play, and how long it may take."""
+"""For the terminal: the cells of a run before it begins, and how long it may take."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from onlinecal.core.words import number_of
-from onlinecal.report.console import print_json
-from onlinecal.report.grid import say
+from onlinecal.report.tables import print_json, say
 from onlinecal.study.outlook import Outlook, outlook
 from onlinecal.study.plan import Plan
 from onlinecal.study.store import Store
@@ -19,17 +18,7 @@ BUDGET = 3.0
 
 
 def print_outlook(plan: Plan, path: Path, *, resume: bool, as_json: bool) -> None:
-    """What `run --dry-run` prints.
-
-    Parameters
-    ----------
-    plan : Plan
-    path : Path
-        The results file.
-    resume : bool
-        Whether what is in it counts.
-    as_json : bool
-    """
+    """Prints the answer of `run --dry-run`; with `resume` the results file counts."""
     there, speeds = {}, {}
     if resume and path.exists():
         with Store.open(path) as store:
@@ -45,7 +34,7 @@ def print_outlook(plan: Plan, path: Path, *, resume: bool, as_json: bool) -> Non
 
 
 def lines(found: Outlook) -> Iterator[str]:
-    """One after the other."""
+    """The lines of the answer."""
     new = found.cells - found.finished - found.begun
     parts = f"{number_of(found.cells, 'cell')}: {new:,} new"
     if found.begun:

@@ -1,4 +1,4 @@
-"""A study of very many totals in some lines: which forecasters are best and worst, and which natures are hardest."""
+"""A study of very many totals in some lines: the best and worst forecasters, and the hardest natures."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from rich.console import Console
-from rich.markup import escape
+import pandas as pd
 
 from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.words import legend, lines
 from onlinecal.report.curves import Study
 from onlinecal.report.frames import counted
-from onlinecal.report.grid import new_console, number, print_grid
+from onlinecal.report.tables import Table, new_console, number
 
 #: of more totals than this not every one is printed after a run
 LONG = 1000
@@ -27,48 +25,18 @@ SHOWN = 5
 MEASURES = 3
 
 
-class Extremes(NamedTuple):
-    """A forecaster against all natures, or a nature against all forecasters, at the largest T of a study.
-
-    Attributes
-    ----------
-    who : str
-    least, median, largest : float
-        Mean total over runs, over the opponents.
-    easiest, hardest : str
-        With whom it has the least and the largest; the first of several.
-    opponents : int
-    """
-
-    who: str
-    least: float
-    median: float
-    largest: float
-    easiest: str
-    hardest: str
-    opponents: int
-
-
 class Overview(NamedTuple):
-    """One measure of a study at its largest T.
+    """Mean totals of a measure at the largest T of a study, over the opponents.
 
-    Attributes
-    ----------
-    measure : str
-    horizon : int
-    forecasters : list of Extremes
-        By their largest total over the natures, the lowest first.
-    natures : list of Extremes
-        By the least total of any forecaster, the highest first.
-    pairs, shorter, unknown : int
-        How many pairs are in it; how many are not, as they end at a shorter T, or have no mean total (some runs
-        infinite, others minus infinite).
+    Columns of both frames: least, median, largest, easiest and hardest (the opponents of the least and the largest, the
+    first of several). Forecasters are in the order of their largest total, natures of their least one, descending.
     """
 
     measure: str
     horizon: int
-    forecasters: list[Extremes]
-    natures: list[Extremes]
+    forecasters: pd.DataFrame
+    natures: pd.DataFrame
+    #: pairs that are in it; that end at a shorter T; with infinite totals of both signs
     pairs: int
     shorter: int
     unknown: int
@@ -76,103 +44,84 @@ class Overview(NamedTuple):
 
 def long(study: Study, measures: Sequence[str]) -> bool:
     """Whether a study has too many totals of these measures for each of them to be printed after a run."""
-    pairs = {(cell.forecaster, cell.nature) for cell in study.cells}
-    return len(pairs) * len(measures) > LONG
+    return len({(cell.forecaster, cell.nature) for cell in study.cells}) * len(measures) > LONG
 
 
 def overview(study: Study, measure: str) -> Overview:
     """One measure at the largest T of the study."""
     cells = [cell for cell in study.cells if measure in cell.totals]
     last = max(cell.horizon for cell in cells)
-    who = {label: i for i, label in enumerate(dict.fromkeys(cell.forecaster for cell in cells))}
-    whom = {label: i for i, label in enumerate(dict.fromkeys(cell.nature for cell in cells))}
-    means = np.full((len(who), len(whom)), np.nan)
-    there = [cell for cell in cells if cell.horizon == last]
     with np.errstate(invalid="ignore"):  # of what is infinite both ways
-        for cell in there:
-            means[who[cell.forecaster], whom[cell.nature]] = cell.totals[measure][-1].mean()
-    known = int((~np.isnan(means)).sum())
-    forecasters = _extremes([*who], [*whom], means)
-    natures = _extremes([*whom], [*who], means.T)
-    return Overview(
-        measure,
-        last,
-        sorted(forecasters, key=lambda row: (row.largest, row.median)),
-        sorted(natures, key=lambda row: (-row.least, -row.median)),
-        known,
-        len({(cell.forecaster, cell.nature) for cell in cells}) - len(there),
-        len(there) - known,
-    )
+        who, whom = (
+            list(dict.fromkeys(getattr(c, role) for c in cells)) for role in ("forecaster", "nature")
+        )
+        means = pd.DataFrame(np.nan, who, whom)
+        for c in cells:
+            if c.horizon == last:
+                means.at[c.forecaster, c.nature] = c.totals[measure][-1].mean()
+        known = int(means.notna().to_numpy().sum())
+        forecasters = _extremes(means).sort_values(["largest", "median"], kind="stable")
+        natures = _extremes(means.T).sort_values(["least", "median"], kind="stable", ascending=False)
+    there = sum(c.horizon == last for c in cells)
+    shorter = len({(c.forecaster, c.nature) for c in cells}) - there
+    return Overview(measure, last, forecasters, natures, known, shorter, there - known)
 
 
-def _extremes(rows: Sequence[str], opponents: Sequence[str], means: NDArray[np.float64]) -> list[Extremes]:
-    found = []
-    for label, values in zip(rows, means, strict=True):
-        places = np.flatnonzero(~np.isnan(values))
-        if len(places):
-            own = values[places]
-            low, high = int(own.argmin()), int(own.argmax())
-            with np.errstate(invalid="ignore"):  # between two that are infinite both ways
-                median = float(np.median(own))
-            found.append(
-                Extremes(
-                    label,
-                    float(own[low]),
-                    median,
-                    float(own[high]),
-                    opponents[places[low]],
-                    opponents[places[high]],
-                    len(places),
-                )
-            )
-    return found
+def _extremes(means: pd.DataFrame) -> pd.DataFrame:
+    means = means.dropna(how="all")
+    found = {
+        "least": means.min(axis=1),
+        "median": means.median(axis=1),
+        "largest": means.max(axis=1),
+        "easiest": means.idxmin(axis=1),
+        "hardest": means.idxmax(axis=1),
+    }
+    return pd.DataFrame(found)
 
 
 def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
-    """Of each of the first measures the forecasters, and the natures, from both ends of their order."""
+    """Prints forecasters and natures from both ends of their order, for each of the first measures."""
     console = new_console()
-    console.print(f"[bold]{escape(title)}[/bold]")
+    console.print(title, style="bold", markup=False)
     runs = {next(iter(cell.totals.values())).shape[1] for cell in study.cells}
     who, whom = number_of(len(study.forecasters), "forecaster"), number_of(len(study.natures), "nature")
-    console.print(
-        f"{who} against {whom}, {counted(runs)}: {number_of(len(study.cells), 'cell')}", markup=False
-    )
-    # What is shown are the extremes of all curves: their intervals are as if every one was shown.
-    curves = {
-        (c.forecaster, c.nature, measure) for c in study.cells for measure in measures if measure in c.totals
-    }
+    cells = number_of(len(study.cells), "cell")
+    console.print(f"{who} against {whom}, {counted(runs)}: {cells}", markup=False)
+    # The table has the extremes of all curves: their intervals are as if every one was shown.
+    curves = {(c.forecaster, c.nature, m) for c in study.cells for m in measures if m in c.totals}
     level = simultaneous(len(curves))
     growths: list[Growth] = []
-
-    def total(value: float, *curve: str) -> str:
-        growth = study.curve(*curve).exponent(level)
-        growths.extend([growth] if growth else [])
-        return "\n".join([number(value), *(lines(growth) if growth else [])])
-
     for found in (overview(study, measure) for measure in measures[:MEASURES]):
-        name, at = found.measure, f"T = {found.horizon:,}"
-        rows = {
-            row.who: [
-                total(row.largest, name, row.who, row.hardest), row.hardest, number(row.median), number(row.least)
-            ]
-            for row in _ends(found.forecasters)
-        }  # fmt: skip
-        title = f"{name}: forecasters by their largest total over the natures, {at}"
-        _print_ends(console, title, ["largest", "against", "median", "least"], rows, len(found.forecasters))
-        rows = {
-            row.who: [
-                total(row.least, name, row.easiest, row.who), row.easiest, number(row.median), number(row.largest)
-            ]
-            for row in _ends(found.natures)
-        }  # fmt: skip
-        title = f"{name}: natures by the least total of any forecaster, {at}"
-        _print_ends(console, title, ["least", "of", "median", "largest"], rows, len(found.natures), "nature")
+        at = f"T = {found.horizon:,}"
+        for kind, frame, first, last, opponent, by in (
+            (
+                "forecaster",
+                found.forecasters,
+                "largest",
+                "least",
+                "hardest",
+                "largest total over the natures",
+            ),
+            ("nature", found.natures, "least", "largest", "easiest", "least total of any forecaster"),
+        ):
+            ends, rows = len(frame) <= 2 * SHOWN + 1, {}
+            for name, row in (frame if ends else pd.concat([frame[:SHOWN], frame[-SHOWN:]])).iterrows():
+                pair = (str(name), row[opponent]) if kind == "forecaster" else (row[opponent], str(name))
+                growth = study.curve(found.measure, *pair).exponent(level)
+                growths += [growth] if growth else []
+                total = "\n".join([number(row[first]), *(lines(growth) if growth else [])])
+                rows[str(name)] = [total, row[opponent], number(row["median"]), number(row[last])]
+                if not ends and len(rows) == SHOWN:
+                    rows[f"… {len(frame) - 2 * SHOWN:,} more"] = [""] * 4
+            headings = [first, "against" if kind == "forecaster" else "of", "median", last]
+            Table(f"{found.measure}: {kind}s by {'their' if kind == 'forecaster' else 'the'} {by}, {at}", headings,
+                  rows, kind).print(console)  # fmt: skip
         for count, why in (
             (found.shorter, "played to a shorter T only"),
             (found.unknown, "with infinite totals of both signs"),
         ):
             if count:
-                console.print(f"{name}: without {number_of(count, 'pair')} {why}", markup=False)
+                console.print(f"{found.measure}: without {number_of(count, 'pair')} {why}", markup=False)
     said = "mean total T·μ over the runs; of very many the largest and the least are so by chance, too"
     console.print("; ".join([said, *legend(growths)]), markup=False)
     if rest := measures[MEASURES:]:
@@ -180,28 +129,8 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
         console.print(f"measured, too: {', '.join(rest[:SHOWN])}{more}", markup=False)
 
 
-def _ends(found: Sequence[Extremes]) -> Sequence[Extremes]:
-    """All, or of many the first and the last."""
-    return found if len(found) <= 2 * SHOWN + 1 else [*found[:SHOWN], *found[-SHOWN:]]
-
-
-def _print_ends(
-    console: Console,
-    title: str,
-    headings: Sequence[str],
-    rows: dict[str, list[str]],
-    count: int,
-    first: str = "forecaster",
-) -> None:
-    """The table of `_ends`, which says how many are left out between them."""
-    shown = list(rows.items())
-    if left := count - len(rows):
-        shown.insert(SHOWN, (f"… {left:,} more", [""] * len(headings)))
-    print_grid(console, title, headings, dict(shown), first)
-
-
 def ways_on(path: Path, measure: str) -> str:
-    """What shows all of it."""
+    """The commands that show all of it."""
     file, table = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".csv")))
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""The page of a study: one HTML file that needs nothing else; what it says, and how it is written."""
+"""The page of a study: one HTML file that needs nothing else; its contents, and how it is written."""
 
 from __future__ import annotations
 
@@ -8,72 +8,49 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from onlinecal.core.progress import Progress
 from onlinecal.core.writing import whole
-from onlinecal.growth.words import legend
 from onlinecal.measures import MEASURES
 from onlinecal.report import page_rows
-from onlinecal.report.console import grown, of_totals
 from onlinecal.report.curves import Study
-from onlinecal.report.page_pictures import MOST, Picture, gallery
+from onlinecal.report.page_pictures import MOST, Gallery, Picture, gallery
+from onlinecal.report.totals import legend_of, totals
 from onlinecal.study.entries import Planned
 
 
 @dataclass(frozen=True)
 class Page:
-    """All that the page of a study says.
-
-    Attributes
-    ----------
-    title, state : str
-        State: how much of the study has been played.
-    asked, versions : list of (term, text)
-    said, notes : list of str
-        The summary in sentences; what the signs in the tables mean.
-    lowest : page_rows.Table, optional
-        Of the summary.
-    meaning : str
-        What the marks in it mean.
-    missing : page_rows.Table, optional
-        What was not played, and why.
-    tables : list of page_rows.Table
-    shared : str
-        What the captions of all `curves` have in common.
-    curves, others : list of Picture
-        Of a measure against a nature; all else.
-    left : str
-        Which pictures were left out; "" for none.
-    scenario : str
-        The text of the file, "" for a study that was played from Python.
-    commands : list of str
-        How to play it again.
-    measures : list of (name, text)
-        What the measures are.
-    """
+    """The contents of the page of a study."""
 
     title: str
+    #: how much of the study has been played
     state: str
+    #: terms with texts
     asked: list[tuple[str, str]]
     versions: list[tuple[str, str]]
+    #: the summary in sentences; the meaning of the signs in the tables
     said: list[str]
     notes: list[str]
+    #: the table of the summary, and the meaning of its marks
     lowest: page_rows.Table | None
     meaning: str
+    #: what was not played
     missing: page_rows.Table | None
     tables: list[page_rows.Table]
-    shared: str
-    curves: list[Picture]
-    others: list[Picture]
-    left: str
+    drawn: Gallery
+    #: the text of the file, "" for a study that was played from Python
     scenario: str
+    #: how to play it again
     commands: list[str]
+    #: names with their meaning
     measures: list[tuple[str, str]]
 
     @property
     def pictures(self) -> list[Picture]:
         """All of them."""
-        return [*self.curves, *self.others]
+        return [*self.drawn.curves, *self.drawn.others]
 
 
 def page_of(
@@ -83,64 +60,38 @@ def page_of(
     source: str,
     failed: Sequence[tuple[Planned, str, str]] = (),
 ) -> Page:
-    """What the page of a study says.
+    """The page of a study, with what its results file says of itself.
 
-    Parameters
-    ----------
-    study : Study
-        With at least one cell.
-    meta : mapping
-        What its results file says of itself: scenario, options, version, incompatible.
-    planned : int
-        How many cells were to be played.
-    source : str
-        The name of the results file.
-    failed : sequence of (Planned, str, str), optional
-        Cells that could not be played, why, and when that was last tried, as `Status.failed` has them.
+    `planned` cells were to be played; `source` is the name of the file; `failed` has cells that could not be played,
+    why, and when that was last tried.
     """
     with Progress(2 + MOST, unit="parts") as progress:
         progress.describe("tables")
-        rows = grown(study, page_rows.columns(study))
-        tables = page_rows.tables(study, rows)
+        rows = totals(study, page_rows.columns(study))
         progress.advance(2)
         shown = page_rows.main_columns(study)
-        fitted = {row["measure"] for row, growth in rows if growth is not None}
-        drawn = gallery(
-            study,
-            [name for name in shown if not study.columns[name].end],
-            [m for m in shown if m in fitted][:4],
-            progress,
-        )
-    said = [
-        *page_rows.bounds(study),
-        *page_rows.beyond(rows),
-    ]
-    parts = [of_totals([row for row, _ in rows]), *legend(growth for _, growth in rows)]
-    notes = [*(f"{part[0].upper()}{part[1:]}." for part in parts), *page_rows.remarks(rows)]
-    lowest = page_rows.lowest(study)
-    done, seconds = len(study.cells), sum(cell.seconds for cell in study.cells)
-    name = study.name
+        fitted = {row.measure for row in rows if row.exponent is not None}
+        whole_ones = [name for name in shown if not study.columns[name].end]
+        drawn = gallery(study, whole_ones, [m for m in shown if m in fitted][:4], progress)
+    table, meaning = page_rows.lowest(study) or (None, "")
+    done, name = len(study.cells), study.name
+    finished = f"{done:,} of {planned:,}" if done < planned else f"All {done:,}"
     return Page(
         title=study.title or name,
-        state=f"{done:,} of {planned:,} cells are finished."
-        if done < planned
-        else f"All {done:,} cells are finished.",
+        state=f"{finished} cells are finished.",
         asked=page_rows.asked(study),
         versions=[
             ("onlinecal", meta.get("version", "unknown")),
-            ("time of playing, of all games added", _time(seconds)),
+            ("time of playing, of all games added", _time(sum(cell.seconds for cell in study.cells))),
             ("results file", source),
         ],
-        said=said,
-        notes=notes,
-        lowest=lowest[0] if lowest else None,
-        meaning=lowest[1] if lowest else "",
+        said=[*page_rows.bounds(study), *page_rows.beyond(rows)],
+        notes=[*(f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)), *page_rows.remarks(rows)],
+        lowest=table,
+        meaning=meaning,
         missing=page_rows.not_played(failed, json.loads(meta.get("incompatible", "[]"))),
-        tables=tables,
-        shared=drawn.shared,
-        curves=drawn.curves,
-        others=drawn.others,
-        left=" ".join(drawn.left),
+        tables=page_rows.tables(study, rows),
+        drawn=drawn,
         scenario=meta.get("scenario", ""),
         commands=_commands(name, source, bool(meta.get("scenario")), meta.get("options", "")),
         measures=_measures(study, shown),
@@ -148,7 +99,12 @@ def page_of(
 
 
 def html(page: Page) -> str:
-    """The page as text; everything that somebody named is escaped."""
+    """The page as text."""
+    return rendered("page.html", page=page)
+
+
+def rendered(template: str, **said: Any) -> str:
+    """A page of this folder as text; names that were given are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -159,7 +115,7 @@ def html(page: Page) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"breakable": _breakable, "coded": _coded}
-    return environment.get_template("page.html").render(page=page)
+    return environment.get_template(template).render(**said)
 
 
 def _breakable(text: str) -> str:
@@ -173,7 +129,7 @@ def _breakable(text: str) -> str:
 
 
 def _coded(text: str) -> str:
-    """A text in which what stands between two backticks is code."""
+    """A text in which the parts between two backticks are code."""
     from markupsafe import Markup, escape
 
     return Markup("").join(
@@ -183,18 +139,9 @@ def _coded(text: str) -> str:
 
 
 def write(text: str, path: Path) -> None:
-    """Writes a page; the file is there whole or not at all.
-
-    Raises
-    ------
-    InvalidParameter
-        A place that cannot be written.
-    """
+    """Writes a page; the file is there whole or not at all."""
     with whole(path) as new:
         new.write_text(text, encoding="utf-8", newline="\n")
-
-
-# ---------------------------------------------------------------- words
 
 
 def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,42 +15,21 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
 from onlinecal.report.curves import Curve, Study
 
-#: so many pictures are drawn at most, curves of so many forecasters each and so many lines in all; tables have all
-MOST = 24
-FORECASTERS = 12
-LINES = 240
+#: the most pictures; forecasters of a picture of curves; lines of all of them
+MOST, FORECASTERS, LINES = 24, 12, 240
 #: pairs up to which all exponents fit one picture
 CELLS = 400
-#: natures in the picture of Pareto fronts
-FRONTS = 6
-#: natures and forecasters of reliability diagrams; runs up to which all are put together; levels up to which all are
-#: drawn, and bins of more
-RELIABILITY = 4
-DIAGRAMS = 4
-TOGETHER = 64
-LEVELS = 200
-BINS = 20
-#: natures of which local slopes, regrets of tasks, delays and decision makers are drawn, and forecasters of them
-NATURES = 2
-SLOPES = 6
-LATE = 4
-PEOPLE = 2
+#: runs up to which all are put together in a reliability diagram; levels up to which all are drawn, and bins of more
+TOGETHER, LEVELS, BINS = 64, 200, 20
+#: natures and forecasters of the pictures that have a panel or a figure for each nature
+NATURES = {"pareto": 6, "reliability": 4, "tasks": 2, "slopes": 2, "delays": 2, "people": 2}
+WHO = {"pareto": FORECASTERS, "reliability": 4, "slopes": 6, "delays": 4, "people": 2}
 #: tasks times forecasters in one picture
 POINTS = 60
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A drawing with what it shows.
-
-    Attributes
-    ----------
-    title, caption : str
-    svg, dark : str
-        The drawing itself, for a light and for a dark page.
-    wide : bool
-        Whether it takes the whole width of the page.
-    """
+class Picture(NamedTuple):
+    """A drawing for a light and for a dark page, with what it shows; `wide` if it takes the whole width."""
 
     title: str
     caption: str
@@ -70,63 +48,40 @@ class Picture:
         return _address(self.dark)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Gallery:
-    """All pictures of a page.
+    """All pictures of a page: curves, whose captions have sentences in common, others, and what is left out."""
 
-    Attributes
-    ----------
-    shared : str
-        What the captions of all `curves` have in common; their own have the rest.
-    curves, others : list of Picture
-        Of a measure against a nature; all else.
-    left : list of str
-        Which pictures were left out, and why.
-    """
+    shared: str = ""
+    curves: list[Picture] = field(default_factory=list)
+    others: list[Picture] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
-    shared: str
-    curves: list[Picture]
-    others: list[Picture]
-    left: list[str]
+
+#: a title, a caption, the drawing by `dark`, and whether it is wide
+Drawing = tuple[str, str, Callable[..., Any], bool]
 
 
 def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: Progress) -> Gallery:
-    """The pictures of a study.
-
-    Parameters
-    ----------
-    study : Study
-    shown : sequence of str
-        The columns that tables show, without the ends of brackets.
-    grown : sequence of str
-        Those of them that have an exponent.
-    progress : Progress
-        Advanced by `MOST` in all at most.
-    """
-    left: list[str] = []
-    others: list[Picture] = []
-    if shown:
-        for kind in (_exponents, _pareto, _reliability, _tasks, _slopes, _delays, _people):
-            progress.describe(kind.__name__[1:])
-            mine = kind(study, shown, grown, left)
-            others += mine
-            progress.advance(len(mine))
-    curves, common = _curves(study, shown, MOST - len(others), left, progress)
-    return Gallery(common, curves, others, left)
+    """The pictures of a study: of the columns that tables show, and of those of them that have an exponent."""
+    found = Gallery()
+    for kind in (_exponents, _pareto, _reliability, _tasks, _slopes, _delays, _people) if shown else ():
+        progress.describe(kind.__name__[1:])
+        for title, caption, plot, wide in kind(study, shown, grown, found.left):
+            light, dark = drawn_twice(lambda dark, plot=plot: np.ravel(plot(dark=dark))[0].figure)
+            found.others.append(Picture(title, caption, light, dark, wide))
+            progress.advance(1)
+    _curves(study, shown, MOST - len(found.others), found, progress)
+    return found
 
 
-# ---------------------------------------------------------------- curves
-
-
-def _curves(
-    study: Study, shown: Sequence[str], room: int, left: list[str], progress: Progress
-) -> tuple[list[Picture], str]:
-    """Each measure against each nature, and what all their captions share."""
-    from onlinecal.report import curve_plot
+def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progress: Progress) -> None:
+    """Each measure against each nature, and the sentences that all their captions share."""
+    from onlinecal.report.curve_plot import sentences
 
     pairs = [(nature, measure) for nature in study.natures for measure in shown]
     most = min(room, max(4, LINES // min(len(study.forecasters), FORECASTERS)))
-    found, said, fewer = [], [], 0
+    drawn, fewer = [], 0
     for nature, measure in pairs[:most]:
         progress.describe(f"{measure} against {nature}")
         every = study.only(natures=[nature]).curves([measure])
@@ -134,23 +89,23 @@ def _curves(
         if len(curves) < len(every):
             fewer = max(fewer, len(every))
         if curves:
-            light, dark = drawn_twice(partial(_curve_figure, curves))
-            found.append(Picture(f"{measure} against {nature}", "", light, dark))
-            said.append(curve_plot.sentences(curves))
+            pictures = drawn_twice(partial(_curve_figure, curves))
+            drawn.append((f"{measure} against {nature}", sentences(curves), pictures))
         progress.advance(1)
     if len(pairs) > most:
-        left.append(
+        found.left.append(
             f"{len(pairs) - most:,} of {len(pairs):,} pictures of a measure against a nature are left out."
         )
     if fewer:
-        left.append(
+        found.left.append(
             f"Of up to {fewer:,} forecasters those {FORECASTERS} are drawn whose mean total is lowest at the largest T."
         )
     if len(pairs) > most or fewer:
-        left.append("`onlinecal plot RESULTS` draws them with --measure, --nature and --forecaster.")
-    common = [each for each in said[0] if all(each in rest for rest in said)] if said else []
-    own = [" ".join(each for each in mine if each not in common) for mine in said]
-    return [replace(p, caption=words) for p, words in zip(found, own, strict=True)], " ".join(common)
+        found.left.append("`onlinecal plot RESULTS` draws them with --measure, --nature and --forecaster.")
+    common = [each for each in drawn[0][1] if all(each in said for _, said, _ in drawn)] if drawn else []
+    found.shared = " ".join(common)
+    for title, said, pictures in drawn:
+        found.curves.append(Picture(title, " ".join(each for each in said if each not in common), *pictures))
 
 
 def _curve_figure(curves: Sequence[Curve], dark: bool) -> Any:
@@ -168,7 +123,7 @@ def _curve_figure(curves: Sequence[Curve], dark: bool) -> Any:
 
 
 def lowest(curves: Sequence[Curve], most: int) -> list[Curve]:
-    """So many curves whose mean total is lowest at their largest T, in the order of the study."""
+    """The curves with the lowest mean totals at their largest T, in the order of the study."""
     # Those without a mean, infinite both ways, come last.
     order = np.argsort([curve.mean[-1] for curve in curves], kind="stable").tolist()
     return [curves[i] for i in sorted(order[:most])]
@@ -177,74 +132,69 @@ def lowest(curves: Sequence[Curve], most: int) -> list[Curve]:
 # ---------------------------------------------------------------- all else
 
 
-def _exponents(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Picture]:
-    from onlinecal.report import exponent_plot
+def _exponents(
+    study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]
+) -> Iterator[Drawing]:
+    from onlinecal.report.exponent_plot import plot_exponents as plot
 
-    if not grown or not 1 < len(study.natures) * len(study.forecasters) <= CELLS:
-        return []
-    said = exponent_plot.caption(study, grown)
-    return [_picture("Growth exponents", said, partial(exponent_plot.heat_map, study, grown))]
+    if grown and 1 < len(study.natures) * len(study.forecasters) <= CELLS:
+        yield "Growth exponents", plot.caption(study, grown), partial(plot, study, grown), True
 
 
-def _pareto(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Picture]:
-    from onlinecal.report import pareto_plot
+def _pareto(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.pareto_plot import plot_pareto as plot
 
     if len(shown) < 2 or len(study.forecasters) < 2:
-        return []
-    if len(study.forecasters) > FORECASTERS:
+        return
+    if len(study.forecasters) > WHO["pareto"]:
         left.append(
             f"Pareto fronts are drawn of up to {FORECASTERS} forecasters; `onlinecal compare RESULTS --pareto` has "
             "those of more."
         )
-        return []
-    two = list(shown[:2])
-    some = study.only(natures=study.natures[:FRONTS])
+        return
+    two, some = list(shown[:2]), study.only(natures=study.natures[: NATURES["pareto"]])
     try:
-        said = pareto_plot.caption(some, two)
+        said = plot.caption(some, two)
     except InvalidParameter:  # not taken of the same games
-        return []
-    title = f"{two[0]} and {two[1]}: Pareto front" + "s" * (len(some.natures) > 1)
-    _only_some(left, "Pareto fronts", study, FRONTS)
-    return [_picture(title, said, partial(pareto_plot.plot_pareto, some, two))]
+        return
+    several = "s" * (len(some.natures) > 1)
+    yield f"{two[0]} and {two[1]}: Pareto front{several}", said, partial(plot, some, two), True
+    _only_some(left, "Pareto fronts", study, "pareto")
 
 
-def _reliability(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Picture]:
+def _reliability(
+    study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]
+) -> Iterator[Drawing]:
     """Of the Γ that are kept, a picture for each nature."""
-    from onlinecal.report import reliability_plot
+    from onlinecal.report.reliability_plot import plot_reliability as plot
 
-    found, missing = [], False
-    for nature in study.natures[:RELIABILITY]:
+    found, missing = False, False
+    for nature in study.natures[: NATURES["reliability"]]:
         some = study.only(natures=[nature])
-        who = [curve.forecaster for curve in lowest(some.curves(shown[:1]), DIAGRAMS)] or some.forecasters[:1]
+        curves = lowest(some.curves(shown[:1]), WHO["reliability"])
         levels: dict[str, JointDistribution] = {}
-        for one in who:
-            mine = _levels(some.only([one]))
+        for who in [curve.forecaster for curve in curves] or some.forecasters[:1]:
+            mine = _levels(some.only([who]))
             missing |= not mine
             levels |= mine
         if not levels:
             continue
+        found = True
         bins = BINS if max(len(gamma.predictions) for gamma in levels.values()) > LEVELS else None
         # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
         options: dict[str, Any] = {"bins": bins, "band": None}
-        said = reliability_plot.caption(levels, **options)
+        said = plot.caption(levels, **options)
         if len(some.forecasters) > len(levels):
             said += (
-                f" Drawn: {len(levels)} of {len(some.forecasters)} forecasters; of more than {DIAGRAMS} those "
-                f"whose mean {shown[0]} is lowest."
+                f" Drawn: {len(levels)} of {len(some.forecasters)} forecasters; of more than {WHO['reliability']} "
+                f"those whose mean {shown[0]} is lowest."
             )
         options["width"] = 6.5 if len(levels) == 4 else None  # two lines of two
-        found.append(
-            _picture(
-                f"Reliability against {nature}",
-                said,
-                partial(reliability_plot.plot_reliability, levels, **options),
-            )
-        )
+        yield f"Reliability against {nature}", said, partial(plot, levels, **options), True
     if missing:
         left.append("Reliability diagrams are left out where the level sets of a game are not kept exactly.")
     if found:
-        _only_some(left, "Reliability diagrams", study, RELIABILITY)
-    return found
+        _only_some(left, "Reliability diagrams", study, "reliability")
 
 
 def _levels(pair: Study) -> dict[str, JointDistribution]:
@@ -258,94 +208,68 @@ def _levels(pair: Study) -> dict[str, JointDistribution]:
         return {}
 
 
-def _tasks(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Picture]:
-    from onlinecal.report import task_plot
+def _tasks(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.task_plot import KINDS
+    from onlinecal.report.task_plot import plot_tasks as plot
 
-    tasks = {
-        (c.task, c.response)
-        for c in study.columns.values()
-        if c.of_task and c.measure in task_plot.KINDS and not c.stream
-    }
+    regrets = [c for c in study.columns.values() if c.of_task and c.measure in KINDS and not c.stream]
+    tasks = {(c.task, c.response) for c in regrets}
     if not tasks:
-        return []
-    most = min(FORECASTERS, max(1, POINTS // len(tasks)))
-    found = []
-    for nature in study.natures[:NATURES]:
-        some = _few(study, [nature], shown[0], most)
-        found.append(
-            _picture(
-                f"Regrets of tasks against {nature}",
-                task_plot.caption(some) + _whose(study, some, shown[0]),
-                partial(task_plot.plot_tasks, some),
-            )
-        )
-    _only_some(left, "Regrets of tasks", study, NATURES)
-    return found
+        return
+    for nature in study.natures[: NATURES["tasks"]]:
+        some = _few(study, [nature], shown[0], min(FORECASTERS, max(1, POINTS // len(tasks))))
+        said = plot.caption(some) + _whose(study, some, shown[0])
+        yield f"Regrets of tasks against {nature}", said, partial(plot, some), True
+    _only_some(left, "Regrets of tasks", study, "tasks")
 
 
-def _slopes(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Picture]:
-    from onlinecal.report import slope_plot
+def _slopes(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.run_plot import plot_slopes as plot
 
     if not grown:
-        return []
-    if len(study.forecasters) > SLOPES:
+        return
+    if len(study.forecasters) > WHO["slopes"]:
         left.append(
-            f"Local slopes are drawn of up to {SLOPES} forecasters; `onlinecal plot RESULTS --slopes` draws those of "
-            "more."
+            f"Local slopes are drawn of up to {WHO['slopes']} forecasters; `onlinecal plot RESULTS --slopes` draws "
+            "those of more."
         )
-        return []
-    found = []
-    for nature in study.natures[:NATURES]:
-        curves = study.only(natures=[nature]).curves(grown[:1])
-        if not any(len(curve.rounds) > 2 for curve in curves):
-            continue
-        found.append(
-            _picture(
-                f"Local slopes of {grown[0]} against {nature}",
-                slope_plot.caption(curves),
-                partial(slope_plot.plot_slopes, curves),
-                wide=False,
-            )
-        )
-    if found:
-        _only_some(left, "Local slopes", study, NATURES)
-    return found
+        return
+    every = [study.only(natures=[nature]).curves(grown[:1]) for nature in study.natures[: NATURES["slopes"]]]
+    for curves in every:
+        if any(len(curve.rounds) > 2 for curve in curves):
+            title = f"Local slopes of {grown[0]} against {curves[0].nature}"
+            yield title, plot.caption(curves), partial(plot, curves), False
+    if any(len(curve.rounds) > 2 for curves in every for curve in curves):
+        _only_some(left, "Local slopes", study, "slopes")
 
 
-def _delays(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Picture]:
-    from onlinecal.report import late_plot
+def _delays(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.curve_plot import plot_delays as plot
 
     if len({cell.schedule[1] for cell in study.cells}) < 2:
-        return []
-    base = list(dict.fromkeys(cell.schedule[0] for cell in study.cells))
-    natures = list(dict.fromkeys(c.nature for c in study.cells if c.schedule[0] in base[:NATURES]))
-    some = _few(study, natures, shown[0], LATE)
-    one = [shown[0]]
-    said = late_plot.caption(some, one) + _whose(study, some, shown[0])
-    if len(base) > NATURES:
-        left.append(f"What late outcomes cost is drawn of the first {NATURES} natures.")
-    return [
-        _picture(
-            f"What late outcomes cost: {shown[0]}",
-            said,
-            partial(late_plot.plot_delays, some, one),
-        )
-    ]
+        return
+    base, most = list(dict.fromkeys(cell.schedule[0] for cell in study.cells)), NATURES["delays"]
+    natures = list(dict.fromkeys(c.nature for c in study.cells if c.schedule[0] in base[:most]))
+    some, one = _few(study, natures, shown[0], WHO["delays"]), [shown[0]]
+    if len(base) > most:
+        left.append(f"What late outcomes cost is drawn of the first {most} natures.")
+    said = plot.caption(some, one) + _whose(study, some, shown[0])
+    yield f"What late outcomes cost: {shown[0]}", said, partial(plot, some, one), True
 
 
-def _people(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Picture]:
-    from onlinecal.report import people_plot
+def _people(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.people import plot_people as plot
 
-    natures = list(dict.fromkeys(cell.nature for cell in study.cells if cell.people))
+    natures, most = list(dict.fromkeys(cell.nature for cell in study.cells if cell.people)), NATURES["people"]
     if not natures:
-        return []
-    some = _few(study, natures[:NATURES], shown[0], PEOPLE)
+        return
+    some = _few(study, natures[:most], shown[0], WHO["people"])
     if not any(cell.people for cell in some.cells):
-        return []
-    said = people_plot.caption(some) + _whose(study, some, shown[0])
-    if len(natures) > NATURES:
-        left.append(f"Decision makers who join and leave are drawn of the first {NATURES} natures.")
-    return [_picture("Decision makers who join and leave", said, partial(people_plot.plot_people, some))]
+        return
+    if len(natures) > most:
+        left.append(f"Decision makers who join and leave are drawn of the first {most} natures.")
+    said = plot.caption(some) + _whose(study, some, shown[0])
+    yield "Decision makers who join and leave", said, partial(plot, some), True
 
 
 def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> Study:
@@ -361,7 +285,7 @@ def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> Study
 
 
 def _whose(study: Study, some: Study, measure: str) -> str:
-    """Which forecasters `_few` has chosen, where it has left some out."""
+    """The sentence on the forecasters that `_few` has chosen."""
     there = {c.forecaster for c in study.cells if c.nature in some.natures}
     if len(there) == len(some.forecasters):
         return ""
@@ -369,38 +293,19 @@ def _whose(study: Study, some: Study, measure: str) -> str:
     return f" Drawn: {len(some.forecasters)} of {len(there)} forecasters, those whose mean {measure}{over} is lowest."
 
 
-def _only_some(left: list[str], what: str, study: Study, most: int) -> None:
-    if len(study.natures) > most:
-        left.append(f"{what} are drawn of the first {most} of {len(study.natures):,} natures.")
-
-
-# ---------------------------------------------------------------- drawings
-
-
-def _picture(title: str, caption: str, plot: Callable[..., Any], *, wide: bool = True) -> Picture:
-    """A picture that makes a figure of its own; its caption is text of the page."""
-    light, dark = drawn_twice(lambda dark: np.ravel(plot(dark=dark))[0].figure)
-    return Picture(title, caption, light, dark, wide)
+def _only_some(left: list[str], what: str, study: Study, kind: str) -> None:
+    if len(study.natures) > NATURES[kind]:
+        left.append(f"{what} are drawn of the first {NATURES[kind]} of {len(study.natures):,} natures.")
 
 
 def drawn_twice(figure: Callable[..., Any]) -> tuple[str, str]:
-    """A figure for light and for dark paper."""
-    return drawn(figure, dark=False), drawn(figure, dark=True)
+    """A figure for light and for dark paper, as text that is the same for the same figure."""
+    from onlinecal.report.panels import uncaptioned
+    from onlinecal.report.style import written
 
-
-def drawn(figure: Callable[..., Any], *, dark: bool) -> str:
-    """A figure as text that is the same for the same figure."""
-    import matplotlib as mpl
-
-    from onlinecal.report.style import uncaptioned
-
-    text = io.StringIO()
-    settings: Any = {"svg.hashsalt": "onlinecal", "svg.fonttype": "none", "savefig.facecolor": "auto"}
     with uncaptioned():
-        made = figure(dark=dark)
-    with mpl.rc_context(settings):
-        made.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
+        light, dark = (written(figure(dark=dark), "svg").decode() for dark in (False, True))
+    return light, dark
 
 
 def _address(svg: str) -> str:

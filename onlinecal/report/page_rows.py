@@ -1,31 +1,32 @@
-"""What the page of a study says, as plain data: sentences and tables."""
+"""Tables and sentences of the page of a study, as plain data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlinecal.core.words import number_of
-from onlinecal.growth import Growth, simultaneous
-from onlinecal.growth.words import lines
-from onlinecal.report.console import AGAINST_RATES
+from onlinecal.growth import simultaneous
 from onlinecal.report.curves import Study
-from onlinecal.report.grid import number, with_spread
-from onlinecal.report.ranking import COMMON_RUNS, have_more_runs, ranking, totals_in_common
+from onlinecal.report.ranking import COMMON_RUNS, RECORDED, ranking, totals_in_common
+from onlinecal.report.tables import number, with_spread
+from onlinecal.report.totals import AGAINST_RATES, Total, longest
+from onlinecal.report.totals import main_columns as _main_columns
 from onlinecal.study.entries import Planned
 from onlinecal.study.played import Played
 
-#: so many names are listed; of more, only how many
+#: names are listed up to so many
 LISTED = 12
+#: after a name that is certain, as in tables of dominations
+CERTAIN = "†"
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What stands in a cell, by which number its column is sorted, and what is said below it in small letters."""
+class Cell(NamedTuple):
+    """The text of a cell, the number by which its column is sorted, and a note below it in small letters."""
 
     text: str
     value: float | None = None
@@ -34,17 +35,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a column of names.
-
-    Attributes
-    ----------
-    title : str
-    headings : tuple of str
-        Of the columns after the first.
-    rows : tuple of (str, tuple of Cell)
-    first : str
-        The heading of the names.
-    """
+    """A table with a column of names, whose heading is `first`."""
 
     title: str
     headings: tuple[str, ...]
@@ -53,61 +44,28 @@ class Table:
 
 
 def main_columns(study: Study) -> list[str]:
-    """What tables show: of all questions, each measure, and of each task its swap regret."""
-    found = [
-        name
-        for name, column in study.columns.items()
-        if not column.stream
-        and (column.measure == "swap_regret" if column.of_task else column.kind != "certificate")
-    ]
-    return found or study.measures
+    """The columns of the summary: of all questions, each measure, and of each task its swap regret."""
+    return _main_columns(study) or study.measures
 
 
 def columns(study: Study) -> list[str]:
-    """Those of the tables: streams, the accounts of tasks beside the swap regret, and certificates come last."""
-    first = main_columns(study)
-    return [*first, *(name for name in study.measures if name not in first)]
+    """All columns: streams, the accounts of tasks beside the swap regret, and certificates come last."""
+    return list(dict.fromkeys([*main_columns(study), *study.measures]))
 
 
-def tables(study: Study, rows: Sequence[tuple[dict[str, Any], Growth | None]]) -> list[Table]:
-    """A table for each nature: forecasters down, measures across, with totals at the largest T and their growth.
-
-    Parameters
-    ----------
-    study : Study
-    rows : sequence of (dict, Growth)
-        Those of `console.grown` for the `columns`.
-    """
+def tables(study: Study, rows: Sequence[Total]) -> list[Table]:
+    """A table for each nature: forecasters down, measures across, with totals at the largest T and their growth."""
     found = []
     for nature in study.natures:
-        mine = {
-            (row["forecaster"], row["measure"]): (row, growth)
-            for row, growth in rows
-            if row["nature"] == nature
-        }
+        mine = {(row.forecaster, row.measure): row for row in rows if row.nature == nature}
         if not mine:
             continue
-        horizon = max(row["horizon"] for row, _ in mine.values())
-        open = max(row["open"] for row, _ in mine.values() if row["horizon"] == horizon)
+        horizon, _ = longest(mine.values())
+        open = max(row.open for row in mine.values() if row.horizon == horizon)
         there = [c for c in columns(study) if any(measure == c for _, measure in mine)]
         told = []
         for who in study.forecasters:
-            cells = []
-            for column in there:
-                if (who, column) not in mine:
-                    cells.append(Cell(""))
-                    continue
-                row, growth = mine[who, column]
-                notes = ["–" if growth is None else " ".join(lines(growth)), row["against_rates"]]
-                if row["horizon"] != horizon:
-                    notes.insert(0, f"at T = {row['horizon']:,}")
-                cells.append(
-                    Cell(
-                        with_spread(row["total"], row["half_width"]),
-                        row["total"],
-                        " · ".join(filter(None, notes)),
-                    )
-                )
+            cells = [_cell(mine.get((who, column)), horizon) for column in there]
             if any(cell.text for cell in cells):
                 told.append((who, tuple(cells)))
         title = f"{nature}, T = {horizon:,}" + (
@@ -117,46 +75,41 @@ def tables(study: Study, rows: Sequence[tuple[dict[str, Any], Growth | None]]) -
     return found
 
 
-# ---------------------------------------------------------------- sentences
+def _cell(row: Total | None, horizon: int) -> Cell:
+    if row is None:
+        return Cell("")
+    at = f"at T = {row.horizon:,}" if row.horizon != horizon else ""
+    notes = " · ".join(filter(None, [at, " ".join(row.growth), row.against_rates]))
+    return Cell(with_spread(row.total, row.half_width), row.total, notes)
 
 
 def asked(study: Study) -> list[tuple[str, str]]:
-    """What was asked, as terms with what they are here."""
-    cells = study.cells
-    times = sorted({cell.horizon for cell in cells})
-    several = len(times) > 1
-    runs = sorted({_runs(cell) for cell in cells})
+    """The questions of the study, as terms with what they are here."""
+    times = sorted({cell.horizon for cell in study.cells})
+    runs = sorted({next(iter(cell.totals.values())).shape[1] for cell in study.cells})
+    most = max(len(cell.rounds) for cell in study.cells)
     played = (
-        f"{len(times)} from {times[0]:,} to {times[-1]:,}, each a game of its own"
-        if several
-        else f"{times[0]:,}, read at {most} times of one game"
-        if (most := max(len(cell.rounds) for cell in cells)) > 1
-        else f"{times[0]:,}, read at its end"
+        f"{times[0]:,}, read at its end" if most == 1 else f"{times[0]:,}, read at {most} times of one game"
     )
-    shown = main_columns(study)
+    if len(times) > 1:
+        played = f"{len(times)} from {times[0]:,} to {times[-1]:,}, each a game of its own"
+    names = {"forecaster": study.forecasters, "nature": study.natures, "measure": main_columns(study)}
     return [
-        (number_of(len(study.forecasters), "forecaster"), _list(study.forecasters)),
-        (number_of(len(study.natures), "nature"), _list(study.natures)),
-        (number_of(len(shown), "measure"), _list(shown)),
+        *((number_of(len(some), kind), _list(some)) for kind, some in names.items()),
         ("rounds T", played),
-        (
-            "runs",
-            " to ".join(f"{n:,}" for n in (runs if len(runs) == 1 else [runs[0], runs[-1]]))
-            + " of each pair",
-        ),
+        ("runs", " to ".join(f"{n:,}" for n in dict.fromkeys([runs[0], runs[-1]])) + " of each pair"),
     ]
 
 
-#: after a name that is certain, as in tables of dominations
-CERTAIN = "†"
+# ---------------------------------------------------------------- the lowest totals
 
 
 def lowest(study: Study) -> tuple[Table, str] | None:
-    """Whose mean total is lowest: measures down, natures across, and what that means; None where nothing is compared.
+    """The forecasters with the lowest mean totals: measures down, natures across; and the meaning of the marks.
 
-    Only forecasters that were played at the same largest T are compared. The last column, of several natures, is the
-    forecaster whose largest mean total over all of them is lowest. Names are marked that are lower than every other
-    beyond doubt, by `ranking.ranking` of what is compared; all marks of the table hold together with 95 %.
+    Only forecasters that were played at the same largest T are compared; None where nothing is. The last column, of
+    several natures, has the forecaster whose largest mean total over all of them is lowest. Names are marked that are
+    lower than every other beyond doubt, by `ranking`; all marks of the table hold together with 95 %.
     """
     every: dict[str, dict[str, dict[str, Played]]] = {}
     for measure in main_columns(study):
@@ -168,86 +121,77 @@ def lowest(study: Study) -> tuple[Table, str] | None:
             every[measure] = compared
     if not every:
         return None
-    rows, sure, recorded, fewer = [], False, False, False
-    level = simultaneous(len(every))
+    several, rows = len(study.natures) > 1, []
+    sure = recorded = fewer = False
     for measure, compared in every.items():
         means = {nature: _means(cells, measure) for nature, cells in compared.items()}
-        fewer |= any(have_more_runs([*cells.values()], measure) for cells in compared.values())
-        certain, known = _certain(compared, measure, level)
-        recorded |= known
+        some = [cell for found in compared.values() if len(found) > 1 for cell in found.values()]
+        order = ranking(Study(tuple(some)), measure, simultaneous(len(every)))
+        certain = set()
+        for s in order.standings:
+            # Of a payoff the lowest is the one that all others are better than.
+            below = (s.before.T if order.higher else s.before).sum(axis=1) == len(s.forecasters) - 1
+            certain |= {(s.nature, who) for who, it_is in zip(s.forecasters, below, strict=True) if it_is}
+            recorded, fewer = recorded or s.recorded, fewer or s.fewer
         cells = []
         for nature, found in means.items():
             cell = _least(found, {}) if len(found) > 1 else Cell("")
-            if cell.text in certain.get(nature, ()):
-                sure, cell = True, replace(cell, text=f"{cell.text} {CERTAIN}")
+            if (nature, cell.text) in certain:
+                sure, cell = True, cell._replace(text=f"{cell.text} {CERTAIN}")
             cells.append(cell)
-        if len(study.natures) > 1:
-            largest: dict[str, tuple[float, str]] = {}
-            for who in study.forecasters:
-                if all(who in found for found in means.values()):
-                    # A mean that is infinite both ways is the largest: nothing is below it.
-                    largest[who] = max(
-                        ((found[who], nature) for nature, found in means.items()),
-                        key=lambda one: math.inf if math.isnan(one[0]) else one[0],
-                    )
-            found = {who: mean for who, (mean, _) in largest.items()}
-            cells.append(_least(found, {who: f"against {n}" for who, (_, n) in largest.items()}))
+        if several:
+            largest: dict[str, str] = {}
+            for who in (w for w in study.forecasters if all(w in found for found in means.values())):
+                # A mean that is infinite both ways is the largest: nothing is below it.
+                own = {nature: found[who] for nature, found in means.items()}
+                largest[who] = max(own, key=lambda n: math.inf if math.isnan(own[n]) else own[n])
+            notes = {who: f"against {nature}" for who, nature in largest.items()}
+            cells.append(_least({who: means[nature][who] for who, nature in largest.items()}, notes))
         rows.append((measure, tuple(cells)))
-    several = ("largest of its totals over the natures",) if len(study.natures) > 1 else ()
-    table = Table(
-        "Whose mean total is lowest at the largest T", (*study.natures, *several), tuple(rows), "measure"
-    )
-    said = _meaning(sure=sure, recorded=recorded, several=len(study.natures) > 1)
+    headings = (*study.natures, *["largest of its totals over the natures"] * several)
+    table = Table("Whose mean total is lowest at the largest T", headings, tuple(rows), "measure")
+    said = _meaning(sure=sure, recorded=recorded, several=several)
     return table, said + f" {COMMON_RUNS}." * fewer
 
 
-def _means(cells: dict[str, Played], measure: str) -> dict[str, float]:
+def _compared(study: Study, measure: str, nature: str) -> dict[str, Played]:
+    """Forecaster → its cell at the largest T that all of them were played at."""
+    cells = [c for c in study.cells if c.nature == nature and measure in c.totals]
+    times: dict[str, set[int]] = {}
+    for cell in cells:
+        times.setdefault(cell.forecaster, set()).add(cell.horizon)
+    common = set.intersection(*times.values()) if times else set()
+    return {c.forecaster: c for c in cells if c.horizon == max(common, default=None)}
+
+
+def _means(cells: Mapping[str, Played], measure: str) -> dict[str, float]:
     """Forecaster → mean total over the runs that all of them have; NaN where it is infinite both ways."""
     if not cells:
         return {}
     with np.errstate(invalid="ignore"):
-        return dict(
-            zip(cells, totals_in_common([*cells.values()], measure).mean(axis=1).tolist(), strict=True)
-        )
-
-
-def _certain(
-    compared: dict[str, dict[str, Played]], measure: str, level: float
-) -> tuple[dict[str, set[str]], bool]:
-    """Nature → who is lower than every other beyond doubt; whether that is of recorded outcomes somewhere."""
-    cells = [cell for found in compared.values() if len(found) > 1 for cell in found.values()]
-    order = ranking(Study(tuple(cells)), measure, level)
-    found = {}
-    for standing in order.standings:
-        # Of a payoff the lowest is the one that all others are better than.
-        before = standing.before.T if order.higher else standing.before
-        below = before.sum(axis=1) == len(standing.forecasters) - 1
-        found[standing.nature] = {
-            who for who, it_is in zip(standing.forecasters, below, strict=True) if it_is
-        }
-    return found, any(standing.recorded for standing in order.standings)
+        means = totals_in_common([*cells.values()], measure).mean(axis=1)
+    return dict(zip(cells, means.tolist(), strict=True))
 
 
 def _meaning(*, sure: bool, recorded: bool, several: bool) -> str:
-    """What the marks in `lowest` mean, and what is without one."""
     compare = "`onlinecal compare RESULTS --ranking` says who else is told apart."
     if not sure:
         return (
             "Nobody is the lowest here beyond doubt (Student's t on one difference a run, for all of the table "
             f"together with 95 %): that a mean is the lowest may be chance. {compare}"
         )
-    said = (
+    return (
         f"{CERTAIN}: its expected total is lower than that of every other forecaster beyond doubt, by Student's t on "
         "one difference a run, Holm's procedure over all pairs and natures, and Bonferroni's over measures: all "
         f"{CERTAIN} of the table hold together with 95 % if differences are normal."
+        + f" {RECORDED}." * recorded
+        + f" Without {CERTAIN} it may be chance that this mean is the lowest"
+        + "; the last column is not tested" * several
+        + f". {compare}"
     )
-    if recorded:
-        said += " On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone."
-    said += f" Without {CERTAIN} it may be chance that this mean is the lowest"
-    return said + (f"; the last column is not tested. {compare}" if several else f". {compare}")
 
 
-def _least(means: dict[str, float], notes: dict[str, str]) -> Cell:
+def _least(means: Mapping[str, float], notes: Mapping[str, str]) -> Cell:
     finite = [mean for mean in means.values() if math.isfinite(mean)]
     if not finite:
         return Cell("–", note="no total is finite") if means else Cell("")
@@ -256,8 +200,11 @@ def _least(means: dict[str, float], notes: dict[str, str]) -> Cell:
     return Cell(", ".join(names), least, " · ".join(filter(None, (number(least), notes.get(names[0], "")))))
 
 
+# ---------------------------------------------------------------- sentences
+
+
 def bounds(study: Study) -> list[str]:
-    """Whether the proven bounds hold in what was played, in sentences: those on the end of each game."""
+    """Sentences on whether the proven bounds at the end of each game hold in what was played."""
     held = 0
     broken: list[str] = []
     chance: list[str] = []
@@ -266,23 +213,23 @@ def bounds(study: Study) -> list[str]:
             if promise.kind == "rate" or promise.measure not in cell.totals:
                 continue
             totals = cell.totals[promise.measure][-1]
-            sign = 1.0 if promise.upper else -1.0
+            sign, alone = 1.0 if promise.upper else -1.0, promise.kind == "deterministic"
             # A bound that is attained may be missed by the rounding of the total.
             edge = sign * promise.bound + 1e-9 * max(1.0, abs(promise.bound))
-            above = sign * totals > edge if promise.kind == "deterministic" else sign * totals.mean() > edge
-            if not np.any(above):
+            if not np.any(sign * (totals if alone else totals.mean()) > edge):
                 held += 1
                 continue
-            (broken if promise.kind == "deterministic" else chance).append(
+            (broken if alone else chance).append(
                 f"{promise.measure} {'≤' if promise.upper else '≥'} {promise.formula} of {cell.forecaster} against "
                 f"{cell.nature} at T = {cell.horizon:,}"
             )
     said = []
     if held:
+        every = held + len(broken) + len(chance)
+        some = f"{held:,} of {every:,}" if held < every else f"Every one of {held:,}"
+        holds = "hold" if held < every else "holds in what was played"
         rest = "which every run keeps to, or, of expectations, their mean"
-        every = f"Every one of {held:,} proven bounds with a constant holds in what was played, {rest}."
-        some = f"{held:,} of {held + len(broken) + len(chance):,} proven bounds with a constant hold, {rest}."
-        said.append(some if broken or chance else every)
+        said.append(f"{some} proven bounds with a constant {holds}, {rest}.")
     if broken:
         said.append(f"Broken in some run, which a proven bound does not allow: {_list(broken)}.")
     if chance:
@@ -292,9 +239,32 @@ def bounds(study: Study) -> list[str]:
     return said
 
 
-def remarks(rows: Sequence[tuple[dict[str, Any], Growth | None]]) -> list[str]:
-    """What the remarks in the tables on how totals grow mean, in sentences; the rows are those of `console.grown`."""
-    there = {row["against_rates"] for row, _ in rows}
+#: the remarks of `Curve.against_rates` that are worth a sentence
+_BEYOND = {
+    "above proven": "faster over these T than the bound that is proved for its forecaster, below which its total may "
+    "still lie",
+    "above O": "faster over these T than the best known rate, which some forecaster is proved to keep against every "
+    "nature that its source admits",
+}
+
+
+def beyond(rows: Sequence[Total]) -> list[str]:
+    """Sentences on totals that grow out of what is proved or known."""
+    said = []
+    for remark, words in _BEYOND.items():
+        found: dict[str, list[str]] = {}
+        for row in rows:
+            if row.against_rates == remark:
+                found.setdefault(f"{row.forecaster} against {row.nature}", []).append(row.measure)
+        if found:
+            parts = [f"{pair} ({_list(measures)})" for pair, measures in found.items()]
+            said.append(f"What grows {words}: {_list(parts, '; ')}.")
+    return said
+
+
+def remarks(rows: Sequence[Total]) -> list[str]:
+    """Sentences on the meaning of the remarks in the tables."""
+    there = {row.against_rates for row in rows}
     return [
         f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
         for remark, meaning in AGAINST_RATES.items()
@@ -305,71 +275,19 @@ def remarks(rows: Sequence[tuple[dict[str, Any], Growth | None]]) -> list[str]:
 def not_played(
     failed: Sequence[tuple[Planned, str, str]], incompatible: Sequence[Sequence[str]]
 ) -> Table | None:
-    """Cells that failed and pairs that cannot play each other, each with the reason; None where there are none.
-
-    Parameters
-    ----------
-    failed : sequence of (Planned, str, str)
-        As `Status.failed` has them: with why, and when that was last tried.
-    incompatible : sequence of (str, str, str)
-        Forecaster, nature and why, as `Plan.incompatible` has them.
-    """
+    """Cells that failed, and pairs that cannot play each other (forecaster, nature, why); None where there are none."""
     found: dict[tuple[str, str, str], list[int]] = {}
     for cell, why, _ in failed:
         found.setdefault((cell.forecaster, cell.against, why), []).append(cell.horizon)
-    rows = [
-        (who, (Cell(whom), Cell(", ".join(f"{t:,}" for t in sorted(times))), Cell(f"failed: {why}")))
+    rows: list[tuple[Any, ...]] = [
+        (who, whom, ", ".join(f"{t:,}" for t in sorted(times)), f"failed: {why}")
         for (who, whom, why), times in found.items()
     ]
-    rows += [
-        (who, (Cell(whom), Cell("all"), Cell(f"cannot be played: {why}"))) for who, whom, why in incompatible
-    ]
-    return Table("Not played", ("nature", "T", "why"), tuple(rows)) if rows else None
+    rows += [(who, whom, "all", f"cannot be played: {why}") for who, whom, why in incompatible]
+    told = tuple((who, tuple(map(Cell, cells))) for who, *cells in rows)
+    return Table("Not played", ("nature", "T", "why"), told) if rows else None
 
 
-#: what the remarks of `Curve.against_rates` mean that are worth a sentence
-_BEYOND = {
-    "above proven": "faster over these T than the bound that is proved for its forecaster, below which its total may "
-    "still lie",
-    "above O": "faster over these T than the best known rate, which some forecaster is proved to keep against every "
-    "nature that its source admits",
-}
-
-
-def beyond(rows: Sequence[tuple[dict[str, Any], Growth | None]]) -> list[str]:
-    """What grows out of what is proved or known, in sentences; the rows are those of `console.grown`."""
-    said = []
-    for remark, words in _BEYOND.items():
-        found: dict[str, list[str]] = {}
-        for row, _ in rows:
-            if row["against_rates"] == remark:
-                found.setdefault(f"{row['forecaster']} against {row['nature']}", []).append(row["measure"])
-        if found:
-            parts = [f"{pair} ({_list(measures)})" for pair, measures in found.items()]
-            said.append(f"What grows {words}: {'; '.join(parts[:LISTED])}{_more(parts, '; ')}.")
-    return said
-
-
-def _compared(study: Study, measure: str, nature: str) -> dict[str, Played]:
-    """Forecaster → its cell at the largest T that all of them were played at."""
-    cells = [c for c in study.cells if c.nature == nature and measure in c.totals]
-    times: dict[str, set[int]] = {}
-    for cell in cells:
-        times.setdefault(cell.forecaster, set()).add(cell.horizon)
-    common = set.intersection(*times.values()) if times else set()
-    if not common:
-        return {}
-    last = max(common)
-    return {c.forecaster: c for c in cells if c.horizon == last}
-
-
-def _runs(cell: Played) -> int:
-    return next(iter(cell.totals.values())).shape[1]
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names[:LISTED]) + _more(names, ", ")
-
-
-def _more(names: Sequence[str], between: str) -> str:
-    return f"{between}and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+def _list(names: Sequence[str], between: str = ", ") -> str:
+    more = f"{between}and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return between.join(names[:LISTED]) + more

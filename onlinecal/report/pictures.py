@@ -1,4 +1,4 @@
-"""What `onlinecal plot` draws: the pictures of a study by name, and which of its measures and Γ they show."""
+"""The pictures of `onlinecal plot`, by name, and the measures and Γ of a study that they show."""
 
 from __future__ import annotations
 
@@ -30,41 +30,21 @@ OPTIONS = {"sweep": "against"}
 MOST = 36
 #: curves in one picture, which takes some minutes then
 CURVES = 1000
-#: without measures of one's own
-_WITHOUT_MEASURES = ("people", "questions", "reliability", "witness", "tasks")
+#: option → the kinds that take it; of measures, those that do not
+TAKES = {
+    "measure": ("people", "questions", "reliability", "witness", "tasks"),
+    "run": OF_GAMMA,
+    "round": OF_GAMMA,
+    "bins": ("reliability",),
+    "linear": ("runs",),
+    "against": ("sweep",),
+    "bars": ("sweep",),
+}
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A picture of a study.
-
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`, or "curves".
-    measures : tuple of str
-        Columns; default: as many as fit, measures of all rounds first. Of "pareto" two, of "regret" one of cdl, v_cdl
-        and scdl.
-    run : int, optional
-        Of pictures of Γ; default: all runs together.
-    round : int, optional
-        The checkpoint of pictures of Γ; default: the last.
-    bins : int, optional
-        Of "reliability", in place of levels.
-    linear : bool
-        Of "runs": linear axes.
-    against : str
-        Of "sweep": a parameter, or "T".
-    bars : str, optional
-        Of "sweep"; see `sweep_plot.plot_sweep`.
-    dark, width
-        As in `curve_plot.plot_curves`.
-
-    Raises
-    ------
-    InvalidParameter
-        Something that this picture does not take.
-    """
+    """A picture of a study, by the options of the command."""
 
     kind: str = "curves"
     measures: tuple[str, ...] = ()
@@ -78,46 +58,23 @@ class Wanted:
     width: Any = None
 
     def __post_init__(self) -> None:
-        takes = {
-            "measure": self.kind not in _WITHOUT_MEASURES,
-            "run": self.kind in OF_GAMMA,
-            "round": self.kind in OF_GAMMA,
-            "bins": self.kind == "reliability",
-            "linear": self.kind == "runs",
-            "against": self.kind == "sweep",
-            "bars": self.kind == "sweep",
-        }
-        given = {
-            "measure": bool(self.measures),
-            "run": self.run is not None,
-            "round": self.round is not None,
-            "bins": self.bins is not None,
-            "linear": self.linear,
-            "against": bool(self.against),
-            "bars": self.bars is not None,
-        }
-        for option, allowed in takes.items():
-            if given[option] and not allowed:
+        name, several = f"--{OPTIONS.get(self.kind, self.kind)}", " and ".join(self.measures)
+        for option, kinds in TAKES.items():
+            name_of = "measures" if option == "measure" else option
+            given = getattr(self, name_of) != type(self).__dataclass_fields__[name_of].default
+            if given and (self.kind in kinds) == (option == "measure"):
                 draws = "draws no measures" if option == "measure" else f"has no use for --{option}"
-                raise InvalidParameter(
-                    f"--{OPTIONS.get(self.kind, self.kind)} {draws}; expected no --{option}"
-                )
+                raise InvalidParameter(f"{name} {draws}; expected no --{option}")
         if self.kind == "sweep" and not self.against:
             raise InvalidParameter("a sweep against nothing; expected --against with a parameter, or T")
         if self.kind == "regret" and len(self.measures) > 1:
-            raise InvalidParameter(f"--regret of {' and '.join(self.measures)}; expected one --measure")
+            raise InvalidParameter(f"{name} of {several}; expected one --measure")
         if self.kind == "pareto" and len(self.measures) not in (0, 2):
-            raise InvalidParameter(f"--pareto of {' and '.join(self.measures)}; expected two --measure")
+            raise InvalidParameter(f"{name} of {several}; expected two --measure")
 
 
 def draw(study: Study, wanted: Wanted) -> tuple[Any, str]:
-    """The axes of a picture in a new figure, and what is not in it, in words; "" where that is nothing.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        A measure that was not played; what the picture needs is not there; more than `CURVES` curves.
-    """
+    """The axes of a picture in a new figure, and what is not in it, in words; "" where that is nothing."""
     from onlinecal.report import plots
 
     look: dict[str, Any] = {"title": study.title, "dark": wanted.dark, "width": wanted.width}
@@ -173,22 +130,7 @@ def _shown(study: Study, wanted: Wanted) -> tuple[list[str], list[str]]:
 def gammas(
     study: Study, round: int | None = None, run: int | None = None
 ) -> tuple[dict[str, JointDistribution], list[str]]:
-    """Label → Γ of each forecaster against each nature, in the longest game of each pair; and those that are left out,
-    since they are not kept exactly, where there are others.
-
-    Parameters
-    ----------
-    study : Study
-    round : int, optional
-        A checkpoint; default: the last.
-    run : int, optional
-        Default: all runs together, as one Γ.
-
-    Raises
-    ------
-    InvalidParameter
-        No such checkpoint or run; Γ is not kept; more than `MOST` pairs.
-    """
+    """Label → Γ of each pair in its longest game, of a run or of all together; and the pairs without an exact one."""
     longest = {}
     for cell in sorted(study.cells, key=lambda cell: cell.horizon):
         if round is None or round in cell.rounds.tolist():
@@ -212,10 +154,7 @@ def gammas(
         runs = next(iter(cell.totals.values())).shape[1]
         if run is not None and not 0 <= run < runs:
             raise InvalidParameter(f"run = {run} of {who} against {whom}; expected 0 to {runs - 1}")
-        # Results that were written before Γ was kept have none.
-        kept = getattr(cell, "gamma", None)
-        asked = range(runs) if run is None else [run]
-        there = [kept(at, r) if kept is not None else None for r in asked]
+        there = [cell.gamma(at, r) for r in (range(runs) if run is None else [run])]
         parts = [gamma for gamma in there if gamma is not None]
         if len(parts) < len(there):
             refused = refused or (

@@ -9,95 +9,63 @@
 first, a `JointDistribution`, what `evaluate` returned, or several by label; `trajectory` draws samples in their order.
 `tasks`, `exponents`, `pareto`, `sweep`, `delays` and `people` draw a `Study`; `curves`, `runs` and `slopes` its curves;
 `questions` schedules.
-All take ``axes=``, or make a figure with a caption below, for a dark page (``dark=True``) or of some width
-(``width="column"``, ``"page"`` or inches). Figures that they make show themselves in a notebook.
+
+Beside their own arguments all take
+
+- ``axes``: matplotlib Axes, in the shape that is returned; a flat list if that is a row or a column. Default: those of
+  a new figure, which also gets the title, a legend and, below, the caption;
+- ``title``: of a new figure;
+- ``dark``: whether a new figure is for a dark page;
+- ``width``: of a new figure, ``"column"`` (3.4 inches), ``"page"`` (7) or inches; where panels would be too narrow they
+  stand in several lines.
+
+Figures that they make show themselves in a notebook.
 """
 
 from collections.abc import Callable
 from types import MappingProxyType
 
 from onlinecal.core.notebook import showing
-from onlinecal.report import (
-    curve_plot,
-    decision_plot,
-    exponent_plot,
-    late_plot,
-    murphy_plot,
-    pareto_plot,
-    people_plot,
-    question_plot,
-    regret_plot,
-    reliability_plot,
-    run_plot,
-    slope_plot,
-    sweep_plot,
-    task_plot,
-    trajectory_plot,
-    witness_plot,
-)
-from onlinecal.report.curve_plot import caption
+from onlinecal.report import curve_plot
+from onlinecal.report.decision_plot import plot_decision, plot_murphy
+from onlinecal.report.exponent_plot import plot_exponents
+from onlinecal.report.pareto_plot import plot_pareto
+from onlinecal.report.people import plot_people
+from onlinecal.report.questions import plot_questions
+from onlinecal.report.regret_plot import plot_regret, plot_witness
+from onlinecal.report.reliability_plot import plot_reliability
+from onlinecal.report.run_plot import plot_runs, plot_slopes
 from onlinecal.report.style import save
-
-__all__ = [
-    "caption",
-    "captions",
-    "curves",
-    "decision",
-    "delays",
-    "exponents",
-    "murphy",
-    "pareto",
-    "people",
-    "plot_curve",
-    "plot_curves",
-    "questions",
-    "regret",
-    "reliability",
-    "runs",
-    "save",
-    "slopes",
-    "sweep",
-    "tasks",
-    "trajectory",
-    "witness",
-]
+from onlinecal.report.sweep_plot import plot_sweep
+from onlinecal.report.task_plot import plot_tasks
+from onlinecal.report.trajectory_plot import plot_trajectory
 
 plot_curve = showing(curve_plot.plot_curve)
 curves = plot_curves = showing(curve_plot.plot_curves)
-decision = showing(decision_plot.plot_decision)
-delays = showing(late_plot.plot_delays)
-exponents = showing(exponent_plot.heat_map)
-murphy = showing(murphy_plot.plot_murphy)
-pareto = showing(pareto_plot.plot_pareto)
-people = showing(people_plot.plot_people)
-questions = showing(question_plot.plot_questions)
-regret = showing(regret_plot.plot_regret)
-reliability = showing(reliability_plot.plot_reliability)
-runs = showing(run_plot.plot_runs)
-slopes = showing(slope_plot.plot_slopes)
-sweep = showing(sweep_plot.plot_sweep)
-tasks = showing(task_plot.plot_tasks)
-trajectory = showing(trajectory_plot.plot_trajectory)
-witness = showing(witness_plot.plot_witness)
+decision = showing(plot_decision)
+delays = showing(curve_plot.plot_delays)
+exponents = showing(plot_exponents)
+murphy = showing(plot_murphy)
+pareto = showing(plot_pareto)
+people = showing(plot_people)
+questions = showing(plot_questions)
+regret = showing(plot_regret)
+reliability = showing(plot_reliability)
+runs = showing(plot_runs)
+slopes = showing(plot_slopes)
+sweep = showing(plot_sweep)
+tasks = showing(plot_tasks)
+trajectory = showing(plot_trajectory)
+witness = showing(plot_witness)
 
-#: picture → its caption, a function of what is drawn
+KINDS = (
+    "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "questions", "regret", "reliability",
+    "runs", "slopes", "sweep", "tasks", "trajectory", "witness",
+)  # fmt: skip
+#: picture → its caption, a function of the arguments of the picture
 captions: MappingProxyType[str, Callable[..., str]] = MappingProxyType(
-    {
-        "curves": curve_plot.caption,
-        "decision": decision_plot.caption,
-        "delays": late_plot.caption,
-        "exponents": exponent_plot.caption,
-        "murphy": murphy_plot.caption,
-        "pareto": pareto_plot.caption,
-        "people": people_plot.caption,
-        "questions": question_plot.caption,
-        "regret": regret_plot.caption,
-        "reliability": reliability_plot.caption,
-        "runs": run_plot.caption,
-        "slopes": slope_plot.caption,
-        "sweep": sweep_plot.caption,
-        "tasks": task_plot.caption,
-        "trajectory": trajectory_plot.caption,
-        "witness": witness_plot.caption,
-    }
+    {kind: globals()[kind].caption for kind in KINDS}
 )
+caption = captions["curves"]
+
+__all__ = [*KINDS, "caption", "captions", "plot_curve", "plot_curves", "save"]

@@ -1,4 +1,4 @@
-"""Forecasters in the order of their totals, nature by nature, and how much of that order is beyond doubt."""
+"""Forecasters compared nature by nature, and how much of that is beyond doubt: ranks, and Pareto fronts."""
 
 from __future__ import annotations
 
@@ -19,44 +19,89 @@ from onlinecal.report.curves import Study, in_common
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+COMMON_RUNS = "Only runs that all forecasters have are compared"
+OPEN = "Questions that are open at the end are in no total"
+RECORDED = (
+    "On recorded outcomes, which are the same in all runs, it is over the forecasters' randomness alone"
+)
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The forecasters against one nature, at its largest T.
-
-    Attributes
-    ----------
-    nature : str
-        With its schedule.
-    horizon, runs, open : int
-        Runs: those that all of them have. Open: questions without a known outcome at the end; they are in no total.
-    fewer : bool
-        Whether some forecaster has more runs; the others are not in it.
-    recorded : bool
-        Whether all runs have the same recorded outcomes: all is over the forecasters' randomness alone.
-    own : bool
-        Whether nature may look at forecasts, so that each forecaster has outcomes of its own.
-    forecasters : tuple of str
-    means, ranks : (k,) floats
-        Mean totals over runs; 1 for the best.
-    before : (k, k) bools
-        Whether row is better than column beyond doubt.
-    pairs : Pairs
-        Of the values that are ranked, of which the lower is the better.
-    """
+class Contest:
+    """The forecasters against one nature at its largest T, in the runs that all of them have."""
 
     nature: str
+    forecasters: tuple[str, ...]
     horizon: int
     runs: int
+    #: questions without a known outcome at the end
     open: int
+    #: whether some forecaster has more runs
     fewer: bool
+    #: whether all runs have the same outcomes: certainty is over the forecasters' randomness alone
     recorded: bool
+
+    @staticmethod
+    def of(cells: Sequence[Played], measure: str) -> dict[str, Any]:
+        """The fields of the contest of these cells."""
+        runs = {cell.totals[measure].shape[1] for cell in cells}
+        first = cells[0]
+        return {
+            "nature": first.nature, "forecasters": tuple(c.forecaster for c in cells), "horizon": first.horizon,
+            "runs": min(runs), "open": first.open[-1] if first.open else 0, "fewer": len(runs) > 1,
+            "recorded": first.recorded,
+        }  # fmt: skip
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts of the contest."""
+        return {name: getattr(self, name) for name in ("nature", "horizon", "runs", "open", "recorded")}
+
+
+def remarks(found: Sequence[Contest]) -> list[str]:
+    """Remarks of a legend on runs, recorded outcomes and open questions, without a full stop."""
+    asked = {"recorded": RECORDED, "fewer": COMMON_RUNS, "open": OPEN}
+    return [said for name, said in asked.items() if any(getattr(each, name) for each in found)]
+
+
+def column_of(study: Study, measure: str) -> Column:
+    """The column of that name."""
+    if measure not in study.columns:
+        raise UnknownName.of("measure", measure, study.columns)
+    return study.columns[measure]
+
+
+def is_payoff(column: Column) -> bool:
+    """Whether a higher total is the better one."""
+    return column.of_task and column.measure == "payoff"
+
+
+def last_cells(study: Study, nature: str, measures: Sequence[str]) -> list[Played]:
+    """Cells of a nature at its largest T that have these measures."""
+    cells = [c for c in study.cells if c.nature == nature and all(m in c.totals for m in measures)]
+    last = max((c.horizon for c in cells), default=0)
+    return [c for c in cells if c.horizon == last]
+
+
+def totals_in_common(cells: Sequence[Played], measure: str) -> Floats:
+    """The last totals of the runs that all cells have, (cells, runs)."""
+    return in_common([cell.totals[measure][-1] for cell in cells])
+
+
+# ---------------------------------------------------------------- ranks
+
+
+@dataclass(frozen=True)
+class Standing(Contest):
+    """Ranks against one nature; `before` says whether row is better than column beyond doubt."""
+
+    #: whether nature may look at forecasts, so that each forecaster has outcomes of its own
     own: bool
-    forecasters: tuple[str, ...]
     means: Floats
     ranks: Floats
-    before: NDArray[np.bool_]
+    before: Bools
+    #: of the values that are ranked, of which the lower is the better
     pairs: Pairs
 
     @property
@@ -79,17 +124,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Forecasters by one measure.
-
-    Attributes
-    ----------
-    measure : str
-    higher : bool
-        Whether a higher total is the better one, as of a payoff.
-    level : float
-        With which all orders hold together.
-    standings : tuple of Standing
-    """
+    """Forecasters by one measure; all orders hold together with the level."""
 
     measure: str
     higher: bool
@@ -97,73 +132,46 @@ class Ranking:
     standings: tuple[Standing, ...]
 
     def mean_ranks(self) -> dict[str, tuple[float, float, float, int]]:
-        """Forecaster → its mean rank, the least and the largest that are not ruled out, and over how many natures.
-
-        In the order of the mean ranks.
-        """
+        """Forecaster → its mean rank, the least and the largest that are not ruled out, and the number of natures."""
         found: dict[str, list[tuple[float, int, int]]] = {}
         for standing in self.standings:
-            for who, rank, (best, worst) in zip(
-                standing.forecasters, standing.ranks, standing.span, strict=True
-            ):
-                found.setdefault(who, []).append((float(rank), int(best), int(worst)))
+            for who, rank, span in zip(standing.forecasters, standing.ranks, standing.span, strict=True):
+                found.setdefault(who, []).append((float(rank), *map(int, span)))  # type: ignore[arg-type]
         means = {who: (*(float(v) for v in np.mean(own, axis=0)), len(own)) for who, own in found.items()}
         return dict(sorted(means.items(), key=lambda item: item[1][0]))  # type: ignore[arg-type]
 
     def as_json(self) -> dict[str, Any]:
-        """For `compare --ranking --json`."""
+        """The data of `compare --ranking --json`."""
         each = simultaneous(sum(math.comb(len(s.means), 2) for s in self.standings), self.level)
         doubts = adjusted([s.pairs for s in self.standings])
-        natures = []
+        sign, natures = -1.0 if self.higher else 1.0, []
         for s, p in zip(self.standings, doubts, strict=True):
-            half, sign = s.pairs.half_width(each), -1.0 if self.higher else 1.0
-            pairs = []
-            for i in range(len(s.means)):
-                for j in range(i):
-                    value, width = sign * s.pairs.difference[i, j], half[i, j]
-                    known = math.isfinite(value) and math.isfinite(width)
-                    better = (
-                        s.forecasters[i] if s.before[i, j] else s.forecasters[j] if s.before[j, i] else None
-                    )
-                    pairs.append(
-                        {
-                            "first": s.forecasters[i],
-                            "second": s.forecasters[j],
-                            "difference": _number(value),
-                            "lower": value - width if known else None,
-                            "upper": value + width if known else None,
-                            "p": float(p[i, j]),
-                            "better": better,
-                        }
-                    )
-            natures.append(
-                {
-                    "nature": s.nature,
-                    "horizon": s.horizon,
-                    "runs": s.runs,
-                    "open": s.open,
-                    "recorded": s.recorded,
-                    "own_outcomes": s.own,
-                    "forecasters": [
-                        {
-                            "forecaster": who,
-                            "total": _number(t),
-                            "rank": float(r),
-                            "best": int(b),
-                            "worst": int(w),
-                        }
-                        for who, t, r, (b, w) in zip(s.forecasters, s.means, s.ranks, s.span, strict=True)
-                    ],
-                    "pairs": pairs,
-                }
-            )
+            half, pairs = s.pairs.half_width(each), []
+            for i, j in zip(*np.tril_indices(len(s.means), -1), strict=True):
+                value, width = sign * s.pairs.difference[i, j], half[i, j]
+                known = math.isfinite(value) and math.isfinite(width)
+                better = i if s.before[i, j] else j if s.before[j, i] else None
+                pairs.append({
+                    "first": s.forecasters[i],
+                    "second": s.forecasters[j],
+                    "difference": _number(value),
+                    "lower": value - width if known else None,
+                    "upper": value + width if known else None,
+                    "p": float(p[i, j]),
+                    "better": None if better is None else s.forecasters[better],
+                })  # fmt: skip
+            ranked = [
+                {"forecaster": who, "total": _number(t), "rank": float(r), "best": int(b), "worst": int(w)}
+                for who, t, r, (b, w) in zip(s.forecasters, s.means, s.ranks, s.span, strict=True)
+            ]
+            natures.append({**s.as_json(), "own_outcomes": s.own, "forecasters": ranked, "pairs": pairs})
+        names = ("forecaster", "mean_rank", "best", "worst", "natures")
         return {
             "measure": self.measure,
             "better": "higher" if self.higher else "lower",
             "level": self.level,
             "mean_ranks": [
-                {"forecaster": who, "mean_rank": mean, "best": best, "worst": worst, "natures": count}
-                for who, (mean, best, worst, count) in self.mean_ranks().items()
+                dict(zip(names, (who, *own), strict=True)) for who, own in self.mean_ranks().items()
             ],
             "natures": natures,
         }
@@ -172,92 +180,122 @@ class Ranking:
 def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
     """The forecasters by their mean totals at the largest T of each nature.
 
-    Two are put in order where the difference of their totals, one number a run, is not 0 beyond doubt: Student's t, and
-    Holm's procedure over all pairs and natures, so that all orders are true together at the level. Runs are
-    independent, and that is all it needs. So it is also where nature looks at forecasts: the two forecasters then have
-    outcomes of their own, but share the randomness that decides them. Their totals are not independent of each other,
-    which Welch's test would ask for.
-
-    Parameters
-    ----------
-    study : Study
-    measure : str
-        The name of a column. Of a payoff the higher total is the better, of all else the lower.
-    level : float, default 0.95
-
-    Raises
-    ------
-    UnknownName
-        That measure was not played.
-    InvalidParameter
-        No nature has met two forecasters.
+    Two are in order where the difference of their totals, one number a run, is not 0 beyond doubt: Student's t, and
+    Holm's procedure over all pairs and natures. Runs are independent, also where nature looks at forecasts: two
+    forecasters then have outcomes of their own, but share the randomness that decides them, so that Welch's test, for
+    independent totals, would not do.
     """
     check_level(level)
-    column = column_of(study, measure)
-    higher = column.of_task and column.measure == "payoff"
-    groups = [
-        (nature, cells) for nature in study.natures if len(cells := last_cells(study, nature, [measure])) > 1
-    ]
+    higher = is_payoff(column_of(study, measure))
+    groups = [cells for nature in study.natures if len(cells := last_cells(study, nature, [measure])) > 1]
     if not groups:
         raise InvalidParameter(
             f"{measure}: no nature has met two forecasters at one T; expected two to be compared"
         )
-    totals = [totals_in_common(cells, measure) for _, cells in groups]
-    pairs = [differences(-values if higher else values) for values in totals]
+    sign = -1.0 if higher else 1.0
+    pairs = [differences(sign * totals_in_common(cells, measure)) for cells in groups]
     standings = [
         Standing(
-            nature=nature,
-            horizon=cells[0].horizon,
-            runs=values.shape[1],
-            open=cells[0].open[-1] if cells[0].open else 0,
-            fewer=have_more_runs(cells, measure),
-            recorded=cells[0].recorded,
-            own=max(c.sight for c in cells) > Sight.NOTHING,
-            forecasters=tuple(c.forecaster for c in cells),
-            means=-found.means if higher else found.means,
-            ranks=ranks(found.means),
-            before=before,
-            pairs=found,
+            **Contest.of(cells, measure), own=max(c.sight for c in cells) > Sight.NOTHING, means=sign * found.means,
+            ranks=ranks(found.means), before=before, pairs=found,
         )
-        for (nature, cells), values, found, before in zip(
-            groups, totals, pairs, lower(pairs, level), strict=True
-        )
-    ]
+        for cells, found, before in zip(groups, pairs, lower(pairs, level), strict=True)
+    ]  # fmt: skip
     return Ranking(measure, higher, level, tuple(standings))
 
 
-def column_of(study: Study, measure: str) -> Column:
-    """The column of that name.
+# ---------------------------------------------------------------- Pareto fronts
 
-    Raises
-    ------
-    UnknownName
+
+@dataclass(frozen=True)
+class Front(Contest):
+    """The forecasters against one nature by two measures: mean totals (k, 2), and whether row dominates column."""
+
+    measures: tuple[str, str]
+    #: whether a higher total is the better one
+    higher: tuple[bool, bool]
+    means: Floats
+    #: no worse in both means and better in one; better in both beyond doubt
+    dominated: Bools
+    certain: Bools
+    #: with which all that is certain, against all natures, is true together
+    level: float
+
+    @property
+    def front(self) -> list[str]:
+        """Forecasters that no other dominates in the means; the best in the first measure first."""
+        order = np.argsort(self.means[:, 0] * (-1.0 if self.higher[0] else 1.0), kind="stable")
+        return [self.forecasters[i] for i in order if not self.dominated[:, i].any()]
+
+    def by(self, forecaster: str, *, certain: bool = False) -> list[str]:
+        """The forecasters that dominate it: in the means, or beyond doubt."""
+        table = self.certain if certain else self.dominated
+        at = self.forecasters.index(forecaster)
+        return [who for who, is_ in zip(self.forecasters, table[:, at], strict=True) if is_]
+
+    def as_json(self) -> dict[str, Any]:
+        """The data of `compare --pareto --json`."""
+        return {
+            **super().as_json(),
+            "measures": list(self.measures),
+            "better": ["higher" if h else "lower" for h in self.higher],
+            "level": self.level,
+            "forecasters": [
+                {
+                    "forecaster": who,
+                    "totals": [_number(m) for m in mean],
+                    "on_front": who in self.front,
+                    "dominated_by": self.by(who),
+                    "certainly_dominated_by": self.by(who, certain=True),
+                }
+                for who, mean in zip(self.forecasters, self.means, strict=True)
+            ],
+        }
+
+
+def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[Front]:
+    """The Pareto front of the mean totals in two measures, at the largest T of each nature.
+
+    A domination is certain where the forecaster is better in both measures beyond doubt: of the two p-values of
+    Student's t on one difference a run the larger counts, and Holm's procedure is over all pairs and natures. The front
+    is of means; the expected totals may have another.
     """
-    columns = study.columns
-    if measure not in columns:
-        raise UnknownName.of("measure", measure, columns)
-    return columns[measure]
-
-
-def last_cells(study: Study, nature: str, measures: Sequence[str]) -> list[Played]:
-    """Those of a nature at its largest T that have these measures."""
-    cells = [c for c in study.cells if c.nature == nature and all(m in c.totals for m in measures)]
-    last = max((c.horizon for c in cells), default=0)
-    return [c for c in cells if c.horizon == last]
-
-
-def totals_in_common(cells: Sequence[Played], measure: str) -> Floats:
-    """The last totals of the runs that all cells have, (cells, runs)."""
-    return in_common([cell.totals[measure][-1] for cell in cells])
-
-
-def have_more_runs(cells: Sequence[Played], measure: str) -> bool:
-    """Whether `totals_in_common` leaves some runs out."""
-    return len({cell.totals[measure].shape[1] for cell in cells}) > 1
-
-
-#: what is said of tables in which runs are left out
-COMMON_RUNS = "Only runs that all forecasters have are compared"
+    check_level(level)
+    if first == second:
+        raise InvalidParameter(f"a front of {first} and {second}; expected two measures")
+    measures = first, second
+    higher = is_payoff(column_of(study, first)), is_payoff(column_of(study, second))
+    signs = [-1.0 if h else 1.0 for h in higher]
+    groups = [cells for nature in study.natures if (cells := last_cells(study, nature, measures))]
+    if not groups:
+        raise InvalidParameter(
+            f"{first} and {second} were not taken of the same games; expected two that were"
+        )
+    both = [
+        [differences(sign * totals_in_common(cells, m)) for m, sign in zip(measures, signs, strict=True)]
+        for cells in groups
+    ]
+    joint = []
+    for one, other in both:
+        same = np.sign(one.difference) == np.sign(other.difference)
+        # That both are so is wrong if one is wrong.
+        p = np.where(same, np.maximum(one.p, other.p), 1.0)
+        joint.append(Pairs(one.means, one.difference, one.error, p, one.runs))
+    found = []
+    for cells, pairs, sure in zip(groups, both, lower(joint, level), strict=True):
+        # Of infinite means, which have no difference, the finite one is the better.
+        gains = [
+            (np.nan_to_num(p.difference, nan=0.0) < 0)
+            | (np.isfinite(p.means)[:, None] & np.isinf(p.means)[None, :])
+            for p in pairs
+        ]
+        gain, loss = gains[0] | gains[1], gains[0].T | gains[1].T
+        means = np.stack([sign * p.means for p, sign in zip(pairs, signs, strict=True)], axis=1)
+        found.append(
+            Front(**Contest.of(cells, first), measures=measures, higher=higher, means=means,
+                  dominated=gain & ~loss, certain=sure, level=level)
+        )  # fmt: skip
+    return found
 
 
 def _number(value: float) -> float | None:

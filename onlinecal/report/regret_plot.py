@@ -1,88 +1,65 @@
-"""The regret of every kink: first what is drawn, as plain data, then the drawing."""
+"""Regrets of kinks, and the witness of the smooth calibration error: data, then drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice
 from onlinecal.measures._kinks import upper_hull
 from onlinecal.measures.decision import cdl, v_cdl, worst_decision_task, worst_kink
+from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.soft_binned import scdl, soft_rounding
 from onlinecal.measures.witnesses.grids import threshold_losses
 from onlinecal.measures.witnesses.tasks import WorstTask, kink_regrets
-from onlinecal.report.gamma_panels import Gammas, gammas_of, panels
+from onlinecal.report.frames import ends
+from onlinecal.report.gamma_panels import MOST, Gammas, gammas_of, of_gammas
+from onlinecal.report.panels import Picture, joined, pictured
 from onlinecal.report.style import GREY, paper, plain, thinned
 
 Floats = NDArray[np.float64]
 Name = Literal["cdl", "v_cdl", "scdl"]
-NAMES = ("cdl", "v_cdl", "scdl")
+NAMES = {"cdl": "CDL", "v_cdl": "V-CDL", "scdl": "SCDL"}
 
 
-@dataclass(frozen=True, eq=False)
-class RegretDensity:
-    """The regret R(t) of a kink at each t, and what a measure makes of it.
-
-    Attributes
-    ----------
-    label : str
-        Whose Γ it is; "" if that need not be said.
-    measure : {"cdl", "v_cdl", "scdl"}
-    value : float
-        Of the measure.
-    kinks, regrets : (n,) floats
-        R(t), a curve of straight lines; where it jumps t stands there up to three times: with the limit from the left,
-        R itself and the limit from the right. For "scdl" the loss of the grid's threshold i, at its middle
-        (i − 1/2)/m, where it can be largest.
-    above_kinks, above : (m,) floats
-        The lowest curve above R that the measure is read from. For "cdl" the concave envelope, whose height at 1/2 is
-        half the value; for "v_cdl" value × max(t, 1 − t); for "scdl" nothing.
-    worst : WorstTask or None
-        The task that attains the value; None for "scdl".
-    at, height : (w,) floats
-        The kinks of the worst task and R there; for "scdl" the middle of the worst threshold and its loss.
-    grid : int
-        m for "scdl", the grid that attains the minimum; 0 of calibrated Γ, and for the others.
-    """
+class RegretDensity(NamedTuple):
+    """The regret R(t) of a kink at each t, and the value of a measure of it."""
 
     label: str
     measure: Name
     value: float
+    #: where R jumps t stands up to three times; of "scdl" the middles of the grid's thresholds, and their losses
     kinks: Floats
     regrets: Floats
+    #: the lowest curve above R from which the measure is read
     above_kinks: Floats
     above: Floats
+    #: the task that attains the value, its kinks and R there; of "scdl" the worst threshold
     worst: WorstTask | None
     at: Floats
     height: Floats
+    #: m of "scdl"; 0 of calibrated Γ, and for the others
     grid: int
 
     @property
     def heading(self) -> str:
-        """What stands above it."""
-        name = {"cdl": "CDL", "v_cdl": "V-CDL", "scdl": "SCDL"}[self.measure]
-        return f"{self.label}\n{name} = {self.value:.4g}".strip()
+        """The label and the value."""
+        return f"{self.label}\n{NAMES[self.measure]} = {self.value:.4g}".strip()
 
 
 def regret_density(gamma: JointDistribution, measure: Name = "cdl", *, label: str = "") -> RegretDensity:
-    """What `plot_regret` draws of Γ.
+    """The regrets of Γ.
 
     R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]: it jumps up to its value where t reaches a
     v_i below q_i, and down from it where t leaves a v_i above q_i.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-    measure : {"cdl", "v_cdl", "scdl"}, default "cdl"
-    label : str, optional
     """
-    choice("regret", "measure", measure, NAMES)
+    choice("regret", "measure", measure, tuple(NAMES))
     if measure == "scdl":
         return _soft(gamma, label)
     t, regret, _ = kink_regrets(gamma, measure)
@@ -117,39 +94,22 @@ def _soft(gamma: JointDistribution, label: str) -> RegretDensity:
     return RegretDensity(label, "scdl", value, at, losses, none, none, None, at[[worst]], losses[[worst]], m)
 
 
-def plot_regret(
-    p: Gammas | ArrayLike,
-    y: ArrayLike | None = None,
-    *,
-    measure: Name = "cdl",
-    axes: Any = None,
-    title: str = "",
-    dark: bool = False,
-    width: Any = None,
-) -> Any:
+@pictured
+def plot_regret(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl") -> Picture:
     """The regret R(t) of every kink t, and the worst decision task that is made of kinks.
 
     Parameters
     ----------
-    p : (n,) array_like, JointDistribution, or mapping of labels to JointDistribution
-        Predictions, with outcomes y; or Γ; or several, a panel for each.
-    y : (n,) array_like
-        Outcomes, each 0 or 1.
-    measure : {"cdl", "v_cdl", "scdl"}, default "cdl"
-        Whose worst task is marked: of all tasks, of those with one kink, or of the thresholds of the grid to which SCDL
-        rounds.
-    axes, title, dark, width
+    p, y
         As in `reliability_plot.plot_reliability`.
+    measure : {"cdl", "v_cdl", "scdl"}, default "cdl"
+        The measure with the marked worst task: of all tasks, of those with one kink, or of the thresholds of the grid
+        to which SCDL rounds.
 
     Returns
     -------
     Axes, or (n,) array of Axes
         An array where a mapping is given.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
-        Samples that are no forecasts and outcomes; another measure; axes or a width that cannot be.
 
     Examples
     --------
@@ -157,88 +117,61 @@ def plot_regret(
     >>> ax.get_title()
     'CDL = 0.09091'
     """
-    drawn = _densities(p, y, measure)
-    found = panels(
-        drawn, _draw, [one.heading for one in drawn], _caption(drawn),
-        axes=axes, title=title, dark=dark, width=width, high=0.72,
+    several = gammas_of("regret", p, y)
+    drawn = [regret_density(gamma, measure, label=label) for label, gamma in several.items()]
+    return of_gammas(
+        p, drawn, lambda axis, _, one, __: _draw_regret(axis, one), [one.heading for one in drawn],
+        _regret_caption(drawn, measure), 0.72,
     )  # fmt: skip
-    return found if isinstance(p, Mapping) else found[0]
 
 
-def caption(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl") -> str:
-    """What is drawn in `plot_regret`, for a figure of somebody's own."""
-    return _caption(_densities(p, y, measure))
-
-
-def _densities(p: Gammas | ArrayLike, y: ArrayLike | None, measure: Name) -> list[RegretDensity]:
-    return [regret_density(gamma, measure, label=label) for label, gamma in gammas_of("regret", p, y).items()]
-
-
-def _caption(drawn: Sequence[RegretDensity]) -> str:
-    measure = drawn[0].measure
+def _regret_caption(drawn: Sequence[RegretDensity], measure: Name) -> str:
+    sizes = " and ".join(f"1/{m}" for m in sorted({one.grid for one in drawn if one.grid}))
     if measure == "scdl":
-        grids = sorted({one.grid for one in drawn if one.grid})
-        parts = []
-        if grids:
-            sizes = " and ".join(f"1/{m}" for m in grids)
-            parts = [
-                f"Predictions are rounded at random to a neighbouring multiple of {sizes}, the grid that attains SCDL. "
-                "Across: the middle of each threshold (i − 1)/m to i/m of this grid; up: what is lost there, where it "
-                "can be largest. SCDL is the larger of the largest of them (marked) and 1/m."
-            ]
+        parts = [
+            f"Predictions are rounded at random to a neighbouring multiple of {sizes}, the grid that attains SCDL. "
+            "Across: the middle of each threshold (i − 1)/m to i/m of this grid; up: what is lost there, where it can "
+            "be largest. SCDL is the larger of the largest of them (marked) and 1/m." * bool(sizes)
+        ]
     else:
         parts = [
             "Line: R(t), the swap regret for each round of the task that tells apart probabilities below and above t, "
-            "with payoffs that differ by t if y = 0 and by 1 − t if y = 1. Vertical parts are jumps, at predictions."
+            "with payoffs that differ by t if y = 0 and by 1 − t if y = 1. Vertical parts are jumps, at predictions.",
+            "Dashed: the least concave curve above R. CDL is twice its height at t = 1/2 (square)."
+            if measure == "cdl"
+            else "Dashed: V-CDL × max(t, 1 − t), the lowest such curve above R: payoffs in [0, 1] allow no more than "
+            "R(t)/max(t, 1 − t).",
+            "Points: the kinks of the worst task." * any(len(one.at) for one in drawn),
         ]
-        if measure == "cdl":
-            parts.append(
-                "Dashed: the least concave curve above R. CDL is twice its height at t = 1/2 (square)."
-            )
-        else:
-            parts.append(
-                "Dashed: V-CDL × max(t, 1 − t), the lowest such curve above R: payoffs in [0, 1] allow no more than "
-                "R(t)/max(t, 1 − t)."
-            )
-        if any(len(one.at) for one in drawn):
-            parts.append("Points: the kinks of the worst task.")
     for one in drawn:
+        name = f"{one.label}: " if one.label else ""
         if not one.value:
-            parts.append(f"{one.label + ': ' if one.label else ''}Calibrated: no task regrets anything.")
+            parts.append(f"{name}Calibrated: no task regrets anything.")
         elif one.worst is not None:
-            parts.append(f"{one.label + ': ' if one.label else ''}Worst {one.worst}.")
-    return " ".join(parts)
+            parts.append(f"{name}Worst {one.worst}.")
+    return joined(*parts)
 
 
-def _draw(axis: Axes, _: Axes | None, one: RegretDensity) -> None:
-    """R, what lies above it, and the worst task."""
-    colours = paper(axis)
-    red, blue = colours.colours[1], colours.colours[0]
+def _draw_regret(axis: Axes, one: RegretDensity) -> None:
+    here = paper(axis)
+    blue, red = here.colours[:2]
     if one.measure == "scdl":
-        few = len(one.kinks) <= 100
-        axis.plot(
-            one.kinks,
-            one.regrets,
-            color=blue,
-            linewidth=1.2,
-            marker="." if few else None,
-            markersize=4,
-            zorder=2.0,
-        )
+        few = "." if len(one.kinks) <= 100 else None
+        axis.plot(one.kinks, one.regrets, color=blue, linewidth=1.2, marker=few, markersize=4, zorder=2.0)
         if one.grid:
             axis.axhline(1.0 / one.grid, color=GREY, linewidth=0.8)
             axis.annotate(f"1/{one.grid}", (1.0, 1.0 / one.grid), (-2, 2), textcoords="offset points",
-                          ha="right", fontsize=7, color=colours.faint)  # fmt: skip
+                          ha="right", fontsize=7, color=here.faint)  # fmt: skip
     else:
         x, heights = thinned(one.kinks, one.regrets)
         axis.fill_between(x, heights, color=blue, alpha=0.15, linewidth=0)
         axis.plot(x, heights, color=blue, linewidth=1.2, zorder=2.0, solid_joinstyle="round")
         axis.plot(
-            one.above_kinks, one.above, color=colours.ink, linewidth=1.0, linestyle=(0, (5, 2)), zorder=2.1
+            one.above_kinks, one.above, color=here.ink, linewidth=1.0, linestyle=(0, (5, 2)), zorder=2.1
         )
         if one.measure == "cdl" and one.value:
             axis.vlines(0.5, 0.0, one.value / 2, color=GREY, linewidth=0.8, zorder=1.0)
-            axis.plot(0.5, one.value / 2, color=colours.ink, marker="s", markersize=4.5, zorder=3.0)
+            axis.plot(0.5, one.value / 2, color=here.ink, marker="s", markersize=4.5, zorder=3.0)
     axis.plot(
         one.at, one.height, color=red, marker="o", markersize=5.5, linestyle="none", zorder=3.1, clip_on=False
     )
@@ -251,3 +184,95 @@ def _draw(axis: Axes, _: Axes | None, one: RegretDensity) -> None:
     top = max([float(values.max()) for values in (one.regrets, one.above) if len(values)], default=0.0)
     axis.set_ylim(0.0, 1.22 * top if top > 0.0 else 1.0)
     plain(axis, "threshold t", "regret R(t) for each round")
+
+
+# ---------------------------------------------------------------- the witness
+
+
+class SmoothWitness(NamedTuple):
+    """A function ω that attains the smooth calibration error, with its weights at the predictions."""
+
+    label: str
+    levels: int
+    value: float
+    predictions: Floats
+    weights: Floats
+    #: residuals at the levels, or, where `summed`, their sums over `MOST` parts of [0, 1]
+    at: Floats
+    residuals: Floats
+    summed: bool
+
+    @property
+    def heading(self) -> str:
+        """The label and smCE."""
+        return f"{self.label}\nsmCE = {self.value:.4g}".strip()
+
+
+def smooth_witness(gamma: JointDistribution, *, label: str = "") -> SmoothWitness:
+    """The witness of Γ, and the residuals that it weighs."""
+    at, residuals, summed = gamma.predictions, gamma.residuals, gamma.levels > MOST
+    if summed:
+        part = np.minimum((gamma.predictions * MOST).astype(np.int64), MOST - 1)
+        residuals = np.bincount(part, gamma.residuals, MOST).astype(np.float64)
+        at = (np.arange(MOST) + 0.5) / MOST
+    weights = smooth_ce_witness(gamma).weights
+    value = smooth_ce(gamma)
+    return SmoothWitness(label, gamma.levels, value, gamma.predictions, weights, at, residuals, summed)
+
+
+@pictured
+def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None) -> Picture:
+    """The 1-Lipschitz function ω that attains the smooth calibration error, and the residuals that it weighs.
+
+    Parameters
+    ----------
+    p, y
+        As in `reliability_plot.plot_reliability`.
+
+    Returns
+    -------
+    Axes, or (n,) array of Axes
+        An array where a mapping is given. The residuals have axes of their own below.
+
+    Examples
+    --------
+    >>> plot_witness([0.4, 0.6], [1, 0]).get_title()
+    'smCE = 0.06'
+    """
+    drawn = [smooth_witness(gamma, label=label) for label, gamma in gammas_of("witness", p, y).items()]
+    many = [one.levels for one in drawn if one.summed]
+    caption = joined(
+        "Above: a function ω of the prediction v that attains the smooth calibration error, among all that stay in "
+        "[−1, 1] and change by no more than v does.",
+        "Points: the levels of Γ." * any(not one.summed for one in drawn),
+        "Below: residuals, the weight of a level × (mean outcome − v), blue above 0 and orange below.",
+        f"Those of {ends(many)} levels are summed over {MOST} parts of [0, 1]." if many else "",
+        "smCE is the sum of residual × ω over the levels.",
+        "Other ω may attain it, too." if all(one.value for one in drawn) else "Where it is 0 every ω attains it.",
+    )  # fmt: skip
+    return of_gammas(p, drawn, _draw_witness, [one.heading for one in drawn], caption, 0.6, 0.6)
+
+
+def _draw_witness(axis: Axes, below: Axes, one: SmoothWitness, _: bool) -> None:
+    here = paper(axis)
+    v = np.concatenate(([0.0], one.predictions, [1.0]))
+    omega = np.concatenate((one.weights[:1], one.weights, one.weights[-1:]))
+    axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
+    axis.plot(*thinned(v, omega), color=here.ink, linewidth=1.4, zorder=2.0)
+    if not one.summed:
+        axis.plot(
+            one.predictions, one.weights, color=here.ink, marker="o", linestyle="none", zorder=2.1, clip_on=False,
+            markersize=float(np.clip(100.0 / one.levels, 2.0, 4.0)),
+        )  # fmt: skip
+    axis.set_xlim(0.0, 1.0)
+    axis.set_ylim(-1.08, 1.08)
+    axis.yaxis.set_major_locator(FixedLocator([-1.0, -0.5, 0.0, 0.5, 1.0]))
+    plain(axis, "", "ω")
+    axis.tick_params(labelbottom=False)
+    below.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
+    wide = 2.0 if not one.summed and one.levels <= 60 else 1.0
+    for mine, colour in zip((one.residuals > 0.0, one.residuals < 0.0), here.colours, strict=False):
+        below.vlines(one.at[mine], 0.0, one.residuals[mine], color=colour, linewidth=wide)
+    top = 1.1 * float(np.abs(one.residuals).max()) or 1.0
+    below.set_ylim(-top, top)
+    plain(below, "prediction v", "residual")

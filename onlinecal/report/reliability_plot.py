@@ -1,99 +1,116 @@
-"""Reliability diagrams: first what is drawn, as plain data, then the drawing."""
+"""Reliability diagrams of points, smoothed, and monotone: data, then drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
+from onlinecal.forecasts.consistency import DRAWS, MOST_LEVELS, Recalibration, recalibration
+from onlinecal.forecasts.decomposition import Decomposition, decomposition
+from onlinecal.forecasts.regression import LEAST, Smoothed, smoothed
 from onlinecal.measures.binned import bins_witness
-from onlinecal.report.density import MOST, Density, density_of, draw_density, words
+from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.frames import ends
-from onlinecal.report.gamma_panels import Gammas, gammas_of, panels
-from onlinecal.report.reliability_curves import (
-    corp_caption,
-    corp_diagram,
-    draw_corp,
-    draw_smooth,
-    frame_of,
-    smooth_caption,
-    smooth_diagram,
+from onlinecal.report.gamma_panels import (
+    MOST,
+    Density,
+    Gammas,
+    density_of,
+    draw_density,
+    gammas_of,
+    of_densities,
+    of_gammas,
+    spans,
 )
-from onlinecal.report.style import GREY, paper
+from onlinecal.report.panels import Panels, Picture, joined, pictured
+from onlinecal.report.style import GREY, paper, plain, tick
 
 Floats = NDArray[np.float64]
 Kind = Literal["points", "smooth", "corp"]
 
-#: bins that take their place
+#: bins in place of more than `MOST` levels
 AUTOMATIC = 20
 #: points of more weight than this share of the largest are as large as their weight says; the area of the largest, in
 #: square typographic points, of which the others are then at least 3.5 wide
 _LEAST, _LARGEST = 0.2, 64.0
+#: of axes, beyond the probabilities at either end: a point there is drawn whole
+MARGIN = 0.04
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """A reliability diagram as it is drawn.
-
-    Attributes
-    ----------
-    label : str
-        Whose Γ it is; "" if that need not be said.
-    levels : int
-        Of Γ.
-    weight : float
-        Of Γ.
-    strategy : {"levels", "width", "quantile"}
-        What a point is: a level, or a bin of equal width or of about equal mass.
-    asked : int
-        How many bins; 0 for levels.
-    left, right : (n,) floats
-        The interval of predictions of each point: of bins of equal width their edges [left, right), the last one
-        closed; else the least and the greatest prediction.
-    predictions, means : (n,) floats
-        Mean prediction and mean outcome of each point.
-    mass : (n,) floats
-        Its share of the weight.
-    error : float
-        Σ mass |mean − prediction|: ECE of levels, binned ECE of bins.
-    level : float
-        Of the band; 0 without one.
-    lower, upper : (n,) floats
-        Where the mean outcome lies with at least this probability, if predictions are calibrated; NaN without a band.
-    density : Density
-    whole : bool
-        Whether counts are whole numbers of rounds, without which there is no band.
-    """
+class Reliability(NamedTuple):
+    """Points of a diagram: of levels, or of bins of equal width or mass (`strategy`), `asked` of them."""
 
     label: str
     levels: int
-    weight: float
     strategy: str
     asked: int
+    #: edges of bins of equal width, else the least and the greatest prediction
     left: Floats
     right: Floats
     predictions: Floats
     means: Floats
+    #: share of the weight
     mass: Floats
+    #: Σ mass |mean − prediction|
     error: float
+    #: of the band, 0 without one, and its ends
+    level: float
+    lower: Floats
+    upper: Floats
+    density: Density
+    #: whether counts are whole, without which there is no band
+    whole: bool
+
+    @property
+    def heading(self) -> str:
+        """The label and the error."""
+        error = "ECE" if self.strategy == "levels" else f"ECE of {self.asked} bins"
+        return f"{self.label}\n{error} = {self.error:.4g}".strip()
+
+
+class SmoothDiagram(NamedTuple):
+    """The mean outcome near each prediction, with a band."""
+
+    label: str
+    error: float
+    curve: Smoothed
     level: float
     lower: Floats
     upper: Floats
     density: Density
     whole: bool
+    #: where the curve is drawn: between the least and the greatest prediction, and two points at least
+    near: NDArray[np.bool_]
 
     @property
     def heading(self) -> str:
-        """What stands above it."""
-        error = "ECE" if self.strategy == "levels" else f"ECE of {self.asked} bins"
-        return f"{self.label}\n{error} = {self.error:.4g}".strip()
+        """The label and SmoothECE."""
+        return f"{self.label}\nsmECE = {self.error:.4g}".strip()
+
+
+class CorpDiagram(NamedTuple):
+    """The best monotone recalibration, and the parts of the Brier score."""
+
+    label: str
+    parts: Decomposition
+    curve: Recalibration
+    level: float
+    density: Density
+    whole: bool
+
+    @property
+    def heading(self) -> str:
+        """The label and the score."""
+        return f"{self.label}\nBrier score = {self.parts.score:.4g}".strip()
 
 
 def reliability_frame(
@@ -102,18 +119,9 @@ def reliability_frame(
     label: str = "",
     bins: int | None = None,
     strategy: str = "width",
-    band: float | None = 0.95,
+    level: float = 0.95,
 ) -> Reliability:
-    """What `plot_reliability` draws of Γ.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-    label : str, optional
-    bins, strategy, band
-        As in `plot_reliability`.
-    """
-    level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
+    """The points of Γ."""
     choice("reliability", "strategy", strategy, ("width", "quantile"))
     if bins is None and gamma.levels > MOST:
         bins, strategy = AUTOMATIC, "quantile"
@@ -130,48 +138,31 @@ def reliability_frame(
             left = gamma.predictions[starts]
             right = gamma.predictions[np.append(starts[1:], gamma.levels) - 1]
     counts = np.add.reduceat(gamma.counts, starts)
-    mass = counts / gamma.weight
     if strategy == "levels":
         predictions, means = gamma.predictions, gamma.means
-        error = float(np.abs(gamma.residuals).sum())
     else:
         predictions = np.add.reduceat(gamma.counts * gamma.predictions, starts) / counts
         means = np.add.reduceat(gamma.positives, starts) / counts
-        error = float(np.abs(np.add.reduceat(gamma.residuals, starts)).sum())
-    whole = bool((gamma.counts == np.rint(gamma.counts)).all())
-    lower = upper = np.full(len(starts), np.nan)
-    if level and whole:
-        lower, upper = expected(counts, predictions, level)
+    error = float(np.abs(np.add.reduceat(gamma.residuals, starts)).sum())
+    level = level if (whole := _whole(gamma)) else 0.0
+    lower, upper = expected(counts, predictions, level) if level else np.full((2, len(starts)), np.nan)
     return Reliability(
-        label, gamma.levels, gamma.weight, strategy, bins or 0, left, right, predictions, means, mass, error,
-        level if whole else 0.0, lower, upper, density_of(gamma), whole,
+        label, gamma.levels, strategy, bins or 0, left, right, predictions, means, counts / gamma.weight, error,
+        level, lower, upper, density_of(gamma), whole,
     )  # fmt: skip
 
 
+def _whole(gamma: JointDistribution) -> bool:
+    return bool((gamma.counts == np.rint(gamma.counts)).all())
+
+
 def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats, Floats]:
-    """Where the mean of so many outcomes lies with at least this probability, each 1 with the probability predicted.
+    """The ends of what the mean of so many outcomes lies in with at least this probability, if drawn as predicted.
 
     Quantiles of the binomial law with the mean prediction as its parameter, (1 − level)/2 on either side. Of equal
     predictions that is exact. Of different ones the tails of the sum are lighter than those of the binomial law
     outside of a unit around its mean, so that the interval, which holds that unit, holds at least as much (Hoeffding
     1956, Theorem 5).
-
-    Parameters
-    ----------
-    counts, predictions : (n,) floats
-        How many, and their mean prediction.
-    level : float
-
-    Returns
-    -------
-    lower, upper : (n,) floats
-        Mean outcomes.
-
-    Examples
-    --------
-    >>> lower, upper = expected(np.array([100.0]), np.array([0.5]), 0.95)
-    >>> lower, upper
-    (array([0.4]), array([0.6]))
     """
     from scipy.special import bdtrik, betainc
 
@@ -195,6 +186,24 @@ def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats,
     return lower / counts, upper / counts
 
 
+def smooth_diagram(gamma: JointDistribution, label: str, level: float) -> SmoothDiagram:
+    """The diagram of Γ by kernel regression."""
+    curve = smoothed(gamma)
+    level = level if (whole := _whole(gamma)) else 0.0
+    at = curve.at
+    lower, upper = curve.band(level) if level else np.full((2, len(at)), np.nan)
+    near = (at >= gamma.predictions[0] - at[1]) & (at <= gamma.predictions[-1] + at[1])
+    density = Density(at, curve.density, curve.sigma)
+    return SmoothDiagram(label, smooth_ece(gamma), curve, level, lower, upper, density, whole, near)
+
+
+def corp_diagram(gamma: JointDistribution, label: str, level: float) -> CorpDiagram:
+    """The diagram of Γ by isotonic regression."""
+    whole, curve = _whole(gamma), recalibration(gamma, level=level)
+    return CorpDiagram(label, decomposition(gamma), curve, level if whole else 0.0, density_of(gamma), whole)
+
+
+@pictured
 def plot_reliability(
     p: Gammas | ArrayLike,
     y: ArrayLike | None = None,
@@ -203,51 +212,31 @@ def plot_reliability(
     bins: int | None = None,
     strategy: str = "width",
     band: float | None = 0.95,
-    axes: Any = None,
-    title: str = "",
-    dark: bool = False,
-    width: Any = None,
-) -> Any:
+) -> Picture:
     """Mean outcomes against predictions, with how often each is predicted below.
 
     Parameters
     ----------
-    p : (n,) array_like, JointDistribution, Evaluation, or mapping of labels to these or to pairs (p, y)
-        Predictions, with outcomes y; or Γ; or several, a panel for each. Predictions come first, other than in
-        scikit-learn's `CalibrationDisplay.from_predictions`.
-    y : (n,) array_like
-        Outcomes, each 0 or 1.
+    p, y : (n,) array_like
+        Predictions, then outcomes; or, as p alone, a `JointDistribution`, an `Evaluation`, or a mapping of labels to
+        these or to pairs (p, y), with a panel for each. Predictions come first, other than in scikit-learn's
+        `CalibrationDisplay.from_predictions`.
     kind : {"points", "smooth", "corp"}, default "points"
-        A point for each level or bin; the mean outcome near each prediction, smoothed at the scale of SmoothECE
-        (`forecasts.regression.smoothed`); or the best monotone recalibration, with the three parts of the Brier score
-        (`forecasts.consistency.recalibration`).
+        A point for each level or bin; the mean outcome near each prediction, smoothed at the scale of SmoothECE; or the
+        best monotone recalibration, with the three parts of the Brier score.
     bins : int, optional
         Of points, so many bins in place of the levels. Default: levels; of more than 200, 20 bins of equal mass.
     strategy : {"width", "quantile"}, default "width"
         Bins [j/m, (j+1)/m), the last one closed; or of about equal mass, as in `measures.binned_ece`.
     band : float or None, default 0.95
-        Where so much of the probability of each mean outcome lies if predictions were fixed before and outcomes are
-        drawn as they say (see `expected`, and `recalibration` of "corp"); None for no band, as of a game, in which
-        predictions depend on outcomes. Of "smooth" an interval for the mean outcome near each prediction.
-    axes : matplotlib Axes, or a sequence of as many as there are Γ, optional
-        Where to draw. Default: those of a new figure, which also gets the title and, below, what is drawn; to others'
-        figures `caption` says that.
-    title : str, optional
-        Of a new figure.
-    dark : bool, default False
-        Whether a new figure is for a dark page.
-    width : "column", "page" or float, optional
-        Of a new figure, in inches: 3.4 and 7 by those words.
+        The probability with which each mean outcome lies in its band, if predictions were fixed before and outcomes
+        are drawn as they say; None for no band, as of a game, in which predictions depend on outcomes. Of "smooth" an
+        interval for the mean outcome near each prediction.
 
     Returns
     -------
     Axes, or (n,) array of Axes
-        An array where a mapping is given. The density of predictions has axes of its own below.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
-        Samples that are no forecasts and outcomes; bins, a band, axes or a width that cannot be.
+        An array where a mapping is given.
 
     Examples
     --------
@@ -255,108 +244,124 @@ def plot_reliability(
     >>> ax.get_title()
     'ECE = 0.25'
     """
-    drawn, said, draw = _of_kind(p, y, kind, bins, strategy, band)
-    found = panels(
-        drawn, draw, [frame.heading for frame in drawn], said,
-        axes=axes, title=title, dark=dark, width=width, high=1.0, lower=0.2,
-    )  # fmt: skip
-    # Panels are compared: each shows what any of them needs.
-    for name in ("xlim", "ylim"):
-        ends = np.array([getattr(axis, f"get_{name}")() for axis in found])
-        for axis in found:
-            axis.set(**{name: (ends.min(), ends.max())})
-    return found if isinstance(p, Mapping) else found[0]
-
-
-def caption(
-    p: Gammas | ArrayLike,
-    y: ArrayLike | None = None,
-    *,
-    kind: Kind = "points",
-    bins: int | None = None,
-    strategy: str = "width",
-    band: float | None = 0.95,
-) -> str:
-    """What is drawn in `plot_reliability`, for a figure of somebody's own."""
-    return _of_kind(p, y, kind, bins, strategy, band)[1]
-
-
-def _of_kind(
-    p: Gammas | ArrayLike,
-    y: ArrayLike | None,
-    kind: Kind,
-    bins: int | None,
-    strategy: str,
-    band: float | None,
-) -> tuple[list[Any], str, Callable[[Axes, Axes | None, Any], None]]:
-    """What is drawn, its caption, and what draws it."""
     choice("reliability", "kind", kind, ("points", "smooth", "corp"))
-    several = gammas_of("reliability", p, y)
-    if kind == "points":
-        points = [
-            reliability_frame(gamma, label=label, bins=bins, strategy=strategy, band=band)
-            for label, gamma in several.items()
-        ]
-        return points, _caption(points), _draw
-    if bins is not None:
-        raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
+    several = gammas_of("reliability", p, y).items()
     level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
-    if kind == "smooth":
-        smooth = [smooth_diagram(gamma, label, level) for label, gamma in several.items()]
-        return smooth, smooth_caption(smooth), draw_smooth
-    corp = [corp_diagram(gamma, label, level) for label, gamma in several.items()]
-    return corp, corp_caption(corp), draw_corp
+    if bins is not None and kind != "points":
+        raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
+    drawn: list[Any]
+    draw: Callable[[Axes, Any], None]
+    if kind == "points":
+        drawn = [
+            reliability_frame(gamma, label=label, bins=bins, strategy=strategy, level=level)
+            for label, gamma in several
+        ]
+        said, draw = _of_points(drawn), _draw_points
+    elif kind == "smooth":
+        drawn = [smooth_diagram(gamma, label, level) for label, gamma in several]
+        said, draw = _of_smooth(drawn), _draw_smooth
+    else:
+        drawn = [corp_diagram(gamma, label, level) for label, gamma in several]
+        said, draw = _of_corp(drawn), _draw_corp
+
+    def with_density(axis: Axes, below: Axes, one: Any, _: bool) -> None:
+        draw(axis, one)
+        draw_density(below, one.density)
+
+    def compared(panels: Panels) -> None:
+        for name in ("xlim", "ylim"):
+            limits = np.array([getattr(axis, f"get_{name}")() for axis in panels])
+            for axis in panels:
+                axis.set(**{name: (limits.min(), limits.max())})
+
+    caption = joined(said, of_densities([one.density for one in drawn]))
+    headings = [one.heading for one in drawn]
+    return of_gammas(p, drawn, with_density, headings, caption, 1.0, 0.2, after=compared)
 
 
-def _caption(drawn: Sequence[Reliability]) -> str:
+def _of_points(drawn: Sequence[Reliability]) -> str:
     kinds = {frame.strategy for frame in drawn}
-    point = (
-        "a level of Γ" if kinds == {"levels"} else "a bin" if "levels" not in kinds else "a level or a bin"
-    )
-    which = "its prediction" if kinds == {"levels"} else "its mean prediction"
+    only, none = kinds == {"levels"}, "levels" not in kinds
     few = any((frame.mass < _LEAST * frame.mass.max()).any() for frame in drawn)
-    larger = (
-        f"; below {_LEAST:.0%} of the largest weight it is drawn as if it were {_LEAST:.0%}" if few else ""
-    )
-    parts = [
-        f"Each point is {point}: across, {which}; up, the mean outcome of its rounds. Its area is its share of the "
-        f"weight{larger}."
-    ]
-    if "width" in kinds:
-        parts.append("Horizontal lines: bins [a, b), the last one closed.")
-    if "quantile" in kinds:
-        parts.append(
-            "Horizontal lines: from the least to the greatest prediction of a bin; bins have as equal weights as "
-            "levels that are not divided allow."
-        )
-    if many := [frame.levels for frame in drawn if frame.strategy != "levels"]:
-        levels = "level itself is" if set(many) == {1} else "levels themselves are"
-        parts.append(f"The {ends(many)} {levels} not drawn.")
-    parts.append(
+    many = [frame.levels for frame in drawn if frame.strategy != "levels"]
+    level = max(frame.level for frame in drawn)
+    how = "exact binomial quantiles" if only else (
+        "binomial quantiles, of a bin at its mean prediction, which hold at least as much"
+    )  # fmt: skip
+    return joined(
+        f"Each point is {'a level of Γ' if only else 'a bin' if none else 'a level or a bin'}: across, its "
+        f"{'' if only else 'mean '}prediction; up, the mean outcome of its rounds. Its area is its share of the weight"
+        + f"; below {_LEAST:.0%} of the largest weight it is drawn as if it were {_LEAST:.0%}" * few
+        + ".",
+        "Horizontal lines: bins [a, b), the last one closed." * ("width" in kinds),
+        "Horizontal lines: from the least to the greatest prediction of a bin; bins have as equal weights as levels "
+        "that are not divided allow." * ("quantile" in kinds),
+        f"The {ends(many)} level{' itself is' if set(many) == {1} else 's themselves are'} not drawn." if many else "",
         "Diagonal: calibrated predictions; the mean distance from it, by weight, is "
-        f"{'the ECE' if kinds == {'levels'} else 'the binned ECE' if 'levels' not in kinds else 'the (binned) ECE'}."
+        f"{'the ECE' if only else 'the binned ECE' if none else 'the (binned) ECE'}.",
+        f"Grey bars: where each mean outcome lies with probability {level:.0%} or more, point by point, if all "
+        "predictions were fixed before and every outcome were drawn with the probability predicted, independently "
+        f"({how}). A point may then lie outside with probability {1.0 - level:.2g} at most." * (level > 0.0),
+        _without(drawn, "points"),
+    )  # fmt: skip
+
+
+def _of_smooth(drawn: Sequence[SmoothDiagram]) -> str:
+    level = max(one.level for one in drawn)
+    return joined(
+        "Curve: the mean outcome near each prediction, by a Gaussian whose width σ is SmoothECE and which is reflected "
+        "at 0 and 1; it is as thick as predictions are frequent there.",
+        "Diagonal: calibrated predictions.",
+        f"Where SmoothECE is less than {LEAST:g} σ is {LEAST:g}."
+        * any(one.curve.sigma > one.error for one in drawn),
+        f"Band: an approximate {level:.0%} interval, point by point, for the same smoothed mean outcome of what "
+        "the samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near by)."
+        * (level > 0.0),
+        _without(drawn, "curve"),
     )
-    if any(frame.level for frame in drawn):
-        level = max(frame.level for frame in drawn)
-        how = "exact binomial quantiles"
-        if kinds != {"levels"}:
-            how = "binomial quantiles, of a bin at its mean prediction, which hold at least as much"
-        parts.append(
-            f"Grey bars: where each mean outcome lies with probability {level:.0%} or more, point by point, if all "
-            "predictions were fixed before and every outcome were drawn with the probability predicted, independently "
-            f"({how}). A point may then lie outside with probability {1.0 - level:.2g} at most."
-        )
-    if any(not frame.level for frame in drawn):
-        why = "" if all(frame.whole for frame in drawn) else ", for weights are not whole numbers of rounds"
-        parts.append(f"Not shown: how far chance alone would move the points{why}.")
-    parts.append(words([frame.density for frame in drawn]))
-    return " ".join(parts)
 
 
-def _draw(axis: Axes, density: Axes | None, frame: Reliability) -> None:
-    """The diagram, and the density of predictions below it."""
-    assert density is not None
-    colours = paper(axis)
+def _of_corp(drawn: Sequence[CorpDiagram]) -> str:
+    level = max(one.level for one in drawn)
+    return joined(
+        "Curve: the best recalibration that keeps the order of the forecasts, by isotonic regression (CORP), level in "
+        "the thick parts.",
+        "Diagonal: calibrated predictions.",
+        "Brier score = MCB − DSC + UNC: what this recalibration would gain, what it is better than the base rate, and "
+        "the score of the base rate.",
+        f"Band: where the curve lies with probability {level:.0%} or more, point by point, if all predictions were "
+        f"fixed before and every outcome were drawn with the probability predicted, independently ({DRAWS} such "
+        "draws)." * (level > 0.0),
+        f"For the curve predictions are rounded to multiples of 1/{MOST_LEVELS}."
+        * any(one.curve.rounded for one in drawn),
+        _without(drawn, "curve"),
+    )
+
+
+def _without(drawn: Sequence[Any], what: str) -> str:
+    """The sentence on missing bands."""
+    if all(one.level for one in drawn):
+        return ""
+    why = "" if all(one.whole for one in drawn) else ", for weights are not whole numbers of rounds"
+    return f"Not shown: how far chance alone would move the {what}{why}."
+
+
+def _frame_of(axis: Axes, predictions: Floats, means: Floats) -> None:
+    """Axes of probabilities with their diagonal."""
+    axis.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1.0)
+    across, up = spans(predictions, means)
+    # The diagonal goes from corner to corner unless that hides what is drawn.
+    up = min(up[0], across[0]), max(up[1], across[1])
+    for (low, high), limit in ((across, axis.set_xlim), (up, axis.set_ylim)):
+        limit(low - MARGIN * (high - low), high + MARGIN * (high - low))
+    for which in (axis.xaxis, axis.yaxis):
+        which.set_major_locator(MaxNLocator(5))
+        which.set_major_formatter(FuncFormatter(tick))
+    plain(axis, "", "mean outcome")
+    axis.tick_params(labelbottom=False)
+
+
+def _draw_points(axis: Axes, frame: Reliability) -> None:
     root = axis.get_figure(root=True)
     points = 200.0 if root is None else 72.0 * axis.get_window_extent().width / root.dpi
     room = points / max(len(frame.predictions), 10)  # for each point, in typographic ones
@@ -365,16 +370,55 @@ def _draw(axis: Axes, density: Axes | None, frame: Reliability) -> None:
             frame.predictions, frame.lower, frame.upper, color=GREY, alpha=0.35, zorder=1.1,
             linewidth=float(np.clip(0.5 * room, 1.0, 7.0)),
         )  # fmt: skip
-    blue = colours.colours[0]
+    blue = paper(axis).colours[0]
     axis.vlines(frame.predictions, frame.predictions, frame.means, color=blue, linewidth=0.7, zorder=1.9)
     if frame.strategy != "levels":
         axis.hlines(frame.means, frame.left, frame.right, color=blue, linewidth=1.2, zorder=2.0)
-    # As large as their weight, but for those too small to be seen; the smallest above the others.
+    # The smallest above the others.
     last = np.argsort(-frame.mass, kind="stable")
     area = _LARGEST * np.maximum(frame.mass / frame.mass.max(), _LEAST)
     axis.scatter(
         frame.predictions[last], frame.means[last], s=area[last], color=blue, edgecolor=axis.get_facecolor(),
         linewidth=0.5, zorder=2.1,
     )  # fmt: skip
-    frame_of(axis, np.concatenate((frame.left, frame.right)), frame.means)
-    draw_density(density, frame.density)
+    _frame_of(axis, np.concatenate((frame.left, frame.right)), frame.means)
+
+
+def _draw_smooth(axis: Axes, one: SmoothDiagram) -> None:
+    blue, curve, near = paper(axis).colours[0], one.curve, one.near
+    if one.level:
+        axis.fill_between(
+            curve.at[near], one.lower[near], one.upper[near], color=blue, alpha=0.18, linewidth=0, zorder=1.1
+        )
+    points = np.stack((curve.at, curve.means), axis=1)[near]
+    middle = 0.5 * (curve.density[1:] + curve.density[:-1])[near[1:] & near[:-1]]
+    axis.add_collection(
+        LineCollection(
+            list(np.stack((points[:-1], points[1:]), axis=1)),
+            linewidths=0.5 + 2.5 * middle / curve.density.max(), colors=blue, capstyle="round", zorder=2.0,
+        ),
+        autolim=False,
+    )  # fmt: skip
+    _frame_of(axis, curve.at[near], curve.means[near])
+
+
+def _draw_corp(axis: Axes, one: CorpDiagram) -> None:
+    here, curve = paper(axis), one.curve
+    v, q = curve.predictions, curve.means
+    if one.level:
+        axis.fill_between(v, curve.lower, curve.upper, color=GREY, alpha=0.3, linewidth=0, zorder=1.1)
+        if len(v) == 1:
+            axis.vlines(v, curve.lower, curve.upper, color=GREY, alpha=0.3, linewidth=5.0, zorder=1.1)
+    blue = here.colours[0]
+    axis.plot(v, q, color=blue, linewidth=0.8, zorder=2.0)
+    # Blocks that were pooled, from the first of their levels to the last.
+    starts = np.flatnonzero(np.diff(q, prepend=-1.0))
+    last = np.append(starts[1:], len(q)) - 1
+    axis.hlines(q[starts], v[starts], v[last], color=blue, linewidth=2.4, zorder=2.1)
+    few = float(np.clip(60.0 / len(v), 1.5, 4.0)) if len(v) <= 50 else 0.0
+    axis.plot(v, q, color=blue, marker="o", markersize=few, linestyle="none", zorder=2.2)
+    _, mcb, dsc, unc = one.parts
+    axis.annotate(f"MCB = {mcb:.4f}\nDSC = {dsc:.4f}\nUNC = {unc:.4f}", (0.03, 0.97), xycoords="axes fraction",
+                  va="top", fontsize=7.5, color=here.ink,
+                  bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 1.5})  # fmt: skip
+    _frame_of(axis, v, q)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import io
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -37,20 +34,13 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4
 BRIGHT = ("#4BA6E8", "#FF8A4C", "#2CC79B", "#EDA3CB", "#A3DAF9", "#FFC44D", "#BDBDBD", "#DB6A9D")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 #: of curves; bounds are dashed and rates dotted, both thinner
-DASHES: tuple[Dashes, ...] = (
-    (0, ()),
-    (0, (7, 1.5, 1, 1.5)),
-    (0, (7, 1.5, 1, 1.5, 1, 1.5)),
-    (0, (12, 2)),
-)
+DASHES: tuple[Dashes, ...] = ((0, ()), (0, (7, 1.5, 1, 1.5)), (0, (7, 1.5, 1, 1.5, 1, 1.5)), (0, (12, 2)))
 GREY = "#8C8C8C"
 DARK = "#17191D"
 LIGHT = "#E6E6E6"
 FORMATS = ("png", "svg", "pdf")
 #: in inches: a column and a page of a paper
 WIDTHS = {"column": 3.4, "page": 7.0}
-#: the narrowest panel that can be read, in inches
-NARROW = 2.2
 #: what a new figure on a dark page sets; all else is told by `paper`
 _DARK: Any = {
     "figure.facecolor": DARK,
@@ -66,20 +56,9 @@ _DARK: Any = {
 }
 
 
-#: whether captions stand in the figures that are made
-_CAPTIONED = contextvars.ContextVar("_CAPTIONED", default=True)
-
-
 @dataclass(frozen=True)
 class Style:
-    """How the curves of one forecaster look, in every picture of a study.
-
-    Attributes
-    ----------
-    colour, marker : str
-    dashes : tuple
-        As matplotlib reads it.
-    """
+    """How the curves of one forecaster look, in every picture of a study."""
 
     colour: str
     marker: str
@@ -88,18 +67,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Paper:
-    """What can be read on the background of some axes.
-
-    Attributes
-    ----------
-    dark : bool
-    ink : str
-        Of text and what is most important.
-    faint : str
-        Of words that explain.
-    grid : str
-    colours : tuple of str
-    """
+    """What can be read on the background of some axes."""
 
     dark: bool
     ink: str
@@ -108,11 +76,7 @@ class Paper:
     colours: tuple[str, ...]
 
     def style(self, index: int) -> Style:
-        """Of the forecaster with this place in the study.
-
-        Of the first 64 no two have the same colour and marker, and of the first 32 no two the same marker and dashes,
-        which a print in grey keeps.
-        """
+        """Of the forecaster with this place in the study."""
         turn = index // len(MARKERS)
         return Style(
             self.colours[index % len(self.colours)],
@@ -149,31 +113,10 @@ def page(dark: bool) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def uncaptioned() -> Iterator[None]:
-    """While it lasts new figures have no caption below: where they stand, their `caption` is said in text."""
-    token = _CAPTIONED.set(False)
-    try:
-        yield
-    finally:
-        _CAPTIONED.reset(token)
-
-
-def inches(width: Any, default: float) -> float:
-    """The width of a new figure: ``"column"``, ``"page"``, a number of inches, or None for the default.
-
-    Raises
-    ------
-    InvalidParameter
-        Another word, or a number that is not between 2 and 60.
-
-    Examples
-    --------
-    >>> inches("column", 5.1), inches("6.5", 5.1), inches(None, 5.1)
-    (3.4, 6.5, 5.1)
-    """
+def inches(width: Any) -> float | None:
+    """The width of a new figure: ``"column"``, ``"page"`` or a number of inches; None for the default."""
     if width is None:
-        return default
+        return None
     value: Any = WIDTHS.get(width, width) if isinstance(width, str) else width
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
@@ -187,63 +130,13 @@ def inches(width: Any, default: float) -> float:
 
 
 def contrast(ink: Any, ground: Any) -> float:
-    """The contrast of two colours, from 1 to 21, as the Web Content Accessibility Guidelines 2.2 define it.
-
-    >>> round(contrast("white", "black"), 9)
-    21.0
-    """
+    """The contrast of two colours, from 1 to 21, as the Web Content Accessibility Guidelines 2.2 define it."""
     light = []
     for colour in (ink, ground):
         parts = np.array(to_rgba(colour)[:3])
         linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
         light.append(float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05)
     return max(light) / min(light)
-
-
-def across(panels: int, wide: float | None) -> int:
-    """How many of so many panels stand side by side in a figure: all, unless they would be too narrow to be read."""
-    return panels if wide is None else max(1, min(panels, int(wide / NARROW)))
-
-
-def laid_out(fig: Figure, rows: int, most: int, columns: int, *, shared: bool = False) -> NDArray[Any]:
-    """The (rows, most) axes of a figure in which so many columns stand side by side: a row may take several lines.
-
-    Parameters
-    ----------
-    fig : Figure
-    rows, most, columns : int
-    shared : bool, default False
-        Whether the axes of a row have their horizontal axis in common.
-    """
-    lines = -(-most // columns)
-    grid = fig.add_gridspec(rows * lines, columns)
-    panels = np.empty((rows, most), dtype=object)
-    for i, j in np.ndindex(rows, most):
-        first = panels[i, 0] if shared and j else None
-        panels[i, j] = fig.add_subplot(grid[i * lines + j // columns, j % columns], sharex=first)
-    return panels
-
-
-def leftmost(axis: Axes, place: int) -> bool:
-    """Whether axes are the first of a line of the figure; of somebody's own, the first of those that were given."""
-    spec = axis.get_subplotspec()
-    return place == 0 or (spec is not None and spec.is_first_col())
-
-
-def given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> NDArray[Any]:
-    """Axes that somebody gave, as an array of this shape, which are so many of what the words say."""
-    array = np.array(axes, dtype=object)
-    size = int(np.prod(shape))
-    # A flat list says which is which only if there is a single row or column.
-    fits = array.shape == shape or (array.ndim < 2 and array.size == size == max(shape))
-    if not fits or not all(isinstance(each, Axes) for each in array.flat):
-        what = f"of shape {array.shape}" if array.ndim else f"{axes!r}"
-        raise InvalidParameter(
-            f"axes {what}; expected {' × '.join(map(str, shape))} matplotlib Axes, {words}"
-        )
-    if title:
-        raise InvalidParameter(f"title = {title!r} with axes; expected it to be set on their figure")
-    return array.reshape(shape)
 
 
 def letters(wide: float, size: float) -> int:
@@ -257,80 +150,8 @@ def wrapped(text: str, wide: float, size: float) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text without its middle where it is longer than so many letters: what tells labels apart is often at the end.
-
-    >>> shortened("a rather long label 12", 10)
-    'a rat…l 12'
-    """
+    """A text without its middle where it is longer: labels often differ at the end."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
-
-
-def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()) -> None:
-    """The title and the caption of a new figure with a constrained layout, and one legend for all of its axes.
-
-    Without the caption in `uncaptioned`. The figure becomes as much higher as they need.
-
-    Parameters
-    ----------
-    fig : Figure
-    title, caption : str
-    handles : sequence of Line2D, optional
-        What stands in the legend, below the title.
-    """
-    wide, high = map(float, fig.get_size_inches())
-    size = 12.0 if wide > 5 else 9.5
-    said = wrapped(title, wide, size) if title else ""
-    if _CAPTIONED.get():
-        explained = wrapped(caption, wide - 0.2, 7.5)
-        fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
-        high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)
-    top = 0.05 + (1.3 * size / 72 * (said.count("\n") + 1) + 0.04 if said else 0.0)
-    if not handles:
-        if said:
-            fig.suptitle(said, fontsize=size)
-        fig.set_figheight(high + top)
-        return
-    for handle in handles:
-        handle.set_label(entry(str(handle.get_label()), letters(wide - 0.7, 8)))
-    texts = [str(handle.get_label()).split("\n") for handle in handles]
-    longest = max(len(line) for text in texts for line in text)
-    columns = max(1, min(len(handles), int(wide * 72 / (0.56 * 8 * (longest + 8)))))
-    each = -(-len(texts) // columns)
-    lines = max(sum(map(len, texts[i : i + each])) for i in range(0, len(texts), each))
-    # Matplotlib would put both at the upper edge, one over the other.
-    above = top + 0.1 + 0.165 * lines
-    high += above
-    fig.set_figheight(high)
-    if said:
-        fig.suptitle(said, fontsize=size, y=1.0 - 0.05 / high, va="top").set_in_layout(False)
-    fig.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 1.0 - top / high), ncols=columns, fontsize=8,
-        frameon=False, handlelength=2.8, borderaxespad=0.0, borderpad=0.2,
-    )  # fmt: skip
-    engine = fig.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)
-    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - above / high))
-
-
-def handles(places: Mapping[str, int], *, colours: Sequence[str] | None = None, **look: Any) -> list[Line2D]:
-    """For one legend of a new figure: what each forecaster looks like in all of its panels, in their order.
-
-    Parameters
-    ----------
-    places : mapping
-        Name → place in the study.
-    colours : sequence of str, optional
-        In place of those of forecasters.
-    **look
-        How large markers and lines are, as matplotlib's options; ``linestyle`` where it is not the forecaster's.
-    """
-    found = []
-    for name, place in sorted(places.items(), key=lambda item: item[1]):
-        style = paper().style(place)
-        colour = style.colour if colours is None else colours[place % len(colours)]
-        own = {"marker": style.marker, "linestyle": style.dashes, **look}
-        found.append(Line2D([], [], color=colour, label=literal(name), **own))
-    return found
 
 
 def plain(axis: Axes, across: str = "", up: str = "") -> None:
@@ -388,20 +209,7 @@ def log_ticks(which: Any, ratio: float) -> None:
 
 
 def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:
-    """A curve that a screen cannot tell from this one: of each of so many parts its ends, least and largest value.
-
-    Parameters
-    ----------
-    x, y : (n,) floats
-        x ascending. Up to 4 × `pieces` points are left as they are.
-    pieces : int
-        Parts of equal width.
-
-    Returns
-    -------
-    x, y : (m,) floats
-        m ≤ 4 × `pieces`; a selection, in the same order.
-    """
+    """A selection of at most 4 × `pieces` points that looks the same: of each piece the ends, least and largest y."""
     if len(x) <= 4 * pieces:
         return x, y
     edges = np.searchsorted(x, np.linspace(x[0], x[-1], pieces + 1)[1:-1])
@@ -414,10 +222,21 @@ def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:
     return x[chosen], y[chosen]
 
 
+def written(fig: Figure, kind: str) -> bytes:
+    """A figure in one of `FORMATS`; without date and random identifiers, the same for the same figure."""
+    buffer = io.BytesIO()
+    dated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    # Text stays text in SVG and PDF (fonts of Type 42).
+    settings: Any = {
+        "svg.hashsalt": "onlinecal", "svg.fonttype": "none", "pdf.fonttype": 42, "savefig.facecolor": "auto",
+    }  # fmt: skip
+    with mpl.rc_context(settings):
+        fig.savefig(buffer, format=kind, metadata=dated)
+    return buffer.getvalue()
+
+
 def save(fig: Figure, path: Path | str) -> None:
     """Writes a figure as PNG, SVG or PDF, by the ending; the file is there whole or not at all.
-
-    Text stays text in SVG and PDF (fonts of Type 42).
 
     Raises
     ------
@@ -430,16 +249,6 @@ def save(fig: Figure, path: Path | str) -> None:
         raise InvalidParameter(
             f"{path}: cannot draw a {kind or 'file without ending'}; expected .png, .svg or .pdf"
         )
-    buffer = io.BytesIO()
-    # Without date and random identifiers the same curves give the same file.
-    dated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    written: Any = {
-        "svg.hashsalt": "onlinecal",
-        "svg.fonttype": "none",
-        "pdf.fonttype": 42,
-        "savefig.facecolor": "auto",
-    }
-    with mpl.rc_context(written):
-        fig.savefig(buffer, format=kind, metadata=dated)
+    data = written(fig, kind)
     with whole(path) as new:
-        new.write_bytes(buffer.getvalue())
+        new.write_bytes(data)

@@ -1,27 +1,36 @@
-"""Values of measures against a parameter, or against T: the drawing of what `sweeps` says is to be drawn."""
+"""Values of measures against a parameter, or against T: data, then drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.validation import choice, is_number
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, summary
 from onlinecal.report.frames import counted
-from onlinecal.report.pair_panels import panels
-from onlinecal.report.style import leftmost, paper, plain, tick, wrapped
-from onlinecal.report.sweeps import TIME, Bars, SweepFrame, Swept, swept
+from onlinecal.report.panels import Panels, Picture, even, head, joined, leftmost, pictured
+from onlinecal.report.style import paper, plain, tick
+from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
+Bars = Literal["deviation", "quartiles", "interval"]
 
+#: panels in one picture
+MOST = 36
+#: stands for the number of rounds
+TIME = "T"
 #: positive values of a parameter that differ by a larger factor have a logarithmic axis
 WIDE = 10
-#: of the width of the axes: how far lines are set apart
+#: distance of lines, as a part of the width of the axes
 APART = 0.005
 _MIDDLE = {
     "deviation": "mean of {}, and one standard deviation of the runs to either side",
@@ -30,17 +39,159 @@ _MIDDLE = {
 }
 
 
-def plot_sweep(
-    study: Study,
-    measures: Sequence[str],
-    against: str,
-    *,
-    bars: Bars = "deviation",
-    axes: Any = None,
-    title: str = "",
-    dark: bool = False,
-    width: Any = None,
-) -> NDArray[Any]:
+class SweepLine(NamedTuple):
+    """A measure against the parameter: `spread` of the runs' values, and how many runs there are."""
+
+    measure: str
+    at: Floats
+    middle: Floats
+    lower: Floats
+    upper: Floats
+    runs: list[int]
+
+
+class Swept(NamedTuple):
+    """Lines by heading; `left` names the forecasters or natures without a number as this parameter."""
+
+    frames: list[tuple[str, list[SweepLine]]]
+    left: list[str]
+
+
+def swept(study: Study, measures: Sequence[str], against: str, bars: Bars = "deviation") -> Swept:
+    """Values of measures at the end of games that differ in one parameter, or in T."""
+    choice("sweep", "bars", bars, get_args(Bars))
+    if not measures:
+        raise InvalidParameter("no measures to draw; expected at least one")
+    for measure in measures:
+        if measure not in study.measures:
+            raise UnknownName.of("measure", measure, study.measures)
+    columns, left = list(dict.fromkeys(measures)), dict[str, None]()
+    #: heading → measure → value of the parameter → the values of the runs
+    found: dict[Any, tuple[set[str], dict[str, dict[float, Floats]]]] = {}
+    if against == TIME:
+        for who, nature in ((w, n) for n in study.natures for w in study.forecasters):
+            found[who, nature] = {f"{who} against {nature}"}, {}
+        for curve in study.curves(columns):
+            values = curve.totals / curve.rounds[:, None]
+            there = dict(zip(curve.rounds.astype(float).tolist(), values, strict=True))
+            found[curve.forecaster, curve.nature][1][curve.measure] = there
+    else:
+        role = _role(study, against)
+        for cell in study.cells:
+            label, other = cell.forecaster, cell.nature
+            if role == "nature":
+                label, other = other, label
+            content = _content(cell, role)
+            values_of = dict(_numbers(content))
+            if against not in values_of:
+                left[label] = None
+                continue
+            rest = json.dumps(_without(content, against.split(".")), sort_keys=True)
+            key = rest + f"@{cell.schedule[1]}" * (role == "nature"), other, cell.horizon
+            name = _trimmed(label, against)
+            who, whom = (name, other) if role == "forecaster" else (other, name)
+            headings, mine = found.setdefault(key, (set(), {}))
+            headings.add(f"{who} against {whom}, T = {cell.horizon:,}")
+            for measure in columns:
+                if measure in cell.totals:
+                    mine.setdefault(measure, {})[values_of[against]] = cell.totals[measure][-1] / cell.horizon
+    frames = [
+        (min(headings), [_line(measure, mine[measure], bars) for measure in columns if measure in mine])
+        for headings, mine in found.values()
+        if mine
+    ]
+    if not frames:
+        raise InvalidParameter(f"no measure was taken in games with {against}; expected one that was")
+    if len(frames) > MOST:
+        raise InvalidParameter(
+            f"{len(frames)} panels against {against}; expected at most {MOST}, chosen by --forecaster and --nature"
+        )
+    return Swept(frames, [*left])
+
+
+def _line(measure: str, there: Mapping[float, Floats], bars: str) -> SweepLine:
+    at = sorted(there)
+    lower, middle, upper = np.array([spread(there[x], bars) for x in at]).T
+    return SweepLine(measure, np.array(at), middle, lower, upper, [len(there[x]) for x in at])
+
+
+def spread(values: Floats, bars: str) -> tuple[float, float, float]:
+    """The lower end, the middle and the upper end of some runs, by `bars`.
+
+    Ends are NaN for a single run; where a run is infinite the middle is, too, and the ends are NaN.
+
+    >>> spread(np.array([1.0, 2.0, 3.0, 6.0]), "quartiles")
+    (1.75, 2.5, 3.75)
+    """
+    if not np.isfinite(values).all():
+        return float("nan"), float("inf"), float("nan")
+    if bars == "quartiles":
+        low, middle, high = np.percentile(values, [25.0, 50.0, 75.0]).tolist()
+        return low, middle, high
+    if bars == "interval":
+        middle, half = summary(values)
+    else:
+        middle = float(values.mean())
+        half = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+    half = half if np.isfinite(half) else float("nan")
+    return middle - half, middle, middle + half
+
+
+def _content(cell: Played, role: str) -> Mapping[str, Any]:
+    found = cell.origin.game.get(role, {}) if cell.origin is not None else {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _numbers(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """Parameters that are numbers, with those of players under others: ``of.m``."""
+    parameters = content.get("parameters", {})
+    for name, value in parameters.items() if isinstance(parameters, Mapping) else ():
+        if is_number(value):
+            yield f"{above}{name}", float(value)
+        elif isinstance(value, Mapping):
+            yield from _numbers(value, f"{above}{name}.")
+
+
+def _without(content: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """The same content without one parameter."""
+    first, *rest = path
+    parameters = dict(content["parameters"])
+    parameters[first] = _without(parameters[first], rest) if rest else None
+    return {**content, "parameters": parameters}
+
+
+def _role(study: Study, against: str) -> str:
+    """The role, forecaster or nature, that has the parameter."""
+    known: dict[str, dict[str, set[float]]] = {"forecaster": {}, "nature": {}}
+    for cell in study.cells:
+        for role, names in known.items():
+            for name, value in _numbers(_content(cell, role)):
+                names.setdefault(name, set()).add(value)
+    roles = [role for role, names in known.items() if against in names]
+    if not roles:
+        several = [name for names in known.values() for name, values in names.items() if len(values) > 1]
+        raise UnknownName.of("parameter", against, [*dict.fromkeys(several), TIME])
+    several_roles = [role for role in roles if len(known[role][against]) > 1]
+    if len(several_roles) > 1:
+        raise InvalidParameter(
+            f"against = {against!r}: forecasters and natures have several values of it; expected a study in which one "
+            "of them has, chosen by --forecaster or --nature"
+        )
+    return (several_roles or roles)[0]
+
+
+def _trimmed(label: str, name: str) -> str:
+    """A label without the value of this parameter.
+
+    >>> _trimmed("tempered, beta = 0.05", "beta"), _trimmed("tempered (beta=2, m=3)", "beta")
+    ('tempered', 'tempered (m=3)')
+    """
+    shorter = re.sub(rf",?\s*(?<![\w.]){re.escape(name)}\s*=\s*[^,()]+", "", label)
+    return re.sub(r"\s*\(\s*\)", "", re.sub(r"\(\s*,\s*", "(", shorter)).strip(" ,") or label
+
+
+@pictured
+def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bars = "deviation") -> Picture:
     """Values μ of measures at the end of games, against a parameter that the games differ in.
 
     Parameters
@@ -52,114 +203,73 @@ def plot_sweep(
         A parameter of forecasters or natures, ``"of.m"`` for the `m` of what stands under `of`; ``"T"`` for the number
         of rounds.
     bars : {"deviation", "quartiles", "interval"}, default "deviation"
-        Points are means of the runs, bars one standard deviation of the runs to either side; medians and quartiles; or
-        means and their 95 % intervals by Student's t.
-    axes : (n,) array of matplotlib Axes, optional
-        Where to draw: one for each combination of what else differs (see `sweeps.swept`). Default: those of a new
-        figure, which also gets the title, a legend and, below, what is drawn; to others' figures `caption` says that.
-    title : str, optional
-        Of a new figure.
-    dark, width
-        As in `curve_plot.plot_curves`.
+        Points are means of the runs, bars one standard deviation to either side; medians and quartiles; or means and
+        their 95 % intervals by Student's t.
 
     Returns
     -------
     (n,) array of Axes
-        Where the values of the parameter are positive and differ by a factor of more than 10, the axis across is
-        logarithmic.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        A measure that was not played; a parameter that nobody has with a number as its value, or that forecasters and
-        natures both have; other bars; another number of axes; a title for axes that are given; a width that cannot be.
+        One for each combination of what else differs.
     """
     drawn = swept(study, measures, against, bars)
-    names = {column: i for i, column in enumerate(_names(drawn))}
-    return panels(
-        (len(drawn.frames),), "one for each combination", lambda found, side: _fill(found, drawn, names, side),
-        _caption(drawn), names, {"markersize": 4, "linewidth": 1.2}, axes=axes, title=title, dark=dark, width=width,
-        most=3,
+    every = [line for _, lines in drawn.frames for line in lines]
+    names = {measure: i for i, measure in enumerate(dict.fromkeys(line.measure for line in every))}
+    runs = {n for line in every for n in line.runs}
+    alone = runs == {1} and bars != "quartiles"
+    has = "they have" if len(drawn.left) > 1 else "it has"
+    caption = joined(
+        f"Across: {'T, the number of rounds' if against == TIME else literal(against)}. Up: the value μ of each "
+        "measure at the end of the game, its total divided by T.",
+        "Points: of 1 run, which has no spread."
+        if alone
+        else f"Points and bars: {_MIDDLE[bars].format(counted(runs))}.",
+        "Not drawn: infinite values." * any(not np.isfinite(line.middle).all() for line in every),
+        "Lines are set a little apart across, so that bars can be told apart."
+        * (max(len(lines) for _, lines in drawn.frames) > 1),
+        literal(f"Not drawn, as {has} no {against} that is a number: {', '.join(drawn.left)}.")
+        * bool(drawn.left),
+    )
+
+    def fill(panels: Panels, side: float, _: bool) -> None:
+        for k, (axis, (heading, lines)) in enumerate(zip(panels, drawn.frames, strict=True)):
+            _draw(axis, lines, names)
+            head(axis, heading, side, 9, 8)
+            axis.set_xlabel(literal(against), fontsize=8)
+            if leftmost(axis, k):
+                axis.set_ylabel("value $\\mu$", fontsize=8)
+
+    return even(
+        (len(drawn.frames),), "one for each combination", fill, caption, names,
+        {"markersize": 4, "linewidth": 1.2}, most=3,
     )  # fmt: skip
 
 
-def caption(study: Study, measures: Sequence[str], against: str, *, bars: Bars = "deviation") -> str:
-    """What is drawn in `plot_sweep`, for a figure of somebody's own."""
-    return _caption(swept(study, measures, against, bars))
-
-
-def _names(drawn: Swept) -> list[str]:
-    return list(dict.fromkeys(line.column.name for frame in drawn.frames for line in frame.lines))
-
-
-def _caption(drawn: Swept) -> str:
-    runs = {int(n) for frame in drawn.frames for line in frame.lines for n in line.runs}
-    what = "T, the number of rounds" if drawn.parameter == TIME else literal(drawn.parameter)
-    parts = [
-        f"Across: {what}. Up: the value μ of each measure at the end of the game, its total divided by T.",
-        f"Points and bars: {_MIDDLE[drawn.bars].format(counted(runs))}.",
-    ]
-    if runs == {1}:
-        parts[1] = "Points: of 1 run, which has no spread." if drawn.bars != "quartiles" else parts[1]
-    if any(not np.isfinite(line.middle).all() for frame in drawn.frames for line in frame.lines):
-        parts.append("Not drawn: infinite values.")
-    if max(len(frame.lines) for frame in drawn.frames) > 1:
-        parts.append("Lines are set a little apart across, so that bars can be told apart.")
-    if drawn.left:
-        several = len(drawn.left) > 1
-        parts.append(
-            literal(
-                f"Not drawn, as {'they have' if several else 'it has'} no {drawn.parameter} that is a number: "
-            )
-            + f"{literal(', '.join(drawn.left))}."
-        )
-    return " ".join(parts)
-
-
-def _fill(found: NDArray[Any], drawn: Swept, names: dict[str, int], side: float) -> None:
-    size = 9 if side > 2.5 else 8
-    for k, (axis, frame) in enumerate(zip(found, drawn.frames, strict=True)):
-        axis.set_visible(True)
-        _draw(axis, frame, names)
-        axis.set_title(wrapped(frame.heading, side, size), fontsize=size)
-        axis.set_xlabel(literal(drawn.parameter), fontsize=8)
-        if leftmost(axis, k):
-            axis.set_ylabel("value $\\mu$", fontsize=8)
-
-
-def _draw(axis: Axes, frame: SweepFrame, names: dict[str, int]) -> None:
-    every = np.concatenate([line.at for line in frame.lines])
-    wide = bool(every.min() > 0.0 and every.max() > WIDE * every.min())
-    for i, line in enumerate(frame.lines):
-        look = paper(axis).style(names[line.column.name])
+def _draw(axis: Axes, lines: Sequence[SweepLine], names: Mapping[str, int]) -> None:
+    every = np.concatenate([line.at for line in lines])
+    low, high = every.min(), every.max()
+    wide = bool(low > 0.0 and high > WIDE * low)
+    for i, line in enumerate(lines):
+        look = paper(axis).style(names[line.measure])
         there = np.isfinite(line.middle)
-        at = _beside(line.at, every, wide, i - (len(frame.lines) - 1) / 2)
-        x, y = at[there], line.middle[there]
+        # Beside the points of the other lines.
+        place = APART * (i - (len(lines) - 1) / 2)
+        at = line.at * (high / low) ** place if wide else line.at + place * (high - low)
         axis.plot(
-            x, y, color=look.colour, marker=look.marker, linestyle=look.dashes, markersize=4, linewidth=1.2,
-            label=literal(line.column.name), zorder=2.1,
+            at[there], line.middle[there], color=look.colour, marker=look.marker, linestyle=look.dashes, markersize=4,
+            linewidth=1.2, label=literal(line.measure), zorder=2.1,
         )  # fmt: skip
         sure = there & np.isfinite(line.lower)
         axis.vlines(
-            at[sure], line.lower[sure], line.upper[sure], color=look.colour, linewidth=1.0, zorder=2.0,
-            label="_",
+            at[sure], line.lower[sure], line.upper[sure], color=look.colour, linewidth=1.0, zorder=2.0, label="_"
         )  # fmt: skip
     plain(axis)
     if wide:
         axis.set_xscale("log")
-        axis.xaxis.set_major_formatter(FuncFormatter(tick))
         axis.xaxis.set_minor_formatter(NullFormatter())
     else:
         axis.xaxis.set_major_locator(MaxNLocator(5))
-        axis.xaxis.set_major_formatter(FuncFormatter(tick))
     axis.yaxis.set_major_locator(MaxNLocator(5))
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
-    if all(np.nanmin(line.middle) >= 0.0 for line in frame.lines if np.isfinite(line.middle).any()):
+    for which in (axis.xaxis, axis.yaxis):
+        which.set_major_formatter(FuncFormatter(tick))
+    if all(np.nanmin(line.middle) >= 0.0 for line in lines if np.isfinite(line.middle).any()):
         axis.set_ylim(bottom=0.0)
-
-
-def _beside(at: Floats, every: Floats, wide: bool, place: float) -> Floats:
-    """Where the points of a line are drawn: beside those of the others."""
-    if wide:
-        return np.asarray(at * (every.max() / every.min()) ** (APART * place))
-    return np.asarray(at + APART * place * (every.max() - every.min()))

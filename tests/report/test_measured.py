@@ -11,7 +11,6 @@ from onlinecal.core.files import Table
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.report import measured_page
-from onlinecal.report.console import print_json
 from onlinecal.report.measured import (
     WIDTH,
     about,
@@ -24,6 +23,7 @@ from onlinecal.report.measured import (
     text,
 )
 from onlinecal.report.measured_page import page_of
+from onlinecal.report.tables import print_json
 
 LONG = "a name of a column that nobody would ever want to write down_but_somebody_has_done_so"
 

@@ -1,4 +1,4 @@
-"""What a run of very many cells ends with: the extremes of what was played, each as a definition says it."""
+"""The end of a run of very many cells: the extremes of what was played, each as a definition says it."""
 
 from dataclasses import replace
 
@@ -7,8 +7,10 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.report import overview as overviews
 from onlinecal.report.overview import long, overview, print_overview, ways_on
+from onlinecal.report.pictures import Wanted, draw
 from onlinecal.study import Played
 from tests.command_line import onlinecal
 
@@ -22,108 +24,89 @@ def cell(who, whom, totals, horizon=100, rounds=None, measures=("ece",)):
 
 def table(means, **options):
     """A study of one run in which forecaster i has the total means[i, j] against nature j."""
-    return oc.Study(
-        tuple(
-            cell(f"f{i}", f"n{j}", [m], **options) for i, row in enumerate(means) for j, m in enumerate(row)
-        )
-    )
+    rows = [cell(f"f{i}", f"n{j}", [m], **options) for i, row in enumerate(means) for j, m in enumerate(row)]
+    return oc.Study(tuple(rows))
 
 
 def test_extremes_are_those_of_the_means(seed):
     means = np.random.default_rng(seed).random((7, 5))
     found = overview(table(means), "ece")
     order = sorted(range(7), key=lambda i: (means[i].max(), np.median(means[i])))
-    assert [row.who for row in found.forecasters] == [f"f{i}" for i in order]
-    for row in found.forecasters:
-        own = means[int(row.who[1:])]
-        assert (row.least, row.median, row.largest) == (own.min(), np.median(own), own.max())
-        assert (row.easiest, row.hardest) == (f"n{own.argmin()}", f"n{own.argmax()}")
+    assert [*found.forecasters.index] == [f"f{i}" for i in order]
+    for who, row in found.forecasters.iterrows():
+        own = means[int(who[1:])]
+        assert (row["least"], row["median"], row["largest"]) == (own.min(), np.median(own), own.max())
+        assert (row["easiest"], row["hardest"]) == (f"n{own.argmin()}", f"n{own.argmax()}")
     order = sorted(range(5), key=lambda j: (-means[:, j].min(), -np.median(means[:, j])))
-    assert [row.who for row in found.natures] == [f"n{j}" for j in order]
-    assert all(row.easiest == f"f{means[:, int(row.who[1:])].argmin()}" for row in found.natures)
+    assert [*found.natures.index] == [f"n{j}" for j in order]
+    assert all(row["easiest"] == f"f{means[:, int(n[1:])].argmin()}" for n, row in found.natures.iterrows())
     assert (found.pairs, found.shorter, found.unknown, found.horizon) == (35, 0, 0, 100)
 
 
 def test_means_are_over_runs_and_ties_keep_the_order_of_the_study():
     study = oc.Study((cell("b", "n", [1.0, 3.0]), cell("a", "n", [2.0, 2.0]), cell("c", "n", [0.0, 0.0])))
-    found = overview(study, "ece")
-    assert [(row.who, row.largest) for row in found.forecasters] == [("c", 0.0), ("b", 2.0), ("a", 2.0)]
+    assert overview(study, "ece").forecasters.largest.to_dict() == {"c": 0.0, "b": 2.0, "a": 2.0}
+    assert [*overview(study, "ece").forecasters.index] == ["c", "b", "a"]
 
 
 def test_games_of_other_lengths_and_totals_that_have_no_mean_are_counted_and_left_out(capsys):
-    study = oc.Study(
-        (
-            cell("a", "n", [5.0, 7.0]),
-            cell("a", "short", [900.0, 900.0], horizon=50),
-            cell("b", "n", [np.inf, -np.inf]),
-            cell("c", "n", [np.inf, 1.0]),
-        )
-    )
-    found = overview(study, "ece")
-    assert [(row.who, row.largest) for row in found.forecasters] == [("a", 6.0), ("c", np.inf)]
-    assert [row.who for row in found.natures] == ["n"]
+    cells = (
+        cell("a", "n", [5.0, 7.0]), cell("a", "short", [900.0, 900.0], horizon=50),
+        cell("b", "n", [np.inf, -np.inf]), cell("c", "n", [np.inf, 1.0]),
+    )  # fmt: skip
+    found = overview(oc.Study(cells), "ece")
+    assert found.forecasters.largest.to_dict() == {"a": 6.0, "c": np.inf}
+    assert [*found.natures.index] == ["n"]
     assert (found.pairs, found.shorter, found.unknown) == (2, 1, 1)
-    print_overview(study, "title", ["ece"])
+    print_overview(oc.Study(cells), "title", ["ece"])
     printed = capsys.readouterr().out
     assert "ece: without 1 pair played to a shorter T only" in printed
     assert "ece: without 1 pair with infinite totals of both signs" in printed
-
-
-def test_a_pair_of_several_horizons_is_one_pair():
+    # A pair of several horizons is one pair.
     study = oc.Study((cell("a", "n", [1.0], horizon=50), cell("a", "n", [2.0]), cell("b", "n", [3.0])))
     found = overview(study, "ece")
-    assert (found.pairs, found.shorter) == (2, 0)
-    assert [row.largest for row in found.forecasters] == [2.0, 3.0]
+    assert (found.pairs, found.shorter, [*found.forecasters.largest]) == (2, 0, [2.0, 3.0])
 
 
 def test_of_many_rows_both_ends_are_printed_and_the_rest_is_counted(capsys):
-    many = 2 * overviews.SHOWN + 2
-    study = table(np.arange(1.0, many + 1)[:, None] + np.zeros(3))
-    print_overview(study, "a title", ["ece"])
+    many, names = 2 * overviews.SHOWN + 2, [f"m{i}" for i in range(10)]
+    print_overview(table(np.arange(1.0, many + 1)[:, None] + np.zeros(3)), "a title", ["ece"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["a title", f"{many} forecasters against 3 natures, 1 run: {3 * many} cells"]
-    names = [line.split()[0] for line in lines if line.startswith(" f") and "forecaster" not in line]
-    assert names == [f"f{i}" for i in (*range(5), *range(many - 5, many))]
+    shown = [line.split()[0] for line in lines if line.startswith(" f") and "forecaster" not in line]
+    assert shown == [f"f{i}" for i in (*range(5), *range(many - 5, many))]
     assert any(line.startswith(" … 2 more") for line in lines)
     print_overview(table(np.ones((many - 1, 1))), "a title", ["ece"])
     assert "more" not in capsys.readouterr().out
+    print_overview(table(np.ones((2, 2)), measures=names), "title", names)
+    printed = capsys.readouterr().out
+    assert ("m2: natures by" in printed, "m3: natures by" in printed) == (True, False)
+    assert "measured, too: m3, m4, m5, m6, m7 and 2 more" in printed
 
 
 def test_growth_is_fitted_of_what_is_shown_only_at_the_level_of_all(monkeypatch, capsys):
-    asked = []
-    exponent = oc.Curve.exponent
+    asked, exponent = [], oc.Curve.exponent
     monkeypatch.setattr(
         oc.Curve, "exponent", lambda curve, level: asked.append(level) or exponent(curve, level)
     )
     rounds = [100, 200, 400, 800]
-    cells = tuple(
-        replace(
-            cell(f"f{i}", f"n{j}", [1.0], 800, rounds), totals={"ece": np.sqrt(rounds)[:, None] * (1 + i + j)}
-        )
+    grow = np.sqrt(rounds)[:, None]
+    cells = [
+        replace(cell(f"f{i}", f"n{j}", [1.0], 800, rounds), totals={"ece": grow * (1 + i + j)})
         for i in range(20)
         for j in range(20)
-    )
-    print_overview(oc.Study(cells), "title", ["ece"])
+    ]
+    print_overview(oc.Study(tuple(cells)), "title", ["ece"])
     assert asked == [1 - 0.05 / 400] * (4 * overviews.SHOWN)
     assert "T^0.50" in capsys.readouterr().out
 
 
-def test_further_measures_are_named(capsys):
-    names = [f"m{i}" for i in range(10)]
-    print_overview(table(np.ones((2, 2)), measures=names), "title", names)
-    printed = capsys.readouterr().out
-    assert "m2: natures by" in printed
-    assert "m3: natures by" not in printed
-    assert "measured, too: m3, m4, m5, m6, m7 and 2 more" in printed
-
-
 def test_a_run_ends_with_them_where_there_are_very_many_totals(tmp_path, monkeypatch):
-    scenario = tmp_path / "s.toml"
+    scenario, path = tmp_path / "s.toml", tmp_path / "the results.db"
     scenario.write_text(
         'runs = 1\nhorizon = 4\nmeasures = ["ece"]\nforecasters = [{ name = "constant", p = [0.25, 0.5] }]\n'
         'natures = [{ name = "bernoulli", q = [0.5, 0.75] }]\n'
     )
-    path = tmp_path / "the results.db"
     whole = onlinecal("run", scenario, "-o", path, cwd=tmp_path).stdout
     assert f"picture: onlinecal plot {path}" in whole
     monkeypatch.setattr(overviews, "LONG", 3)
@@ -137,16 +120,7 @@ def test_a_run_ends_with_them_where_there_are_very_many_totals(tmp_path, monkeyp
 
 def test_what_is_long_is_told_by_pairs_and_measures():
     study = table(np.ones((25, 40)))
-    assert not long(study, ["ece"])
-    assert long(study, ["ece", "cdl"])
-
-
-@pytest.mark.parametrize("kind", ["curves", "runs", "slopes"])
-def test_no_picture_of_very_many_curves_is_begun(kind):
-    from onlinecal.core.errors import InvalidParameter
-    from onlinecal.report.pictures import Wanted, draw
-
-    with pytest.raises(
-        InvalidParameter, match="1,001 curves; expected at most 1,000, chosen by --forecaster"
-    ):
-        draw(table(np.ones((1001, 1))), Wanted(kind))
+    assert (long(study, ["ece"]), long(study, ["ece", "cdl"])) == (False, True)
+    for kind in ("curves", "runs", "slopes"):
+        with pytest.raises(InvalidParameter, match="1,001 curves; expected at most 1,000, chosen by --forecaster"):
+            draw(table(np.ones((1001, 1))), Wanted(kind))

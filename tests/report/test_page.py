@@ -14,13 +14,13 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.sight import Sight
 from onlinecal.report import page_pictures, page_rows
-from onlinecal.report.console import grown
 from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary
 from onlinecal.report.page import html, page_of
 from onlinecal.report.page_pictures import MOST
 from onlinecal.report.ranking import ranking
 from onlinecal.report.style import DARK
+from onlinecal.report.totals import totals as grown
 from onlinecal.study.entries import Planned
 from onlinecal.study.panel import Panel
 from onlinecal.study.played import Played, Promise
@@ -101,7 +101,7 @@ def test_the_tables_have_every_total_and_its_exponent(whole):
     assert len(rows) == sum(bool(cell.text) for t in tables for _, row in t.rows for cell in row)
     for table, nature in zip(tables, whole.natures, strict=True):
         assert [who for who, _ in table.rows] == whole.forecasters
-        assert sorted(table.headings) == sorted({r["measure"] for r, _ in rows if r["nature"] == nature})
+        assert sorted(table.headings) == sorted({r.measure for r in rows if r.nature == nature})
         for who, row in table.rows:
             for measure, cell in zip(table.headings, row, strict=True):
                 if cell.text:
@@ -206,9 +206,7 @@ def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
 
 def test_remarks_in_the_tables_are_explained(whole):
     rows = grown(whole, whole.measures)
-    changed = [
-        (row | {"against_rates": remark}, g) for (row, g), remark in zip(rows, ("below Ω", ""), strict=False)
-    ]
+    changed = [row._replace(against_rates=remark) for row, remark in zip(rows, ("below Ω", ""), strict=False)]
     (said,) = page_rows.remarks(changed)
     assert said.startswith("below Ω: grows slower over these T than the best known rate")
 
@@ -237,14 +235,14 @@ def test_bounds_that_hold_and_bounds_that_do_not(totals, promises, said):
 
 def test_what_grows_beyond_is_what_the_tables_say(whole):
     rows = grown(whole, whole.measures)
-    marked = [row for row, _ in rows if row["against_rates"] in ("above proven", "above O")]
+    marked = [row for row in rows if row.against_rates in ("above proven", "above O")]
     text = " ".join(page_rows.beyond(rows))
     assert bool(text) == bool(marked)
-    changed = [(row | {"against_rates": "above O"}, growth) for row, growth in rows[:3]]
+    changed = [row._replace(against_rates="above O") for row in rows[:3]]
     (sentence,) = page_rows.beyond(changed)
-    for row, _ in changed:
-        assert f"{row['forecaster']} against {row['nature']} (" in sentence
-        assert row["measure"] in sentence
+    for row in changed:
+        assert f"{row.forecaster} against {row.nature} (" in sentence
+        assert row.measure in sentence
 
 
 def test_many_names_are_counted():
@@ -312,17 +310,17 @@ def test_what_captions_of_curves_share_is_said_once(rich, page):
         for nature in rich.natures
         for measure in rich.measures
     }
-    assert "Line: mean of 3 runs." in page.shared
+    assert "Line: mean of 3 runs." in page.drawn.shared
     assert words.count("Line: mean of 3 runs. ") == 1 + sum(
-        "Line: mean of 3 runs. " in p.caption for p in page.others
+        "Line: mean of 3 runs. " in p.caption for p in page.drawn.others
     )
-    for picture in page.curves:
+    for picture in page.drawn.curves:
         whole_caption = said[picture.title]
-        own = [each for each in whole_caption if each not in page.shared]
+        own = [each for each in whole_caption if each not in page.drawn.shared]
         assert picture.caption == " ".join(own)
-        assert all(each in page.shared or each in picture.caption for each in whole_caption)
-    every = [set(said[picture.title]) for picture in page.curves]
-    assert all(each in page.shared for each in set.intersection(*every))
+        assert all(each in page.drawn.shared or each in picture.caption for each in whole_caption)
+    every = [set(said[picture.title]) for picture in page.drawn.curves]
+    assert all(each in page.drawn.shared for each in set.intersection(*every))
 
 
 def test_the_same_study_gives_the_same_page(rich, page, monkeypatch):
@@ -342,8 +340,8 @@ def test_pictures_that_are_left_out_are_counted(undrawn):
     pairs = len(natures) * len([c for c in page_rows.main_columns(mine) if not mine.columns[c].end])
     assert len(page.pictures) == MOST
     assert (
-        f"{pairs - len(page.curves)} of {pairs} pictures of a measure against a nature are left out."
-        in page.left
+        f"{pairs - len(page.drawn.curves)} of {pairs} pictures of a measure against a nature are left out."
+        in " ".join(page.drawn.left)
     )
 
 
@@ -355,7 +353,7 @@ def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
     )
     mine = study(few)
     page = page_of(mine, {}, len(mine.cells), "x.db")
-    assert "Of up to 6 forecasters those 3 are drawn" in page.left
+    assert "Of up to 6 forecasters those 3 are drawn" in " ".join(page.drawn.left)
     drawn = next(p for p in page.pictures if p.title == "ece against drift")
     means = {c.forecaster: c.mean[-1] for c in mine.curves(["ece"])}
     there = {who for who in means if re.search(rf">\W*{who}\b", drawn.svg)}
@@ -364,7 +362,7 @@ def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
 
 
 def test_there_is_a_picture_of_all_that_the_study_has(page):
-    titles = [picture.title for picture in page.others]
+    titles = [picture.title for picture in page.drawn.others]
     for part in (
         "Growth exponents",
         "ece and smooth_ce: Pareto fronts",
@@ -377,15 +375,15 @@ def test_there_is_a_picture_of_all_that_the_study_has(page):
         assert any(title.startswith(part) for title in titles), part
     assert len(page.pictures) <= MOST
     assert len(set(titles)) == len(titles)
-    assert "Reliability" not in page.left
+    assert "Reliability" not in " ".join(page.drawn.left)
 
 
 def test_without_levels_there_is_no_diagram_but_a_sentence(undrawn):
     bare = study(cells(horizons=(20,), runs=1))
     page = page_of(of(*(replace(cell, gammas=type(cell.gammas)()) for cell in bare.cells)), {}, 4, "x.db")
-    assert not [picture for picture in page.others if picture.title.startswith("Reliability")]
-    assert "left out where the level sets of a game are not kept exactly" in page.left
-    assert "Reliability diagrams are drawn" not in page.left
+    assert not [picture for picture in page.drawn.others if picture.title.startswith("Reliability")]
+    assert "left out where the level sets of a game are not kept exactly" in " ".join(page.drawn.left)
+    assert "Reliability diagrams are drawn" not in " ".join(page.drawn.left)
 
 
 def test_unfinished_studies_say_so(whole, undrawn):

@@ -7,9 +7,8 @@ from matplotlib.figure import Figure
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.report import exponent_plot
-from onlinecal.report.exponent_plot import heat_map
-from onlinecal.report.plots import caption, plot_curves
+from onlinecal.report.exponent_plot import plot_exponents
+from onlinecal.report.plots import caption, captions, plot_curves
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +89,11 @@ def test_a_row_or_a_column_may_be_flat(study):
 
 def test_exponents(study):
     names = ["ece", "cdl", "log_loss"]
-    own = heat_map(study, names)
+    own = plot_exponents(study, names)
     assert own.shape == (3,)
     fig = Figure()
     grid = fig.subplots(1, 3)
-    assert (heat_map(study, names, axes=grid) == grid).all()
+    assert (plot_exponents(study, names, axes=grid) == grid).all()
     for mine, theirs in zip(own, grid, strict=True):
         assert [t.get_text() for t in mine.texts] == [t.get_text() for t in theirs.texts] != []
         assert np.array_equal(mine.images[0].get_array(), theirs.images[0].get_array(), equal_nan=True)
@@ -102,8 +101,8 @@ def test_exponents(study):
     assert fig.axes == list(grid)  # a bar of colours would be another
     assert extras(fig) == (None, None, None)
     said = own[0].figure._supxlabel.get_text()
-    assert " ".join(said.split()) == exponent_plot.caption(study, names)
-    (axis,) = heat_map(study, ["ece"], axes=Figure().subplots())
+    assert " ".join(said.split()) == captions["exponents"](study, names)
+    (axis,) = plot_exponents(study, ["ece"], axes=Figure().subplots())
     assert len(axis.images) == 1
 
 
@@ -129,7 +128,7 @@ def test_other_axes_of_exponents_are_refused(study):
     with pytest.raises(
         InvalidParameter, match=r"axes of shape \(2,\); expected 3 matplotlib Axes, one for each measure"
     ):
-        heat_map(study, ["ece", "cdl", "log_loss"], axes=Figure().subplots(1, 2))
+        plot_exponents(study, ["ece", "cdl", "log_loss"], axes=Figure().subplots(1, 2))
 
 
 def test_a_title_belongs_to_a_figure(study):
@@ -138,4 +137,4 @@ def test_a_title_belongs_to_a_figure(study):
     ):
         plot_curves(study.curves(["ece"]), axes=Figure().subplots(2), title="x")
     with pytest.raises(InvalidParameter, match="title = 'x' with axes"):
-        heat_map(study, ["ece"], axes=Figure().subplots(), title="x")
+        plot_exponents(study, ["ece"], axes=Figure().subplots(), title="x")

@@ -427,7 +427,7 @@ UNRULY = (r"$\frac{1$", "$5 or $6", "_under_ $x$", r"a\$b$c", "two\nlines", "100
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_path):
-    from onlinecal.report.exponent_plot import heat_map
+    from onlinecal.report.exponent_plot import plot_exponents
     from onlinecal.study import Played
 
     totals = np.array([[4.99, 5.01]])
@@ -457,7 +457,7 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
         assert said.replace("\\$", "$").replace("\n", " ").strip("\u200a").startswith(" ".join(who.split()))
         assert said.endswith("$T^{1.00}$")
     save(fig, tmp_path / f"x.{kind}")
-    save(heat_map(drawn, ["ece", "x[$_y$]"], title=drawn.title)[0].figure, tmp_path / f"y.{kind}")
+    save(plot_exponents(drawn, ["ece", "x[$_y$]"], title=drawn.title)[0].figure, tmp_path / f"y.{kind}")
     save(figure([curve([0, 0, 0, 0], forecaster=UNRULY[0])]), tmp_path / f"z.{kind}")
     if kind == "svg":
         written = (tmp_path / "y.svg").read_text()
@@ -478,8 +478,8 @@ def test_a_bound_at_a_single_time_is_a_mark():
 
 
 @pytest.mark.parametrize(("who", "whom"), [(1, 1), (3, 2), (1, 7), (8, 1)])
-def test_nothing_of_a_heat_map_is_cut_off(who, whom):
-    from onlinecal.report.exponent_plot import heat_map
+def test_nothing_of_a_plot_exponents_is_cut_off(who, whom):
+    from onlinecal.report.exponent_plot import plot_exponents
     from onlinecal.study import Played
 
     cells = [
@@ -495,7 +495,7 @@ def test_nothing_of_a_heat_map_is_cut_off(who, whom):
         for j in range(whom)
         for t in (100, 200, 400)
     ]
-    fig = heat_map(oc.Study(tuple(cells)), ["ece"])[0].figure
+    fig = plot_exponents(oc.Study(tuple(cells)), ["ece"])[0].figure
     fig.draw_without_rendering()
     whole = fig.bbox
     texts = [

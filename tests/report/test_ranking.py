@@ -15,16 +15,17 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.sight import Sight
-from onlinecal.report.console import print_json
 from onlinecal.report.curves import Study
-from onlinecal.report.markdown import fronts_markdown, ranking_markdown, totals_markdown
-from onlinecal.report.pareto import fronts
-from onlinecal.report.pareto_plot import caption, plot_pareto
-from onlinecal.report.ranking import ranking
+from onlinecal.report.pareto_plot import plot_pareto
+from onlinecal.report.ranking import fronts, ranking
 from onlinecal.report.style import paper
-from onlinecal.report.verdicts import front_legend, print_fronts, print_ranking
+from onlinecal.report.tables import print_json
+from onlinecal.report.totals import totals_markdown
 from onlinecal.study import Played
 from tests.command_line import onlinecal
+from tests.report.shown import front_legend, fronts_markdown, print_fronts, print_ranking, ranking_markdown
+
+caption = plot_pareto.caption
 
 ECE, CDL = Column("measure", "ece"), Column("measure", "cdl")
 PAID = Column("decision_task", "payoff", task="umbrella")

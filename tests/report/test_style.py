@@ -13,15 +13,13 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import fit_growth
 from onlinecal.growth.words import legend, lines
-from onlinecal.report.curve_plot import plot_curves
+from onlinecal.report.curve_plot import plot_curves, plot_delays
 from onlinecal.report.curves import Curve, Study
-from onlinecal.report.exponent_plot import heat_map
+from onlinecal.report.decision_plot import plot_murphy
+from onlinecal.report.exponent_plot import plot_exponents
 from onlinecal.report.frames import frames, places
-from onlinecal.report.late_plot import plot_delays
-from onlinecal.report.murphy_plot import plot_murphy
-from onlinecal.report.people_plot import plot_people
-from onlinecal.report.question_plot import plot_questions
-from onlinecal.report.questions import question_bars
+from onlinecal.report.people import plot_people
+from onlinecal.report.questions import plot_questions, question_bars
 from onlinecal.report.style import MARKERS, paper, save, thinned
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
@@ -179,7 +177,7 @@ def pictures(study, late):
     curves, two = part.curves(), part.only(["forecast hedging", "empirical mean"])
     return {
         "curves": lambda **o: plot_curves(curves, title="A title", **o),
-        "exponents": lambda **o: heat_map(study, ["ece", "cdl"], title="A title", **o),
+        "exponents": lambda **o: plot_exponents(study, ["ece", "cdl"], title="A title", **o),
         "delays": lambda **o: plot_delays(late, ["ece"], title="A title", **o),
         "people": lambda **o: plot_people(two, title="A title", **o),
         "questions": lambda **o: plot_questions(bars, title="A title", **o),
@@ -277,7 +275,7 @@ def test_long_labels_leave_room_for_a_table_and_for_the_curves_of_forecasts(labe
         Played(f"{label}{i}", f"{label}{j}", t, np.array([t]), dict.fromkeys(("ece", "cdl"), totals * t), columns)
         for i in range(6) for j in range(3) for t in (100, 400, 1600)
     ]  # fmt: skip
-    panels = heat_map(Study(tuple(cells)), ["ece", "cdl"], width=width)
+    panels = plot_exponents(Study(tuple(cells)), ["ece", "cdl"], width=width)
     axis = plot_murphy({f"{label}{i}": ([0.2, 0.05 * i], [0, 1]) for i in range(12)}, width=width)
     for fig, cell in ((panels[0].figure, (3, 6)), (axis.figure, (1, 1))):
         fig.draw_without_rendering()
@@ -365,7 +363,7 @@ def test_one_game_is_never_called_a_fresh_game(study, late):
         measures=["ece"],
         decision_makers=["umbrella"],
     )
-    for axes in (one.plot(), heat_map(one, ["ece"]), plot_delays(one, ["ece"]), plot_people(one)):
+    for axes in (one.plot(), plot_exponents(one, ["ece"]), plot_delays(one, ["ece"]), plot_people(one)):
         said = " ".join(np.ravel(axes)[0].figure._supxlabel.get_text().split())
         assert "fresh" not in said.lower()
         assert "game each" not in said

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.report.pictures import Wanted, draw
-from onlinecal.report.sweeps import swept
+from onlinecal.report.sweep_plot import swept
 
 F, N = oc.forecasters, oc.natures
 BETAS = (20.0, 0.5, 1.0)
@@ -14,46 +14,46 @@ BETAS = (20.0, 0.5, 1.0)
 
 @pytest.fixture(scope="module")
 def study():
-    """Temperatures out of order, one who has none, two natures, two horizons."""
+    """Temperatures out of order, one forecaster without, two natures, two horizons."""
     return oc.play(
         [*(F.Tempered(beta) for beta in BETAS), F.Truthful()], [N.UniformTruth(), N.UniformTruth(low=0.5)],
         horizon=[50, 100], runs=5, measures=["smooth_ce", "ece", "interval_ce_bracket"],
     )  # fmt: skip
 
 
-def values(study, beta, nature, horizon, measure="smooth_ce"):
+def values(study, beta, nature, horizon):
     (cell,) = (
         c for c in study.cells
         if c.horizon == horizon and c.nature == nature and c.origin.game["forecaster"]["parameters"].get("beta") == beta
     )  # fmt: skip
-    return cell.totals[measure][-1] / horizon
+    return cell.totals["smooth_ce"][-1] / horizon
+
+
+def first(*given):
+    """The first line of the first panel."""
+    return swept(*given).frames[0][1][0]
 
 
 def test_one_panel_for_all_that_is_the_same_but_for_the_parameter(study):
-    found = swept(study, ["smooth_ce", "ece"], "beta")
-    assert [frame.heading for frame in found.frames] == [
-        f"tempered against {nature}, T = {t}" for nature in study.natures for t in (50, 100)
-    ]
-    assert found.left == ("truthful",)
-    for frame, (nature, t) in zip(
-        found.frames, [(n, t) for n in study.natures for t in (50, 100)], strict=True
-    ):
-        assert [line.column.name for line in frame.lines] == ["smooth_ce", "ece"]
-        line = frame.lines[0]
-        assert line.at.tolist() == sorted(BETAS)
-        assert line.runs.tolist() == [5, 5, 5]
+    found, panels = swept(study, ["smooth_ce", "ece"], "beta"), [(n, t) for n in study.natures for t in (50, 100)]
+    assert [heading for heading, _ in found.frames] == [f"tempered against {n}, T = {t}" for n, t in panels]
+    assert found.left == ["truthful"]
+    for (_, lines), (nature, t) in zip(found.frames, panels, strict=True):
+        line = lines[0]
+        assert [line.measure for line in lines] == ["smooth_ce", "ece"]
+        assert (line.at.tolist(), line.runs) == (sorted(BETAS), [5, 5, 5])
         for i, beta in enumerate(sorted(BETAS)):
             runs = values(study, beta, nature, t)
-            assert line.middle[i] == pytest.approx(runs.mean(), rel=1e-12)
-            assert line.upper[i] - line.middle[i] == pytest.approx(runs.std(ddof=1), rel=1e-9)
-            assert line.middle[i] - line.lower[i] == pytest.approx(runs.std(ddof=1), rel=1e-9)
+            mean, spread = runs.mean(), runs.std(ddof=1)
+            shown = line.lower[i], line.middle[i], line.upper[i]
+            assert shown == pytest.approx((mean - spread, mean, mean + spread), rel=1e-9)
 
 
 def test_bars_are_what_they_are_said_to_be(study):
     runs = values(study, 1.0, study.natures[0], 50)
-    line = swept(study, ["smooth_ce"], "beta", "quartiles").frames[0].lines[0]
+    line = first(study, ["smooth_ce"], "beta", "quartiles")
     assert (line.lower[1], line.middle[1], line.upper[1]) == pytest.approx(np.percentile(runs, [25, 50, 75]))
-    line = swept(study, ["smooth_ce"], "beta", "interval").frames[0].lines[0]
+    line = first(study, ["smooth_ce"], "beta", "interval")
     half = 2.7764451051977987 * runs.std(ddof=1) / np.sqrt(5)  # Student's t, 4 degrees of freedom, 97.5 %
     assert line.upper[1] - line.middle[1] == pytest.approx(half, rel=1e-9)
 
@@ -63,70 +63,59 @@ def test_a_parameter_of_natures_and_of_players_under_others():
         [F.Delayed(F.Constant(p=p), slots=4) for p in (0.3, 0.6)], [N.Bernoulli(q) for q in (0.2, 0.7)], horizon=40,
         runs=1, measures=["ece"],
     )  # fmt: skip
-    by_nature = swept(played, ["ece"], "q").frames
-    assert [frame.lines[0].at.tolist() for frame in by_nature] == [[0.2, 0.7]] * 2
-    assert all("bernoulli, T = 40" in frame.heading for frame in by_nature)
-    under = swept(played, ["ece"], "of.p").frames
-    assert [frame.lines[0].at.tolist() for frame in under] == [[0.3, 0.6]] * 2
-    # One run has no spread: a point without a bar, and words that say so.
-    assert np.isnan(under[0].lines[0].upper).all()
+    for name, at in (("q", [0.2, 0.7]), ("of.p", [0.3, 0.6])):
+        found = swept(played, ["ece"], name).frames
+        assert [lines[0].at.tolist() for _, lines in found] == [at] * 2
+        # One run has no spread: a point without a bar, and words that say so.
+        assert np.isnan(found[0][1][0].upper).all()
+    assert all("bernoulli, T = 40" in heading for heading, _ in swept(played, ["ece"], "q").frames)
     assert "of 1 run, which has no spread" in oc.plots.captions["sweep"](played, ["ece"], "of.p")
+    both = oc.play([F.Constant(0.2), F.Shifted(by=0.1), F.Shifted(by=0.2)], N.UniformTruth(), horizon=20, runs=2,
+                   measures=["ece"])  # fmt: skip
+    assert swept(both, ["ece"], "by").left == [both.forecasters[0]]
 
 
 def test_against_the_number_of_rounds(study):
     found = swept(study, ["ece", "interval_ce_bracket[lower]"], "T", "quartiles")
     assert len(found.frames) == 8
-    line = found.frames[0].lines[1]
-    assert line.at.tolist() == [50, 100]
+    line = found.frames[0][1][1]
     curve = study.curve("interval_ce_bracket[lower]", study.forecasters[0], study.natures[0])
+    assert line.at.tolist() == [50, 100]
     assert line.middle == pytest.approx(np.median(curve.totals / curve.rounds[:, None], axis=1))
 
 
 def test_what_is_drawn_is_what_the_frames_say(study):
     axes, left = draw(study, Wanted("sweep", ("smooth_ce", "ece"), against="beta"))
-    assert len(axes) == 4
-    assert left == ""
-    line = swept(study, ["smooth_ce", "ece"], "beta").frames[0].lines[0]
-    drawn = axes[0].lines[0]
+    assert (len(axes), left) == (4, "")
+    line, drawn = first(study, ["smooth_ce", "ece"], "beta"), axes[0].lines[0]
     assert drawn.get_ydata() == pytest.approx(line.middle)
     assert drawn.get_xdata() == pytest.approx(line.at, rel=0.05)  # set apart, and said so
     assert (axes[0].lines[1].get_xdata() > drawn.get_xdata()).all()
     assert axes[0].get_xscale() == "log"
-    bars = axes[0].collections[0].get_segments()
-    assert [bar[:, 1].tolist() for bar in bars] == [
-        pytest.approx([low, high]) for low, high in zip(line.lower, line.upper, strict=True)
-    ]
+    bars = [bar[:, 1].tolist() for bar in axes[0].collections[0].get_segments()]
+    assert bars == [pytest.approx([low, high]) for low, high in zip(line.lower, line.upper, strict=True)]
     said = " ".join(axes[0].figure._supxlabel.get_text().split())
     assert said == oc.plots.captions["sweep"](study, ["smooth_ce", "ece"], "beta")
-    assert "mean of 5 runs, and one standard deviation" in said
     assert "set a little apart" in said
     assert "Not drawn, as it has no beta that is a number: truthful." in said
     single, _ = draw(study, Wanted("sweep", ("ece",), against="beta"))
     assert single[0].lines[0].get_xdata() == pytest.approx(sorted(BETAS))
 
 
-def test_what_is_refused(study):
-    with pytest.raises(UnknownName, match="unknown parameter 'bta'; did you mean 'beta'"):
-        swept(study, ["ece"], "bta")
-    with pytest.raises(UnknownName, match="unknown measure 'eec'"):
-        swept(study, ["eec"], "beta")
-    with pytest.raises(InvalidParameter, match="no measures"):
-        swept(study, [], "beta")
-    with pytest.raises(
-        InvalidParameter, match="bars = 'all'; expected one of 'deviation', 'quartiles', 'interval'"
-    ):
-        swept(study, ["ece"], "beta", "all")
-    with pytest.raises(InvalidParameter, match="--against has no use for --bins"):
-        Wanted("sweep", bins=3, against="beta")
-    with pytest.raises(InvalidParameter, match="--curves has no use for --against"):
-        Wanted(against="beta")
-    with pytest.raises(InvalidParameter, match="a sweep against nothing"):
-        Wanted("sweep")
-    both = oc.play(
-        [F.Constant(0.2), F.Shifted(by=0.1), F.Shifted(by=0.2)], N.UniformTruth(), horizon=20, runs=2,
-        measures=["ece"],
-    )  # fmt: skip
-    assert swept(both, ["ece"], "by").left == (both.forecasters[0],)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((["ece"], "bta"), "unknown parameter 'bta'; did you mean 'beta'"),
+        ((["eec"], "beta"), "unknown measure 'eec'"),
+        (([], "beta"), "no measures"),
+        ((["ece"], "beta", "all"), "bars = 'all'; expected one of 'deviation', 'quartiles', 'interval'"),
+        ((["ece"], "beta"), "4 panels against beta; expected at most 3, chosen by --forecaster"),
+    ],
+)
+def test_what_is_refused(given, said, study, monkeypatch):
+    monkeypatch.setattr("onlinecal.report.sweep_plot.MOST", 3)
+    with pytest.raises(OnlinecalError, match=said):
+        swept(study, *given)
 
 
 def test_on_the_command_line(study, tmp_path, capsys):
@@ -139,8 +128,6 @@ def test_on_the_command_line(study, tmp_path, capsys):
     assert "wrote" in capsys.readouterr().out
     with pytest.raises(InvalidParameter, match="--runs and --against are two pictures"):
         plot(path, against="beta", runs=True)
-    with pytest.raises(InvalidParameter, match="--curves has no use for --bars"):
-        plot(path, bars="quartiles")
 
 
 def test_infinite_values_have_no_point_and_it_is_said():
@@ -148,17 +135,8 @@ def test_infinite_values_have_no_point_and_it_is_said():
         [F.Constant(p) for p in (0.0, 0.3)], N.Bernoulli(0.5), horizon=[50], runs=3, measures=["log_loss"]
     )
     for bars in ("deviation", "quartiles", "interval"):
-        line = swept(certain, ["log_loss"], "p", bars).frames[0].lines[0]
+        line = first(certain, ["log_loss"], "p", bars)
         assert line.middle[0] == np.inf
         assert np.isfinite([line.middle[1], line.lower[1], line.upper[1]]).all()
-    axes = oc.plots.sweep(certain, ["log_loss"], "p")
-    assert axes[0].lines[0].get_xdata() == pytest.approx([0.3])
+    assert oc.plots.sweep(certain, ["log_loss"], "p")[0].lines[0].get_xdata() == pytest.approx([0.3])
     assert "Not drawn: infinite values." in oc.plots.captions["sweep"](certain, ["log_loss"], "p")
-
-
-def test_too_many_panels_are_refused(study, monkeypatch):
-    monkeypatch.setattr("onlinecal.report.sweeps.MOST", 3)
-    with pytest.raises(
-        InvalidParameter, match="4 panels against beta; expected at most 3, chosen by --forecaster"
-    ):
-        swept(study, ["ece"], "beta")

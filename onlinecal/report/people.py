@@ -1,0 +1,312 @@
+"""Decision makers who join and leave: data, then drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.words import number_of
+from onlinecal.growth.words import literal
+from onlinecal.report.curves import Study
+from onlinecal.report.frames import counted, ends
+from onlinecal.report.panels import Panels, Picture, joined, pictured
+from onlinecal.report.style import GREY, log_ticks, paper, plain, wrapped
+from onlinecal.study.played import Played
+
+Floats = NDArray[np.float64]
+
+#: percentiles of the decision makers
+SHARES = (10.0, 50.0, 90.0)
+#: of swap regret in a picture; what is smaller stands on the lower edge
+DECADES = 4
+
+
+@dataclass(frozen=True)
+class PeopleRow:
+    """The k decision makers of one forecaster against one nature; numbers are means over the runs."""
+
+    forecaster: str
+    nature: str
+    #: nature's label without the schedule, and that of the schedule
+    schedule: tuple[str, str]
+    horizon: int
+    labels: tuple[str, ...]
+    #: whether each best-responds to the forecast itself, so that the CDL bounds its swap regret
+    best: NDArray[np.bool_]
+    #: T: the checkpoints of the one game, or the ends of a game each
+    rounds: NDArray[np.int64]
+    #: (n, k) swap regret as a total; NaN before the first known outcome of a tenure; its `SHARES`, (3, n)
+    regret: Floats
+    quantiles: Floats
+    #: questions of each tenure with a known outcome at the end, and totals there
+    seen: NDArray[np.int64]
+    last: Floats
+    cdl: Floats
+    #: questions without a known outcome at the end
+    open: int
+    runs: int
+
+    @property
+    def unseen(self) -> int:
+        """The number of those without a known outcome."""
+        return int((self.seen == 0).sum())
+
+    def each(self, totals: Floats) -> Floats:
+        """Totals for each question with a known outcome; NaN without one."""
+        return np.divide(totals, self.seen, out=np.full(len(totals), np.nan), where=self.seen > 0)
+
+    @property
+    def rate(self) -> Floats:
+        """Swap regret at the end for each question with a known outcome."""
+        return self.each(self.last)
+
+    @property
+    def worst(self) -> int | None:
+        """The place of the largest total swap regret at the end; None without a known outcome."""
+        return None if self.unseen == len(self.labels) else int(np.argmax(np.where(self.seen, self.last, -1)))
+
+    @property
+    def worst_rate(self) -> int | None:
+        """The place of the largest swap regret for each question; None without a known outcome."""
+        return None if self.unseen == len(self.labels) else int(np.nanargmax(self.rate))
+
+    def median(self) -> tuple[float, float]:
+        """The medians of total swap regret, and of that for each question, of those with a known outcome."""
+        there = self.seen > 0
+        if not there.any():
+            return np.nan, np.nan
+        return float(np.median(self.last[there])), float(np.median(self.rate[there]))
+
+    def as_json(self) -> dict[str, Any]:
+        """The summary that tables print."""
+        median, each = self.median()
+        row: dict[str, Any] = {
+            name: getattr(self, name) for name in ("forecaster", "nature", "horizon", "runs", "open")
+        }
+        row |= {
+            "decision_makers": len(self.labels),
+            "without_known_outcome": self.unseen,
+            "median_swap_regret": median,
+            "median_swap_regret_per_question": each,
+        }
+        for name, at in (("worst", self.worst), ("worst_per_question", self.worst_rate)):
+            row[name] = None if at is None else {
+                "label": self.labels[at],
+                "best_response": bool(self.best[at]),
+                "questions": int(self.seen[at]),
+                "swap_regret": float(self.last[at]),
+                "cdl": float(self.cdl[at]),
+            }  # fmt: skip
+        return row
+
+
+def people_rows(study: Study) -> list[PeopleRow]:
+    """A row for each nature (with its schedule) and forecaster, in this order; of several horizons a game each."""
+    found = [
+        _people_row(sorted(mine, key=lambda c: c.horizon))
+        for nature in study.natures
+        for who in study.forecasters
+        if (mine := [c for c in study.cells if (c.forecaster, c.nature) == (who, nature) and c.people])
+    ]
+    if not found:
+        raise InvalidParameter(
+            "nobody joins or leaves in this study; expected `decision_makers` in its scenario, or in `play`"
+        )
+    return found
+
+
+def _people_row(cells: list[Played]) -> PeopleRow:
+    last, fresh = cells[-1], len(cells) > 1
+    people = last.people
+    assert people is not None
+    entries = [c.people.entries for c in cells if c.people is not None]
+    seen, swap = (
+        np.concatenate([e[name][-1:] if fresh else e[name] for e in entries]) for name in ("rounds", "swap_regret")
+    )  # fmt: skip
+    # All runs have the same times, hence the same counts.
+    counts = seen[:, :, 0]
+    regret = np.where(counts > 0, swap.mean(axis=2), np.nan)
+    quantiles = np.full((len(SHARES), len(regret)), np.nan)
+    for i, row in enumerate(regret):
+        if np.isfinite(row).any():
+            quantiles[:, i] = np.nanpercentile(row, SHARES)
+    return PeopleRow(
+        last.forecaster, last.nature, last.schedule, last.horizon, people.labels,
+        np.array([not response for response in people.responses]),
+        np.array([c.horizon for c in cells]) if fresh else last.rounds, regret, quantiles,
+        counts[-1].astype(np.int64), swap[-1].mean(axis=1), people.cdl.mean(axis=1),
+        last.open[-1] if last.open else 0, people.cdl.shape[1],
+    )  # fmt: skip
+
+
+@pictured
+def plot_people(study: Study) -> Picture:
+    """The swap regret of each decision maker: as it grows, beside its CDL, and for each question of its tenure.
+
+    Parameters
+    ----------
+    study : Study
+        With decision makers.
+
+    Returns
+    -------
+    (pairs, 3) array of Axes
+        Left, thin, the swap regret of each against T, thick the median and dashed the 10th and 90th percentile of those
+        with a known outcome. Middle, swap regret against CDL at the end. Right, the share of decision makers with at
+        most so much swap regret, and CDL, for each question. Everything is a mean over the runs.
+    """
+    drawn = people_rows(study)
+    schedules = {row.schedule[1] for row in drawn}
+    # The schedule of all stands in the caption, others in the headings.
+    schedule = schedules.pop() if len(schedules) == 1 else ""
+    across, up = _spans(drawn)
+    most = max(
+        (float(np.nanmax(np.append(row.each(row.cdl), row.rate), initial=0.0)) for row in drawn), default=0.0
+    )
+
+    def heading(row: PeopleRow, side: float) -> str:
+        return wrapped(f"{row.forecaster} against {row.schedule[0] if schedule else row.nature}", side, 10)
+
+    def height(side: float, columns: int) -> float:
+        heads = sum(heading(row, side).count("\n") for row in drawn)
+        return 0.1 + (0.85 * side + 0.45) * len(drawn) * -(-3 // columns) + 0.17 * heads
+
+    def fill(panels: Panels, side: float, _: bool) -> None:
+        for axes, row in zip(panels, drawn, strict=True):
+            for axis in axes:
+                axis.set_visible(True)
+            _draw_growth(axes[0], row)
+            axes[0].set_title(heading(row, side), fontsize=10)
+            _draw_bound(axes[1], row, across, up)
+            _draw_shares(axes[2], row, most or 1.0)
+
+    runs, opens, unseen = ({getattr(row, name) for row in drawn} for name in ("runs", "open", "unseen"))
+    best = all(row.best.all() for row in drawn)
+    less = any((((row.last < up[0]) | (row.cdl < across[0])) & (row.seen > 0)).any() for row in drawn)
+    caption = joined(
+        f"Schedule: {schedule}." * bool(schedule),
+        f"Means of {counted(runs)}{', which share the times of questions, outcomes and tenures' * (max(runs) > 1)}.",
+        "A decision maker acts on the questions that are asked while it is there; its totals are over those whose "
+        "outcome is known.",
+        f"Not in them: {ends(opens)} {'question that is' if opens == {1} else 'questions that are'} open at the end."
+        * any(opens),
+        "Against T: thin, one decision maker each; percentiles of those with a known outcome, who change as people "
+        "join; the vertical scale is each row's own.",
+        "No best response has more swap regret than the CDL of its questions (grey diagonal)"
+        + "; another response may" * (not best) + ".",
+        f"Not drawn: {ends(unseen)} without a question whose outcome is known." * any(unseen),
+        "Against the CDL, who has less than an axis shows stands on its edge." * less,
+    )  # fmt: skip
+    # They hold more words than others.
+    return Picture(
+        (len(drawn), 3),
+        "pairs × 3",
+        fill,
+        literal(caption),
+        height,
+        wide=(13.3, 0.0),
+        narrow=3.2,
+        shared=False,
+    )
+
+
+def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits of the logarithmic axes of CDL and of swap regret; of the latter the upper `DECADES`."""
+    bounds, regrets = (
+        np.concatenate([getattr(c, name)[c.seen > 0] for c in drawn]) for name in ("cdl", "last")
+    )
+    bounds, regrets = bounds[bounds > 0], regrets[regrets > 0]
+    if not len(bounds) and not len(regrets):
+        return (0.1, 10.0), (0.1, 10.0)
+    most = 1.6 * float(max(bounds.max(initial=0.0), regrets.max(initial=0.0)))
+    least = max(float(regrets.min(initial=most)) / 1.6, most * 10.0**-DECADES)
+    return (float(bounds.min(initial=most)) / 1.6, most), (least, most)
+
+
+def _draw_growth(axis: Axes, row: PeopleRow) -> None:
+    here = paper(axis)
+    for k, best in enumerate(row.best):
+        axis.plot(
+            row.rounds, row.regret[:, k], color=here.colours[0 if best else 1], alpha=0.22, linewidth=0.6
+        )
+    low, middle, high = row.quantiles
+    axis.plot(row.rounds, middle, color=here.ink, linewidth=2.0, label="median")
+    for values, label in ((low, f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile"), (high, "")):
+        axis.plot(row.rounds, values, color=here.ink, linewidth=1.0, linestyle=(0, (5, 2)), label=label)
+    if row.worst is not None:
+        _name(axis, row.labels[row.worst], float(row.rounds[-1]), float(row.last[row.worst]))
+    top = float(np.nanmax(row.regret, initial=0.0))
+    axis.set_ylim(0.0, 1.08 * top if top > 0 else 1.0)
+    axis.set_xlim(0.0, float(row.rounds[-1]) * 1.01)
+    axis.xaxis.set_major_locator(MaxNLocator(5))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    plain(axis, "T", "swap regret, total")
+    axis.legend(fontsize=7, frameon=False, loc="upper left")
+
+
+def _name(axis: Axes, text: str, x: float, y: float) -> None:
+    """A name at the right edge, written to the left of its point."""
+    axis.annotate(
+        literal(text), (x, y), (-3, 2), textcoords="offset points", ha="right", va="bottom", fontsize=7
+    )
+
+
+def _draw_bound(axis: Axes, row: PeopleRow, across: tuple[float, float], up: tuple[float, float]) -> None:
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    x, y = np.maximum(row.cdl, across[0]), np.maximum(row.last, up[0])
+    for best, colour in zip((True, False), paper(axis).colours, strict=False):
+        mine = (row.best == best) & (row.seen > 0)
+        if mine.any():
+            axis.plot(
+                x[mine], y[mine], color=colour, marker="o" if best else "s",
+                markerfacecolor=colour if best else "none", markersize=3.5, linestyle="none",
+                alpha=0.6 if best else 1.0, clip_on=False,
+                label=f"{'best' if best else 'another'} response ({int(mine.sum())})",
+            )  # fmt: skip
+    axis.plot(across, across, color=GREY, linewidth=1.0, label="swap regret = CDL", zorder=1.0)
+    axis.set_xlim(*across)
+    axis.set_ylim(*up)
+    for which, (low, high) in ((axis.xaxis, across), (axis.yaxis, up)):
+        log_ticks(which, high / low)
+    if row.worst is not None:
+        _name(axis, row.labels[row.worst], float(x[row.worst]), float(y[row.worst]))
+    axis.set_title(f"at T = {row.horizon:,}", fontsize=10)
+    plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
+    # The diagonal may pass below it.
+    axis.legend(
+        fontsize=7, loc="upper left", facecolor=axis.get_facecolor(), edgecolor="none", framealpha=0.8
+    )
+
+
+def _draw_shares(axis: Axes, row: PeopleRow, most: float) -> None:
+    for values, colour, words in (
+        (row.each(row.cdl), GREY, "CDL"),
+        (row.rate, paper(axis).ink, "swap regret"),
+    ):
+        there = np.sort(values[np.isfinite(values)])
+        if len(there):
+            share = np.arange(len(there) + 1) / len(there)
+            x = np.concatenate([[0.0], there, [1.04 * most]])
+            axis.step(x, np.append(share, 1.0), where="post", color=colour, linewidth=1.5, label=words)
+    axis.set_ylim(0.0, 1.02)
+    axis.set_xlim(0.0, 1.04 * most)
+    if (at := row.worst_rate) is not None:
+        axis.annotate(
+            f"{literal(row.labels[at])}: {row.rate[at]:.3g}\nin {number_of(int(row.seen[at]), 'question')}",
+            (float(row.rate[at]), 1.0), (0, -34), textcoords="offset points",
+            ha="right" if row.rate[at] > 0.5 * most else "left", va="top", fontsize=7,
+            bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
+        )  # fmt: skip
+    axis.set_title(number_of(len(row.labels) - row.unseen, "decision maker"), fontsize=10)
+    plain(axis, "for each question with a known outcome", "share of decision makers\nwith at most this")
+    if row.unseen < len(row.labels):
+        axis.legend(fontsize=7, frameon=False, loc="lower right")
